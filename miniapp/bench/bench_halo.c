@@ -6,6 +6,7 @@
 #include "bench/bench_world.h"
 #include "exchange/halo.h"
 #include "ranks/check.h"
+#include "transports/message.h"
 
 static const char teaches[] =
     "The halo exchange by message size, for every transport, beside the bare link.\n"
@@ -14,13 +15,18 @@ static const char teaches[] =
     "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
     "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
     "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and no wait for a stream\n"
+    "  host   the same from pinned memory of the host: what MPI does in staged, unless both ranks map one memory there\n"
+    "  copies  what staged copies from the device to the host, and at once what it copies back, without any message\n"
     "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is "
-    "the same messages over the bare link (bench_link.h), measured once for each pattern and size.\n";
+    "the same messages over the bare link (bench_link.h), measured once for each pattern and size. `staged` also tells which "
+    "fraction it reaches of the slowest of its parts, copies and host: chunks of a long message take the parts beside each other.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8 };
-enum { MPI_ALONE = TRANSPORT_KINDS, LINK_BOTH, LINK_ONEWAY }; /* ways beside the transports; a rung's variant: way and pattern */
+enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY }; /* ways beside the transports; a rung's variant: way and pattern */
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
+
+enum { BYTES, CHUNK, SHARED }; /* parameters */
 
 typedef struct exchange {
     MPI_Comm comm; /* of the ranks that exchange: all, or two; owned */
@@ -52,7 +58,7 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
     const topology *top = bench_world_of(c)->top;
     const int64_t word = (int64_t)dtype_bytes(c->type);
     const int depth = p == GRID ? GRID_DEPTH : 1;
-    int64_t nx = c->value[0] / word / depth, ny = 2;
+    int64_t nx = c->value[BYTES] / word / depth, ny = 2;
     int ranks = top->ranks, rank = top->rank, ranks_x = 1;
     sentence why;
     MPI_CHECK(MPI_Comm_split(top->comm, p == PAIR ? top->rank / 2 : 0, top->rank, &e->comm));
@@ -66,7 +72,7 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
         ny = grid_cells_bytes / word / nx;
         ny = ny < depth ? depth : ny > nx ? nx : ny;
     }
-    c->value[0] = nx * depth * word;
+    c->value[BYTES] = nx * depth * word;
     if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
@@ -98,20 +104,41 @@ static int messages_of(const exchange *e, pattern p, bench_link_message *m)
     return count;
 }
 
-/* Bytes per second out of one rank over the bare link, measured once for each set of messages. */
-static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
+/* Bytes per second out of one rank, measured once for each set of messages. */
+static const bench_world_known *measured(const ladder_case *c, const exchange *e, pattern p, bench_link_kind kind)
 {
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    bench_world_known *k = bench_world_recall(p, c->type, c->value[0]);
-    if (!k->way) {
-        bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST, message,
-                                          messages_of(e, p, message));
-        k->rate = c->work / bench_link_median_s(l);
-        k->way = bench_link_way(l);
-        bench_link_destroy(&l);
-    }
+    bench_world_known *k = bench_world_recall((int)kind * PATTERNS + (int)p, c->type, c->value[BYTES]);
+    if (k->way) return k;
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, message, messages_of(e, p, message));
+    k->rate = c->work / bench_link_median_s(l);
+    k->way = bench_link_way(l);
+    bench_link_destroy(&l);
+    return k;
+}
+
+static void set_ceiling(ladder_case *c, const exchange *e, pattern p)
+{
+    const bench_world_known *k = measured(c, e, p, BENCH_LINK_SHORTEST);
     c->ceiling_name = k->way;
     c->ceiling_rate = k->rate;
+}
+
+static void consider_part(ladder_case *c, const bench_world_known *k)
+{
+    if (c->part_name && c->part_rate <= k->rate) return;
+    c->part_name = k->way;
+    c->part_rate = k->rate;
+}
+
+/* Of staged: on a GPU its copies, and MPI unless it carries nothing on any rank. */
+static void set_slowest_part(ladder_case *c, const exchange *e, pattern p)
+{
+    int by_mpi = halo_mpi_bytes(e->halo) > 0;
+    if (way_of(c->rung) != TRANSPORT_STAGED) return;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &by_mpi, 1, MPI_INT, MPI_MAX, bench_world_of(c)->top->comm));
+    if (c->d->kind == DEVICE_CUDA) consider_part(c, measured(c, e, p, BENCH_LINK_COPIES));
+    if (by_mpi) consider_part(c, measured(c, e, p, BENCH_LINK_HOST));
 }
 
 /* ---- rungs of the exchange ---- */
@@ -123,6 +150,8 @@ static int exchange_prepare(ladder_case *c)
     exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all((transport_kind)way_of(c->rung));
+    message_chunk_bytes = c->value[CHUNK];
+    message_segments = c->value[SHARED] != 0;
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
@@ -135,6 +164,7 @@ static int exchange_prepare(ladder_case *c)
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
     set_ceiling(c, e, p);
+    set_slowest_part(c, e, p);
     return ladder_fetch(c, e->field, e->host, e->shape.bytes);
 }
 
@@ -176,7 +206,17 @@ static void exchange_destroy(ladder_case *c)
     free(e->host);
 }
 
-/* ---- rungs without a halo: the bare link, and MPI alone ---- */
+/* ---- rungs without a halo: the bare link, and parts of an exchange ---- */
+
+static bench_link_kind kind_of(const ladder_rung *r)
+{
+    switch (way_of(r)) {
+    case MPI_ALONE: return BENCH_LINK_MPI;
+    case MPI_PINNED: return BENCH_LINK_HOST;
+    case COPIES: return BENCH_LINK_COPIES;
+    default: return BENCH_LINK_SHORTEST;
+    }
+}
 
 static int link_prepare(ladder_case *c)
 {
@@ -191,15 +231,15 @@ static int link_prepare(ladder_case *c)
         message[0].send = e->dec.rank == 0;
         message[0].receive = !message[0].send;
     }
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, way == MPI_ALONE ? BENCH_LINK_MPI : BENCH_LINK_SHORTEST,
-                                message, messages);
+    const bool bare = kind_of(c->rung) == BENCH_LINK_SHORTEST;
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind_of(c->rung), message, messages);
     bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
     c->work = 0;
     for (int i = 0; i < messages; i++) c->work += (double)message[i].bytes;
-    c->size = (int64_t)c->work / (way == MPI_ALONE ? (int64_t)dtype_bytes(c->type) : 1);
+    c->size = (int64_t)c->work / (bare ? 1 : (int64_t)dtype_bytes(c->type));
     c->uneven = way == LINK_ONEWAY;
-    if (way == MPI_ALONE) set_ceiling(c, e, p);
+    if (!bare) set_ceiling(c, e, p);
     return 0;
 }
 
@@ -209,7 +249,7 @@ static int link_enqueue(ladder_case *c)
     return 0;
 }
 
-/* Every message is the one that its sender filled in for the direction back to us. */
+/* Every message is the one that its sender filled in for the direction back to us; copies bring back this rank's own. */
 static int link_verify(ladder_case *c, ladder_verdict *v)
 {
     exchange *e = c->state;
@@ -218,10 +258,12 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
     const int messages = messages_of(e, p, message);
     ladder_right(v);
     for (int i = 0; i < messages; i++) {
+        const bool copies = way_of(c->rung) == COPIES;
         int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
         while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
+        if (copies) theirs = i;
         const bool none = way_of(c->rung) == LINK_ONEWAY && e->dec.rank == 0;
-        if (!bench_link_holds(e->link, i, (uint64_t)message[i].rank + 1, theirs) && v->right && !none)
+        if (!bench_link_holds(e->link, i, (uint64_t)(copies ? e->dec.rank : message[i].rank) + 1, theirs) && v->right && !none)
             ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank, message[i].tag_back,
                          message[i].rank);
     }
@@ -236,12 +278,14 @@ enum { SIZES = sizeof sizes / sizeof sizes[0], GRID_SIZES = sizeof grid_sizes / 
 
 static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
+    { "chunk", 1 << 20, 128, (int64_t)1 << 30, "bytes that staged sends in one piece from a GPU" },
+    { "shared", 1, 0, 1, "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
 };
 
 #define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                                     \
     { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue, .verify = RUN##_verify,                   \
       .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY) * PATTERNS + PATTERN, \
-      .scan_count = COUNT, .scan_values = VALUES }
+      .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, .scan_count = COUNT, .scan_values = VALUES }
 #define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                                                                       \
     RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes),                                                  \
         RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, SIZES, sizes)
@@ -252,6 +296,8 @@ static const ladder_rung rungs[] = {
     RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, SIZES, sizes),
     RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, SIZES, sizes),
     PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
+    PATTERNS_OF("host", "MPI alone, pinned memory", link, MPI_PINNED),
+    PATTERNS_OF("copies", "to the host and back at once", link, COPIES),
     PATTERNS_OF("staged", "through pinned memory", exchange, TRANSPORT_STAGED),
     PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ranks/agree.h"
 #include "ranks/check.h"
@@ -9,7 +10,7 @@
 #include "transports/peer.h"
 #include "transports/transport_kind.h"
 
-typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI } way;
+typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI, LINK_COPIES } way;
 
 struct bench_link {
     const bench_world *world;
@@ -26,6 +27,9 @@ struct bench_link {
     peer *peer;
     char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
     int64_t there_at[BENCH_LINK_MESSAGES_MAX];
+    char *host_out, *host_in; /* of copies, as are the next three */
+    device_stream *back;
+    device_event *begun, *ended;
 };
 
 bool bench_link_aware(const bench_world *world, device *d, const char **why)
@@ -70,7 +74,8 @@ static void choose_way(bench_link *l, bench_link_kind kind)
         l->peer = peer_create(l->d, ranks, l->count, DEVICE_MEMORY_SHARED, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
-    if (l->way == LINK_MPI && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
+    if (kind == BENCH_LINK_COPIES) l->way = LINK_COPIES;
+    if (l->way == LINK_MPI && kind != BENCH_LINK_HOST && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
 
@@ -92,6 +97,13 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
         l->in = peer_shared_block(l->peer, (size_t)block_bytes, (void **)l->theirs);
         exchange_offsets(l);
     } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
+    if (l->way == LINK_COPIES) {
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_out);
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_in);
+        DEVICE_CALL(d, stream_create, false, &l->back);
+        DEVICE_CALL(d, event_create, false, &l->begun);
+        DEVICE_CALL(d, event_create, false, &l->ended);
+    }
     bench_link_fill(l, 0);
     return l;
 }
@@ -131,16 +143,33 @@ static void run_messages(bench_link *l)
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
 
-void bench_link_run(bench_link *l)
+static void run_peer_copies(bench_link *l)
 {
     device *d = l->d;
-    if (l->way != LINK_COPY) {
-        run_messages(l);
-        return;
-    }
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
             DEVICE_CALL(d, copy, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream);
+}
+
+static void run_host_copies(bench_link *l)
+{
+    device *d = l->d;
+    DEVICE_CALL(d, event_record, l->begun, l->stream);
+    DEVICE_CALL(d, event_wait, l->begun, l->back);
+    DEVICE_CALL(d, copy, l->host_out, l->out, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, copy, l->in, l->host_in, (size_t)l->bytes, l->back);
+    DEVICE_CALL(d, event_record, l->ended, l->back);
+    DEVICE_CALL(d, event_wait, l->ended, l->stream);
+}
+
+void bench_link_run(bench_link *l)
+{
+    switch (l->way) {
+    case LINK_COPY: run_peer_copies(l); return;
+    case LINK_COPIES: run_host_copies(l); return;
+    case LINK_MPI_DEVICE:
+    case LINK_MPI: run_messages(l); return;
+    }
 }
 
 static unsigned char byte_of(uint64_t first, int place, int64_t at)
@@ -157,6 +186,8 @@ void bench_link_fill(bench_link *l, uint64_t first)
     DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
+    if (l->host_in) memcpy(l->host_in, host, (size_t)l->bytes);
+    if (l->host_out) memset(l->host_out, 0xff, (size_t)l->bytes);
     free(host);
 }
 
@@ -169,7 +200,8 @@ bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
     DEVICE_CALL(d, stream_sync, l->stream);
     bool right = true;
     for (int64_t at = 0; at < l->message[i].bytes && right; at++)
-        right = host[l->in_at[i] + at] == (char)byte_of(first, theirs, at);
+        right = host[l->in_at[i] + at] == (char)byte_of(first, theirs, at) &&
+                (!l->host_out || l->host_out[l->out_at[i] + at] == (char)byte_of(first, theirs, at));
     free(host);
     return right;
 }
@@ -178,6 +210,7 @@ const char *bench_link_way(const bench_link *l)
 {
     switch (l->way) {
     case LINK_COPY: return "peer copy";
+    case LINK_COPIES: return "host copies";
     case LINK_MPI_DEVICE: return "MPI, device";
     case LINK_MPI: break;
     }

@@ -186,7 +186,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     ladder_case c = {
         .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
     };
-    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN,
+    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .part = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
     int code = may_run(b, item, &c) ? item->rung->prepare(&c) : 0;
@@ -196,7 +196,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     if (code) sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
     else if (!c.missing.text[0]) verify_and_sample(b, &c, p);
     p->ceiling_name = c.ceiling_name;
+    p->part_name = c.part_name;
     if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
+    if (c.part_name && !isnan(p->rate)) p->part = c.part_rate;
     p->size = c.size;
     p->type = c.type;
     memcpy(p->value, c.value, sizeof p->value);

@@ -20,6 +20,8 @@ typedef struct bench_point { /* a rung at one set of values */
     double rate;              /* work per second, from the median; NaN where not timed */
     double ceiling;           /* what bounds that rate, a median as well: set by bench_roof */
     const char *ceiling_name; /* NULL: it has no ceiling */
+    double part;              /* the rate of the slowest of its parts; NaN where not timed */
+    const char *part_name;    /* NULL: it has no parts */
     timer_straggler slowest;  /* of ranks that climbed together */
 } bench_point;
 

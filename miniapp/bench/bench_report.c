@@ -104,17 +104,24 @@ static json_t *predicted_json(const ladder_predicted *predicted)
     return o;
 }
 
+/* {"name": "host copies", "rate": 5e10, "fraction": 0.9}, or null. */
+static json_t *part_json(const bench_point *p)
+{
+    if (!p->part_name) return json_null();
+    return json_pack("{s:s, s:o, s:o}", "name", p->part_name, "rate", record_number(p->part), "fraction", record_number(p->rate / p->part));
+}
+
 /* What holds for one point: a rung's own figures, or an entry of its scan. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o}",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:o, s:o, s:o, s:o}",
                      "size", (json_int_t)p->size, "time_s", record_percentiles(&p->time_s), "spread", record_number(p->spread), "rate", record_number(p->rate),
                      "flops_per_byte", record_number(p->flops_per_byte), "ceiling", record_number(p->ceiling),
                      "ceiling_name", record_text_or_null(p->ceiling_name),
                      "fraction_of_ceiling", record_number(p->rate / p->ceiling), "verified", p->verified,
                      "wrong", p->verified ? json_null() : json_string(p->wrong.text), "samples", (int)p->time_s.count,
                      "repeats", p->repeats, "parameters", values_json(item, p->value), "predicted", predicted_json(p->predicted),
-                     "slowest", record_straggler(&p->slowest));
+                     "slowest_part", part_json(p), "slowest", record_straggler(&p->slowest));
 }
 
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point, int points)

@@ -59,13 +59,20 @@ static transport_choice choice_for(transport_kind t, const decomp *dec)
     return c;
 }
 
+static bool some_refuse; /* every second time, to lock a segment: the own one, or a neighbour's */
+static int refuses_to_pin(device *d, void *p, size_t bytes)
+{
+    static int calls;
+    return calls++ % 2;
+}
+
 /* By MPI without segments; through segments where every rank sends more than a chunk, so that all have one. */
 static bool goes_wrong_way(const halo *h)
 {
     int64_t least_bytes = halo_sent_bytes(h);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &least_bytes, 1, MPI_INT64_T, MPI_MIN, harness.comm));
     if (!message_segments) return halo_mpi_bytes(h) < halo_sent_bytes(h);
-    return least_bytes > message_chunk_bytes && halo_mpi_bytes(h) > 0;
+    return !some_refuse && least_bytes > message_chunk_bytes && halo_mpi_bytes(h) > 0;
 }
 
 /* Several levels back to back through one halo, all in a queue: a level is written just before its exchange and read just after,
@@ -158,14 +165,18 @@ static void aware_beforehand(device *d)
     assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
 }
 
-/* Copies out, messages and copies in of many chunks run beside each other on streams of their own; by MPI, and by segments. */
+/* Copies out, messages and copies in of many chunks run beside each other on streams of their own: by MPI, through segments, and both
+ * where some ranks cannot have all of them. */
 static void in_chunks(device *d)
 {
+    enum { BY_MPI, SEGMENTS, SOME_SEGMENTS, WAYS };
     const int64_t usual = message_chunk_bytes;
     message_chunk_bytes = 256;
-    for (int segments = 0; segments < 2; segments++) {
-        message_segments = segments;
-        cases(d, TRANSPORT_STAGED, 7);
+    for (int way = 0; way < WAYS; way++) {
+        message_segments = way != BY_MPI;
+        some_refuse = way == SOME_SEGMENTS;
+        if (some_refuse && harness.rank % 3 == 1) d->pin = refuses_to_pin;
+        cases(d, TRANSPORT_STAGED, 9);
     }
     message_chunk_bytes = usual;
 }

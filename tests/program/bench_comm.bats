@@ -19,6 +19,8 @@ promised='
   (select(.unit != "B/s" or .device != "host" or (.rate > 0 | not)) | "unit, device, rate"),
   (select((.rung | test("^(link|raw)_")) != (.ceiling == null)) | "ceiling"),
   (select(.ceiling != null and ((.fraction_of_ceiling * .ceiling / .rate - 1) | fabs > 1e-9)) | "fraction"),
+  (select((.rung | test("^staged_(pair|ring|grid)")) != (.slowest_part != null)) | "slowest_part"),
+  (select(.slowest_part != null and ((.slowest_part | .fraction * .rate) / .rate - 1 | fabs > 1e-9)) | "fraction of the part"),
   (select(any(.sweep[]; (.verified | not) or (.rate > 0 | not))) | "sweep"),
   (select(any(.sweep[].slowest, .slowest;
       . != null and ((.rank | type == "number") and (.host | type == "string") and .over_median > 0.05 | not))) | "slowest")
@@ -29,7 +31,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 @test "halo: every transport of the host device, links, patterns, in f32 and f64" {
     bench 4 halo bytes=4K >table
     sound
-    expect rungs "link_oneway link_both mpi_pair mpi_ring mpi_grid staged_pair staged_ring staged_grid" "$(rungs)"
+    expect rungs "link_oneway link_both $(echo {mpi,host,copies,staged}_{pair,ring,grid})" "$(rungs)"
     grep -q '^Skipped: 14 rungs that cannot run here' table
     expect ranks 4 "$(record .ranks)"
     # a rank of the ring sends two rows, of the grid two rows, two columns of as many cells, four corners of 8 x 8
@@ -40,7 +42,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     bench 2 halo bytes=1000 dtype=f64 >table
     sound
     expect "lines about rungs that are not here" 1 "$(grep -ci 'skipped\|not here' table)"
-    expect "rungs of two ranks" "link_oneway link_both mpi_pair mpi_ring staged_pair staged_ring" "$(rungs)"
+    expect "rungs of two ranks" "link_oneway link_both $(echo {mpi,host,copies,staged}_{pair,ring})" "$(rungs)"
     launch 2 "$weft" bench --list halo device=host >list
     grep -q 'staged_grid .*(not here: needs at least 4 ranks, not a prime number)' list
     grep -q 'peer_pair .*(not here: the host device has transport staged only)' list
@@ -95,7 +97,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 
 @test "samples=none verifies and times nothing" {
     launch 4 "$weft" bench halo alltoall io device=host bytes=4K n=64 samples=none >table
-    expect "lines that say right" 14 "$(grep -c ' right ' table)"
+    expect "lines that say right" 20 "$(grep -c ' right ' table)"
     expect "rates and ceilings" "null null" "$(jq -rs 'map("\(.rate) \(.ceiling)") | unique | join(";")' results.jsonl)"
 }
 
