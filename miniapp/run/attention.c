@@ -38,19 +38,20 @@ void attention_catch_signals(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-static double left_s(const config *c, double start_s)
+/* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the run at its start. */
+static double left_s(const config *c, double start_s, int rank)
 {
     const char *slurm = getenv("SLURM_JOB_END_TIME");
     char *end = NULL;
     if (c->run.wall_limit_s > 0) return start_s + c->run.wall_limit_s - timer_now_s();
-    if (!slurm) return INFINITY;
+    if (!slurm || rank != 0) return INFINITY;
     const double at = strtod(slurm, &end);
     return end != slurm && *end == '\0' && at > 0 ? at - (double)time(NULL) : INFINITY;
 }
 
 attention attention_begin(sim *s, const saver *checkpoints, double start_s)
 {
-    const double mine_s = left_s(s->cfg, start_s);
+    const double mine_s = left_s(s->cfg, start_s, s->top.rank);
     double all_s;
     MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     return (attention){ .sim = s, .checkpoints = checkpoints, .deadline_s = timer_now_s() + all_s, .next_step = s->level + 1,

@@ -86,3 +86,25 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     refused 2 "rank 2 on hostb is weft '9.9.9 (" "rank 0 '$version ("
     [ ! -e results.jsonl ]
 }
+
+@test "a host whose clock is a day ahead: times are of rank 0's clock, no time limit comes early, spans of ranks fit together" {
+    local begun
+    deck d.ini "${heat[@]}" time.steps=200 checkpoint.every=100 output.trace=t.json
+    cc -shared -fPIC -o shim_clock.so "$top/tests/support/shim_clock.c" -ldl
+    printf '#!/bin/sh\n[ "$(hostname)" != hostb ] || export LD_PRELOAD=%s/shim_clock.so SHIM_CLOCK_S=86400\nexec "$@"\n' "$PWD" >there
+    chmod +x there
+    expect "days that hostb is ahead" 1 $((($(on hostb ./there date +%s) - $(date +%s)) / 86000))
+    begun=$(date +%s)
+    SLURM_JOB_END_TIME=$((begun + 3600)) over a:1,b:2 ./there "$weft" run d.ini
+    expect "steps, verdict" "200 exact" "$(record '"\(.steps) \(.verdict)"')"
+    [ "$(date -d "$(record .started)" +%s)" -ge "$begun" ]
+    [ "$(date -d "$(record .started)" +%s)" -le "$(date +%s)" ]
+    expect "left beside the checkpoints" "" "$(find . -name '*.tmp*' -o -name .weft.lock)"
+    over b:1,a:1 ./there "$weft" run d.ini time.steps=300 output.trace=none --restart checkpoints # its own clock counts there
+    expect "steps" 300 "$(record .steps)"
+    # without the offsets of clocks that were set at other boots the spans would be days apart
+    expect "a run's length" true "$(jq '[.traceEvents[] | select(.ph == "X") | .ts + .dur] | max < 1e9' t.json)"
+    if [ -e /proc/self/ns/time ]; then
+        expect "offset of hostb, days" 1 "$(jq '.otherData.ranks[2].offset_us / 864e8 | fabs | round' t.json)"
+    fi
+}
