@@ -184,7 +184,7 @@ static void note_worst(topology *t, placement_fault fault, sentence *notes)
     if (worst == 0) t->worst.text[0] = '\0';
     if (worst == 0) return;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_SUM, t->comm));
-    if (alike > 1) sentence_add(&t->worst, "; so it is on %d of %d ranks", alike, t->ranks);
+    if (alike > 1) sentence_add(&t->worst, "; %d of %d ranks are placed like that", alike, t->ranks);
     *notes = t->worst;
 }
 
@@ -195,7 +195,7 @@ static void place(topology *t, const device *d, sentence *notes)
     memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
     memcpy(t->pci, d->pci, sizeof t->pci);
     const bool pretends = pretend_gpu(t, &mine, t->pci);
-    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) CPU_ZERO(&cpus);
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) memset(&cpus, 0xff, sizeof cpus); /* more CPUs than a set holds */
     placement_read(&t->at, sysfs_root(), t->pci, &cpus);
     t->ranks_on_device = 1;
     t->wrong.text[0] = t->worst.text[0] = '\0';
