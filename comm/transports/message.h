@@ -76,7 +76,7 @@ typedef struct message_flow {
 } message_flow;
 typedef void message_take(void *context, int message);
 
-/* With room for so many requests, which the caller then makes. */
+/* With room for the requests, which the caller then makes. */
 message_flow message_flow_create(int sends, int receives, device_event **ready);
 void message_flow_destroy(message_flow *f);
 void message_flow_begin(message_flow *f); /* posts the receives; then the caller records the events */
