@@ -160,7 +160,8 @@ static void make_requests(transport_message *m)
             const bool empty = m->segments.there[c->link][side];
             const int bytes = empty ? 0 : (int)c->bytes;
             piece = c->from > 0 ? piece + 1 : 0;
-            message_recv_init(empty ? NULL : in->buffer.mpi + c->at, bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
+            char *const to = empty ? NULL : in->buffer.mpi + c->at;
+            message_recv_init(to, bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
             message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, m->comm, &in->flow.send[k]);
         }
     }
@@ -184,7 +185,8 @@ static void pack(transport_message *m)
         const int64_t end = c->at + c->bytes;
         if (m->contiguous) DEVICE_CALL(d, copy, out + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes, m->stream);
         if (!c->last) continue;
-        if (!m->contiguous && out != m->out.kernel) DEVICE_CALL(d, copy, out + from, m->out.kernel + from, (size_t)(end - from), m->stream);
+        if (!m->contiguous && out != m->out.kernel)
+            DEVICE_CALL(d, copy, out + from, m->out.kernel + from, (size_t)(end - from), m->stream);
         DEVICE_CALL(d, event_record, m->packed[k], m->stream);
         from = end;
     }
@@ -241,7 +243,8 @@ static void message_begin(transport *t, void *field, device_stream *s)
     if (in->recorded) DEVICE_CALL(d, event_sync, in->unpacked);
     message_flow_begin(&in->flow);
     if (m->chunked) {
-        if (m->in[1 - m->current].recorded) DEVICE_CALL(d, event_wait, m->in[1 - m->current].unpacked, s); /* it may be another stream */
+        const receive_side *last = &m->in[1 - m->current];
+        if (last->recorded) DEVICE_CALL(d, event_wait, last->unpacked, s); /* which may have been on another stream */
         DEVICE_CALL(d, event_record, m->begun, s);
         DEVICE_CALL(d, event_wait, m->begun, m->copies_in);
     }

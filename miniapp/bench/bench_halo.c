@@ -23,7 +23,8 @@ static const char teaches[] =
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8 };
-enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY }; /* ways beside the transports; a rung's variant: way and pattern */
+/* Ways beside the transports; a rung's variant: way and pattern. */
+enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY };
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
 
 enum { BYTES, CHUNK, SHARED }; /* parameters */
