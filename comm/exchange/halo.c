@@ -26,6 +26,7 @@ struct halo {
     transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
     int64_t sent_bytes;
     transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links above */
+    transport_kind kind[TRANSPORT_KINDS];
     int transports;
     int rank;
     int64_t exchanges;
@@ -129,6 +130,7 @@ static bool add_transport(halo *h, device *d, const field_shape *shape, transpor
         sentence_add(&h->refused, "%s", why.text);
         return false;
     }
+    h->kind[h->transports] = t;
     h->transport[h->transports++] = made;
     for (int i = 0; i < count; i++, h->links++)
         h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
@@ -187,44 +189,47 @@ void halo_know(halo *h, void *field)
         if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field); /* also where it has no links: it is collective */
 }
 
-void halo_begin(halo *h, void *field, device_stream *s)
+/* The i-th transport, if it has links and is one of `over`; else NULL. */
+static transport *driven(const halo *h, int i, unsigned over)
 {
+    return h->transport[i]->links > 0 && (over >> h->kind[i] & 1) ? h->transport[i] : NULL;
+}
+
+void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
+{
+    transport *t;
     break_halo(h);
     halo_know(h, field);
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0) h->transport[i]->begin(h->transport[i], field, s);
+        if ((t = driven(h, i, over))) t->begin(t, field, s);
 }
 
-void halo_progress(halo *h)
+void halo_progress(halo *h, unsigned over)
 {
+    transport *t;
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0 && h->transport[i]->progress) h->transport[i]->progress(h->transport[i]);
-}
-
-void halo_end(halo *h)
-{
-    for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0 && h->transport[i]->end) h->transport[i]->end(h->transport[i]);
-    h->exchanges++;
+        if ((t = driven(h, i, over)) && t->progress) t->progress(t);
 }
 
 /* Of several transports the last one speaks: it is the last to unpack. */
-bool halo_end_parted(halo *h, device_event *arrived)
+bool halo_end(halo *h, unsigned over, device_event *arrived)
 {
-    transport *last = NULL;
+    transport *t, *last = NULL;
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->links > 0) last = h->transport[i];
+        if ((t = driven(h, i, over))) last = t;
     if (last) last->arrived = arrived;
-    halo_end(h);
-    const bool parted = last && !last->arrived;
+    for (int i = 0; i < h->transports; i++)
+        if ((t = driven(h, i, over)) && t->end) t->end(t);
+    h->exchanges++;
+    const bool parted = last && arrived && !last->arrived;
     if (last) last->arrived = NULL;
     return parted;
 }
 
 void halo_exchange(halo *h, void *field, device_stream *s)
 {
-    halo_begin(h, field, s);
-    halo_end(h);
+    halo_begin(h, HALO_OVER_ALL, field, s);
+    (void)halo_end(h, HALO_OVER_ALL, NULL);
 }
 
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }

@@ -1,9 +1,9 @@
 /* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours in 2D.
  *
- *   halo_begin(h, field, s)   receives posted, boundary boxes packed on stream s (which must already be ordered after
+ *   halo_begin                receives posted, boundary boxes packed on stream s (which must already be ordered after
  *                             the field's last update and whatever reads its ghosts); returns at once
- *   halo_progress(h)          optional, between pieces of other work: lets MPI move (cheap; host-side only)
- *   halo_end(h)               waits for the pack, sends, waits for the messages, unpacks on s; when it returns, the
+ *   halo_progress             optional, between pieces of other work: lets MPI move (cheap; host-side only)
+ *   halo_end                  waits for the pack, sends, waits for the messages, unpacks on s; when it returns, the
  *                             unpack is *enqueued* on s, not done
  * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and padding and ghosts between
  * the rows that travel are overwritten with the neighbour's.
@@ -35,12 +35,13 @@ void halo_destroy(halo **h);
 /* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph. Collective, as is the first
  * halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the neighbours: they must not be freed before the halo is. */
 void halo_know(halo *h, void *field);
-void halo_begin(halo *h, void *field, device_stream *s);
-void halo_progress(halo *h);
-void halo_end(halo *h);
-/* halo_end that records `arrived` on s between the messages and the unpack; false where the transport does not part the two. */
-bool halo_end_parted(halo *h, device_event *arrived);
-/* From begin to end, with nothing beside it. */
+/* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each other. arrived, if not
+ * NULL, is recorded on s between the messages and the unpack; false where the transport does not part the two. */
+enum { HALO_OVER_ALL = (1 << TRANSPORT_KINDS) - 1 };
+void halo_begin(halo *h, unsigned over, void *field, device_stream *s);
+void halo_progress(halo *h, unsigned over);
+bool halo_end(halo *h, unsigned over, device_event *arrived);
+/* From begin to end of all, with nothing beside it. */
 void halo_exchange(halo *h, void *field, device_stream *s);
 
 /* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes (message.h). */

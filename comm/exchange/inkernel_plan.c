@@ -95,14 +95,21 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
+/* Whose cells ghosts towards (dx, dy) are, or are images of: where both sides are neighbours' the diagonal one's, else those of the one
+ * beyond the side that is. -1: the rank's own. */
+static int direction_from(const boundary *sides, int dx, int dy)
+{
+    const int from_x = side_along(dx, sides->x_low, sides->x_high).kind == BOUNDARY_NONE ? dx : 0;
+    const int from_y = side_along(dy, sides->y_low, sides->y_high).kind == BOUNDARY_NONE ? dy : 0;
+    return from_x == 0 && from_y == 0 ? -1 : direction_of(from_x, from_y);
+}
+
 static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
                         bool corners, const inkernel_level *cur)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const int dx = decomp_dx[k], dy = decomp_dy[k];
-        const bool beyond_x = dx != 0 && dec->neighbour[direction_of(dx, 0)] >= 0;
-        const bool beyond_y = dy != 0 && dec->neighbour[direction_of(0, dy)] >= 0;
-        if ((dx != 0 && dy != 0 && !corners) || (!beyond_x && !beyond_y)) continue;
+        const int dx = decomp_dx[k], dy = decomp_dy[k], from = direction_from(sides, dx, dy);
+        if ((dx != 0 && dy != 0 && !corners) || from < 0 || dec->neighbour[from] < 0) continue;
         box ghosts = ghosts_towards(shape, radius, dx, dy);
         leave_constant_out(dx, side_along(dx, sides->x_low, sides->x_high), &ghosts.x0, &ghosts.x1);
         leave_constant_out(dy, side_along(dy, sides->y_low, sides->y_high), &ghosts.y0, &ghosts.y1);
@@ -129,16 +136,15 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
                         bool corners, const inkernel_level *cur, const inkernel_level *next)
 {
     memset(step, 0, sizeof *step);
+    step->cells = field_own(shape);
     if (shape->depth_y == 0 || shape->nx < radius || shape->ny < radius) return false;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (dx != 0 && dy != 0 && !corners) continue;
         const boundary_side side_x = side_along(dx, sides->x_low, sides->x_high);
         const boundary_side side_y = side_along(dy, sides->y_low, sides->y_high);
-        /* where both sides are neighbours' the target is the diagonal one, else the one beyond the side that is */
-        const int to_x = side_x.kind == BOUNDARY_NONE ? dx : 0, to_y = side_y.kind == BOUNDARY_NONE ? dy : 0;
-        const int to = to_x == 0 && to_y == 0 ? -1 : direction_of(to_x, to_y);
-        if (to >= 0 && dec->neighbour[to] < 0) continue; /* beyond the domain for that neighbour, too */
+        const int to = direction_from(sides, dx, dy); /* the same, as grids are tensor products */
+        if (to >= 0 && dec->neighbour[to] < 0) continue; /* beyond the domain for that neighbour, too, or left out */
         const field_shape target = to < 0 ? *shape : shape_of(dec, shape, dec->neighbour[to]);
         const axis_image x = image_along(shape->nx, target.nx, radius, dx, side_x);
         const axis_image y = image_along(shape->ny, target.ny, radius, dy, side_y);

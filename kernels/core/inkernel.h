@@ -52,6 +52,7 @@ typedef struct inkernel_inbox {
 } inkernel_inbox;
 
 typedef struct inkernel_step {
+    box cells;       /* own cells that this launch computes, and images of */
     inkernel_image image[INKERNEL_IMAGES_MAX];
     inkernel_inbox inbox[INKERNEL_INBOXES_MAX];
     int images, inboxes;

@@ -272,7 +272,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
 /* So few tiles begin all at once, five on each SM of an H200. */
 enum { INKERNEL_FEW_TILES = 640 };
 
-/* The own cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
+/* The step's cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
  * spread evenly: their flag words travel while the others compute. Without such sides few tiles begin in the middle, so that those
  * that have images of rows to store are neither the last ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us,
  * not 5.16. */
@@ -284,7 +284,7 @@ static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny,
         const box ghosts = w->inbox[i].ghosts;
         if (ghosts.x0 == 0 && box_width(ghosts) == nx) *(ghosts.y0 < 0 ? &above : &below) = true;
     }
-    box rest = box_make(0, nx, 0, ny);
+    box rest = w->cells;
     int count = 0;
     const auto take = [&](box b) {
         b = box_intersect(b, rest);
@@ -293,12 +293,12 @@ static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny,
     const int64_t across = (nx + width - 1) / width, down = (ny + height - 1) / height;
     if (!above && !below && across * down <= INKERNEL_FEW_TILES) {
         const int64_t middle = ny / 2 / height * height;
-        take(box_make(0, nx, middle, ny)), rest.y1 = middle;
+        take(box_make(0, nx, middle, ny)), rest = box_intersect(rest, box_make(0, nx, 0, middle));
     }
-    if (above) take(box_make(0, nx, 0, height)), rest.y0 += height;
+    if (above) take(box_make(0, nx, 0, height)), rest = box_intersect(rest, box_make(0, nx, height, ny));
     if (below) {
         const int64_t last = ny - (ny > height ? height : ny);
-        take(box_make(0, nx, last, ny)), rest.y1 = last;
+        take(box_make(0, nx, last, ny)), rest = box_intersect(rest, box_make(0, nx, 0, last));
     }
     take(rest);
     return count;

@@ -172,8 +172,7 @@ static int exchange_prepare(ladder_case *c)
 static int exchange_enqueue(ladder_case *c)
 {
     exchange *e = c->state;
-    halo_begin(e->halo, e->field, c->stream);
-    halo_end(e->halo);
+    halo_exchange(e->halo, e->field, c->stream);
     return 0;
 }
 

@@ -60,10 +60,10 @@ typedef struct plan_temporal_trial {
     int best; /* of count */
 } plan_temporal_trial;
 
-/* Blocks of steps in either form (step.h); of the slowest rank. */
+/* Steps, or blocks of them, in the forms that can be had (step.h); of the slowest rank. */
 typedef struct plan_form_trial {
     bool tried;
-    double overlapped_s, exchange_first_s;
+    double pass_s[STEP_FORMS]; /* INFINITY: not of this form */
 } plan_form_trial;
 
 /* Variants of the bound stencil's kernel, or of its blocks of steps. */
@@ -146,8 +146,8 @@ typedef struct plan_trial {
     bool (*in_kernel)(void *context, const plan *p, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1: single steps. */
     void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
-    /* Seconds of a block, by its form: STEP_OVERLAPPED and STEP_EXCHANGE_FIRST. */
-    void (*forms)(void *context, const plan *p, double pass_s[]);
+    /* Seconds of a step or block in each of these forms. */
+    void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
     /* Names and times of the kernel's variants; count 0 where there are fewer than two. */
     void (*variants)(void *context, const plan *p, plan_variant_trial *answer);
 } plan_trial;

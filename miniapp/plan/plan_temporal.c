@@ -2,6 +2,7 @@
  * where the run is long and large enough for it and a trial shows it faster than single steps. And the form of a
  * step or block. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
@@ -153,50 +154,92 @@ void plan_choose_block(plan *p, const plan_question *q)
 
 /* ---- the form of a step ---- */
 
-/* In-kernel exchange where every rank can store into its neighbours. */
+/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike. */
+static bool links_are_mixed(const plan *p)
+{
+    int links = 0;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) links += p->exchange.used[t];
+    return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
+}
+
+static plan_reason *choose_form(plan *p, step_form form)
+{
+    p->form = form;
+    return plan_chosen(p, PLAN_FORM, "%s", step_form_name[form]);
+}
+
+/* Times the forms; false: there is no trial. */
+static bool try_forms(plan *p, const plan_question *q, const step_form *form, int count)
+{
+    plan_form_trial *t = &p->form_trial;
+    double pass_s[STEP_FORMS];
+    t->tried = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
+    if (!t->tried) return false;
+    q->trial->forms(q->trial->context, p, form, count, pass_s);
+    for (int f = 0; f < STEP_FORMS; f++) t->pass_s[f] = INFINITY;
+    for (int i = 0; i < count; i++) t->pass_s[form[i]] = pass_s[i];
+    return true;
+}
+
+/* By the trial, in which overlapped has to win by its margin. */
+static void choose_tried_form(plan *p, const char *pass)
+{
+    static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange", "mixed" };
+    const double *pass_s = p->form_trial.pass_s;
+    const step_form other = pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
+    plan_reason *r = choose_form(p, pass_s[other] > overlapped_margin * pass_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other);
+    char a[32];
+    const char *before = "";
+    sentence_set(&r->because, "in a trial a %s took ", pass);
+    for (int f = 0; f < STEP_FORMS; f++)
+        if (isfinite(pass_s[f])) {
+            sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
+            before = ", ";
+        }
+    sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
+}
+
+/* In-kernel exchange where every rank can store into its neighbours; mixed where it can into some. */
 static void choose_step_form(plan *p, const plan_question *q)
 {
+    static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
+    const bool mixed = links_are_mixed(p);
     sentence why = { "" };
-    plan_reason *r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[STEP_OVERLAPPED]);
+    plan_reason *r = choose_form(p, STEP_OVERLAPPED);
     if (f->device == DEVICE_HOST) {
         sentence_set(&r->because, "the host device has no kernels that exchange");
-    } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER) {
+    } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER && !mixed) {
         sentence_set(&r->because, "steps with in-kernel exchange need transport peer");
         sentence_set(&r->otherwise, "run.transport = peer, where all ranks run on one host");
     } else if (q->trial && q->trial->in_kernel && !q->trial->in_kernel(q->trial->context, p, &why)) {
         sentence_set(&r->because, "%s", why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);
-    } else {
-        p->form = STEP_IN_KERNEL;
-        r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[STEP_IN_KERNEL]);
+    } else if (!mixed) {
+        r = choose_form(p, STEP_IN_KERNEL);
         sentence_set(&r->because, "one launch takes the step and its exchange, for every neighbour's memory can be reached");
         sentence_set(&r->otherwise, "another transport, or blocks of steps");
+    } else if (try_forms(p, q, either, 2)) {
+        choose_tried_form(p, "step");
+    } else {
+        sentence_set(&choose_form(p, STEP_MIXED)->because, "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
 
-/* Overlapped or exchange first; without a trial exchange first where kernels or copies reach the neighbours' memory. */
+/* Overlapped, exchange first or mixed; without a trial exchange first where kernels or copies reach the neighbours' memory. */
 static void choose_block_form(plan *p, const plan_question *q)
 {
-    plan_form_trial *t = &p->form_trial;
-    const bool ask = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
-    double pass_s[STEP_FORMS];
-    char a[32], b[32];
+    static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
+    const bool mixed = links_are_mixed(p);
     if (q->facts->ranks == 1 || q->facts->device == DEVICE_HOST) return;
-    if (!ask) {
-        p->form = transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
-        sentence_set(&plan_chosen(p, PLAN_FORM, "%s", step_form_name[p->form])->because,
-                     "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
+    if (try_forms(p, q, form, mixed ? 3 : 2)) {
+        choose_tried_form(p, "block");
         return;
     }
-    q->trial->forms(q->trial->context, p, pass_s);
-    *t = (plan_form_trial){ true, pass_s[STEP_OVERLAPPED], pass_s[STEP_EXCHANGE_FIRST] };
-    p->form = t->exchange_first_s > overlapped_margin * t->overlapped_s ? STEP_OVERLAPPED : STEP_EXCHANGE_FIRST;
-    plan_reason *r = plan_chosen(p, PLAN_FORM, "%s", step_form_name[p->form]);
-    sentence_set(&r->because, "in a trial a block took %s overlapped, %s exchange first", terminal_seconds(a, sizeof a, t->overlapped_s),
-                 terminal_seconds(b, sizeof b, t->exchange_first_s));
-    sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
+    const step_form assumed = mixed ? STEP_MIXED : transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
+    sentence_set(&choose_form(p, assumed)->because,
+                 "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)

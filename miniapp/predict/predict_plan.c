@@ -55,12 +55,6 @@ static bool transposes(void *context, const plan *p, transport_kind t, sentence 
     return !isnan(predict_transpose_rate(i->machine, t, i->of.ranks)) || sentence_refuse(why, "no record shows what it costs");
 }
 
-static bool in_kernel(void *context, const plan *p, sentence *why)
-{
-    const imagined *i = context;
-    return predict_hosts(&i->of) == 1 || sentence_refuse(why, "not all ranks run on one host");
-}
-
 /* Blocks that no record tells of, or with columns cut, are not tried. */
 static void blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
 {
@@ -103,7 +97,7 @@ static bool plan_for(const predict_machine *m, const config *c, int per_host, in
                                .hosts = predict_hosts(&i.of), .per_host = i.of.per_host, .most_on_device = 1,
                                .mpi_claims_cuda = !isnan(m->exchange[TRANSPORT_AWARE].alpha_s),
                                .no_graphs = m->cuda ? NULL : "the host device has none", .block_steps = block_steps, .owner = &i };
-    const plan_trial trial = { .context = &i, .exchange = exchange, .transposes = transposes, .in_kernel = in_kernel, .blocks = blocks };
+    const plan_trial trial = { .context = &i, .exchange = exchange, .transposes = transposes, .blocks = blocks };
     if (plan_make(&p, &(plan_question){ c, &of.op, &facts, &trial }, why) != 0) return false;
     l->of = case_of(&i, &p);
     l->memory_bytes = plan_memory_bytes(&p, c, facts.device, 0);

@@ -71,7 +71,7 @@ double predict_places(const predict_machine *m, const predict_case *c)
     const temporal_pace pace = temporal_pace_of(&op, t);
     const boundary sides = sides_of(c);
     const field_shape f = field_shape_make(c->type, (int64_t)(c->nx / c->ranks_x), (int64_t)(c->ny / c->ranks_y), depth, depth);
-    const bool shells = c->ranks_y > 1 && c->form == STEP_OVERLAPPED;
+    const bool shells = c->ranks_y > 1 && c->form != STEP_EXCHANGE_FIRST;
     const int below = shells && !boundary_mirrors(c->sides.y_low.kind), above = shells;
     const box own = box_make(0, f.nx, 0, f.ny), inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
     temporal_plan plan = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);

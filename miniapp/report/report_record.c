@@ -91,8 +91,8 @@ static json_t *temporal_trial_json(const plan_temporal_trial *t)
 static json_t *form_trial_json(const plan_form_trial *t)
 {
     if (!t->tried) return json_null();
-    return json_pack("{s:o, s:o}", "split_sweep_s", record_number(t->overlapped_s), "joined_sweep_s",
-                     record_number(t->exchange_first_s));
+    return json_pack("{s:o, s:o, s:o}", "split_sweep_s", record_number(t->pass_s[STEP_OVERLAPPED]), "joined_sweep_s",
+                     record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_sweep_s", record_number(t->pass_s[STEP_MIXED]));
 }
 
 /* What the choice of a transport was made from. */

@@ -45,7 +45,8 @@ static int one_at_once(const sim *s, int64_t most, bool norm) { return passes_at
 
 static void enqueue_pass(sim *s, int steps, bool norm, const sim_request *r)
 {
-    step_advance(&s->streams, &s->pass, (step_job){ s->next, s->now, steps, r->exchange, norm ? s->result : NULL, r->probe });
+    step_advance(&s->streams, &s->pass, (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = r->exchange,
+                                                    .norm = norm ? s->result : NULL, .probe = r->probe });
     swap_levels(s);
     if (s->plan.block_steps > 1) s->passes++;
 }
@@ -125,7 +126,7 @@ static const form *single_form(const sim *s)
     const kind_row *kind = config_kind_of(s->cfg);
     if (!kind->stencil) return &transposes;
     if (kind->by_lines) return &sweeps;
-    return s->plan.block_steps > 1 ? &blocks : s->pass.form == STEP_IN_KERNEL ? &in_kernel : &overlapped;
+    return s->plan.block_steps > 1 ? &blocks : step_in_kernel(&s->pass) ? &in_kernel : &overlapped;
 }
 
 /* Steps that all take their norms are one graph's: a power of two. */

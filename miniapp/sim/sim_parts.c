@@ -85,8 +85,8 @@ void sim_make_transposed_pass(sim *s)
 bool sim_make_inkernel(sim *s, sentence *why)
 {
     void *const fields[2] = { s->now.u, s->next.u };
-    if (s->pass.form == STEP_IN_KERNEL) return true;
-    return step_pass_in_kernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
+    if (s->pass.inkernel) return true;
+    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
                                s->top.comm, why);
 }
 
@@ -121,8 +121,9 @@ void sim_make_parts(sim *s)
     make_streams(s);
     if (kind->stencil) sim_make_pass(s);
     if (kind->by_lines) sim_make_transposed_pass(s);
-    if (p->block_steps > 1) step_pass_set_form(&s->pass, p->form);
-    else if (p->form == STEP_IN_KERNEL && !sim_make_inkernel(s, &why)) check_fail(__FILE__, __LINE__, "in-kernel exchange", why.text);
+    const bool in_kernel = p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->block_steps == 1);
+    if (in_kernel && !sim_make_inkernel(s, &why)) check_fail(__FILE__, __LINE__, "in-kernel exchange", why.text);
+    if (kind->stencil) step_pass_set_form(&s->pass, p->form);
     if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why)) check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
     if (p->feed != CONFIG_FEED_GRAPH) return;

@@ -174,19 +174,24 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
 }
 
-static double form_s(void *context, int form)
+typedef struct forms_of {
+    sim *s;
+    const step_form *form;
+} forms_of;
+
+static double form_s(void *context, int way)
 {
-    sim *s = context;
-    step_pass_set_form(&s->pass, (step_form)form);
-    return sim_pass_s(s, true, FORM_PASSES);
+    const forms_of *f = context;
+    step_pass_set_form(&f->s->pass, f->form[way]);
+    return sim_pass_s(f->s, true, FORM_PASSES);
 }
 
-static void forms(void *context, const plan *p, double pass_s[])
+static void forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
 {
     sim *s = ((sim_trial *)context)->s;
     sim_make_pass(s);
     sim_touch(s);
-    trial_run(&(trial){ .ways = STEP_EXCHANGE_FIRST + 1, .rounds = ROUNDS, .budget_s = INFINITY }, form_s, s, pass_s, s->top.comm);
+    trial_run(&(trial){ .ways = count, .rounds = ROUNDS, .budget_s = INFINITY }, form_s, &(forms_of){ s, form }, pass_s, s->top.comm);
 }
 
 /* ---- variants ---- */

@@ -25,7 +25,7 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
 {
     graph_batch *b = CHECK_ALLOC(calloc(1, sizeof *b));
     *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
-                        .epochs = p->form == STEP_IN_KERNEL ? INKERNEL_EPOCHS : 2 };
+                        .epochs = step_in_kernel(p) ? INKERNEL_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {
         halo_know(p->halo, fields[i].u);
         if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
@@ -77,7 +77,7 @@ void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bo
     assert(!change || (exchange && step_can_change(b->p)));
     assert(!change || !b->every_norm || (steps & (steps - 1)) == 0); /* one graph: its norms are one run */
     int epoch = step_ready(s, b->p, next, cur, exchange);
-    if (b->p->form != STEP_IN_KERNEL) epoch = next == b->field[1].u;
+    if (!step_in_kernel(b->p)) epoch = next == b->field[1].u;
     for (int64_t left = steps; left > 0;) {
         int size = SIZES - 1;
         while (1 << size > left) size--;

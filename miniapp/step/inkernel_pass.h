@@ -10,7 +10,8 @@
 
 typedef struct inkernel_pass inkernel_pass;
 
-/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound stencil is the step's.
+/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound stencil is the step's. dec: a
+ * neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both ends of a link leave each other out.
  * NULL on all ranks, with the reason, where a rank cannot take such steps: the device, the grid, a neighbour out of reach. */
 inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
                                     bool corners, void *const fields[2], MPI_Comm comm, sentence *why);
@@ -34,10 +35,11 @@ int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
 /* `steps` steps with exchange were enqueued. */
 void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
 
-/* Enqueues the step from a level of that epoch on s. exchange = false: without the neighbours, for measuring; leaves their ghosts
- * as they are. norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the same
- * work every time and may be captured. */
-void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm, device_stream *s);
+/* Enqueues the step of these own cells from a level of that epoch on s; boxes of a step may be enqueued on several streams. exchange =
+ * false: without the neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in their
+ * order. A step enqueued with the same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
+                        device_stream *s);
 bool inkernel_pass_can_change(const inkernel_pass *p);
 /* Of the next run; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host and moves on to the next
  * slot. That norm is read before the next run but one is enqueued. */

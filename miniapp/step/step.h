@@ -1,4 +1,4 @@
-/* One time step of a stencil over all ranks, in one of three forms that give the same bits; or, by temporal blocking
+/* One time step of a stencil over all ranks, in one of four forms that give the same bits; or, by temporal blocking
  * (kernels/temporal/temporal.h), a block of several steps.
  *
  * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h), and no other exchange.
@@ -19,6 +19,10 @@
  *
  * Exchange first, of blocks of steps only: the same parts without an interior; after the exchange one pass takes all cells. It costs
  * less than the passes of a shell where the exchange is short.
+ *
+ * Mixed, where some links go over peer memory and some do not (on several hosts): overlapped with a shell along the other links alone. The
+ * kernels of a step exchange with the neighbours within reach (in-kernel exchange of boxes); a block is taken after an exchange with
+ * these, which is short.
  *
  * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius * block_steps deep, corners
  * included. Beyond dirichlet and neumann sides the pass works them out at every level; along a periodic axis that is not cut they are
@@ -64,13 +68,15 @@ typedef struct step_pass {
     box shell[4];
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
-    int ghosts_count;
+    int ghosts_count, early_ghosts; /* early: of form MIXED, the first of them, no images of what far links bring */
+    transport_kind toward[DECOMP_NEIGHBOURS]; /* of the links; TRANSPORT_KINDS: none */
+    unsigned near;            /* transports, bit by bit, whose links a mixed step does not take for far: peer */
     int depth;                /* halo depth: of the ghosts that a step or block reads */
     int block_steps;          /* that one pass takes at most; 1: stencil_pass */
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
-    inkernel_pass *inkernel;  /* of form STEP_IN_KERNEL; else NULL */
+    inkernel_pass *inkernel;  /* NULL: no in-kernel exchange */
     uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their ghosts are in place */
 } step_pass;
 
@@ -83,11 +89,12 @@ typedef struct step_levels {
  * block_steps: 1, or a number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep. */
 void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
                       int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm);
-/* With block_steps > 1, between passes: overlapped, as at first, or exchange first from now on. */
+/* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone, in-kernel exchange of single steps, for
+ * which this and mixed want step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* Steps with in-kernel exchange from now on, where they can be taken; else false, on all ranks, with the reason. Collective. fields:
- * the two buffers that the levels alternate between. */
-bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+/* What single steps need for in-kernel exchange with their near neighbours; false, on all ranks, with the reason, where that cannot be had.
+ * Collective. fields: the two buffers that the levels alternate between. */
+bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
                          sentence *why);
 void step_pass_destroy(step_pass *p);
 
@@ -102,6 +109,8 @@ typedef struct step_job {
     uint64_t *norm;          /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number of steps that
                                 temporal_change_steps gave, leaves it there; a step that step_can_change in its inkernel_pass */
     const step_probe *probe; /* may be NULL */
+    int epoch;               /* step_advance's own, as is: */
+    inkernel_pass_norm rides;
 } step_job;
 /* Afterwards the invariant holds for next. */
 void step_advance(step_streams *s, step_pass *p, step_job j);
@@ -115,7 +124,9 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-static inline bool step_can_change(const step_pass *p) { return p->form == STEP_IN_KERNEL && inkernel_pass_can_change(p->inkernel); }
+/* Kernels exchange, with all neighbours or with those within reach. */
+static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->block_steps == 1); }
+static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel); }
 
 /* What one block of `steps` steps computes, cells of all levels, and moves between memory and its
  * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles of the kernels are

@@ -37,16 +37,54 @@ static void find_ghosts(step_pass *p, bool corners)
     }
 }
 
+static boundary_kind kind_beyond(const step_pass *p, int dx, int dy)
+{
+    const boundary *at = &p->sides;
+    return (dx < 0 ? at->x_low : dx > 0 ? at->x_high : dy < 0 ? at->y_low : at->y_high).kind;
+}
+
+/* Does a link that a mixed step takes for far lie in that direction? */
+static bool is_far(const step_pass *p, int dx, int dy)
+{
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return p->toward[k] != TRANSPORT_KINDS && !(p->near >> p->toward[k] & 1);
+    return false;
+}
+
+/* Does a far link bring these ghosts, or what they mirror? */
+static bool is_late(const step_pass *p, box ghosts)
+{
+    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->shape->nx, dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->shape->ny;
+    return is_far(p, dx != 0 && kind_beyond(p, dx, 0) == BOUNDARY_NONE ? dx : 0, dy != 0 && kind_beyond(p, 0, dy) == BOUNDARY_NONE ? dy : 0);
+}
+
+static void early_ghosts_first(step_pass *p)
+{
+    box late[BOUNDARY_BOXES_MAX];
+    int count = 0;
+    p->early_ghosts = 0;
+    for (int i = 0; i < p->ghosts_count; i++) {
+        if (is_late(p, p->ghosts[i])) late[count++] = p->ghosts[i];
+        else p->ghosts[p->early_ghosts++] = p->ghosts[i];
+    }
+    for (int i = 0; i < count; i++) p->ghosts[p->early_ghosts + i] = late[i];
+}
+
+/* Cells from that side on which the interior leaves to the shell. A far corner is left to a shell of rows. */
+static int64_t left_to_shell(const step_pass *p, int dx, int dy)
+{
+    const bool block = p->block_steps > 1, far = is_far(p, dx, dy) || (dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy)));
+    if (dy != 0 && p->shape->depth_y == 0) return 0;
+    if (p->form == STEP_MIXED) return far ? p->depth : 0;
+    return block && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
+}
+
 /* Interior, its strips, and shell. */
 static void cut(step_pass *p)
 {
     const box own = field_own(p->shape);
-    const boundary *at = &p->sides;
-    const bool along_y = p->shape->depth_y > 0, block = p->block_steps > 1;
-    p->interior = box_make(own.x0 + (block && at->x_low.kind != BOUNDARY_NONE ? 0 : p->depth),
-                           own.x1 - (block && at->x_high.kind != BOUNDARY_NONE ? 0 : p->depth),
-                           own.y0 + (!along_y || (block && at->y_low.kind != BOUNDARY_NONE) ? 0 : p->depth),
-                           own.y1 - (!along_y || (block && at->y_high.kind != BOUNDARY_NONE) ? 0 : p->depth));
+    p->interior = box_make(own.x0 + left_to_shell(p, -1, 0), own.x1 - left_to_shell(p, 1, 0), own.y0 + left_to_shell(p, 0, -1),
+                           own.y1 - left_to_shell(p, 0, 1));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
     for (int i = 0; i < p->strips; i++) p->strip[i] = box_strip(p->interior, i, p->strips);
     p->shell_count = box_shell(own, p->interior, p->shell);
@@ -54,8 +92,11 @@ static void cut(step_pass *p)
 
 void step_pass_set_form(step_pass *p, step_form form)
 {
-    assert(p->block_steps > 1 && form != STEP_IN_KERNEL);
+    assert(form != (p->block_steps > 1 ? STEP_IN_KERNEL : STEP_EXCHANGE_FIRST));
     p->form = form;
+    assert(p->inkernel || !step_in_kernel(p));
+    p->inkernel_generation = UINT64_MAX; /* steps of other forms leave no flag words */
+    early_ghosts_first(p);
     cut(p);
 }
 
@@ -65,7 +106,12 @@ void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, c
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
     const int depth = radius * block_steps;
     *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
-                      .inkernel_generation = UINT64_MAX /* none yet */ };
+                      .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
+        const bool linked = dec->neighbour[k] >= 0 && (along_y || decomp_dy[k] == 0) && (corners || block || !corner);
+        p->toward[k] = linked ? choice->toward[k] : TRANSPORT_KINDS;
+    }
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -97,11 +143,13 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
     return all;
 }
 
-bool step_pass_in_kernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
+bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
                          sentence *why)
 {
-    p->inkernel = inkernel_pass_create(dec, d, p->shape, &p->sides, radius, corners, fields, comm, why);
-    if (p->inkernel) p->form = STEP_IN_KERNEL;
+    decomp near = *dec;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (is_far(p, decomp_dx[k], decomp_dy[k])) near.neighbour[k] = -1;
+    p->inkernel = inkernel_pass_create(&near, d, p->shape, &p->sides, radius, corners, fields, comm, why);
     return p->inkernel != NULL;
 }
 

@@ -1,5 +1,5 @@
 /* Claim: the images and inboxes of a whole step's plan, carried out cell by cell, give every rank of any grid the ghosts that the
- * uncut field has: none is left out, none goes astray, and what nobody gives stays as it was. */
+ * uncut field has: none is left out, none goes astray, and what nobody gives stays as it was. So does what a neighbour on another host has. */
 #include <stdio.h>
 
 #include "exchange/inkernel_plan.h"
@@ -35,7 +35,27 @@ static boundary sides_of(const decomp *d, boundary all)
     return all;
 }
 
-static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole, const boundary *sides, int radius,
+/* Does that neighbour run on another host? */
+static bool is_far(const one_rank *me, int direction, int per_host)
+{
+    const int other = me->dec.neighbour[direction];
+    return other >= 0 && other / per_host != me->dec.rank / per_host;
+}
+
+/* Whose cells a ghost is, or is an image of, does: the neighbour's towards it, along the axes that have one. */
+static bool comes_from_far(const one_rank *me, int64_t x, int64_t y, int per_host)
+{
+    int dx = x < 0 ? -1 : x >= me->shape.nx, dy = y < 0 ? -1 : y >= me->shape.ny;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (decomp_dy[k] == 0 && decomp_dx[k] == dx && me->dec.neighbour[k] < 0) dx = 0;
+        if (decomp_dx[k] == 0 && decomp_dy[k] == dy && me->dec.neighbour[k] < 0) dy = 0;
+    }
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return is_far(me, k, per_host);
+    return false;
+}
+
+static void make_ranks(one_rank *rank, int ranks, int ranks_x, int per_host, const field_shape *whole, const boundary *sides, int radius,
                        bool corners)
 {
     sentence why;
@@ -57,8 +77,11 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         for (int k = 0; k < 2; k++) level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
         for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
             for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
+        decomp near = me->dec;
+        for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
+            if (is_far(me, n, per_host)) near.neighbour[n] = -1;
         for (int k = 0; k < 2; k++)
-            assert_true(inkernel_plan_make(&me->step[k], &me->dec, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
+            assert_true(inkernel_plan_make(&me->step[k], &near, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
     }
 }
 
@@ -124,7 +147,8 @@ static bool take_inboxes(const one_rank *me, const inkernel_step *step)
     return true;
 }
 
-static bool ghosts_are(const one_rank *me, int level, const field_shape *whole, const void *expected, int radius, bool corners,
+/* From far they are still level 0's. */
+static bool ghosts_are(const one_rank *me, int per_host, const field_shape *whole, void *const global[2], int radius, bool corners,
                        char *where, size_t where_bytes)
 {
     const field_shape *f = &me->shape;
@@ -134,8 +158,8 @@ static bool ghosts_are(const one_rank *me, int level, const field_shape *whole, 
             if (off_x && off_y && !corners) continue;
             const int64_t there = field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y), here = field_index(f, x, y);
             const size_t size = dtype_bytes(f->type);
-            const char *seen = (const char *)me->field[level] + (size_t)here * size;
-            const char *wanted = (const char *)expected + (size_t)there * size;
+            const char *seen = (const char *)me->field[1] + (size_t)here * size;
+            const char *wanted = (const char *)global[comes_from_far(me, x, y, per_host) ? 0 : 1] + (size_t)there * size;
             if (memcmp(seen, wanted, size) == 0) continue;
             snprintf(where, where_bytes, "(%lld, %lld)", (long long)x, (long long)y);
             return false;
@@ -143,7 +167,8 @@ static bool ghosts_are(const one_rank *me, int level, const field_shape *whole, 
     return true;
 }
 
-static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int radius, bool corners, int ranks, int ranks_x)
+static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int radius, bool corners, int ranks, int ranks_x,
+                     int per_host)
 {
     const field_shape whole = field_shape_make(t, nx, ny, radius, radius);
     const box around[] = { { -radius, nx + radius, -radius, 0 }, { -radius, nx + radius, ny, ny + radius }, { -radius, 0, 0, ny },
@@ -153,7 +178,7 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
     char where[64];
     device_stream *s;
     assert_int_equal(host->stream_create(host, false, &s), 0);
-    make_ranks(rank, ranks, ranks_x, &whole, sides, radius, corners);
+    make_ranks(rank, ranks, ranks_x, per_host, &whole, sides, radius, corners);
     for (int k = 0; k < 2; k++) assert_int_equal(host->boundary_fill(host, &whole, global[k], sides, around, 4, s), 0);
     for (int i = 0; i < ranks; i++) { /* own cells of level 1; ghosts of level 0, whose constant ones are level 1's too */
         one_rank *me = &rank[i];
@@ -165,9 +190,9 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
     for (int i = 0; i < ranks; i++)
         if (!take_inboxes(&rank[i], &rank[i].step[0])) fail_msg("r=%d corners=%d: words of rank %d missing", radius, corners, i);
     for (int i = 0; i < ranks; i++)
-        if (!ghosts_are(&rank[i], 1, &whole, global[1], radius, corners, where, sizeof where))
-            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, sides %d%d %d%d: ghost %s of rank %d", dtype_name(t), radius,
-                     corners, (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, (int)sides->x_low.kind,
+        if (!ghosts_are(&rank[i], per_host, &whole, global, radius, corners, where, sizeof where))
+            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, %d a host, sides %d%d %d%d: ghost %s of rank %d", dtype_name(t), radius,
+                     corners, (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, per_host, (int)sides->x_low.kind,
                      (int)sides->x_high.kind, (int)sides->y_low.kind, (int)sides->y_high.kind, where, i);
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++) host_field_free(host, rank[i].field[k]), host_field_free(host, rank[i].inbox[k]);
@@ -191,8 +216,9 @@ static void every_grid(void **state)
                     const boundary sides = { x_low, x_high, y_low, y_high };
                     const dtype t = (p + corners) % 2 ? DTYPE_F32 : DTYPE_F64;
                     const int ranks = grids[g][0], ranks_x = grids[g][1], least = radii[r];
-                    one_case(t, 53, 47, &sides, radii[r], corners, ranks, ranks_x);
-                    one_case(t, least * ranks_x, least * (ranks / ranks_x), &sides, radii[r], corners, ranks, ranks_x);
+                    for (int per_host = 1; per_host <= ranks; per_host++)
+                        one_case(t, 53, 47, &sides, radii[r], corners, ranks, ranks_x, per_host);
+                    one_case(t, least * ranks_x, least * (ranks / ranks_x), &sides, radii[r], corners, ranks, ranks_x, ranks);
                 }
 }
 

@@ -289,6 +289,28 @@ static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
     assert_string_equal(p->note[0].said.text, "steps without in-kernel exchange, although the transport is peer: a made-up refusal");
 }
 
+/* Two hosts of two ranks: one link over peer, one not. */
+static void mixed_steps_have_to_keep_up_where_some_neighbours_are_far(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][LINK_INSIDE_HOST] = t == TRANSPORT_PEER ? 1e-6 : 1e-3;
+    m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
+    m.mixed_s = 1.049 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 1")->form, STEP_MIXED);
+    m.exchange_first_s = 1.048 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_EXCHANGE_FIRST);
+    m.exchange_first_s = 1.05 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_MIXED);
+    m.mixed_s = 1.051 * m.overlapped_s;
+    m.exchange_first_s = 1.052 * m.overlapped_s;
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 1")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_OVERLAPPED);
+    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1\ntune = off")->form, STEP_MIXED);
+    assert_int_equal(on(DEVICE_CUDA, 4, 4, &m, "fuse = 1\nranks_x = 1")->form, STEP_IN_KERNEL); /* one host */
+    assert_int_equal(on(DEVICE_CUDA, 4, 1, &m, "fuse = 1\nranks_x = 1")->form, STEP_OVERLAPPED); /* four */
+}
+
 static void graphs_serve_where_no_transport_needs_the_host(void **state)
 {
     made_up m = made_up_all_serve();
@@ -391,6 +413,7 @@ int main(void)
         cmocka_unit_test(what_is_asked_for_is_taken_where_it_serves),
         cmocka_unit_test(links_inside_a_host_and_between_hosts_differ),
         cmocka_unit_test(steps_go_in_kernels_where_all_neighbours_are_reached),
+        cmocka_unit_test(mixed_steps_have_to_keep_up_where_some_neighbours_are_far),
         cmocka_unit_test(graphs_serve_where_no_transport_needs_the_host),
         cmocka_unit_test(transposes_go_over_peer_then_aware_then_staged),
         cmocka_unit_test(the_default_variant_stays_within_the_noise),

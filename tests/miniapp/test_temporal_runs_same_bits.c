@@ -1,6 +1,6 @@
 /* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same level: for every number of
  * steps per pass, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
- * GPU too, over every transport, where there is one; single steps are always the host's.
+ * GPU too, over every transport, where there is one, and there single steps of the mixed form; those compared with are always the host's.
  *
  * ranks: 1 2 3 4 6 */
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include "support/problem_harness.h"
 
 static config_device tested = CONFIG_DEVICE_HOST;
-static step_form form; /* of blocks of steps, whichever is faster */
+static step_form form; /* of blocks of steps, whichever is faster; MIXED: of single steps too */
 
 typedef struct result {
     uint64_t fingerprint[CHECKPOINT_FIELDS_MAX]; /* of every field that a state file has */
@@ -29,6 +29,32 @@ typedef struct result {
     int block_steps;
     double last_change;
 } result;
+
+/* As where hosts have two ranks each, or every other one, or where one has three ranks: then a corner alone may be far. */
+static int made_up_host(const sim *s, int rank)
+{
+    const int how = s->plan.block_steps % 3;
+    return how == 0 ? rank / 2 : how == 1 ? rank % 2 : rank < 3;
+}
+
+static void part_links(sim *s)
+{
+    const transport_kind near = tested == CONFIG_DEVICE_HOST ? TRANSPORT_AWARE : TRANSPORT_PEER;
+    const plan_grid *g = &s->plan.grid;
+    void *const fields[2] = { s->now.u, s->next.u };
+    const bool corners = s->prob.op.form == STENCIL_BOX;
+    const int radius = s->cfg->problem.radius, mine = made_up_host(s, s->top.rank);
+    transport_choice choice;
+    sentence why = { "" };
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
+    step_pass_destroy(&s->pass);
+    step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius, corners, s->prob.op.has_prev,
+                     s->plan.block_steps, &choice, s->top.comm);
+    assert_string_equal(halo_refused(s->pass.halo), "");
+    s->pass.near = 1u << near;
+    if (s->plan.block_steps > 1) return;
+    if (!step_pass_make_inkernel(&s->pass, &g->dec, s->dev, radius, corners, fields, s->top.comm, &why)) fail_msg("%s", why.text);
+}
 
 /* All of `weft run` that moves cells. */
 static result run_of(const config *c)
@@ -40,7 +66,9 @@ static result run_of(const config *c)
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
-    if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
+    const bool block = s.plan.block_steps > 1, mixed = form == STEP_MIXED && (block || tested == CONFIG_DEVICE_CUDA);
+    if (mixed) part_links(&s);
+    if (block || mixed) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
     clock_create(&ticks, s.dev, s.streams.stream[0], NULL, 5);
@@ -101,6 +129,7 @@ static void next_way(config *c)
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
     c->run.transport = host ? TRANSPORT_STAGED : transports[turn % 10];
     form = turn / 3 % 2 == 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
+    if (turn / 2 % 2 == 1 && c->run.feed != CONFIG_FEED_GRAPH) form = STEP_MIXED;
     turn++;
 }
 
@@ -110,6 +139,7 @@ static void every_way(const config *given)
     config c = *given;
     const int ranks = rank_count(), each = ranks == 1 ? 7 : 3;
     c.run.fuse = 1;
+    form = STEP_OVERLAPPED;
     const result single = run_of(&c);
     assert_int_equal(single.block_steps, 1);
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
@@ -118,6 +148,26 @@ static void every_way(const config *given)
             next_way(&c);
             expect_same(&c, &single);
         }
+    }
+}
+
+/* Single steps on the GPU whose kernels exchange with the near ranks alone. */
+static void mixed_steps(const config *given)
+{
+    config c = *given;
+    const int ranks = rank_count();
+    c.run.fuse = 1;
+    form = STEP_OVERLAPPED;
+    const result single = run_of(&c);
+    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
+        c.run.ranks_y = ranks / c.run.ranks_x;
+        if (c.run.ranks_x * c.run.ranks_y != ranks) continue;
+        c.run.device = CONFIG_DEVICE_CUDA;
+        c.run.feed = c.run.ranks_x % 2 ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+        c.run.streams = c.run.ranks_x;
+        c.run.transport = TRANSPORT_STAGED;
+        form = STEP_MIXED;
+        expect_same(&c, &single);
     }
 }
 
@@ -240,6 +290,24 @@ static void as_many_as_fit(void **state)
     assert_int_equal(r.passes, 6);
 }
 
+static void single_steps_of_the_mixed_form(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "kind = heat\nalpha = 0.2", "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
+        "kind = wave\nalpha = 0.2\norder = 6", "kind = heat\nalpha = 0.15\norder = 8\ndtype = f32",
+    };
+    config c;
+    if (tested == CONFIG_DEVICE_HOST || rank_count() == 1) skip(); /* the host has no kernels that exchange */
+    for (int i = 0; i < SIDES; i++)
+        for (int p = i % 2; p < 4; p += 2) {
+            deck_of(&c, problems[p], "steps = 9", i);
+            mixed_steps(&c);
+        }
+    deck_of(&c, "kind = laplace", "steps = 9\nnorm_every = 3", 3);
+    mixed_steps(&c);
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +317,7 @@ static int run(void)
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),
         cmocka_unit_test(as_many_as_fit),
+        cmocka_unit_test(single_steps_of_the_mixed_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

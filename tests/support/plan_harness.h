@@ -15,7 +15,7 @@ typedef struct made_up {
     const char *note; /* of peer, where it serves; NULL: nothing */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer steps */
-    double overlapped_s, exchange_first_s;
+    double overlapped_s, exchange_first_s, mixed_s;
     int asked; /* how often anything was */
 } made_up;
 
@@ -76,13 +76,13 @@ static inline void made_up_blocks(void *context, const plan *p, const int steps[
     for (int i = 0; i < count; i++) step_s[i] = steps[i] == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
 }
 
-static inline void made_up_forms(void *context, const plan *p, double pass_s[])
+static inline void made_up_forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
 {
     made_up *m = context;
     (void)p;
     m->asked++;
-    pass_s[STEP_OVERLAPPED] = m->overlapped_s;
-    pass_s[STEP_EXCHANGE_FIRST] = m->exchange_first_s;
+    for (int i = 0; i < count; i++)
+        pass_s[i] = form[i] == STEP_MIXED ? m->mixed_s : form[i] == STEP_OVERLAPPED ? m->overlapped_s : m->exchange_first_s;
 }
 
 static inline plan_trial made_up_trial(made_up *m)
@@ -93,7 +93,7 @@ static inline plan_trial made_up_trial(made_up *m)
 /* Everything serves, all alike; blocks of steps are twice as fast. */
 static inline made_up made_up_all_serve(void)
 {
-    made_up m = { .single_step_s = 2e-3, .longest_step_s = 1e-3, .shorter_step_s = 1.5e-3, .overlapped_s = 1e-3, .exchange_first_s = 1e-3 };
+    made_up m = { .single_step_s = 2e-3, .longest_step_s = 1e-3, .shorter_step_s = 1.5e-3, .overlapped_s = 1e-3, .exchange_first_s = 1e-3, .mixed_s = 1e-3 };
     for (int t = 0; t < TRANSPORT_KINDS; t++)
         for (int kind = 0; kind < LINK_KINDS; kind++) m.exchange_s[t][kind] = 1e-5;
     return m;
