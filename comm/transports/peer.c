@@ -1,8 +1,7 @@
 /* Handles are exchanged through comm, opened, and remembered for the end.
  *
- * Hosts are told apart by hosts.h, GPUs by UUID: names and device numbers differ between processes and
- * containers. Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs that
- * are not visible here, NVLink between hosts) only trying tells, so peer_create shares a small allocation first and compares what it
+ * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs without a way to each other or
+ * not visible here, NVLink between hosts) only trying tells, so peer_create shares a small allocation first and compares what it
  * reads: of DEVICE_MEMORY_SHARED, then, inside a host, of what CUDA IPC maps.
  * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
 #include "transports/peer.h"
@@ -44,20 +43,9 @@ static void look_for_other_hosts(const peer *p, sentence *why)
     hosts *h = hosts_create(p->comm);
     for (int i = 0; i < p->count && !why->text[0]; i++)
         if (h->of[p->ranks[i]] != h->of[p->me])
-            sentence_set(why, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
+            sentence_set(why, "rank %d and its neighbour %d run on different hosts, which takes fabric handles: %s", p->me, p->ranks[i],
+                         p->d->no_fabric ? p->d->no_fabric : "they do not serve here");
     hosts_destroy(&h);
-}
-
-static void refuse_far_devices(const peer *p, sentence *why)
-{
-    enum { UUID_BYTES = sizeof p->d->uuid };
-    char (*uuids)[UUID_BYTES] = allocate((size_t)p->all, UUID_BYTES);
-    MPI_CHECK(ranks_allgather(p->d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, p->comm));
-    for (int i = 0; i < p->count && !why->text[0]; i++) {
-        const char *refusal = p->d->reach_refusal(p->d, uuids[p->ranks[i]]);
-        if (refusal) sentence_set(why, "rank %d does not reach rank %d: %s", p->me, p->ranks[i], refusal);
-    }
-    free(uuids);
 }
 
 /* What a rank offers: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
@@ -176,10 +164,10 @@ static bool reaches(peer *p, device_memory memory, sentence *why)
     sentence elsewhere = { "" };
     look_for_other_hosts(p, &elsewhere);
     const bool one_host = agree_or_say(!elsewhere.text[0], &elsewhere, p->comm);
-    if (!one_host && !agree_all(p->d->fabric && memory == DEVICE_MEMORY_SHARED, p->comm))
+    if (!one_host && !agree_all(!p->d->no_fabric && memory == DEVICE_MEMORY_SHARED, p->comm))
         return sentence_refuse(why, "%s", elsewhere.text);
-    refuse_far_devices(p, why);
-    if (!agree_or_say(!why->text[0], why, p->comm)) return false;
+    if (p->d->unshared) sentence_set(why, "rank %d shares no device memory: %s", p->me, p->d->unshared);
+    if (!agree_or_say(!p->d->unshared, why, p->comm)) return false;
     if (probe(p, memory, why)) return true;
     if (memory == DEVICE_MEMORY_DEVICE || !one_host) return false;
     sentence_set(&p->instead, "CUDA IPC maps the neighbours' memory, since %s", why->text);

@@ -23,7 +23,7 @@ extern const char *const transport_kind_words[TRANSPORT_KINDS + 2]; /* "auto", t
 typedef struct transport_traits {
     bool needs_host; /* MPI sends what it packed; else all is enqueued, and steps can be captured */
     bool one_host;   /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
-    bool fabric;     /* ... or, where device.fabric says so, one of another host */
+    bool fabric;     /* ... or, without a device.no_fabric, one of another host */
     int turn;        /* of the transports that auto tries the first has 1; 0: auto does not try it, since ... */
     const char *left_out; /* ... a sentence part; NULL where it does */
 } transport_traits;

@@ -7,7 +7,7 @@
  * alone (a stream *is* a thread there).
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
- * cannot do it leaves NULL, behind a question that says so: kind before pin and unpin, reach_refusal before handle_*, peer_exchange,
+ * cannot do it leaves NULL, behind a question that says so: kind before pin and unpin, unshared before handle_*, peer_exchange,
  * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
  * An empty box is a no-op. */
 #pragma once
@@ -23,6 +23,7 @@
 #include "core/value.h"
 #include "core/inkernel.h"
 #include "core/linkage.h"
+#include "device/passed_fd.h"
 
 LINKAGE_C_BEGIN
 
@@ -60,10 +61,13 @@ typedef struct device_meeting {
 
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
-/* One device allocation as another process may map it; plain bytes, sent as they are. */
-enum { DEVICE_HANDLE_BYTES = 96 };
+/* One device allocation as another process may map it; sent as it is. */
+enum { DEVICE_HANDLE_BYTES = 64 };
 typedef struct device_handle {
-    unsigned char bytes[DEVICE_HANDLE_BYTES];
+    unsigned char bytes[DEVICE_HANDLE_BYTES]; /* of CUDA IPC, or of the fabric */
+    passed_fd fd;                             /* the rest: of DEVICE_MEMORY_SHARED */
+    size_t mapped_bytes;
+    bool has_fabric;
 } device_handle;
 
 /* One neighbour in an exchange without messages: cells are stored straight into its inbox, dense and row-major, in parts that
@@ -97,8 +101,9 @@ struct device {
     char name[256];    /* as the vendor names it */
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
-    bool fabric;       /* DEVICE_MEMORY_SHARED reaches other hosts, those of this GPU's NVLink domain */
     char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
+    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED, as a sentence part; NULL: trying tells */
+    const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot, likewise */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
@@ -122,9 +127,6 @@ struct device {
     void (*handle_done)(device *d, device_handle *made);
     int (*handle_open)(device *d, device_memory where, const device_handle *h, void **out);
     int (*handle_close)(device *d, device_memory where, void *opened);
-    /* Why kernels here cannot reach the memory of the GPU with that uuid, as a sentence part (a static string). NULL:
-     * they can, or only trying tells (a GPU that this process does not see). */
-    const char *(*reach_refusal)(device *d, const char *uuid);
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);

@@ -272,7 +272,7 @@ device *device_cuda_create(int ordinal, int *code)
     device_cuda_uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
-    self->base.fabric = memory_cuda_fabric(&self->base);
+    self->base.no_fabric = memory_cuda_no_fabric(&self->base);
     snprintf(self->base.pci, sizeof self->base.pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
              (unsigned)properties.pciDeviceID);
     driver_text(self->base.driver, sizeof self->base.driver);

@@ -56,7 +56,6 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(handle_done, memory_cuda_handle_done) \
     X(handle_open, memory_cuda_handle_open) \
     X(handle_close, memory_cuda_handle_close) \
-    X(reach_refusal, peer_cuda_reach_refusal) \
     X(graph_refusal, graph_cuda_refusal) \
     X(graph_begin, graph_cuda_begin) \
     X(graph_end, graph_cuda_end) \
@@ -88,6 +87,6 @@ DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
 /* DEVICE_MEMORY_SHARED: allocated, with what is rounded up at the end; freed, or no longer mapped here. */
 int memory_cuda_alloc_shared(device *d, size_t bytes, void **out);
 int memory_cuda_unmap(void *p);
-bool memory_cuda_fabric(const device *d); /* device.fabric */
+const char *memory_cuda_no_fabric(const device *d);
 
 LINKAGE_C_END

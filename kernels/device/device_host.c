@@ -246,11 +246,6 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- what there is not: its memory comes from the heap, which no other process can map, and its work runs when it is called ---- */
 
-static const char *reach_refusal(device *d, const char *uuid)
-{
-    return "the host device shares no memory between ranks";
-}
-
 static const char *graph_refusal(device *d)
 {
     return "the host device runs work at once and has no graphs";
@@ -283,7 +278,8 @@ device *device_host_create(int threads)
         .synchronize = is_done,
         .alloc = host_alloc,
         .free = host_free,
-        .reach_refusal = reach_refusal,
+        .unshared = "the host device shares no memory between ranks",
+        .no_fabric = "the host device has none",
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,

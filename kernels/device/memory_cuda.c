@@ -12,7 +12,6 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "device/passed_fd.h"
@@ -37,19 +36,8 @@ static const struct driver { FUNCTIONS(MEMBER) } *driver(void)
     return works ? &loaded : NULL;
 }
 
-/* Of CUDA 12.3 and newer. */
-enum { HANDLE_TYPE_FABRIC = 8, ATTRIBUTE_FABRIC_SUPPORTED = 128, FABRIC_BYTES = 64 };
-
-typedef struct sent_handle {
-    size_t bytes; /* of the allocation */
-    passed_fd fd;
-    bool has_fabric;
-    union {
-        unsigned char fabric[FABRIC_BYTES];
-        cudaIpcMemHandle_t ipc;
-    };
-} sent_handle;
-_Static_assert(sizeof(sent_handle) <= DEVICE_HANDLE_BYTES, "a handle travels as it is");
+enum { HANDLE_TYPE_FABRIC = 8, ATTRIBUTE_FABRIC_SUPPORTED = 128 }; /* CUDA 12.3 and newer have names for them */
+_Static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
 /* The handle of new memory, whose size is rounded up. */
 static CUresult create(const device *d, bool fabric, size_t *bytes, CUmemGenericAllocationHandle *out)
@@ -83,21 +71,23 @@ static CUresult map(const device *d, CUmemGenericAllocationHandle handle, size_t
     return e;
 }
 
-bool memory_cuda_fabric(const device *d)
+const char *memory_cuda_no_fabric(const device *d)
 {
     int supported = 0;
     size_t bytes = 1;
     CUmemGenericAllocationHandle handle;
     if (!driver() || driver()->cuDeviceGetAttribute(&supported, (CUdevice_attribute)ATTRIBUTE_FABRIC_SUPPORTED, d->ordinal) || !supported)
-        return false;
-    return create(d, true, &bytes, &handle) == CUDA_SUCCESS && driver()->cuMemRelease(handle) == CUDA_SUCCESS;
+        return "the GPU has none";
+    CUresult e = create(d, true, &bytes, &handle);
+    if (!e) e = driver()->cuMemRelease(handle);
+    return e ? cudaGetErrorString((cudaError_t)e) : NULL;
 }
 
 int memory_cuda_alloc_shared(device *d, size_t bytes, void **out)
 {
     CUmemGenericAllocationHandle handle;
     if (!driver()) return cudaErrorNotSupported;
-    const CUresult e = create(d, d->fabric, &bytes, &handle);
+    const CUresult e = create(d, !d->no_fabric, &bytes, &handle);
     return (int)(e ? e : map(d, handle, bytes, out));
 }
 
@@ -110,22 +100,22 @@ int memory_cuda_unmap(void *p)
     return (int)(e ? e : driver()->cuMemAddressFree((CUdeviceptr)p, bytes));
 }
 
-static int make_shared(const device *d, void *allocation, sent_handle *h)
+static CUresult make_shared(const device *d, void *allocation, device_handle *h)
 {
     CUmemGenericAllocationHandle handle;
     int fd = -1;
-    CUresult e = driver()->cuMemGetAddressRange_v2(NULL, &h->bytes, (CUdeviceptr)allocation);
+    CUresult e = driver()->cuMemGetAddressRange_v2(NULL, &h->mapped_bytes, (CUdeviceptr)allocation);
     if (!e) e = driver()->cuMemRetainAllocationHandle(&handle, allocation);
-    if (e) return (int)e;
+    if (e) return e;
     e = driver()->cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     h->fd = passed_fd_offer(fd);
-    h->has_fabric = d->fabric;
-    if (!e && d->fabric) e = driver()->cuMemExportToShareableHandle(h->fabric, handle, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC, 0);
+    h->has_fabric = !d->no_fabric;
+    if (!e && h->has_fabric) e = driver()->cuMemExportToShareableHandle(h->bytes, handle, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC, 0);
     (void)driver()->cuMemRelease(handle);
-    return (int)e;
+    return e;
 }
 
-static int open_shared(const device *d, sent_handle *h, void **out)
+static CUresult open_shared(const device *d, const device_handle *h, void **out)
 {
     CUmemGenericAllocationHandle handle;
     CUresult e = CUDA_ERROR_NOT_PERMITTED;
@@ -135,33 +125,27 @@ static int open_shared(const device *d, sent_handle *h, void **out)
         (void)close(fd);
     }
     if (e && h->has_fabric)
-        e = driver()->cuMemImportFromShareableHandle(&handle, h->fabric, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC);
-    return (int)(e ? e : map(d, handle, h->bytes, out));
+        e = driver()->cuMemImportFromShareableHandle(&handle, (void *)h->bytes, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC);
+    return e ? e : map(d, handle, h->mapped_bytes, out);
 }
 
 int memory_cuda_handle_make(device *d, device_memory where, void *allocation, device_handle *out)
 {
-    sent_handle h = { .fd.fd = -1 };
-    const int code = where == DEVICE_MEMORY_SHARED ? make_shared(d, allocation, &h)
-                                                   : device_cuda_checked(cudaIpcGetMemHandle(&h.ipc, allocation));
-    memcpy(out->bytes, &h, sizeof h);
-    return code;
+    *out = (device_handle){ .fd.fd = -1 };
+    if (where == DEVICE_MEMORY_SHARED) return (int)make_shared(d, allocation, out);
+    return device_cuda_checked(cudaIpcGetMemHandle((cudaIpcMemHandle_t *)out->bytes, allocation));
 }
 
 void memory_cuda_handle_done(device *d, device_handle *made)
 {
-    sent_handle h;
-    memcpy(&h, made->bytes, sizeof h);
-    if (h.fd.fd >= 0) (void)close(h.fd.fd);
+    if (made->fd.fd >= 0) (void)close(made->fd.fd);
 }
 
-int memory_cuda_handle_open(device *d, device_memory where, const device_handle *in, void **out)
+int memory_cuda_handle_open(device *d, device_memory where, const device_handle *h, void **out)
 {
-    sent_handle h;
-    memcpy(&h, in->bytes, sizeof h);
     *out = NULL;
-    if (where == DEVICE_MEMORY_SHARED) return open_shared(d, &h, out);
-    return device_cuda_checked(cudaIpcOpenMemHandle(out, h.ipc, cudaIpcMemLazyEnablePeerAccess));
+    if (where == DEVICE_MEMORY_SHARED) return (int)open_shared(d, h, out);
+    return device_cuda_checked(cudaIpcOpenMemHandle(out, *(const cudaIpcMemHandle_t *)h->bytes, cudaIpcMemLazyEnablePeerAccess));
 }
 
 int memory_cuda_handle_close(device *d, device_memory where, void *opened)

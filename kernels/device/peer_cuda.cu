@@ -1,36 +1,6 @@
-/* Which GPUs' memory kernels here can reach, and where ranks meet. */
-#include <cstring>
-
+/* Where ranks wait for each other. */
 #include "cuda/flag_cuda.cuh"
 #include "device/device_cuda.h"
-
-namespace {
-
-/* This process' number of the GPU, or -1 where it does not see it. */
-int ordinal_of(const char *uuid)
-{
-    int count = 0;
-    if (device_cuda_checked(cudaGetDeviceCount(&count)) != 0) return -1;
-    for (int i = 0; i < count; i++) {
-        char text[DEVICE_UUID_BYTES];
-        device_cuda_uuid(i, text);
-        if (strcmp(text, uuid) == 0) return i;
-    }
-    return -1;
-}
-
-} // namespace
-
-const char *peer_cuda_reach_refusal(device *d, const char *uuid)
-{
-    int can = 0;
-    if (strcmp(uuid, d->uuid) == 0) return nullptr;
-    const int other = ordinal_of(uuid);
-    if (other < 0) return nullptr;
-    const cudaError_t e = cudaDeviceCanAccessPeer(&can, d->ordinal, other);
-    if (device_cuda_checked(e) != 0) return cudaGetErrorString(e);
-    return can ? nullptr : "the two GPUs cannot reach each other's memory (no peer access)";
-}
 
 namespace {
 

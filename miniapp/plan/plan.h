@@ -124,7 +124,7 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
     bool mpi_claims_cuda;
-    bool fabric;              /* device.fabric, of all ranks */
+    bool fabric;              /* no rank has a device.no_fabric */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
     /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);

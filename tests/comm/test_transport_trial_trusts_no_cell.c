@@ -12,17 +12,11 @@ typedef struct fixture {
     void *field;
 } fixture;
 
-static const char *unreachable(device *d, const char *uuid)
-{
-    (void)d, (void)uuid;
-    return "a made-up refusal";
-}
-
 static fixture make(int ranks_x)
 {
     fixture f = { .d = deferred_device_create((unsigned)harness.rank) };
     sentence why;
-    f.d->reach_refusal = unreachable;
+    f.d->unshared = "a made-up refusal";
     if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why)) fail_msg("%s", why.text);
     f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
     DEVICE_CALL(f.d, alloc, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field);
