@@ -25,6 +25,7 @@ typedef struct checkpoint_field {
     box own;              /* global coordinates of this rank's cells */
     void *data;           /* box_cells(own) values */
     uint64_t fingerprint; /* global; write: given (what memory holds); read: found and verified */
+    int columns;          /* write only: of the process grid, by which own is this rank's (decomp_box) */
 } checkpoint_field;
 
 typedef enum checkpoint_verify_how { /* what is read back before the rename */

@@ -16,7 +16,7 @@ enum { SLOTS = 2, TAG = 1 };
 typedef struct slot { /* a round under way */
     aggregate_window window; /* of this rank's share */
     char *memory;            /* of what comes from other ranks; owned */
-    MPI_Request *request;    /* owned: room for as many as there may be senders and writers */
+    MPI_Request *request;    /* owned: room for as many as there are senders to this rank and writers of its cells */
     int requests;            /* 0: complete */
 } slot;
 
@@ -26,7 +26,6 @@ struct aggregate {
     const writers *plan;
     const checkpoint_layout *layout;
     const checkpoint_state *state;
-    const box *boxes;
     int64_t rounds[CHECKPOINT_FIELDS_MAX]; /* of each field: as many as the largest share has windows */
     int64_t posted, ended, all;            /* rounds, of all fields one after another */
     slot slot[SLOTS];                      /* round r is in slot r % SLOTS; posted - ended of them are under way */
@@ -56,11 +55,11 @@ box aggregate_window_cells(const writers *w, const checkpoint_state *s, const ch
     return box_make(0, 0, 0, 0);
 }
 
-void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks)
+void aggregate_find_pieces(aggregate_window *w, const checkpoint_field *f, int ranks)
 {
     w->pieces = 0;
     for (int r = 0; r < ranks; r++) {
-        const box cells = box_intersect(boxes[r], w->cells);
+        const box cells = box_intersect(writers_box(f, ranks, r), w->cells);
         if (!box_empty(cells)) w->piece[w->pieces++] = (aggregate_piece){ .rank = r, .cells = cells };
     }
 }
@@ -135,25 +134,50 @@ static size_t largest_window_bytes(const aggregate *a)
     return bytes;
 }
 
+/* Has that writer cells of the box to write? */
+static bool writes_of(const aggregate *a, int field, int number, box cells)
+{
+    box part[WRITERS_PARTS];
+    const int parts = writers_parts(a->plan, a->state, a->layout, field, number, part);
+    for (int k = 0; k < parts; k++)
+        if (!box_empty(box_intersect(part[k], cells))) return true;
+    return false;
+}
+
+/* Of the field that has most of them: the ranks whose cells this one writes, and the writers that take its own. */
+static void count_partners(const aggregate *a, size_t *senders, size_t *takers)
+{
+    *senders = *takers = 0;
+    for (int i = 0; i < a->state->fields; i++) {
+        const checkpoint_field *f = &a->state->field[i];
+        size_t from = 0, to = 0;
+        for (int r = 0; r < a->ranks; r++) from += writes_of(a, i, a->number, writers_box(f, a->ranks, r));
+        for (int n = 0; n < a->plan->count; n++) to += writes_of(a, i, n, f->own);
+        if (from > *senders) *senders = from;
+        if (to > *takers) *takers = to;
+    }
+}
+
 static bool make_slots(aggregate *a)
 {
     const size_t bytes = largest_window_bytes(a);
+    size_t senders, takers;
+    count_partners(a, &senders, &takers);
     for (int i = 0; i < SLOTS; i++) {
         slot *s = &a->slot[i];
-        s->request = malloc((size_t)(a->ranks + a->plan->count) * sizeof *s->request);
-        s->window.piece = malloc((size_t)a->ranks * sizeof *s->window.piece);
+        s->request = malloc((senders + takers + 1) * sizeof *s->request); /* one: NULL is failure */
+        s->window.piece = malloc((senders + 1) * sizeof *s->window.piece);
         s->memory = malloc(bytes ? bytes : 1);
         if (!s->request || !s->window.piece || !s->memory) return false;
     }
     return true;
 }
 
-bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l, const box *boxes)
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l)
 {
     assert(a->posted == a->ended); /* all was done, or nothing was begun: another rank had no memory */
     free_slots(a);
     a->state = s;
-    a->boxes = boxes;
     a->plan = w;
     a->layout = l;
     a->number = writers_number(w, a->rank);
@@ -185,7 +209,7 @@ static int message_bytes(const aggregate *a, box cells) { return (int)((size_t)b
 static void post_receives(aggregate *a, slot *s)
 {
     char *to = s->memory;
-    aggregate_find_pieces(&s->window, a->boxes + (size_t)s->window.field * (size_t)a->ranks, a->ranks);
+    aggregate_find_pieces(&s->window, &a->state->field[s->window.field], a->ranks);
     for (int i = 0; i < s->window.pieces; i++) {
         aggregate_piece *piece = &s->window.piece[i];
         const int bytes = message_bytes(a, piece->cells);

@@ -35,8 +35,8 @@ typedef struct aggregate_window {
 /* How many windows a writer's share of field i has, and its n-th; empty: no such. */
 int64_t aggregate_windows(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number);
 box aggregate_window_cells(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number, int64_t n);
-/* What each of the ranks has of w->cells, without data; w->piece has room for all of them. boxes: of this field. */
-void aggregate_find_pieces(aggregate_window *w, const box *boxes, int ranks);
+/* What each of the ranks has of w->cells, without data; w->piece has room for all of them. */
+void aggregate_find_pieces(aggregate_window *w, const checkpoint_field *f, int ranks);
 /* Dense rows of `part` of the window: in the memory of a piece that has them so, else copied to `room`. By any thread. */
 const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_bytes, void *room);
 
@@ -47,9 +47,8 @@ typedef struct aggregate aggregate;
 /* Collective. */
 aggregate *aggregate_create(MPI_Comm comm);
 void aggregate_destroy(aggregate **a);
-/* s, w, l and the boxes of all ranks, of field i from boxes[i * ranks] on, are the same until done. False: no memory; then no rank may go
- * on from here. */
-bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l, const box *boxes);
+/* s, w and l are the same until done. False: no memory; then no rank may go on from here. */
+bool aggregate_begin(aggregate *a, const checkpoint_state *s, const writers *w, const checkpoint_layout *l);
 /* On a writer: the next window that is complete, the same one until it is released; NULL: none yet, or none left. Moves the
  * messages on in any case, so that all ranks call it until all is done. */
 const aggregate_window *aggregate_next(aggregate *a);

@@ -20,8 +20,10 @@ typedef struct agreement {
 
 /* numbers: of mine, [0] included. */
 void agreement_begin(agreement *a, checkpoint_status status, int numbers);
-/* For one more message that the agreement waits for. */
-MPI_Request *agreement_request(agreement *a);
+/* More that the agreement waits for, of all ranks: combined on all of them or on rank 0, or told by one. */
+void agreement_allreduce(agreement *a, const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op);
+void agreement_reduce(agreement *a, const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op);
+void agreement_bcast(agreement *a, void *bytes, int count, int root);
 /* To be asked until it is; then all[] holds. */
 bool agreement_done(agreement *a);
 checkpoint_status agreement_worst(const agreement *a);

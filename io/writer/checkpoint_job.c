@@ -77,7 +77,8 @@ static int act_faulty(const checkpoint_job *j, bool again)
     const box cells = parts > 0 ? part[parts - 1] : box_make(0, 1, 0, 1);
     const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
     const int wait_ms = fault_asked("checkpoint_slow");
-    if (wait_ms > 0) nanosleep(&(struct timespec){ wait_ms / 1000, wait_ms % 1000 * 1000000L }, NULL);
+    const struct timespec wait = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+    if (wait_ms > 0) nanosleep(&wait, NULL);
     if ((fault_asked("checkpoint_flip") == j->rank && !again) || fault_asked("checkpoint_flip_always") == j->rank)
         return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
     return fault_asked("checkpoint_write") == j->rank ? EIO : 0;

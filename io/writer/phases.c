@@ -33,8 +33,6 @@ enum {
 };
 _Static_assert((int)NUMBERS <= (int)AGREEMENT_NUMBERS_MAX, "numbers of an agreement");
 _Static_assert(2 + (int)CHECKPOINT_FIELDS_MAX <= (int)AGREEMENT_REQUESTS_MAX, "its messages: the numbers, checksums, fingerprints");
-enum { BOX_NUMBERS = 4 };
-_Static_assert(sizeof(box) == BOX_NUMBERS * sizeof(int64_t), "boxes travel as numbers");
 
 struct phases {
     MPI_Comm comm;
@@ -43,7 +41,6 @@ struct phases {
     background *thread;
     aggregate *collected;
     hosts *hosts;
-    box *boxes; /* of all ranks, field after field */
 
     phase phase;
     stage stage;
@@ -74,7 +71,6 @@ phases *phases_create(MPI_Comm comm, bool threads, writer_stats *stats, sentence
     p->rank = ranks_mine(comm);
     p->ranks = ranks_count(comm);
     p->agreed = (agreement){ .comm = comm, .rank = p->rank, .ranks = p->ranks };
-    p->boxes = CHECK_ALLOC(calloc((size_t)p->ranks * CHECKPOINT_FIELDS_MAX, sizeof *p->boxes));
     p->collected = aggregate_create(comm);
     p->hosts = hosts_create(comm);
     if (threads) stats->async = start_threads(p, why);
@@ -87,7 +83,6 @@ void phases_destroy(phases **p)
     if (!p || !*p) return;
     background_destroy(&(*p)->thread);
     aggregate_destroy(&(*p)->collected);
-    free((*p)->boxes);
     hosts_destroy(&(*p)->hosts);
     free(*p);
     *p = NULL;
@@ -148,7 +143,7 @@ static void make_memory(phases *p)
     checkpoint_job *j = &p->job;
     j->seconds = 0;
     j->status = CHECKPOINT_OK;
-    const bool none = !aggregate_begin(p->collected, &p->job.state, &j->plan, &j->layout, p->boxes);
+    const bool none = !aggregate_begin(p->collected, &p->job.state, &j->plan, &j->layout);
     if (none || fault_asked("checkpoint_memory") == p->rank)
         j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
@@ -199,13 +194,6 @@ static bool ran(phases *p)
     return !collecting || wrote_windows(p);
 }
 
-static void join_boxes(phases *p)
-{
-    for (int i = 0; i < p->job.state.fields; i++)
-        MPI_CHECK(MPI_Iallgather(&p->job.state.field[i].own, BOX_NUMBERS, MPI_INT64_T, p->boxes + (size_t)i * (size_t)p->ranks,
-                                 BOX_NUMBERS, MPI_INT64_T, p->comm, agreement_request(&p->agreed)));
-}
-
 /* Those that collect compare what they read back with what all have. */
 static void join_checksums(phases *p)
 {
@@ -213,11 +201,9 @@ static void join_checksums(phases *p)
     for (int i = 0; i < p->job.state.fields; i++) {
         const checkpoint_sums *from = &p->job.share[i];
         uint32_t *to = p->sums[i].crc;
-        if (collects(p))
-            MPI_CHECK(MPI_Iallreduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, p->comm, agreement_request(a)));
-        else MPI_CHECK(MPI_Ireduce(from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR, 0, p->comm, agreement_request(a)));
+        (collects(p) ? agreement_allreduce : agreement_reduce)(a, from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR);
     }
-    MPI_CHECK(MPI_Ireduce(p->share, p->fingerprint, p->job.state.fields, MPI_UINT64_T, MPI_SUM, 0, p->comm, agreement_request(a)));
+    agreement_reduce(a, p->share, p->fingerprint, p->job.state.fields, MPI_UINT64_T, MPI_SUM);
 }
 
 /* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others
@@ -255,7 +241,6 @@ static void agree(phases *p)
     p->agreed.mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
     for (int i = 0; i < CHECKPOINT_SPENT; i++) p->agreed.mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     agreement_begin(&p->agreed, p->job.status, NUMBERS);
-    if (p->phase == ROOM) join_boxes(p);
     if (p->phase == WRITE && !p->job.again) join_checksums(p);
 }
 
@@ -264,8 +249,7 @@ static void clean_up_failed(phases *p)
 {
     p->failed = true;
     p->phase = CLEAN_UP;
-    MPI_CHECK(MPI_Ibcast(p->job.why.text, SENTENCE_BYTES, MPI_CHAR, agreement_speaker(&p->agreed), p->comm,
-                        agreement_request(&p->agreed)));
+    agreement_bcast(&p->agreed, p->job.why.text, SENTENCE_BYTES, agreement_speaker(&p->agreed));
 }
 
 /* What is written and by whom, the same on all ranks. */
@@ -279,7 +263,7 @@ static void take_plan(phases *p)
     j->file_bytes = (uint64_t)all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)all[FIELD_AT + i];
     writers_plan(&j->plan, &p->job.state, &(writers_facts){
-        .hosts = p->hosts, .boxes = p->boxes, .piece_bytes = (uint64_t)all[PIECE], .short_bytes = aggregate_short_bytes,
+        .hosts = p->hosts, .piece_bytes = (uint64_t)all[PIECE], .short_bytes = aggregate_short_bytes,
         .file_system = all[FILE_SYSTEM] == -all[ANOTHER_FILE_SYSTEM] ? (uint32_t)all[FILE_SYSTEM] : 0 });
     j->number = collects(p) ? writers_number(&j->plan, p->rank) : -1;
     j->joined = collects(p) ? p->sums : NULL;
@@ -351,7 +335,8 @@ bool phases_advance(phases *p)
 static void pause_in_wait(double since_s)
 {
     const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);
-    nanosleep(&(struct timespec){ .tv_nsec = (long)(pause_s * 1e9) }, NULL);
+    const struct timespec pause = { .tv_nsec = (long)(pause_s * 1e9) };
+    nanosleep(&pause, NULL);
 }
 
 double phases_wait(phases *p, bool (*idle)(void *owner), void *owner)

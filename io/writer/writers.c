@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include "files/replace.h"
+#include "ranks/decomp.h"
 #include "state/checkpoint_directory.h"
 
 /* ---- file systems ---- */
@@ -69,6 +70,12 @@ const char *writers_rule_name(writers_rule rule)
     return name[rule];
 }
 
+box writers_box(const checkpoint_field *f, int ranks, int rank)
+{
+    const decomp grid = { .nx = f->nx, .ny = f->ny, .ranks_x = f->columns, .ranks_y = ranks / f->columns };
+    return decomp_box(&grid, rank);
+}
+
 static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* One for each row of the process grid if that is cut into columns, but not for pieces of rows of short_bytes and more: the page
@@ -79,7 +86,7 @@ static int collectors(const checkpoint_state *s, const writers_facts *f)
     int rows = 0;
     bool is_short = false;
     for (int r = 0; r < f->hosts->ranks && u->ny > 1; r++) {
-        const box own = f->boxes[r];
+        const box own = writers_box(u, f->hosts->ranks, r);
         if (box_empty(own)) continue;
         rows += own.x0 == 0;
         is_short = is_short || (box_width(own) < u->nx && box_width(own) * (int64_t)dtype_bytes(s->type) < f->short_bytes);

@@ -26,7 +26,6 @@ const char *writers_rule_name(writers_rule rule);
 
 typedef struct writers_facts {
     const hosts *hosts;
-    const box *boxes;     /* of all ranks, of the first field */
     uint32_t file_system; /* f_type of statfs, the same on all ranks; 0: they differ */
     uint64_t piece_bytes; /* a block or a stripe of it; 0: not known */
     int64_t short_bytes;  /* see aggregate_short_bytes */
@@ -44,6 +43,9 @@ typedef struct writers {
 /* As this rank sees what path is in, which need not be there yet; 0: not known. *piece_bytes: a block of it, 0: not known. Debug
  * builds: WEFT_PRETEND_FS=NAME is taken for it. */
 uint32_t writers_file_system(const char *path, uint64_t *piece_bytes);
+
+/* What a rank has of a field, by the process grid. */
+box writers_box(const checkpoint_field *f, int ranks, int rank);
 
 /* s->aggregators is what was asked for. w refers to f->hosts. */
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f);

@@ -196,7 +196,7 @@ static checkpoint_state state_of(sim *s)
     state.fields = sim_level_fields(s, field);
     for (int i = 0; i < state.fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        state.field[i] = (checkpoint_field){ kind->field[i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0 };
+        state.field[i] = (checkpoint_field){ kind->field[i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0, dec->ranks_x };
     }
     return state;
 }

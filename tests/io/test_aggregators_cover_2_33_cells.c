@@ -26,14 +26,6 @@ typedef struct layout {
 static const layout layouts[] = { { NX, NY, 64, 48 }, { NX, NY, 7, 3 }, { (int64_t)NX * NY, 1, 1000, 1 },
                                   { (int64_t)1 << 32, 3, 100, 1 } };
 
-static box *boxes_of(const layout *l)
-{
-    const int ranks = l->columns * l->rows;
-    box *boxes = malloc((size_t)ranks * sizeof *boxes);
-    for (int r = 0; r < ranks; r++) boxes[r] = fixture_box(l->nx, l->ny, l->columns, l->rows, r);
-    return boxes;
-}
-
 enum { FIELD_AT_BYTES = 20480 };
 static const checkpoint_layout file_layout = { .field_at_bytes = { FIELD_AT_BYTES } };
 
@@ -52,7 +44,8 @@ static hosts *hosts_for(int ranks, int hosts_wanted, bool in_turns)
 static checkpoint_state state_for(const layout *l, int asked)
 {
     checkpoint_state s = { .type = DTYPE_F64, .fields = 1, .aggregators = asked };
-    s.field[0] = (checkpoint_field){ .name = "u", .nx = l->nx, .ny = l->ny, .own = box_make(0, l->nx, 0, l->ny) };
+    s.field[0] = (checkpoint_field){ .name = "u", .nx = l->nx, .ny = l->ny, .own = box_make(0, l->nx, 0, l->ny),
+                                      .columns = l->columns };
     return s;
 }
 
@@ -105,17 +98,15 @@ static void the_file_system_decides(void **state)
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const layout *l = of[i].l;
-        box *boxes = boxes_of(l);
         hosts *h = hosts_for(l->columns * l->rows, of[i].hosts, false);
         const checkpoint_state s = state_for(l, of[i].asked);
         writers w;
-        writers_plan(&w, &s, &(writers_facts){ .hosts = h, .boxes = boxes, .file_system = of[i].file_system,
+        writers_plan(&w, &s, &(writers_facts){ .hosts = h, .file_system = of[i].file_system,
                                                .short_bytes = of[i].short_bytes });
         if (w.rule != of[i].rule || w.count != of[i].count) fail_msg("%zu: %s by %d", i, writers_rule_name(w.rule), w.count);
         assert_int_equal(w.piece_bytes, of[i].rule >= WRITERS_ALIGNED ? WRITERS_PIECE_BYTES : 0);
         assert_true(w.why.text[0] != '\0');
         hosts_destroy(&h);
-        free(boxes);
     }
 }
 
@@ -137,14 +128,14 @@ static void a_stripe_is_a_piece(void **state)
 }
 
 /* A part's windows follow one another, and so do the pieces of ranks, row by row. */
-static void check_window(const checkpoint_field *f, const box *boxes, int ranks, aggregate_window *w)
+static void check_window(const checkpoint_field *f, int ranks, aggregate_window *w)
 {
     int64_t found = 0;
     assert_true(box_width(w->cells) == f->nx || box_height(w->cells) == 1);
     assert_true((size_t)box_cells(w->cells) * sizeof(double) <= aggregate_window_bytes);
-    aggregate_find_pieces(w, boxes, ranks);
+    aggregate_find_pieces(w, f, ranks);
     for (int i = 0; i < w->pieces; i++) {
-        const box own = boxes[w->piece[i].rank], piece = w->piece[i].cells;
+        const box own = writers_box(f, ranks, w->piece[i].rank), piece = w->piece[i].cells;
         assert_true(box_width(piece) == box_width(own) || box_height(piece) == 1); /* one run of that rank's memory */
         assert_true(box_cells(piece) * (int64_t)sizeof(double) <= INT_MAX);
         found += box_cells(piece);
@@ -152,7 +143,7 @@ static void check_window(const checkpoint_field *f, const box *boxes, int ranks,
     assert_true(found == box_cells(w->cells));
 }
 
-static void check_share(const writers *w, const checkpoint_state *s, int number, const box *boxes, int ranks, aggregate_window *window)
+static void check_share(const writers *w, const checkpoint_state *s, int number, int ranks, aggregate_window *window)
 {
     const checkpoint_field *f = &s->field[0];
     writers_range range[WRITERS_RANGES];
@@ -163,7 +154,7 @@ static void check_share(const writers *w, const checkpoint_state *s, int number,
         window->cells = aggregate_window_cells(w, s, &file_layout, 0, number, n);
         if (at == range[in].to && in + 1 < ranges) at = range[++in].from;
         assert_true(FIELD_AT_BYTES + (uint64_t)(window->cells.y0 * f->nx + window->cells.x0) * sizeof(double) == at);
-        check_window(f, boxes, ranks, window);
+        check_window(f, ranks, window);
         at += (uint64_t)box_cells(window->cells) * sizeof(double);
     }
     assert_true(ranges == 0 || (at == range[in].to && in == ranges - 1));
@@ -208,7 +199,6 @@ static void every_cell_is_in_one_window(void **state)
         const layout *l = &layouts[n];
         const int ranks = l->columns * l->rows, count[] = { 1, 5, ranks / 3, ranks };
         const checkpoint_state s = state_for(l, 0);
-        box *boxes = boxes_of(l);
         hosts *h = hosts_for(ranks, 3, false);
         aggregate_window window = { .piece = malloc((size_t)ranks * sizeof *window.piece) };
         for (size_t k = 0; k < sizeof count / sizeof *count; k++)
@@ -216,11 +206,10 @@ static void every_cell_is_in_one_window(void **state)
                 const writers w = { .hosts = h, .rule = aligned ? WRITERS_ALIGNED : WRITERS_COLLECT, .count = count[k],
                                     .piece_bytes = aligned ? (uint64_t)WRITERS_PIECE_BYTES << (k % 3) : 0 };
                 check_ranges(&w, &s);
-                for (int i = 0; i < count[k]; i += k == 0 ? 1 : 1 + ranks / 50) check_share(&w, &s, i, boxes, ranks, &window);
+                for (int i = 0; i < count[k]; i += k == 0 ? 1 : 1 + ranks / 50) check_share(&w, &s, i, ranks, &window);
             }
         hosts_destroy(&h);
         free(window.piece);
-        free(boxes);
     }
 }
 
@@ -301,12 +290,11 @@ static void rows_are_put_together_at_their_place(void **state)
     const int ranks = l->columns * l->rows;
     const int64_t y = ((int64_t)1 << 32) / NX;
     const uint64_t field_at_bytes = 4096;
-    const checkpoint_field f = { .name = "u", .nx = NX, .ny = NY };
+    const checkpoint_field f = { .name = "u", .nx = NX, .ny = NY, .columns = l->columns };
     char path[] = "/tmp/weft_test_XXXXXX";
-    box *boxes = boxes_of(l);
     aggregate_window w = { .cells = box_make(0, NX, y, y + 2), .piece = malloc((size_t)ranks * sizeof *w.piece) };
     double *room = malloc(2 * NX * sizeof *room), *found = malloc(2 * NX * sizeof *found);
-    aggregate_find_pieces(&w, boxes, ranks);
+    aggregate_find_pieces(&w, &f, ranks);
     assert_int_equal(w.pieces, l->columns);
     for (int i = 0; i < w.pieces; i++) {
         const box c = w.piece[i].cells;
@@ -324,14 +312,13 @@ static void rows_are_put_together_at_their_place(void **state)
     assert_int_equal(pread(fd, found, 2 * NX * sizeof *found, at), 2 * NX * sizeof *found);
     for (int64_t k = 0; k < 2 * NX; k++) assert_true(found[k] == (double)(y * NX + k));
     /* what one rank has of one row needs no copy */
-    const box one = box_make(boxes[5].x0, boxes[5].x0 + 9, y + 1, y + 2);
-    assert_true(aggregate_rows(&w, one, sizeof(double), NULL) == w.piece[5].data + (size_t)box_width(boxes[5]) * sizeof(double));
+    const box fifth = writers_box(&f, ranks, 5), one = box_make(fifth.x0, fifth.x0 + 9, y + 1, y + 2);
+    assert_true(aggregate_rows(&w, one, sizeof(double), NULL) == w.piece[5].data + (size_t)box_width(fifth) * sizeof(double));
     for (int i = 0; i < w.pieces; i++) free((void *)(uintptr_t)w.piece[i].data);
     close(fd);
     free(room);
     free(found);
     free(w.piece);
-    free(boxes);
 }
 
 int main(void)

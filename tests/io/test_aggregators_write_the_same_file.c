@@ -36,10 +36,9 @@ static checkpoint_state state_of(const layout *l, int columns, int rows, int ran
 {
     checkpoint_state s = { .kind = l->transposed ? "transpose" : "wave", .type = l->type, .step = step, .deck = "[grid]\n",
                            .fields = 2 };
-    const box own = fixture_box(l->nx, l->ny, columns, rows, rank), transposed = fixture_box(l->ny, l->nx, rows, columns, rank);
-    s.field[0] = fixture_field(l->transposed ? "a" : "u", l->nx, l->ny, own, l->type);
-    s.field[1] = l->transposed ? fixture_field("b", l->ny, l->nx, transposed, l->type)
-                           : fixture_field("u_prev", l->nx, l->ny, own, l->type);
+    s.field[0] = fixture_cut(l->transposed ? "a" : "u", l->nx, l->ny, columns, rows, rank, l->type);
+    s.field[1] = l->transposed ? fixture_cut("b", l->ny, l->nx, rows, columns, rank, l->type)
+                               : fixture_cut("u_prev", l->nx, l->ny, columns, rows, rank, l->type);
     for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], l->type, i);
     return s;
 }

@@ -21,12 +21,13 @@ enum { BLOCK_BYTES = 300 };
 static sentence why;
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 
-static void write_with(int64_t nx, int64_t ny, dtype type, box own, checkpoint_verify_how verify)
+static void write_with(int64_t nx, int64_t ny, dtype type, int columns, checkpoint_verify_how verify)
 {
+    const int rank = fixture_rank(MPI_COMM_WORLD), rows = fixture_ranks(MPI_COMM_WORLD) / columns;
     checkpoint_state s = { .kind = "wave", .type = type, .step = 7, .deck = "", .fields = 2, .verify = verify };
     const char *const names[] = { "u", "u_prev" };
     for (int i = 0; i < 2; i++) {
-        s.field[i] = fixture_field(names[i], nx, ny, own, type);
+        s.field[i] = fixture_cut(names[i], nx, ny, columns, rows, rank, type);
         fixture_fill(&s.field[i], type, i);
     }
     const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
@@ -62,11 +63,11 @@ static bool stored_are_those_of_the_bytes(int64_t nx, int64_t ny, dtype type)
     return ok;
 }
 
-static void check_cut(int64_t nx, int64_t ny, int columns, int rows, checkpoint_verify_how verify)
+static void check_cut(int64_t nx, int64_t ny, int columns, checkpoint_verify_how verify)
 {
     for (int t = 0; t < 2; t++) {
         const dtype type = t ? DTYPE_F64 : DTYPE_F32;
-        write_with(nx, ny, type, fixture_box(nx, ny, columns, rows, fixture_rank(MPI_COMM_WORLD)), verify);
+        write_with(nx, ny, type, columns, verify);
         assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || stored_are_those_of_the_bytes(nx, ny, type)));
         checkpoint_report r;
         assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_OK);
@@ -81,12 +82,12 @@ static void any_cut(void **state)
     const int ranks = fixture_ranks(MPI_COMM_WORLD), half = ranks % 2 ? ranks : ranks / 2;
     for (int how = CHECKPOINT_VERIFY_FULL; how <= CHECKPOINT_VERIFY_OFF; how++) {
         const checkpoint_verify_how verify = (checkpoint_verify_how)how;
-        check_cut(13, 41, 1, ranks, verify);      /* rows: blocks straddle ranks */
-        check_cut(13, 41, ranks, 1, verify);      /* columns: every block is of all ranks */
-        check_cut(13, 41, half, ranks / half, verify);
-        check_cut(101, 7, ranks, 1, verify);      /* a row is longer than a block should be */
-        check_cut(1009, 1, ranks, 1, verify);     /* 1D */
-        check_cut(1, 1009, 1, ranks, verify);
+        check_cut(13, 41, 1, verify);     /* rows: blocks straddle ranks */
+        check_cut(13, 41, ranks, verify);      /* columns: every block is of all ranks */
+        check_cut(13, 41, half, verify);
+        check_cut(101, 7, ranks, verify);      /* a row is longer than a block should be */
+        check_cut(1009, 1, ranks, verify);     /* 1D */
+        check_cut(1, 1009, 1, verify);
     }
 }
 
@@ -129,8 +130,7 @@ static void expect_other_structure(void)
 static checkpoint_status read_u(int64_t nx, int64_t ny)
 {
     checkpoint_state s = { .kind = "wave", .type = DTYPE_F64, .fields = 1 };
-    s.field[0] = fixture_field("u", nx, ny, fixture_box(nx, ny, fixture_ranks(MPI_COMM_WORLD), 1, fixture_rank(MPI_COMM_WORLD)),
-                               DTYPE_F64);
+    s.field[0] = fixture_cut("u", nx, ny, fixture_ranks(MPI_COMM_WORLD), 1, fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
     const checkpoint_status status = checkpoint_read(MPI_COMM_WORLD, path, &s, &why);
     if (status == CHECKPOINT_OK) assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], DTYPE_F64, 0)));
     free(s.field[0].data);
@@ -140,8 +140,7 @@ static checkpoint_status read_u(int64_t nx, int64_t ny)
 static void flipped_bits_are_named(void **state)
 {
     (void)state;
-    const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
-    write_with(13, 41, DTYPE_F64, fixture_box(13, 41, 1, ranks, rank), CHECKPOINT_VERIFY_FULL);
+    write_with(13, 41, DTYPE_F64, 1, CHECKPOINT_VERIFY_FULL);
     /* 104 bytes per row, 2 rows per block, 21 blocks, the last of one row */
     flip("/fields/u", 0);
     expect_damage(1, "/fields/u, block 0, rows 0 .. 1:");
@@ -161,7 +160,7 @@ static void flipped_bits_are_named(void **state)
     expect_other_structure();
     assert_int_equal(read_u(13, 41), CHECKPOINT_OK); /* its data are whole */
 
-    write_with(1009, 1, DTYPE_F32, fixture_box(1009, 1, ranks, 1, rank), CHECKPOINT_VERIFY_FULL);
+    write_with(1009, 1, DTYPE_F32, fixture_ranks(MPI_COMM_WORLD), CHECKPOINT_VERIFY_FULL);
     flip("/fields/u", 4 * 1008);
     expect_damage(1, "/fields/u, block 13, columns 975 .. 1008:");
 }
@@ -204,8 +203,7 @@ static void reading_back_finds_what_it_looks_at(void **state)
 {
     (void)state;
     int found = 0;
-    write_with(13, 41, DTYPE_F64, fixture_box(13, 41, 1, fixture_ranks(MPI_COMM_WORLD), fixture_rank(MPI_COMM_WORLD)),
-               CHECKPOINT_VERIFY_FULL);
+    write_with(13, 41, DTYPE_F64, 1, CHECKPOINT_VERIFY_FULL);
     for (int how = CHECKPOINT_VERIFY_FULL; how <= CHECKPOINT_VERIFY_OFF; how++)
         assert_int_equal(read_back((checkpoint_verify_how)how), CHECKPOINT_OK);
     for (long block = 0; block < 21; block++) {
@@ -223,10 +221,8 @@ static void reading_back_finds_what_it_looks_at(void **state)
 static void files_without_checksums(void **state)
 {
     (void)state;
-    const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
-    const box own = fixture_box(13, 41, 1, ranks, rank);
-    write_with(13, 41, DTYPE_F64, own, CHECKPOINT_VERIFY_FULL);
-    if (rank == 0) {
+    write_with(13, 41, DTYPE_F64, 1, CHECKPOINT_VERIFY_FULL);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
         const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
         H5Ldelete(file, "/checksums", H5P_DEFAULT);
         H5Fclose(file);

@@ -130,7 +130,7 @@ static checkpoint_state wave_state(void)
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, WAVE_NX, WAVE_NY, DTYPE_F64, 5);
     s.kind = "wave";
     s.fields = 2;
-    s.field[1] = fixture_field("u_prev", WAVE_NX, WAVE_NY, s.field[0].own, DTYPE_F64);
+    s.field[1] = fixture_cut("u_prev", WAVE_NX, WAVE_NY, 1, fixture_ranks(MPI_COMM_WORLD), fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
     fixture_fill(&s.field[1], DTYPE_F64, 1);
     return s;
 }

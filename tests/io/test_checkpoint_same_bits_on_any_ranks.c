@@ -24,23 +24,21 @@ static const layout layouts[] = {
 static char folder[FIXTURE_PATH_BYTES];
 
 /* The g-th way to cut nx x ny among the ranks: columns, rows, and where there is one, a grid of both. */
-static box cut(int g, int64_t nx, int64_t ny, int ranks, int rank)
+static checkpoint_field cut(int g, const char *name, int64_t nx, int64_t ny, dtype type, MPI_Comm comm)
 {
-    if (g == 0) return fixture_box(nx, ny, ranks, 1, rank);
-    if (g == 1) return fixture_box(nx, ny, 1, ranks, rank);
-    return ranks % 2 ? fixture_box(nx, ny, ranks, 1, ranks - 1 - rank) : fixture_box(nx, ny, 2, ranks / 2, ranks - 1 - rank);
+    const int ranks = fixture_ranks(comm), columns = g == 1 ? 1 : g == 0 || ranks % 2 ? ranks : 2;
+    return fixture_cut(name, nx, ny, columns, ranks / columns, fixture_rank(comm), type);
 }
 
 static checkpoint_state make(const layout *l, dtype type, int g, MPI_Comm comm)
 {
-    const int ranks = fixture_ranks(comm), rank = fixture_rank(comm);
     const bool transposed = l->second && strcmp(l->second, "b") == 0;
     checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = 1234567890123,
                            .deck = "[grid]\nnx = 37\n# \xc3\xa9\n", .fields = l->second ? 2 : 1, .version = "1.2" };
-    s.field[0] = fixture_field(transposed ? "a" : "u", l->nx, l->ny, cut(g, l->nx, l->ny, ranks, rank), type);
+    s.field[0] = cut(g, transposed ? "a" : "u", l->nx, l->ny, type, comm);
     if (l->second) {
         const int64_t nx = transposed ? l->ny : l->nx, ny = transposed ? l->nx : l->ny;
-        s.field[1] = fixture_field(l->second, nx, ny, cut(g, nx, ny, ranks, rank), type);
+        s.field[1] = cut(g, l->second, nx, ny, type, comm);
     }
     return s;
 }

@@ -161,7 +161,7 @@ static checkpoint_state state_of(int64_t step, bool columns, checkpoint_verify_h
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 1003\n", .fields = 1, .verify = how,
                            .aggregators = aggregators };
-    s.field[0] = fixture_field("u", NX, NY, fixture_box(NX, NY, columns ? ranks : 1, columns ? 1 : ranks, rank), DTYPE_F64);
+    s.field[0] = fixture_cut("u", NX, NY, columns ? ranks : 1, columns ? 1 : ranks, rank, DTYPE_F64);
     fixture_fill(&s.field[0], DTYPE_F64, (int)step);
     return s;
 }

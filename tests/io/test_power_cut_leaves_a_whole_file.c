@@ -41,7 +41,7 @@ static checkpoint_state state_of(int64_t step)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 61\n", .fields = 1 };
-    s.field[0] = fixture_field("u", NX, NY, fixture_box(NX, NY, ranks, 1, rank), DTYPE_F64);
+    s.field[0] = fixture_cut("u", NX, NY, ranks, 1, rank, DTYPE_F64);
     fixture_fill(&s.field[0], DTYPE_F64, (int)step);
     return s;
 }

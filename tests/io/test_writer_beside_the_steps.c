@@ -93,9 +93,9 @@ static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns
     checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = step,
                            .deck = "[grid]\nnx = 5\n", .fields = 2 };
     const int rank = fixture_rank(MPI_COMM_WORLD);
-    const box a = fixture_box(nx, ny, columns, rows, rank), b = fixture_box(ny, nx, rows, columns, rank);
-    s.field[0] = fixture_field(transposed ? "a" : "u", nx, ny, a, type);
-    s.field[1] = transposed ? fixture_field("b", ny, nx, b, type) : fixture_field("u_prev", nx, ny, a, type);
+    s.field[0] = fixture_cut(transposed ? "a" : "u", nx, ny, columns, rows, rank, type);
+    s.field[1] = transposed ? fixture_cut("b", ny, nx, rows, columns, rank, type)
+                            : fixture_cut("u_prev", nx, ny, columns, rows, rank, type);
     for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], type, i);
     return s;
 }

@@ -95,7 +95,15 @@ static inline double fixture_value(int field, int64_t linear)
 
 static inline checkpoint_field fixture_field(const char *name, int64_t nx, int64_t ny, box own, dtype type)
 {
-    checkpoint_field f = { name, nx, ny, own, calloc((size_t)box_cells(own) + 1, dtype_bytes(type)), 0 };
+    checkpoint_field f = { name, nx, ny, own, calloc((size_t)box_cells(own) + 1, dtype_bytes(type)), 0, 1 };
+    return f;
+}
+
+/* The same of rank r among columns x rows. */
+static inline checkpoint_field fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows, int r, dtype type)
+{
+    checkpoint_field f = fixture_field(name, nx, ny, fixture_box(nx, ny, columns, rows, r), type);
+    f.columns = columns;
     return f;
 }
 
@@ -147,8 +155,7 @@ static inline checkpoint_state fixture_state(MPI_Comm comm, int64_t nx, int64_t 
 {
     checkpoint_state s = { .kind = "heat", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 1 };
     const int ranks = fixture_ranks(comm), rank = fixture_rank(comm);
-    const box own = ny == 1 ? fixture_box(nx, 1, ranks, 1, rank) : fixture_box(nx, ny, 1, ranks, rank);
-    s.field[0] = fixture_field("u", nx, ny, own, type);
+    s.field[0] = fixture_cut("u", nx, ny, ny == 1 ? ranks : 1, ny == 1 ? 1 : ranks, rank, type);
     fixture_fill(&s.field[0], type, 0);
     return s;
 }
