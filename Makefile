@@ -4,6 +4,15 @@
 # flags within one of them rebuilds what it affects: every object depends on a stamp that holds its flags.
 
 VERSION   := 1.0.0
+# Ranks that SimGrid's SMPI simulates (jobs/simulate): no threads, for which there is no simulated clock, so no OpenMP. Each rank has
+# its own copy of the program, so no symbols.
+ifdef SIM
+BUILD ?= build/sim
+override MPICC := smpicc
+override CC    := smpicc
+override CUDA  := 0
+SIMULATED := -DSMPI_NO_OVERRIDE_MALLOC -Wno-unknown-pragmas -Wno-unused-variable -D_OPENMP=0
+endif
 MPICC     ?= mpicc
 MPIRUN    ?= $(subst mpicc,mpirun,$(MPICC))
 PREFIX    ?= /usr/local
@@ -25,7 +34,7 @@ BUILD ?= build/debug
 OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY)
 else
 BUILD ?= build
-OPT   := -O3 -g -DNDEBUG $(FORTIFY)
+OPT   := -O3 $(if $(SIM),-s,-g) -DNDEBUG $(FORTIFY)
 endif
 
 # Open MPI and MPICH both know -show. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings another
@@ -42,14 +51,14 @@ HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
 LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
 LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) \
-               $(HDF5_LIBS) -lm -lpthread -ldl
+               $(HDF5_LIBS) -lm -lpthread -ldl $(if $(SIM),-lgomp)
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.
 WARN     := -Wall -Wextra -Wno-unused-parameter -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit \
             $(if $(MPI_IS_MPICH),-Wno-stringop-overflow) $(WERROR)
-CSTD     := -std=c11 -D_GNU_SOURCE -fopenmp -ffp-contract=off -fno-math-errno
-ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) $(CFLAGS)
+CSTD     := -std=c11 -D_GNU_SOURCE $(if $(SIM),,-fopenmp) -ffp-contract=off -fno-math-errno
+ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) -DWEFT_SIM=$(if $(SIM),1,0) $(SIMULATED) $(CFLAGS)
 
 # Includes point left only: kernels <- comm <- io <- miniapp. Libraries' headers are system headers: their warnings are theirs.
 INC_kernels := -Ikernels
@@ -209,6 +218,7 @@ test-built:
 	@$(MAKE) --no-print-directory all units
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
+	@! command -v smpicc >/dev/null || $(MAKE) --no-print-directory all SIM=1 BUILD=$(BUILD)/sim
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
@@ -327,6 +337,7 @@ help:
 	@echo 'RANKS=2             number of ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'
+	@echo 'SIM=1               ranks for jobs/simulate, with SimGrid (.ci/install-deps simgrid) (build/sim)'
 	@echo 'V=1                 shows every command in full'
 	@echo 'WERROR=-Werror      warnings are errors (as in CI)'
 	@echo 'BUILD=DIR           another build folder'

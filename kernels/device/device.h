@@ -94,8 +94,15 @@ typedef struct device_variants {
     const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
 } device_variants;
 
+/* A device whose calls take modelled time (device_sim.h). */
+typedef struct device_simulated {
+    double bytes_per_s, launch_s; /* each call: a launch, and the bytes that it moves */
+    const char *platform;         /* the simulated network, for records */
+} device_simulated;
+
 struct device {
     device_kind kind;
+    const device_simulated *simulated; /* NULL: it is real */
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
     char name[256];    /* as the vendor names it */

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/device_sim.h"
+
 struct device_stream {
     bool high_priority;
 };
@@ -301,5 +303,6 @@ device *device_host_create(int threads)
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");
     measure_caches(h);
+    device_sim_model(&h->base);
     return &h->base;
 }

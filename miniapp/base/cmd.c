@@ -60,7 +60,7 @@ static void same_on_all_ranks(const char *what, const char *text, uint64_t numbe
 int cmd_begin(cmd_ranks need, int argc, char **argv)
 {
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
-    checkpoint_probe_by(TOPOLOGY_SELF_EXE);
+    if (!WEFT_SIM) checkpoint_probe_by(TOPOLOGY_SELF_EXE); /* a simulated rank is no program of its own */
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     rank = ranks_mine(ranks_world());

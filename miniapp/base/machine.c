@@ -42,6 +42,14 @@ const char *machine_hdf5_version(void)
     return version;
 }
 
+/* null: the machine is real. */
+static json_t *simulated_json(const device_simulated *m)
+{
+    if (!m) return json_null();
+    return json_pack("{s:o, s:o, s:o}", "platform", record_text(m->platform), "bytes_per_s", record_number(m->bytes_per_s), "launch_s",
+                     record_number(m->launch_s));
+}
+
 static json_t *all_json(const topology *t, const device *d, const rank_machine *m)
 {
     json_t *hosts = json_array(), *binding = json_array();
@@ -51,9 +59,10 @@ static json_t *all_json(const topology *t, const device *d, const rank_machine *
         if (!seen) json_array_append_new(hosts, json_string(m[i].host));
         json_array_append_new(binding, json_string(m[i].binding));
     }
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
                      d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", machine_hdf5_version(), "binding",
-                     binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text));
+                     binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
+                     "simulated", simulated_json(d->simulated));
 }
 
 json_t *machine_json(const topology *t, const device *d)

@@ -280,12 +280,25 @@ static bool check_output(const checking *k)
     return true;
 }
 
+/* A simulated rank has no threads: they have no simulated clock. Nor is its device's time known better by trying. */
+static bool leave_out_threads(const checking *k)
+{
+    config *c = k->c;
+    if (!WEFT_SIM) return true;
+    c->run.threads = 1;
+    c->run.feed = CONFIG_FEED_SERIAL;
+    c->run.tune = CONFIG_TUNE_OFF;
+    c->run.stall_limit_s = 0;
+    c->checkpoint.async = false;
+    return true;
+}
+
 bool config_from_deck(config *c, const deck *d, sentence *why)
 {
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
-           check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k);
+           check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
 }
 
 /* ---- what is given and not used ---- */

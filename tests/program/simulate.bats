@@ -1,0 +1,77 @@
+# Hundreds of ranks: the real program under SimGrid's SMPI gives the fingerprints of one rank, and its checkpoints end.
+load ../support/helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    command -v smpirun >/dev/null || skip "no SimGrid here: .ci/install-deps simgrid"
+    [ -x "$BUILD/sim/weft" ] || skip "no simulated ranks: make SIM=1"
+    export SIMULATED_WEFT=$BUILD/sim/weft
+    weft=$weft_release
+}
+
+simulated() { # ranks arguments of weft run...
+    local ranks=$1
+    shift
+    timeout -k 5 $hang_s "$top/jobs/simulate" --ranks "$ranks" run "$@" --quiet output.picture=none output.record=r.jsonl 3>&-
+}
+
+# A rank has 8 x 8 cells and more, in 1D 64.
+@test "64 ranks: every kind runs to the fingerprint of one rank" {
+    local of="grid.nx=64 grid.ny=72 time.steps=6 output.picture=none" kind
+    deck heat.ini problem.kind=heat problem.alpha=0.1 problem.order=4 $of
+    deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=1 time.steps=6 output.picture=none
+    deck fused.ini problem.kind=heat problem.alpha=0.2 run.fuse=2 $of
+    deck wave.ini problem.kind=wave problem.alpha=0.2 problem.initial=random $of
+    deck advect.ini problem.kind=advect problem.alpha=0.2 $of
+    deck laplace.ini problem.kind=laplace "grid.boundary=dirichlet 1" time.tolerance=1e-3 $of
+    deck custom.ini problem.kind=custom "problem.weights=0.1 0.1 0.1 | 0.1 0.2 0.1 | 0.1 0.1 0.1" $of
+    deck transpose.ini problem.kind=transpose $of
+    deck sweep.ini problem.kind=sweep problem.alpha=0.2 $of
+    for kind in heat line fused wave advect laplace custom transpose sweep; do
+        weft_alone $kind.ini --quiet output.record=one.jsonl
+        simulated 64 $kind.ini
+        expect "fingerprint of $kind" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
+    done
+    expect "ranks" 64 "$(record .ranks r.jsonl)"
+    expect "hosts in the record" "fat_tree of 8 hosts with 8 ranks, 50 GB/s per rank, 0.5 us per link" \
+        "$(record .machine.simulated.platform r.jsonl)"
+    expect "a rank's threads" 1 "$(record .machine.threads r.jsonl)"
+}
+
+@test "256 ranks write checkpoints, and 64 others go on from them" {
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=128 grid.ny=128 time.steps=20 checkpoint.every=10 output.final=final.h5
+    weft_alone d.ini --quiet checkpoint.dir=one output.record=one.jsonl
+    mv final.h5 one.h5
+    simulated 256 d.ini
+    expect "fingerprint on 256 ranks" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
+    expect "checkpoints" 2 "$(record .checkpoint.count r.jsonl)"
+    "$weft" diff one/step_0000000010.h5 checkpoints/step_0000000010.h5
+    "$weft" diff one.h5 final.h5
+    rm checkpoints/step_0000000020.* final.h5
+    simulated 64 d.ini --restart checkpoints
+    expect "steps of the restart" 10 "$(record .steps_run r.jsonl)"
+    "$weft" diff one.h5 final.h5
+}
+
+@test "a dragonfly takes other seconds to the same bits" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=5 output.picture=none
+    for network in fat_tree dragonfly; do
+        timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks 64 --latency 2e-5 --network $network run d.ini grid.nx=16 grid.ny=16 \
+            --quiet output.record=$network.jsonl 3>&-
+    done
+    expect "cells" 128x128 "$(record '"\(.grid.nx)x\(.grid.ny)"' dragonfly.jsonl)"
+    expect "fingerprint" "$(fingerprint fat_tree.jsonl)" "$(fingerprint dragonfly.jsonl)"
+    [ "$(record .phases.run.max_s dragonfly.jsonl)" != "$(record .phases.run.max_s fat_tree.jsonl)" ]
+}
+
+@test "a mistake is one sentence, and records of real runs are not simulated" {
+    local words
+    for words in "--ranks 12 run d.ini" "--ranks 64 verify x" "--ranks 64" "--network ring run d.ini"; do
+        run "$top/jobs/simulate" $words
+        expect "status of $words" 2 "$status"
+        expect "lines of $words" 1 "${#lines[@]}"
+    done
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=8 grid.ny=8 time.steps=1 output.picture=none
+    weft_alone d.ini --quiet
+    expect "simulated" null "$(record .machine.simulated)"
+}
