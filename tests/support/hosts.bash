@@ -4,6 +4,7 @@
 hosts=$top/tests/support/hosts
 world=$BATS_FILE_TMPDIR/world
 unset TMPDIR # theirs is /tmp
+export OMPI_MCA_odls_base_sigkill_timeout=0 # when a rank ends with an error mpirun waits for the others four times as long: 4 s by default
 
 setup_file() {
     mkdir "$world"
