@@ -1,5 +1,5 @@
 # Several hosts, made on this machine: each with a name, an address, a boot, a /tmp and a /dev/shm of its own, TCP between them. Every
-# kind has the bits of one rank, wherever its ranks are and however the grid is cut.
+# kind has the bits of one rank, wherever its ranks are, however the grid is cut, and whatever the links do to packets.
 load ../support/helper
 load ../support/hosts
 
@@ -55,6 +55,12 @@ same_bits() { # deck layout...
     same_bits d.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
 }
 
+@test "weft bench halo and alltoall: every rung is right between hosts" {
+    over a:1,b:1 "$weft" bench halo/staged_ring halo/staged_pair alltoall device=host bytes=4K n=64 samples=3 >table
+    expect "families" "alltoall halo" "$(jq -rs 'map(.family) | unique | join(" ")' results.jsonl)"
+    expect "on both hosts, verified" true "$(jq -s 'all(.verified and .ranks == 2 and .machine.hosts == ["hosta", "hostb"])' results.jsonl)"
+}
+
 @test "hosts leave nothing behind when the test that made them is killed" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
     bash -c '"$0" up "$1" . 2 & wait' "$hosts" other 3>&- &
@@ -71,4 +77,25 @@ same_bits() { # deck layout...
     wait_for none_left
     expect "processes" "" "$(pgrep -f 'output.record=endless[.]jsonl')"
     expect "mounts" "" "$(grep -F "$PWD" /proc/mounts)"
+}
+
+# ---- last, since the links stay so ----
+
+narrow() { # tc's words for a queue, on both ends of the link between hosta and hostb
+    on hosta tc qdisc replace dev eth0 root "$@" 2>said && on hostb tc qdisc replace dev eth0 root "$@"
+}
+
+@test "a link that loses packets, since its queue holds two of them" {
+    deck d.ini problem.kind=sweep problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=20
+    narrow tbf rate 20mbit burst 3k limit 4k || skip "$(tail -n 1 said)"
+    same_bits d.ini "a:1,b:2 1"
+    on hosta tc -s qdisc show dev eth0 >queue
+    cat queue
+    [ "$(sed -n 's/.*dropped \([0-9]*\),.*/\1/p' queue)" -gt 0 ]
+}
+
+@test "a link that delays packets and changes their order" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
+    narrow netem delay 5ms 4ms loss 1% || skip "this kernel has no netem: $(tail -n 1 said)"
+    same_bits d.ini "a:1,b:2 1"
 }
