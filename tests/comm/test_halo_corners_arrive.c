@@ -60,10 +60,11 @@ static transport_choice choice_for(transport_kind t, const decomp *dec)
 }
 
 static bool some_refuse; /* every second time, to lock a segment: the own one, or a neighbour's */
+static __typeof__(((device *)0)->pin) pin;
 static int refuses_to_pin(device *d, void *p, size_t bytes)
 {
     static int calls;
-    return calls++ % 2;
+    return calls++ % 2 ? 1 : pin(d, p, bytes);
 }
 
 /* By MPI without segments; through segments where every rank sends more than a chunk, so that all have one. */
@@ -175,8 +176,10 @@ static void in_chunks(device *d)
     for (int way = 0; way < WAYS; way++) {
         message_segments = way != BY_MPI;
         some_refuse = way == SOME_SEGMENTS;
+        pin = d->pin;
         if (some_refuse && harness.rank % 3 == 1) d->pin = refuses_to_pin;
         cases(d, TRANSPORT_STAGED, 9);
+        d->pin = pin;
     }
     message_chunk_bytes = usual;
 }

@@ -257,6 +257,7 @@ static void norms_and_a_tolerance(void **state)
     every_way(&c);
     deck_of(&c, "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 1);
     c.run.fuse = 1;
+    form = STEP_OVERLAPPED;
     const result single = run_of(&c);
     assert_in_range(single.level, 10, 200);
     assert_int_equal(single.level % 9, 0);
@@ -311,13 +312,13 @@ static void single_steps_of_the_mixed_form(void **state)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_steps_of_the_mixed_form),
         cmocka_unit_test(stars),
         cmocka_unit_test(boxes),
         cmocka_unit_test(lines),
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),
         cmocka_unit_test(as_many_as_fit),
-        cmocka_unit_test(single_steps_of_the_mixed_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
