@@ -198,10 +198,13 @@ static void place(topology *t, const device *d, sentence *notes)
     if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) memset(&cpus, 0xff, sizeof cpus); /* more CPUs than a set holds */
     placement_read(&t->at, sysfs_root(), t->pci, &cpus);
     t->ranks_on_device = 1;
+    t->speaks_for_device = false;
     t->wrong.text[0] = t->worst.text[0] = '\0';
     if (d->kind == DEVICE_HOST && !pretends) return;
     placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
+    t->speaks_for_device = d->uuid[0] != '\0';
+    for (int i = 0; i < t->local_rank; i++) t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
     const placement_fault fault = placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
     if (t->ranks == 1 && fault == PLACEMENT_IDLE) t->wrong.text[0] = '\0'; /* one rank was asked for */
     note_worst(t, fault, notes);

@@ -17,6 +17,7 @@ typedef struct topology {
     int hosts;                   /* how many; */
     struct hosts *where;         /* which ranks they have (hosts.h); owned */
     int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the host device) */
+    bool speaks_for_device;      /* the first of them, where sums count each GPU once; none on the host device */
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
     char binding[256];           /* the CPUs this process may use, as a list "0-15" */

@@ -155,6 +155,8 @@ def run(asked, ranks, weft, command):
             environment["WEFT_SIM_LAUNCH_S"] = "%g" % launch
     with tempfile.TemporaryDirectory() as folder:
         line = ["smpirun"] + write_machine(pathlib.Path(folder), ranks, asked)
+        if asked.calls:
+            line += ["-trace-ti", "-trace-file", os.path.realpath(asked.calls)]
         line += ["--cfg=" + setting for setting in SETTINGS] + ["--log=root.thres:error", "-quiet"]
         return ended(line + [weft] + words_of(asked.words, ranks, asked.weak), environment)
 
@@ -179,6 +181,7 @@ def arguments_of():
     add("--inside-bandwidth", type=float, default=400e9, metavar="B/S", help="between two ranks of a host")
     add("--inside-latency", type=float, default=1e-6, metavar="S", help="of that")
     add("--device", metavar="FILE", help="records whose rate of copies and launch/pipelined the devices have")
+    add("--calls", metavar="FILE", help="list the MPI calls of all ranks there (SMPI's TI format)")
     add("words", nargs="...", metavar="WORDS", help="of weft")
     asked = parser.parse_args()
     for ranks in asked.ranks:

@@ -11,26 +11,15 @@
 
 enum { RECORD_SCHEMA = 1 };
 
-typedef struct rank_machine { /* what every rank sends to rank 0 */
-    char host[64], name[256], uuid[48], binding[256];
-    int sm_clock_mhz, mem_clock_mhz;
-} rank_machine;
+enum { WORD_HOST, WORD_BINDING, WORD_NAME, WORD_UUID, WORD_SM_CLOCK, WORD_MEM_CLOCK, WORDS };
+
+/* What a rank sends to rank 0: words, each with its 0 byte. A host's name is sent by one of its ranks, a device's by those with a GPU. */
+enum { RANK_BYTES_MAX = 1024 };
 
 json_t *machine_record(const char *command, json_t *started)
 {
     return json_pack("{s:i, s:s, s:s, s:s, s:o, s:O}", "schema", RECORD_SCHEMA, "program", "weft", "version", version_number,
                      "git", version_git, "command", record_text(command), "started", started);
-}
-
-static json_t *gpus_json(const rank_machine *m, int ranks)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < ranks; i++)
-        if (m[i].uuid[0])
-            json_array_append_new(all, json_pack("{s:i, s:s, s:s, s:i, s:i}", "rank", i, "name", m[i].name, "uuid",
-                                                 m[i].uuid, "sm_clock_mhz", m[i].sm_clock_mhz, "mem_clock_mhz",
-                                                 m[i].mem_clock_mhz));
-    return all;
 }
 
 const char *machine_hdf5_version(void)
@@ -50,34 +39,68 @@ static json_t *simulated_json(const device_simulated *m)
                      record_number(m->launch_s));
 }
 
-static json_t *all_json(const topology *t, const device *d, const rank_machine *m)
+static int put_words(char out[RANK_BYTES_MAX], const topology *t, const device *d)
 {
-    json_t *hosts = json_array(), *binding = json_array();
-    for (int i = 0; i < t->ranks; i++) {
-        bool seen = false;
-        for (int j = 0; j < i && !seen; j++) seen = strcmp(m[i].host, m[j].host) == 0;
-        if (!seen) json_array_append_new(hosts, json_string(m[i].host));
-        json_array_append_new(binding, json_string(m[i].binding));
+    char sm_clock[16], mem_clock[16];
+    const char *const word[WORDS] = { [WORD_HOST] = t->local_rank == 0 ? t->host : "", [WORD_BINDING] = t->binding,
+                                      [WORD_NAME] = d->uuid[0] ? d->name : "", [WORD_UUID] = d->uuid,
+                                      [WORD_SM_CLOCK] = sm_clock, [WORD_MEM_CLOCK] = mem_clock };
+    int used = 0;
+    snprintf(sm_clock, sizeof sm_clock, "%d", d->sm_clock_mhz);
+    snprintf(mem_clock, sizeof mem_clock, "%d", d->mem_clock_mhz);
+    for (int i = 0; i < WORDS; i++) used += 1 + snprintf(out + used, (size_t)(RANK_BYTES_MAX - used), "%s", word[i]);
+    return used;
+}
+
+typedef struct all_ranks { /* of JSON; known: the values of texts, so that ranks share them */
+    json_t *hosts, *gpus, *binding, *known_hosts, *known_bindings;
+} all_ranks;
+
+/* *first: the text was not there before. */
+static json_t *once(json_t *known, const char *text, bool *first)
+{
+    *first = !json_object_get(known, text);
+    if (*first) json_object_set_new(known, text, json_string(text));
+    return json_object_get(known, text);
+}
+
+static void add_rank(all_ranks *all, int rank, const char *at)
+{
+    const char *word[WORDS];
+    bool first;
+    for (int i = 0; i < WORDS; i++) {
+        word[i] = at;
+        at += strlen(at) + 1;
     }
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", hosts, "gpus", gpus_json(m, t->ranks), "driver",
+    json_array_append(all->binding, once(all->known_bindings, word[WORD_BINDING], &first));
+    json_t *const host = once(all->known_hosts, word[WORD_HOST], &first);
+    if (first && word[WORD_HOST][0]) json_array_append(all->hosts, host);
+    if (word[WORD_UUID][0])
+        json_array_append_new(all->gpus, json_pack("{s:i, s:s, s:s, s:i, s:i}", "rank", rank, "name", word[WORD_NAME], "uuid",
+                                                   word[WORD_UUID], "sm_clock_mhz", atoi(word[WORD_SM_CLOCK]), "mem_clock_mhz",
+                                                   atoi(word[WORD_MEM_CLOCK])));
+}
+
+static json_t *all_json(const topology *t, const device *d, const char *all, int width)
+{
+    all_ranks a = { json_array(), json_array(), json_array(), json_object(), json_object() };
+    for (int r = 0; r < t->ranks; r++) add_rank(&a, r, all + (size_t)r * (size_t)width);
+    json_decref(a.known_hosts);
+    json_decref(a.known_bindings);
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", a.hosts, "gpus", a.gpus, "driver",
                      d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", machine_hdf5_version(), "binding",
-                     binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
+                     a.binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
                      "simulated", simulated_json(d->simulated));
 }
 
 json_t *machine_json(const topology *t, const device *d)
 {
-    rank_machine mine, *all = NULL;
-    memset(&mine, 0, sizeof mine);
-    snprintf(mine.host, sizeof mine.host, "%s", t->host);
-    snprintf(mine.name, sizeof mine.name, "%s", d->name);
-    snprintf(mine.uuid, sizeof mine.uuid, "%s", d->uuid);
-    snprintf(mine.binding, sizeof mine.binding, "%s", t->binding);
-    mine.sm_clock_mhz = d->sm_clock_mhz;
-    mine.mem_clock_mhz = d->mem_clock_mhz;
-    if (t->rank == 0) all = CHECK_ALLOC(calloc((size_t)t->ranks, sizeof *all));
-    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm));
-    json_t *machine = t->rank == 0 ? all_json(t, d, all) : NULL;
+    char mine[RANK_BYTES_MAX] = "", *all = NULL;
+    int bytes = put_words(mine, t, d), width = bytes;
+    MPI_CHECK(MPI_Allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
+    if (t->rank == 0) all = CHECK_ALLOC(malloc((size_t)t->ranks * (size_t)width));
+    MPI_CHECK(MPI_Gather(mine, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
+    json_t *machine = t->rank == 0 ? all_json(t, d, all, width) : NULL;
     free(all);
     return machine;
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cmd.h"
 #include "config/outputs.h"
@@ -38,6 +39,7 @@ typedef struct run {
     double start_up_s;        /* all of it, to the first step */
     double verify_s, output_s;
     double run_s;             /* all of it, to the verdict */
+    double power[POWER_NUMBERS]; /* of this rank's GPU, beside the loop */
 } run;
 
 /* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
@@ -94,83 +96,101 @@ static int write_outputs(run *r, sentence *why)
     return 0;
 }
 
-static void add_phase(run *r, int depth, const char *name, double seconds)
+static void add_phase(run *r, timer_gather *g, int depth, const char *name, double seconds)
 {
     report_phase *p = &r->report.phase[r->report.phases++];
     assert(r->report.phases <= REPORT_PHASES_MAX);
     p->name = name;
     p->depth = depth;
-    p->seconds = timer_over_ranks(seconds, r->sim.top.comm);
+    timer_gather_add(g, seconds, &p->seconds);
 }
 
 /* The rank whose mean step is longest speaks for the run. */
-static void gather_steps(run *r)
+static void take_steps(run *r, int slowest)
 {
-    sim *s = &r->sim;
     report *out = &r->report;
-    clock_steps *t = &r->ticks;
+    struct {
+        timer_percentiles step_s;
+        timer_histogram histogram;
+        char host[sizeof out->slowest_host];
+    } all = { .step_s = out->step_s, .histogram = out->step_histogram };
+    snprintf(all.host, sizeof all.host, "%s", r->sim.top.host);
+    MPI_CHECK(ranks_bcast(&all, sizeof all, MPI_BYTE, slowest, r->sim.top.comm));
+    out->slowest_rank = slowest;
+    out->step_s = all.step_s;
+    out->step_histogram = all.histogram;
+    memcpy(out->slowest_host, all.host, sizeof all.host);
+}
+
+static void own_steps(run *r)
+{
+    report *out = &r->report;
+    const clock_steps *t = &r->ticks;
     out->step_s = timer_percentiles_of(t->sample, t->samples);
     out->step_histogram = timer_histogram_of(t->sample, t->samples, out->step_s.min, out->step_s.max);
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps; /* of all steps, kept or not */
-    const int slowest = timer_over_ranks(t->total_steps > 0 ? out->step_s.mean : 0, s->top.comm).max_rank;
-    out->slowest_rank = slowest;
-    snprintf(out->slowest_host, sizeof out->slowest_host, "%s", s->top.host);
-    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, s->top.comm));
-    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, s->top.comm));
-    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_BYTE, slowest, s->top.comm));
 }
 
-/* Of seconds, those of the rank that took longest. */
-static void gather_checkpoints(run *r)
+static void own_checkpoints(run *r)
 {
-    writer_stats *c = &r->report.checkpoints;
-    *c = writer_get_stats(r->checkpoints.writer);
-    double *const seconds[] = { &c->snapshot_s, &c->write_s, &c->verify_s, &c->stall_s };
-    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
-        *seconds[i] = timer_over_ranks(*seconds[i], r->sim.top.comm).max;
-    r->report.beside_write_steps = r->ticks.beside_write_steps;
-    r->report.beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps; /* read where there are any */
+    report *out = &r->report;
+    if (r->checkpoints.writer) out->checkpoints = writer_get_stats(r->checkpoints.writer);
+    out->beside_write_steps = r->ticks.beside_write_steps;
+    out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps; /* read where there are any */
 }
 
 /* What holds no step up is the steps'. Probed steps stand for all of them. */
-static void gather_phases(run *r, const loop_result *l)
+static void add_phases(run *r, timer_gather *g, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
     const double scale = r->ticks.probes > 0 ? (double)l->steps_run / (double)r->ticks.steps_probed : 0;
-    add_phase(r, 0, "run", r->run_s);
-    add_phase(r, 1, "start_up", r->start_up_s);
-    add_phase(r, 2, "mpi", r->mpi_s);
-    add_phase(r, 2, "device", c->device_s);
-    add_phase(r, 2, "fields", c->fields_s);
-    add_phase(r, 2, "transport", c->transport_s);
-    add_phase(r, 2, "passes", c->passes_s);
-    add_phase(r, 2, "tune", c->tune_s);
-    add_phase(r, 2, "calibrate", r->calibrate_s);
-    add_phase(r, 2, "initialise", r->initialise_s);
-    add_phase(r, 2, "writer", r->writer_s);
-    add_phase(r, 1, "loop", l->loop_s);
-    add_phase(r, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
-    add_phase(r, 2, "norm", l->norm_s);
-    add_phase(r, 2, "checkpoint", l->checkpoint_s);
-    add_phase(r, 2, "series", l->series_s);
-    add_phase(r, 1, "output", r->output_s);
-    add_phase(r, 1, "verify", r->verify_s);
+    add_phase(r, g, 0, "run", r->run_s);
+    add_phase(r, g, 1, "start_up", r->start_up_s);
+    add_phase(r, g, 2, "mpi", r->mpi_s);
+    add_phase(r, g, 2, "device", c->device_s);
+    add_phase(r, g, 2, "fields", c->fields_s);
+    add_phase(r, g, 2, "transport", c->transport_s);
+    add_phase(r, g, 2, "passes", c->passes_s);
+    add_phase(r, g, 2, "tune", c->tune_s);
+    add_phase(r, g, 2, "calibrate", r->calibrate_s);
+    add_phase(r, g, 2, "initialise", r->initialise_s);
+    add_phase(r, g, 2, "writer", r->writer_s);
+    add_phase(r, g, 1, "loop", l->loop_s);
+    add_phase(r, g, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
+    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, g, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
+    add_phase(r, g, 2, "norm", l->norm_s);
+    add_phase(r, g, 2, "checkpoint", l->checkpoint_s);
+    add_phase(r, g, 2, "series", l->series_s);
+    add_phase(r, g, 1, "output", r->output_s);
+    add_phase(r, g, 1, "verify", r->verify_s);
 }
 
+/* What all ranks have is gathered at once. Of a checkpoint's seconds, those of the rank that took longest. */
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
     report *out = &r->report;
-    gather_steps(r);
+    timer_gather g = { .count = 0 };
+    timer_spread mean_s, moved, power[POWER_NUMBERS], waited[4];
+    double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s, &out->checkpoints.verify_s,
+                                &out->checkpoints.stall_s };
+    own_steps(r);
+    own_checkpoints(r);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     out->series_states = r->frames.states;
-    if (r->checkpoints.writer) gather_checkpoints(r);
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
     const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
-    out->bytes_moved_per_step = timer_over_ranks(sim_bytes_moved_per_pass(s) * passes_per_step, s->top.comm).sum;
-    gather_phases(r, l);
+    timer_gather_add(&g, r->ticks.total_steps > 0 ? out->step_s.mean : 0, &mean_s);
+    timer_gather_add(&g, sim_bytes_moved_per_pass(s) * passes_per_step, &moved);
+    for (int i = 0; i < POWER_NUMBERS; i++) timer_gather_add(&g, r->power[i], &power[i]);
+    for (int i = 0; i < 4; i++) timer_gather_add(&g, *seconds[i], &waited[i]);
+    add_phases(r, &g, l);
+    timer_gather_end(&g, s->top.comm);
+    for (int i = 0; i < 4; i++) *seconds[i] = waited[i].max;
+    out->bytes_moved_per_step = moved.sum;
+    out->power = power_of(power, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
+    take_steps(r, mean_s.max_rank);
 }
 
 /* From the end of the loop to the exit status. */
@@ -262,8 +282,7 @@ static int run_it(run *r)
     loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s, r->report.calibration.ceiling_bytes_per_s);
     const loop_result l = loop_run(s, &beside);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
-    r->report.power = power_between(s->top.comm, s->dev->uuid, before, nvml_read(s->dev->uuid), l.loop_s,
-                                    (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l.steps_run);
+    power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
     return finish(r, &l, &why);
 }
 

@@ -1,52 +1,31 @@
 #include "report/power.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/record.h"
-#include "ranks/check.h"
-#include "ranks/ranks.h"
 
-static bool seen_before(const power_rank *rank, int i)
+enum { GPUS, ENERGY_J, LIMIT_W, BY_POWER, BY_HEAT };
+
+/* What is unknown of one GPU makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
+static double known(const timer_spread *all, double value) { return isnan(all->sum) ? NAN : value; }
+
+void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after)
 {
-    for (int j = 0; j < i; j++)
-        if (strcmp(rank[i].uuid, rank[j].uuid) == 0) return true;
-    return false;
+    const double counted_s = after.held_at_s - before.held_at_s;
+    out[GPUS] = speaks;
+    out[ENERGY_J] = speaks ? after.energy_j - before.energy_j : 0;
+    out[LIMIT_W] = speaks ? after.power_limit_w : INFINITY;
+    out[BY_POWER] = speaks ? (after.power_held_s - before.power_held_s) / counted_s : 0;
+    out[BY_HEAT] = speaks ? (after.heat_held_s - before.heat_held_s) / counted_s : 0;
 }
 
-/* Unlike fmin and fmax, unknown where one is. */
-static double lower(double a, double b) { return isnan(a) || a < b ? a : b; }
-static double higher(double a, double b) { return isnan(a) || a > b ? a : b; }
-
-power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates)
+power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates)
 {
-    power_use u = { .power_limit_w = INFINITY };
-    for (int i = 0; i < ranks; i++) {
-        const nvml_reading *const before = &rank[i].before, *const after = &rank[i].after;
-        if (!rank[i].uuid[0] || seen_before(rank, i)) continue;
-        const double counted_s = after->held_at_s - before->held_at_s;
-        u.gpus++;
-        u.energy_j += after->energy_j - before->energy_j;
-        u.power_limit_w = lower(u.power_limit_w, after->power_limit_w);
-        u.held_by_power = higher(u.held_by_power, (after->power_held_s - before->power_held_s) / counted_s);
-        u.held_by_heat = higher(u.held_by_heat, (after->heat_held_s - before->heat_held_s) / counted_s);
-    }
+    power_use u = { .gpus = (int)all[GPUS].sum, .energy_j = all[ENERGY_J].sum, .power_limit_w = known(&all[LIMIT_W], all[LIMIT_W].min),
+                    .held_by_power = known(&all[BY_POWER], all[BY_POWER].max), .held_by_heat = known(&all[BY_HEAT], all[BY_HEAT].max) };
     if (seconds < POWER_LOOP_LEAST_S) u.energy_j = u.held_by_power = u.held_by_heat = NAN;
     u.update_j = u.energy_j / updates;
     u.power_w = u.energy_j / seconds / u.gpus;
-    return u;
-}
-
-power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nvml_reading after, double seconds,
-                        double updates)
-{
-    const int ranks = ranks_count(comm);
-    power_rank mine = { .before = before, .after = after }, *all = CHECK_ALLOC(calloc((size_t)ranks, sizeof *all));
-    snprintf(mine.uuid, sizeof mine.uuid, "%s", uuid);
-    MPI_CHECK(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, comm));
-    const power_use u = power_sum(all, ranks, seconds, updates);
-    free(all);
     return u;
 }
 

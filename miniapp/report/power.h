@@ -2,18 +2,17 @@
 #pragma once
 
 #include <jansson.h>
-#include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "device/nvml.h"
+#include "ranks/timer.h"
 
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0
 
-typedef struct power_rank { /* one rank's GPU, before and after; ranks may share one */
-    char uuid[48];
-    nvml_reading before, after;
-} power_rank;
+/* What a rank adds to the sums over all ranks. */
+enum { POWER_NUMBERS = 5 };
 
 typedef struct power_use { /* NaN: unknown */
     int gpus;                          /* 0 on the host */
@@ -24,13 +23,10 @@ typedef struct power_use { /* NaN: unknown */
     double held_by_power, held_by_heat; /* of the time, of the GPU where it was most */
 } power_use;
 
-/* Of `seconds` between before and after, in which all ranks together made `updates` updates (cells times steps). What power_between
- * does with the ranks' readings; here for tests, which have no GPU to read. */
-power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates);
-
-/* The same over comm; collective, and every rank has the answer. */
-power_use power_between(MPI_Comm comm, const char *uuid, nvml_reading before, nvml_reading after, double seconds,
-                        double updates);
+/* The numbers of a rank; speaks: of the ranks that share a GPU one does, on the host none. */
+void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after);
+/* Of what all ranks read, and `seconds` between before and after, in which all together made `updates` updates (cells times steps). */
+power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates);
 
 void power_print(FILE *to, const power_use *u);
 json_t *power_json(const power_use *u); /* null without GPUs */

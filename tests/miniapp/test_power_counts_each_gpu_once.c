@@ -123,17 +123,38 @@ static void what_is_refused_is_unknown(void **state)
 }
 
 /* Its counters were read 2.5 s apart. */
-static power_rank rank_of(const char *uuid, double joules, double power_s, double heat_s, double limit_w)
+typedef struct power_rank {
+    bool speaks;
+    nvml_reading before, after;
+} power_rank;
+
+static power_rank rank_of(bool speaks, double joules, double power_s, double heat_s, double limit_w)
 {
-    power_rank r = { .before = { 1000, 10, 20, 5, 0 }, .after = { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w } };
-    snprintf(r.uuid, sizeof r.uuid, "%s", uuid);
-    return r;
+    return (power_rank){ speaks, { 1000, 10, 20, 5, 0 }, { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w } };
+}
+
+/* Over those ranks, with an MPI whose smallest and largest of a NaN are the first number. */
+static power_use power_sum(const power_rank *rank, int ranks, double seconds, double updates)
+{
+    timer_spread all[POWER_NUMBERS];
+    for (int r = 0; r < ranks; r++) {
+        double mine[POWER_NUMBERS];
+        power_read(mine, rank[r].speaks, rank[r].before, rank[r].after);
+        for (int i = 0; i < POWER_NUMBERS; i++) {
+            timer_spread *a = &all[i];
+            if (r == 0) *a = (timer_spread){ .min = mine[i], .max = mine[i] };
+            a->sum += mine[i];
+            if (mine[i] < a->min) a->min = mine[i];
+            if (mine[i] > a->max) a->max = mine[i];
+        }
+    }
+    return power_of(all, seconds, updates);
 }
 
 static void each_gpu_counts_once(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of("a", 800, 1, 0, 700), rank_of("b", 400, 0, 0.5, 650), rank_of("a", 803, 1.1, 0, 700) };
+    const power_rank all[] = { rank_of(true, 800, 1, 0, 700), rank_of(true, 400, 0, 0.5, 650), rank_of(false, 803, 1.1, 0, 700) };
     const power_use u = power_sum(all, 3, 2.0, 6e9);
     assert_int_equal(u.gpus, 2);
     assert_float_equal(u.energy_j, 1200, 1e-9);
@@ -147,7 +168,7 @@ static void each_gpu_counts_once(void **state)
 static void a_short_loop_says_nothing(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of("a", 40, 0.05, 0, 700) };
+    const power_rank all[] = { rank_of(true, 40, 0.05, 0, 700) };
     const power_use u = power_sum(all, 1, 0.1, 1e9);
     assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) && isnan(u.held_by_heat));
 }
@@ -155,7 +176,7 @@ static void a_short_loop_says_nothing(void **state)
 static void one_unknown_makes_the_sum_unknown(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of("a", 800, NAN, 0, 700), rank_of("b", NAN, 1, 0, NAN), rank_of("c", 1, 1, 0, 600) };
+    const power_rank all[] = { rank_of(true, 800, NAN, 0, 700), rank_of(true, NAN, 1, 0, NAN), rank_of(true, 1, 1, 0, 600) };
     const power_use u = power_sum(all, 3, 2.0, 1e9);
     assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.held_by_power) && isnan(u.power_limit_w));
     assert_float_equal(u.held_by_heat, 0, 1e-12);
@@ -170,7 +191,7 @@ static void one_unknown_makes_the_sum_unknown(void **state)
 static void the_host_has_none(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of("", NAN, NAN, NAN, NAN) };
+    const power_rank all[] = { rank_of(false, NAN, NAN, NAN, NAN) };
     const power_use u = power_sum(all, 1, 2.0, 1e9);
     assert_int_equal(u.gpus, 0);
     json_t *none = power_json(&u);
@@ -184,10 +205,10 @@ static void lines_say_what_is_known(void **state)
     size_t bytes;
     FILE *to = open_memstream(&text, &bytes);
     assert_non_null(to);
-    const power_rank all[] = { rank_of("a", 1300, 0.85, 0.001, 700) };
+    const power_rank all[] = { rank_of(true, 1300, 0.85, 0.001, 700) };
     const power_use u = power_sum(all, 1, 2.0, 1e12);
     power_print(to, &u);
-    const power_rank host[] = { rank_of("", 1, 1, 1, 1) };
+    const power_rank host[] = { rank_of(false, 1, 1, 1, 1) };
     const power_use none = power_sum(host, 1, 2.0, 1e12);
     power_print(to, &none);
     fclose(to);

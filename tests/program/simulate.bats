@@ -53,6 +53,23 @@ simulated() { # ranks arguments of weft run...
     "$weft" diff one.h5 final.h5
 }
 
+# Calls of MPI by their names, of the rank that has most of them; a call for all ranks sends log P messages. Elements of tables with an
+# entry per rank, which all-gathers and gathers make: 8 bytes each at most, text one.
+calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' "$1"_files/*; }
+table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' "$1"_files/*rank-1.txt; }
+
+@test "no rank makes more calls on 64 than on 16 ranks, and what it keeps per rank is small" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.picture=none output.record=r.jsonl
+    for ranks in 16 64; do
+        timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16 --quiet 3>&-
+    done
+    expect "ranks with calls" 64 "$(ls c64_files | wc -l)"
+    expect "calls of a rank" "$(calls c16)" "$(calls c64)"
+    reductions=$(grep -c allreduce <(cat c64_files/*rank-2.txt))
+    [ "$reductions" -le 35 ] || { echo "$reductions all-reduces"; return 1; }
+    [ "$(table_bytes c64)" -le 64 ] || { echo "$(table_bytes c64) bytes per rank"; return 1; }
+}
+
 @test "a dragonfly takes other seconds to the same bits" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=5 output.picture=none
     for network in fat_tree dragonfly; do
