@@ -84,8 +84,20 @@ static int make_plan(sim *s, bool how_long, sentence *why)
     return status;
 }
 
+/* Of one run: the bits are the same, but its steps are as fast as the slowest of them. */
+static void note_other_devices(sim *s)
+{
+    char first[sizeof s->dev->name];
+    sentence other;
+    snprintf(first, sizeof first, "%s", s->dev->name);
+    MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, s->top.comm));
+    sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name, first);
+    if (!topology_agree(&s->top, strcmp(first, s->dev->name) == 0, &other)) sim_add_note(s, false, "%s", other.text);
+}
+
 static void add_notes(sim *s)
 {
+    if (s->top.hosts > 1) note_other_devices(s);
     for (int i = 0; i < s->plan.notes; i++) sim_add_note(s, s->plan.note[i].asked, "%s", s->plan.note[i].said.text);
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
         sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",

@@ -27,7 +27,7 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     local from
     from=$(newest_step)
     "$weft" verify checkpoints/*.h5
-    over "$1" "$weft" run d.ini time.steps=$((from + 7)) checkpoint.every=0 --restart checkpoints
+    over "$1" "$weft" run d.ini time.steps=$((from + 7)) checkpoint.every=1000 --restart checkpoints
     expect "steps, verdict" "7 exact" "$(record '"\(.steps_run) \(.verdict)"')"
 }
 
@@ -58,6 +58,8 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     kill -KILL $(named_on hostb weft)
     ends
     [ "$status" != 0 ]
+    run over c:1,d:1 "$weft" run d.ini time.steps=3 checkpoint.every=1 # hostc cannot know that hosta's run is gone
+    refused 2 "another run (host hosta, pid " "delete checkpoints/.weft.lock if that run is gone"
     goes_on a:2,c:1
 }
 
