@@ -10,7 +10,7 @@
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
  * teaches: that text, and not a comment, is where a technique is explained. `weft bench FAMILY --help` prints it, and
  * `jobs/report --pages` copies it to docs/teaching/FAMILY.md.
- * To add a family: one file, its name in the list in ladder.c, and a page. Functions return 0 or an error code of c->d. */
+ * To add a family: one file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -52,7 +52,7 @@ typedef struct ladder_owned {
     device_memory where;
     void *memory;
 } ladder_owned;
-enum { LADDER_OWNED_MAX = 8 };
+enum { LADDER_OWNED_MAX = 9 };
 
 /* One point of one rung while it is measured. */
 typedef struct ladder_case {

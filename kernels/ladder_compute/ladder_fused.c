@@ -97,56 +97,46 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 {
     const ladder_fused *s = c->state;
     const field_shape f = s->shape;
+    const box own = field_own(&f);
+    void *a = NULL, *b = NULL, *seen = NULL, **const made[] = { &a, &b, &seen };
+    int code = 0;
+    for (int i = 0; i < 3 && !code; i++) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, f.bytes, made[i]);
+    if (!code) code = ladder_fetch(c, seen, s->next[0], f.bytes);
+    ladder_right(v);
+    if (code) return code;
     device *host = device_host_create(0);
-    void *a = NULL, *b = NULL, *seen = NULL;
-    int code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &a);
-    if (!code) code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &b);
-    if (!code) code = host->alloc(host, DEVICE_MEMORY_DEVICE, f.bytes, &seen);
-    if (code) {
-        ladder_wrong(v, "no memory for the host's answer");
-        code = 0;
-    } else {
-        const box own = field_own(&f);
-        (void)host->stencil_bind(host, &s->op);
-        (void)fill_own(host, &f, a, 0, NULL);
-        if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
-        for (int i = 0; i < s->steps; i++) {
-            (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
-            (void)host->stencil_pass(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
-            void *const swap = a;
-            a = b, b = swap;
-        }
-        code = ladder_fetch(c, seen, s->next[0], f.bytes);
-        ladder_right(v);
-        for (int64_t y = 0; y < f.ny && v->right && !code; y++)
-            if (memcmp(field_at(&f, seen, 0, y), field_at(&f, a, 0, y), (size_t)f.nx * dtype_bytes(f.type)))
-                ladder_wrong(v, "row %lld differs from single sweeps", (long long)y);
+    (void)host->stencil_bind(host, &s->op);
+    (void)fill_own(host, &f, a, 0, NULL);
+    if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
+    for (int i = 0; i < s->steps; i++) {
+        (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
+        (void)host->stencil_pass(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
+        void *const swap = a;
+        a = b, b = swap;
     }
-    (void)host->free(host, DEVICE_MEMORY_DEVICE, a);
-    (void)host->free(host, DEVICE_MEMORY_DEVICE, b);
-    (void)host->free(host, DEVICE_MEMORY_DEVICE, seen);
     device_destroy(&host);
-    return code;
+    for (int64_t y = 0; y < f.ny && v->right; y++)
+        if (memcmp(field_at(&f, seen, 0, y), field_at(&f, a, 0, y), (size_t)f.nx * dtype_bytes(f.type)))
+            ladder_wrong(v, "row %lld differs from single sweeps", (long long)y);
+    return 0;
 }
 
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SCANNED                                                                                                        \
-    .prepare = ladder_fused_prepare, .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",           \
-    .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps,     \
-    .ignores = 1u << LADDER_FUSED_COLUMNS
+#define SCANNED(NAME, WHY, ENQUEUE, TEACHES)                                                                          \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .prepare = ladder_fused_prepare, .enqueue = ENQUEUE,              \
+      .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = 1u << LADDER_FUSED_COLUMNS,  \
+      .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps }
 
 static const ladder_rung rungs[] = {
-    { .name = "singly", .why = "one pass over memory per step",
-      .teaches = "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and "
-                 "written once per step. The copy is the limit, whatever the number of steps.",
-      .enqueue = ladder_fused_singly, SCANNED },
-    { .name = "production", .why = "weft's own: tiles that stay cached",
-      .teaches = "A strip of columns is gone through once, row by row: each row that enters completes one row of every level, "
-                 "and the rows that wait stay in the core's cache. Memory is read and written once for all steps, where the "
-                 "rate counts it for each, so that it grows with the steps until arithmetic is the limit.",
-      .enqueue = ladder_fused_production, SCANNED },
+    SCANNED("singly", "one pass over memory per step", ladder_fused_singly,
+          "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and written once "
+          "per step. The copy is the limit, whatever the number of steps."),
+    SCANNED("production", "weft's own: tiles that stay cached", ladder_fused_production,
+          "A strip of columns is gone through once, row by row: each row that enters completes one row of every level, and the "
+          "rows that wait stay in the core's cache. Memory is read and written once for all steps, where the rate counts it for "
+          "each, so that it grows with the steps until arithmetic is the limit."),
 };
 
 static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {

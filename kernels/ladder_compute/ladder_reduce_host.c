@@ -90,25 +90,23 @@ static int verify(ladder_case *c, ladder_verdict *v)
     return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t), ladder_random_sum(c->type, c->size, LADDER_SEED), v);
 }
 
-#define SUM .prepare = prepare, .enqueue = enqueue, .verify = verify, .unit = LADDER_BYTES, .ceiling = "read"
+#define SUM(NAME, WHY, VARIANT, TEACHES)                                                                              \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare, .enqueue = enqueue,       \
+      .verify = verify, .unit = LADDER_BYTES, .ceiling = "read" }
 
 static const ladder_rung rungs[] = {
-    { .name = "atomic", .why = "one word, an atomic every 16 words",
-      .teaches = "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that adds, "
-                 "each time from another one, and meanwhile the others wait: more threads gain nothing.",
-      .variant = ATOMIC, SUM },
-    { .name = "sideBySide", .why = "own words in one line: false sharing",
-      .teaches = "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, but "
-                 "caches keep lines: this one travels at every addition.",
-      .variant = SIDE_BY_SIDE, SUM },
-    { .name = "linesApart", .why = "own lines, in memory",
-      .teaches = "The same words a line apart: nothing travels any more. Each word still costs a load, an addition and a store "
-                 "that wait for each other, and vectors cannot be used.",
-      .variant = LINES_APART, SUM },
-    { .name = "registers", .why = "one register each, vectorised",
-      .teaches = "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the parts at the "
-                 "end. Memory is the limit, as it should be.",
-      .variant = IN_REGISTERS, SUM },
+    SUM("atomic", "one word, an atomic every 16 words", ATOMIC,
+          "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that adds, each time "
+          "from another one, and meanwhile the others wait: more threads gain nothing."),
+    SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE,
+          "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, but caches keep "
+          "lines: this one travels at every addition."),
+    SUM("linesApart", "own lines, in memory", LINES_APART,
+          "The same words a line apart: nothing travels any more. Each word still costs a load, an addition and a store that "
+          "wait for each other, and vectors cannot be used."),
+    SUM("registers", "one register each, vectorised", IN_REGISTERS,
+          "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the parts at the end. "
+          "Memory is the limit, as it should be."),
 };
 
 static const ladder_parameter parameters[] = {

@@ -205,69 +205,55 @@ static int verify_unpack(ladder_case *c, ladder_verdict *v)
 
 static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 }, powers[] = { 1, 2, 4, 8 };
 
-#define BYTES_OF(ceiling_) .unit = LADDER_BYTES, .ceiling = ceiling_
-#define RADII(values, count) .scan = RADIUS, .scan_count = count, .scan_values = values
-#define PASS .prepare = pass_prepare, .enqueue = ladder_field_pass, .verify = ladder_field_verify, BYTES_OF("copy")
-#define REDUCTION .prepare = reduce_prepare, BYTES_OF("read"), .ignores = 1u << RADIUS
-#define MESSAGE .prepare = message_prepare, BYTES_OF("copy"), RADII(powers, 4)
+#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT, TEACHES)                   \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE, .enqueue = ENQUEUE,       \
+      .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = CEILING, .ignores = IGNORES, .scan = RADIUS, .scan_count = COUNT,\
+      .scan_values = RADII }
+#define PASS(NAME, WHY, VARIANT, RADII, COUNT, TEACHES)                                                               \
+    RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT, TEACHES)
+#define REDUCTION(NAME, WHY, VARIANT, ENQUEUE, VERIFY, TEACHES)                                                       \
+    RUNG(NAME, WHY, VARIANT, reduce_prepare, ENQUEUE, VERIFY, "read", 1u << RADIUS, NULL, 0, TEACHES)
+#define MESSAGE(NAME, WHY, VARIANT, ENQUEUE, VERIFY, TEACHES)                                                         \
+    RUNG(NAME, WHY, VARIANT, message_prepare, ENQUEUE, VERIFY, "copy", 0, powers, 4, TEACHES)
 
 static const ladder_rung rungs[] = {
-    { .name = "star", .why = "4r+1 terms: memory is the limit",
-      .teaches = "One sweep over a plane: two words move per cell, one read and one written, and 8r+1 flops are done. "
-                 "Neighbours come from the caches or from shared memory, so that the rate in bytes should hardly depend on the "
-                 "radius. Measured on one H200 in f32: 1.00 of the copy at radius 1, .98 at 4, .93 at 8; tiles fetch their "
-                 "halo rows once more, and a larger radius has more of them.",
-      .variant = STENCIL_STAR, PASS, RADII(one_to_eight, 8) },
-    { .name = "box", .why = "(2r+1)^2 terms: arithmetic overtakes memory",
-      .teaches = "The same two words per cell, but 17, 49, 97, 161 flops at radius 1 to 4. While the flops per byte are below "
-                 "the machine's balance the copy is the limit (one H200, f32: .99, .98, .92), beyond it fma is: .86 of that at "
-                 "radius 4.",
-      .variant = STENCIL_BOX, PASS, RADII(one_to_eight, 4) },
-    { .name = "line", .why = "2r+1 terms along a row",
-      .teaches = "A field of one row: two words per cell, 4r+1 flops. All neighbours lie in the same or the next lines of "
-                 "memory, and there are no rows above and below to be kept: expect the copy's rate at every radius (one H200, "
-                 "f32: 1.00 at radius 1 and 4, .98 at 8).",
-      .variant = STENCIL_LINE, PASS, RADII(ends, 3) },
-    { .name = "wave", .why = "a star and the level before",
-      .teaches = "A star that reads the level before the current one too: three words per cell, two read and one written, for "
-                 "two flops more. In bytes per second it should be as fast as the star, so that a step takes half as long "
-                 "again.",
-      .variant = STENCIL_STAR | WAVE, PASS, RADII(ends, 2) },
-    { .name = "transpose", .why = "no flops, two orders of memory",
-      .teaches = "Two words per cell and no arithmetic: only the order of reads and writes keeps it from the copy (.97 on one "
-                 "H200, f32). The family transpose shows step by step how it comes so near.",
-      .prepare = ladder_transpose_prepare,
-      .enqueue = ladder_transpose_production, .verify = ladder_transpose_verify, BYTES_OF("copy"),
-      .ignores = 1u << RADIUS },
-    { .name = "maxChange", .why = "two fields read, one number left",
-      .teaches = "The largest difference between two fields, as a run computes it between two steps: two words read per cell "
-                 "and one flop. Threads reduce their part before they touch the common result, so that reading is the limit: "
-                 ".99 of it on one H200.",
-      .variant = MAX_CHANGE, .enqueue = max_change,
-      .verify = verify_max_change, REDUCTION },
-    { .name = "fingerprint", .why = "one field read, 64-bit integer hash",
-      .teaches = "The sum mod 2^64 of a hash of each cell's bits and place: one word read per cell. Products of 64-bit "
-                 "integers, which count as no flops, are done for every cell, and f32 has twice as many cells per byte: there "
-                 "they cost more than the bytes (one H200: .91 of the read).",
-      .variant = FINGERPRINT, .enqueue = fingerprint,
-      .verify = verify_fingerprint, REDUCTION },
-    { .name = "pack", .why = "four edges, four corners, one launch",
-      .teaches = "Copies the cells that all eight neighbours need, as deep as the radius, into one dense buffer. The left and "
-                 "right edges are short pieces, one of each row. Halos are small: one H200 takes as long for radius 8 as for "
-                 "1, so that the rate doubles with the radius and stays far below the copy's. What counts is the launch, of "
-                 "which there is one for all pieces.",
-      .variant = PACK, .enqueue = pack,
-      .verify = verify_pack, MESSAGE },
-    { .name = "unpack", .why = "the same into the ghosts",
-      .teaches = "The other way: a dense buffer of as many bytes is stored around the field. The short pieces are stores now; "
-                 "expect the time of pack.",
-      .variant = UNPACK, .enqueue = unpack,
-      .verify = verify_unpack, MESSAGE },
-    { .name = "faceCopy", .why = "a plain copy of as many bytes",
-      .teaches = "One copy of dense memory to dense memory, with no pieces to be found. What pack and unpack take beyond its "
-                 "time is the price of short pieces; on one H200 they take no longer at any radius.",
-      .variant = FACE_COPY, .enqueue = ladder_copy,
-      .verify = ladder_verify_copy, MESSAGE },
+    PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8,
+          "One sweep over a plane: two words move per cell, one read and one written, and 8r+1 flops are done. Neighbours come "
+          "from the caches or from shared memory, so that the rate in bytes should hardly depend on the radius. Measured on one "
+          "H200 in f32: 1.00 of the copy at radius 1, .98 at 4, .93 at 8; tiles fetch their halo rows once more, and a larger "
+          "radius has more of them."),
+    PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4,
+          "The same two words per cell, but 17, 49, 97, 161 flops at radius 1 to 4. While the flops per byte are below the "
+          "machine's balance the copy is the limit (one H200, f32: .99, .98, .92), beyond it fma is: .86 of that at radius 4."),
+    PASS("line", "2r+1 terms along a row", STENCIL_LINE, ends, 3,
+          "A field of one row: two words per cell, 4r+1 flops. All neighbours lie in the same or the next lines of memory, and "
+          "there are no rows above and below to be kept: expect the copy's rate at every radius (one H200, f32: 1.00 at radius 1 "
+          "and 4, .98 at 8)."),
+    PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2,
+          "A star that reads the level before the current one too: three words per cell, two read and one written, for two flops "
+          "more. In bytes per second it should be as fast as the star, so that a step takes half as long again."),
+    RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare, ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0,
+          "Two words per cell and no arithmetic: only the order of reads and writes keeps it from the copy (.97 on one H200, "
+          "f32). The family transpose shows step by step how it comes so near."),
+    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE, max_change, verify_max_change,
+          "The largest difference between two fields, as a run computes it between two steps: two words read per cell and one "
+          "flop. Threads reduce their part before they touch the common result, so that reading is the limit: .99 of it on one "
+          "H200."),
+    REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT, fingerprint, verify_fingerprint,
+          "The sum mod 2^64 of a hash of each cell's bits and place: one word read per cell. Products of 64-bit integers, which "
+          "count as no flops, are done for every cell, and f32 has twice as many cells per byte: there they cost more than the "
+          "bytes (one H200: .91 of the read)."),
+    MESSAGE("pack", "four edges, four corners, one launch", PACK, pack, verify_pack,
+          "Copies the cells that all eight neighbours need, as deep as the radius, into one dense buffer. The left and right "
+          "edges are short pieces, one of each row. Halos are small: one H200 takes as long for radius 8 as for 1, so that the "
+          "rate doubles with the radius and stays far below the copy's. What counts is the launch, of which there is one for all "
+          "pieces."),
+    MESSAGE("unpack", "the same into the ghosts", UNPACK, unpack, verify_unpack,
+          "The other way: a dense buffer of as many bytes is stored around the field. The short pieces are stores now; expect "
+          "the time of pack."),
+    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY, ladder_copy, ladder_verify_copy,
+          "One copy of dense memory to dense memory, with no pieces to be found. What pack and unpack take beyond its time is "
+          "the price of short pieces; on one H200 they take no longer at any radius."),
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,

@@ -100,31 +100,30 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy"
-#define LINE .prepare = ladder_stencil_prepare_line, .ignores = LADDER_STENCIL_LINE_IGNORES, STENCIL
-#define PLANE .prepare = ladder_stencil_prepare_plane, .ignores = LADDER_STENCIL_PLANE_IGNORES, STENCIL
+#define STENCIL(NAME, WHY, PREPARE, ENQUEUE, VARIANT, IGNORES, TEACHES)                                               \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE, .enqueue = ENQUEUE,       \
+      .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = IGNORES }
+#define LINE(NAME, WHY, ENQUEUE, VARIANT, TEACHES)                                                                    \
+    STENCIL(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, VARIANT, LADDER_STENCIL_LINE_IGNORES, TEACHES)
+#define PLANE(NAME, WHY, ENQUEUE, VARIANT, TEACHES)                                                                   \
+    STENCIL(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, VARIANT, LADDER_STENCIL_PLANE_IGNORES, TEACHES)
 
 static const ladder_rung rungs[] = {
-    { .name = "lineRows", .why = "nine points of one row",
-      .teaches = "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its line before "
-                 "it overwrites it: three words move where two count.",
-      .enqueue = sweep, .variant = LINE_ROWS, LINE },
-    { .name = "lineProduction", .why = "weft's own",
-      .teaches = "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do not fit "
-                 "into the caches stores go past them: two words move.",
-      .enqueue = ladder_field_pass, LINE },
-    { .name = "planeColumns", .why = "down the columns: lines wasted",
-      .teaches = "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and no vector "
-                 "can be loaded. The arithmetic is that of planeRows; the order of two loops is the difference.",
-      .enqueue = sweep, .variant = PLANE_COLUMNS, PLANE },
-    { .name = "planeRows", .why = "along the rows: nine stay cached",
-      .teaches = "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a time. As long "
-                 "as these stay in the core's caches a row is fetched from memory once.",
-      .enqueue = sweep, .variant = PLANE_ROWS, PLANE },
-    { .name = "planeProduction", .why = "weft's own: blocked, stores past caches",
-      .teaches = "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves more than "
-                 "one sum. Rows to come are prefetched, and stores go past the caches where the fields do not fit into them.",
-      .enqueue = ladder_field_pass, PLANE },
+    LINE("lineRows", "nine points of one row", sweep, LINE_ROWS,
+          "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its line before it "
+          "overwrites it: three words move where two count."),
+    LINE("lineProduction", "weft's own", ladder_field_pass, 0,
+          "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do not fit into the "
+          "caches stores go past them: two words move."),
+    PLANE("planeColumns", "down the columns: lines wasted", sweep, PLANE_COLUMNS,
+          "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and no vector can be "
+          "loaded. The arithmetic is that of planeRows; the order of two loops is the difference."),
+    PLANE("planeRows", "along the rows: nine stay cached", sweep, PLANE_ROWS,
+          "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a time. As long as these "
+          "stay in the core's caches a row is fetched from memory once."),
+    PLANE("planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0,
+          "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves more than one sum. "
+          "Rows to come are prefetched, and stores go past the caches where the fields do not fit into them."),
 };
 
 static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

@@ -94,18 +94,18 @@ static int fma_verify(ladder_case *c, ladder_verdict *v) { return ladder_compare
 
 /* ---- the table ---- */
 
-#define MOVE .prepare = moved_prepare, .unit = LADDER_BYTES
+#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT, TEACHES)                                                            \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = moved_prepare, .enqueue = ENQUEUE, \
+      .verify = VERIFY, .unit = LADDER_BYTES }
 
 static const ladder_rung rungs[] = {
-    { .name = "copy", .why = "memory to memory, all threads",
-      .teaches = "The threads share out one array and copy it to another; each byte counts once as read and once as written. "
-                 "What does not fit into the caches is stored past them, in whole lines, so that no line of the target is read "
-                 "before it is overwritten.",
-      .enqueue = ladder_copy, .verify = ladder_verify_copy, MOVE },
-    { .name = "read", .why = "the xor of all words",
-      .teaches = "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left out. Expect "
-                 "the copy's rate or more. Sums and norms stand beside it.",
-      .enqueue = read_enqueue, .verify = ladder_verify_xor, .variant = 1, MOVE },
+    MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0,
+          "The threads share out one array and copy it to another; each byte counts once as read and once as written. What does "
+          "not fit into the caches is stored past them, in whole lines, so that no line of the target is read before it is "
+          "overwritten."),
+    MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1,
+          "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left out. Expect the copy's "
+          "rate or more. Sums and norms stand beside it."),
     { .name = "fma", .why = "independent chains in vector registers",
       .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a chain waits about "
                  "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both pipes of a core work "

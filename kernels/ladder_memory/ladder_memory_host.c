@@ -100,29 +100,26 @@ static int verify_touch(ladder_case *c, ladder_verdict *v)
 static const int64_t curve[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20 };
 static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
 
-#define COPY                                                                                                           \
-    .prepare = prepare_copy, .enqueue = copy, .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",   \
-    .scan = BYTES, .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]
-#define TOUCH                                                                                                          \
-    .prepare = prepare_touch, .enqueue = touch_once, .verify = verify_touch, .unit = LADDER_BYTES,                     \
-    .scan = BYTES, .scan_values = touched, .scan_count = sizeof touched / sizeof touched[0]
+#define COPY(NAME, WHY, VARIANT, TEACHES)                                                                             \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare_copy, .enqueue = copy,     \
+      .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy", .scan = BYTES, .scan_values = curve,     \
+      .scan_count = sizeof curve / sizeof curve[0] }
+#define TOUCH(NAME, WHY, HUGE_PAGES, TEACHES)                                                                         \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = HUGE_PAGES, .prepare = prepare_touch, .enqueue = touch_once,\
+      .verify = verify_touch, .unit = LADDER_BYTES, .scan = BYTES, .scan_values = touched,                            \
+      .scan_count = sizeof touched / sizeof touched[0] }
 
 static const ladder_rung rungs[] = {
-    { .name = "oneThread", .why = "a core's own loads and stores",
-      .teaches = "A core's memcpy: beyond the caches it waits for the lines that it has on their way.",
-      .variant = ONE_THREAD, COPY },
-    { .name = "allThreads", .why = "through the caches: targets read first",
-      .teaches = "Each thread copies its share with memcpy.",
-      .variant = ALL_THREADS, COPY },
-    { .name = "pastCaches", .why = "whole lines stored, none read first",
-      .teaches = "The same shares, with stores that go past the caches: whole lines, and the caches keep what they have.",
-      .variant = PAST_CACHES, COPY },
-    { .name = "firstTouch", .why = "a fault every 4 KiB",
-      .teaches = "One thread maps fresh memory, writes a word to every page and unmaps it: the price of memory that is used once.",
-      .variant = 0, TOUCH },
-    { .name = "firstTouchHuge", .why = "a fault every 2 MiB",
-      .teaches = "The same where the kernel was asked for huge pages, which it may refuse.",
-      .variant = 1, TOUCH },
+    COPY("oneThread", "a core's own loads and stores", ONE_THREAD,
+          "A core's memcpy: beyond the caches it waits for the lines that it has on their way."),
+    COPY("allThreads", "through the caches: targets read first", ALL_THREADS,
+          "Each thread copies its share with memcpy."),
+    COPY("pastCaches", "whole lines stored, none read first", PAST_CACHES,
+          "The same shares, with stores that go past the caches: whole lines, and the caches keep what they have."),
+    TOUCH("firstTouch", "a fault every 4 KiB", 0,
+          "One thread maps fresh memory, writes a word to every page and unmaps it: the price of memory that is used once."),
+    TOUCH("firstTouchHuge", "a fault every 2 MiB", 1,
+          "The same where the kernel was asked for huge pages, which it may refuse."),
 };
 
 static const ladder_parameter parameters[] = {

@@ -105,33 +105,27 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(VERIFY) .prepare = ladder_transpose_prepare, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy"
-#define TRANSPOSES WAY(ladder_transpose_verify)
-#define COPIES WAY(ladder_verify_copy)
+#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY, TEACHES)                                                             \
+    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = ladder_transpose_prepare,          \
+      .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy" }
 
 static const ladder_rung rungs[] = {
-    { .name = "copyRow", .why = "rows in, rows out: upper bound",
-      .teaches = "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites it: three "
-                 "words move where two count, unless the caches hold the matrix.",
-      .enqueue = walk, .variant = COPY_ROW, COPIES },
-    { .name = "naiveRow", .why = "whole lines read, single cells written",
-      .teaches = "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, and later "
-                 "written back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well.",
-      .enqueue = walk, .variant = NAIVE_ROW, TRANSPOSES },
-    { .name = "naiveCol", .why = "single cells read, whole lines written",
-      .teaches = "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No scattered "
-                 "line has to be written back, but a load that misses holds up what follows it sooner than a store does.",
-      .enqueue = walk, .variant = NAIVE_COL, TRANSPOSES },
-    { .name = "tiles", .why = "square tiles that stay in L1",
-      .teaches = "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line that was "
-                 "fetched is still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines "
-                 "that they overwrite.",
-      .enqueue = walk, .variant = TILES, TRANSPOSES },
-    { .name = "production", .why = "weft's own: tiles through a buffer",
-      .teaches = "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs of several "
-                 "lines, past the caches where the matrices do not fit into them: no line of B is read. Rows of A are "
-                 "prefetched, since no prefetcher of the hardware follows a column of tiles.",
-      .enqueue = ladder_transpose_production, TRANSPOSES },
+    WAY("copyRow", "rows in, rows out: upper bound", walk, COPY_ROW, ladder_verify_copy,
+          "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites it: three words move "
+          "where two count, unless the caches hold the matrix."),
+    WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify,
+          "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, and later written "
+          "back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well."),
+    WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify,
+          "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No scattered line has "
+          "to be written back, but a load that misses holds up what follows it sooner than a store does."),
+    WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify,
+          "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line that was fetched is "
+          "still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines that they overwrite."),
+    WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0, ladder_transpose_verify,
+          "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs of several lines, "
+          "past the caches where the matrices do not fit into them: no line of B is read. Rows of A are prefetched, since no "
+          "prefetcher of the hardware follows a column of tiles."),
 };
 
 static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

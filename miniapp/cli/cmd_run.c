@@ -19,7 +19,6 @@
 #include "run/shared.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_setup.h"
 #include "sim/sim_state.h"
 #include "sim/sim_trial.h"
 

@@ -1,4 +1,5 @@
-#include "predict/predict_fit.h"
+/* Links by least squares, costs of a step and of a pass as what the model without them leaves of the steps that pay them. */
+#include "predict/predict_records.h"
 
 #include <math.h>
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/predict_fit.h"
 #include "predict/predict_temporal.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"

@@ -25,3 +25,16 @@ typedef struct predict_records {
  * to be compared. False with one sentence in why: none readable, or none with a ceiling. */
 bool predict_records_read(predict_records *r, const char *files, bool every, sentence *why);
 void predict_records_free(predict_records *r);
+
+/* ---- predict_fit.c: what the ceilings leave open ---- */
+
+typedef struct predict_points { /* seconds of an exchange by bytes, as sums for a fit */
+    double w, x, y, xx, xy;
+    double least_s;
+} predict_points;
+
+void predict_points_add(predict_points *p, double bytes, double seconds);
+
+/* Fills r->machine, which predict_machine_init made, from r->run; bench: exchanges that `weft bench` measured, of each
+ * transport, which count before those of runs. */
+void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPORTS]);

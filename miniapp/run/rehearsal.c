@@ -8,7 +8,6 @@
 #include "ranks/timer.h"
 #include "run/calibrate.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_setup.h"
 #include "sim/sim_state.h"
 #include "sim/sim_trial.h"
 

@@ -1,5 +1,5 @@
 /* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for the choices that the
- * deck left open; and what can be asked of it. sim_setup.h makes it and destroys it, sim_state.h fills and reads its fields,
+ * deck left open; and what can be asked of it. sim_setup.c makes it and destroys it, sim_state.h fills and reads its fields,
  * sim_advance.h takes its steps. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a step writes over the
@@ -66,6 +66,12 @@ typedef struct sim {
     int64_t norm_level;          /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
+
+/* sim_setup.c: a simulation as the plan has it (plan.h). Collective. Creates everything but the fields' values. On failure: one
+ * sentence in why, an exit status other than 0 (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by
+ * the owner. how_long: the plan may try how long what it chooses from takes, on the fields. */
+int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
+void sim_destroy(sim *s);
 
 /* A sentence for the user, kept for the table and the record. */
 __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);

@@ -1,5 +1,3 @@
-#include "sim/sim_setup.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 
 #include "ranks/check.h"
 #include "run/rehearsal.h"
-#include "sim/sim_setup.h"
 #include "support/problem_harness.h"
 
 static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"

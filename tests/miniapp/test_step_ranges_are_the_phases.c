@@ -13,7 +13,6 @@
 #include "device/nvtx.h"
 #include "ranks/check.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_setup.h"
 
 enum { DEEPEST = 8 };
 static const char *open_now[DEEPEST];

@@ -16,7 +16,6 @@
 #include "ranks/check.h"
 #include "run/loop.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_setup.h"
 #include "sim/sim_state.h"
 #include "support/problem_harness.h"
 
