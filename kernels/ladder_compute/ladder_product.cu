@@ -33,7 +33,7 @@ namespace {
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
-enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED }; /* a rung's variant */
+enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED, ROOFLINE }; /* a rung's variant */
 
 /* ---- one cell of C per thread, straight from memory ---- */
 
@@ -301,34 +301,25 @@ int cublas_enqueue(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches)
-{
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = product_prepare,
-             .enqueue = product_enqueue, .verify = ladder_product_verify, .unit = LADDER_FLOPS, .ceiling = "fma" };
-}
+constexpr ladder_way product = { product_prepare, product_enqueue, ladder_product_verify },
+                     library = { product_prepare, cublas_enqueue, ladder_product_verify },
+                     bend = { roofline_prepare, roofline_enqueue, roofline_verify };
 
-constexpr ladder_rung library(const char *name, const char *why, const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches, ladder_way way = product)
 {
-    ladder_rung r = rung(name, why, CUBLAS, teaches);
-    r.enqueue = cublas_enqueue;
-    r.missing = ladder_cublas_missing;
-    return r;
+    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
+             .verify = way.verify, .missing = variant == CUBLAS ? ladder_cublas_missing : nullptr, .unit = LADDER_FLOPS,
+             .ceiling = "fma" };
 }
 
 const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
-constexpr ladder_rung bend(const char *name, const char *why, const char *teaches)
-{
-    return ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
-                          { .name = name, .why = why, .teaches = teaches, .prepare = roofline_prepare, .enqueue = roofline_enqueue,
-                            .verify = roofline_verify, .unit = LADDER_FLOPS, .ceiling = "fma" });
-}
-
 const ladder_rung rungs[] = {
-    bend("roofline", "flops per word until memory is no limit",
-          "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while memory is the "
-          "limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, f32: half the peak at "
-          "32, .95 at 512."),
+    ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
+            rung("roofline", "flops per word until memory is no limit", ROOFLINE,
+                 "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while memory is "
+                 "the limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, f32: half the "
+                 "peak at 32, .95 at 512.", bend)),
     rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
           "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words."),
     rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
@@ -341,9 +332,9 @@ const ladder_rung rungs[] = {
           "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 multiply-adds, where "
           "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its way while one is used: "
           "five times tiledAB."),
-    library("cublas", "cuBLAS as the reference",
+    rung("cublas", "cuBLAS as the reference", CUBLAS,
           "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the rung is "
-          "missing."),
+          "missing.", library),
     rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
           "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 sectors for 32 "
           "words: as slow as naiveCol."),

@@ -234,7 +234,8 @@ int verify(ladder_case *c, ladder_verdict *v)
 constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .prepare = prepare, .enqueue = enqueue, .verify = verify,
-             .unit = LADDER_BYTES, .ceiling = "read" };
+             .missing = enqueue == ladder_reduce_nested ? ladder_reduce_nested_missing : nullptr, .unit = LADDER_BYTES,
+             .ceiling = "read" };
 }
 
 template <int U, rounds<word32> R32, rounds<word64> R64>
@@ -242,13 +243,6 @@ constexpr ladder_rung in_place(const char *name, const char *why, const char *te
 {
     ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>, teaches);
     r.before = restore;
-    return r;
-}
-
-constexpr ladder_rung nested(const char *name, const char *why, const char *teaches)
-{
-    ladder_rung r = rung(name, why, ladder_reduce_nested, teaches);
-    r.missing = ladder_reduce_nested_missing;
     return r;
 }
 
@@ -290,7 +284,7 @@ const ladder_rung rungs[] = {
           "Each thread adds the sum of its eight words to the result. L2 serves the atomics on one address one after the other: "
           ".20 of the read on one H200, and far less with words of 8 bytes, since only those of 4 are merged within a warp "
           "first."),
-    nested("nested", "each level launches the next",
+    rung("nested", "each level launches the next", ladder_reduce_nested,
           "Each level of the tree launches the next from the GPU, to start when its own grid is done (tail launch). That pays "
           "where only the GPU knows what is to be launched; here the CPU knows, and its second launch costs less: .76 against .92 "
           "of shuffle."),

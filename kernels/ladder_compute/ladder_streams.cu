@@ -258,8 +258,8 @@ constexpr unsigned bit(int parameter) { return 1u << parameter; }
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses, const char *teaches)
 {
     return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .destroy = fan_destroy, .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST,
-             .ignores = ~uses };
+             .verify = way.verify, .destroy = fan_destroy, .before = way.prepare == prepare_urgent ? load_before : nullptr,
+             .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST, .ignores = ~uses };
 }
 
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
@@ -269,14 +269,8 @@ constexpr unsigned order_uses = bit(STREAMS) | bit(CONNECTIONS);
 
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant, const char *teaches)
 {
-    const ladder_way way = { order_prepare, enqueue, order_verify };
-    return ladder_scanned(STREAMS, stream_counts, rung(name, why, way, variant, order_uses, teaches));
-}
-
-constexpr ladder_rung trap(const char *name, const char *why, int variant, const char *teaches)
-{
-    return rung(name, why, { order_prepare, order_trap, order_verify }, variant,
-                order_uses, teaches);
+    const ladder_rung r = rung(name, why, { order_prepare, enqueue, order_verify }, variant, order_uses, teaches);
+    return is_trap(variant) ? r : ladder_scanned(STREAMS, stream_counts, r);
 }
 
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
@@ -288,17 +282,10 @@ constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(lad
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *), int (*enqueue)(ladder_case *),
                                const char *teaches)
 {
-    return ladder_scanned(KERNELS, kernel_counts,
-                          wait(name, why, prepare, enqueue, bit(KERNELS), teaches));
+    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue, bit(KERNELS), teaches));
 }
 
-constexpr ladder_rung urgent(const char *name, const char *why, int variant, const char *teaches)
-{
-    ladder_rung r = wait(name, why, prepare_urgent, run_urgent, 0, teaches);
-    r.before = load_before;
-    r.variant = variant;
-    return r;
-}
+constexpr ladder_way urgent = { prepare_urgent, run_urgent, wait_verify };
 
 constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
 {
@@ -320,19 +307,19 @@ const ladder_rung rungs[] = {
           "Launching is the CPU's own work, and several threads share it as far as the driver's locks let them."),
     order("graph", "the same captured, launched as one", fan_graph, GRAPH,
           "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their dependences before."),
-    trap("trapLegacy", "one launch without stream serialises all", TRAP_LEGACY,
+    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY,
           "One kernel on each stream, and after each launch a short one without a stream. That one waits for all blocking "
           "streams, and the next kernel waits for it."),
-    trap("trapPerThread", "per-thread default stream waits for none", TRAP_PER_THREAD,
+    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD,
           "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
-    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", TRAP_NON_BLOCKING,
+    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING,
           "The short kernels go to the legacy default stream again, but the other streams were made with cudaStreamNonBlocking."),
-    urgent("urgentIdle", "a small kernel on an idle GPU", IDLE,
+    rung("urgentIdle", "a small kernel on an idle GPU", urgent, IDLE, 0,
           "The time from the launch of one short kernel to its end: what the next two compare with."),
-    urgent("urgentSame", "behind a full GPU, same priority", SAME_PRIORITY,
+    rung("urgentSame", "behind a full GPU, same priority", urgent, SAME_PRIORITY, 0,
           "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of those that wait come "
           "before the urgent kernel."),
-    urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY,
+    rung("urgentHigh", "behind a full GPU, high priority", urgent, HIGH_PRIORITY, 0,
           "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel still waits some tens "
           "of microseconds, until one of the running blocks ends."),
     launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches,

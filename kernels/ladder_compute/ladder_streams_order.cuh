@@ -49,7 +49,7 @@ int64_t connections()
     return n > 0 ? n : 8;
 }
 
-bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
+constexpr bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
 
 int order_depth(ladder_case *c)
 {

@@ -278,20 +278,18 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
 {
+    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue; /* the CPU touches each byte */
     return ladder_scanned(BYTES, curve,
                           { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare,
                             .enqueue = way.enqueue, .verify = way.verify, .destroy = transfer_destroy,
                             .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
-                            .unit = LADDER_BYTES, /* of pageable memory the CPU copies each byte */
-                            .clock = (kind & (TO_HOST - 1)) == PAGEABLE ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-                            .ceiling = ceiling });
+                            .unit = LADDER_BYTES,
+                            .clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling });
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
 {
-    ladder_rung r = moves(name, why, kind, host_read, nullptr, teaches);
-    r.clock = LADDER_CLOCK_HOST;
-    return ladder_scanned(BYTES, small_curve, r);
+    return ladder_scanned(BYTES, small_curve, moves(name, why, kind, host_read, nullptr, teaches));
 }
 
 constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)

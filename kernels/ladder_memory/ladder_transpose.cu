@@ -123,24 +123,16 @@ int run_geam(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, run enqueue, const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, run enqueue, const char *teaches, bool copies = false)
 {
     return { .name = name, .why = why, .teaches = teaches, .prepare = ladder_transpose_prepare, .enqueue = enqueue,
-             .verify = ladder_transpose_verify, .unit = LADDER_BYTES, .ceiling = "copy" };
+             .verify = copies ? ladder_verify_copy : ladder_transpose_verify,
+             .missing = enqueue == run_geam ? ladder_cublas_missing : nullptr, .unit = LADDER_BYTES, .ceiling = "copy" };
 }
 
 constexpr ladder_rung bound(const char *name, const char *why, run enqueue, const char *teaches)
 {
-    ladder_rung r = rung(name, why, enqueue, teaches);
-    r.verify = ladder_verify_copy;
-    return r;
-}
-
-constexpr ladder_rung library(const char *name, const char *why, const char *teaches)
-{
-    ladder_rung r = rung(name, why, run_geam, teaches);
-    r.missing = ladder_cublas_missing;
-    return r;
+    return rung(name, why, enqueue, teaches, true);
 }
 
 const ladder_rung rungs[] = {
@@ -197,7 +189,7 @@ const ladder_rung rungs[] = {
           "bytes per thread in f32 and four of 8 in f64; what is read leaves L2 last, and what is written does not stay in L1. "
           "Tiles follow each other along the rows of B, and where the rows of A lie a multiple of 128 KiB apart, several columns "
           "of tiles side by side keep all memory channels busy. Rows that start anywhere are written in whole sectors as well."),
-    library("geam", "cuBLAS as the reference",
+    rung("geam", "cuBLAS as the reference", run_geam,
           "cublasSgeam or cublasDgeam with alpha = 1 and beta = 0, which adds nothing and only transposes: what a library that is "
           "tuned for every matrix reaches with the same bytes. Without cuBLAS the rung is missing."),
 };
