@@ -1,8 +1,21 @@
-/* A state file's structure as bytes in memory (checkpoint_structure.h), so that it is written, and compared, without HDF5. */
+/* A state file's structure (checkpoint_structure.h) as bytes in memory, so that it is written, and compared, without HDF5; and the
+ * seal, the last bytes of a state file: a checksum of all that is no field's data. How they lie stands in checkpoint_image.c. */
 #pragma once
 
-#include "state/checkpoint_seal.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "state/checkpoint_status.h"
 #include "state/checkpoint_structure.h"
+
+typedef struct checkpoint_gap {
+    uint64_t at_bytes, bytes;
+} checkpoint_gap;
+
+enum { CHECKPOINT_SEAL_BYTES = 72 };
+/* Compares the seal with the file, without HDF5. OK with *sealed: the structure is as it was written; OK without: there is no seal, or no
+ * file that may be read. DAMAGED or IO with a sentence. By one rank. */
+checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, sentence *why);
 
 /* Of a file, all that is no field's data, with the seal behind it. For the rank that writes it by other means than HDF5. */
 typedef struct checkpoint_image {

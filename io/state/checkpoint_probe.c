@@ -10,8 +10,8 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/checkpoint_directory.h"
+#include "state/checkpoint_image.h"
 #include "state/checkpoint_probe_child.h"
-#include "state/checkpoint_seal.h"
 #include "topology/topology_spawn.h"
 
 static const double LIMIT_S = 120; /* of a file system that is slow to answer */

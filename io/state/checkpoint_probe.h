@@ -1,6 +1,6 @@
 /* A look at a file by a process of its own, before this one opens it: HDF5 trusts its input, and some damaged files crash it, or
  * keep it busy for ever. There the child ends, by itself or by the limit on its processor time, and the file is one that is
- * damaged. State files whose structure has a checksum need no child (checkpoint_seal.c): those of older versions do, files that
+ * damaged. State files whose structure has a checksum need no child (checkpoint_image.c): those of older versions do, files that
  * other programs changed or repacked, and theirs.
  *
  * What the child looks at is what the caller is going to have HDF5 interpret: a state file's attributes, datasets' shapes, types

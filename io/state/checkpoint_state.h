@@ -6,7 +6,7 @@
  *   /VTKHDF       an image of the same values for VTK and ParaView: virtual datasets, no data of their own
  *   root attributes schema_version, program, version, kind, step, fingerprint (of /fields/u or /fields/b), deck
  *   (resolved, as text), description_crc32c (of kind, type, shape, step, fingerprint and deck; older files have none)
- *   behind HDF5's end a checksum of all that is no field's data (checkpoint_seal.c; older files have none)
+ *   behind HDF5's end a checksum of all that is no field's data (checkpoint_image.c; older files have none)
  * An XDMF file beside it opens in ParaView and VisIt. Data pass through host memory: `data` points at this rank's own cells, dense
  * rows, in the field's type. */
 #pragma once

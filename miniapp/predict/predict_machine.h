@@ -1,6 +1,6 @@
 /* What is predicted: a kind of run on some number of ranks, with what follows from that alone, on any machine: the cells of a rank,
- * hosts, who moves them. And what a machine can do, as its records tell: rates of copies by size, of links, of transposes by ranks, of passes by stencil, and
- * what a step costs beside these. */
+ * hosts, who moves them. And what a machine can do, as its records tell: rates of copies by size, of links, of transposes by
+ * ranks, of passes by stencil, and what a step costs beside these. */
 #pragma once
 
 #include <stdbool.h>

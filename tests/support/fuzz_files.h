@@ -8,9 +8,9 @@
 
 #include "state/checkpoint.h"
 #include "state/checkpoint_h5.h"
+#include "state/checkpoint_image.h"
 #include "state/checkpoint_probe.h"
 #include "state/checkpoint_probe_child.h"
-#include "state/checkpoint_seal.h"
 #include "support/checkpoint_fixture.h"
 #include "writer/checkpoint_write.h"
 
