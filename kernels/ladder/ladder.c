@@ -1,12 +1,13 @@
-/* The families of this build. */
+/* The families of this build, in the order in which they are climbed. */
 #include "ladder/ladder_families.h"
 
-#define FAMILY(NAME) &ladder_##NAME,
-
 static const ladder_family *const families[] = {
-    LADDER_HOST_FAMILIES(FAMILY)
+    &ladder_ceiling_host, &ladder_memory_host, &ladder_access_host, &ladder_transpose_host,
+    &ladder_stencil_host, &ladder_fused_host,  &ladder_reduce_host, &ladder_roofline_host,
 #if WEFT_CUDA
-    LADDER_CUDA_FAMILIES(FAMILY)
+    &ladder_ceiling_cuda, &ladder_memory_cuda, &ladder_access_cuda, &ladder_shared_cuda, &ladder_transpose_cuda,
+    &ladder_stencil_cuda, &ladder_fused_cuda,  &ladder_reduce_cuda, &ladder_launch_cuda, &ladder_constant_cuda,
+    &ladder_product_cuda, &ladder_arith_cuda,  &ladder_streams_cuda, &ladder_roofline_cuda,
 #endif
 };
 
