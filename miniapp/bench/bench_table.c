@@ -94,7 +94,7 @@ static void remark_cell(char *out, const bench_row *r)
     for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what && at < CELL_BYTES; i++)
         at += (size_t)snprintf(out + at, CELL_BYTES - at, "%s%.3g %s%s", i ? ", " : " (", p->predicted[i].value,
                                p->predicted[i].what, i + 1 == LADDER_PREDICTED_MAX || !p->predicted[i + 1].what ? ")" : "");
-    if (!isnan(p->rate / p->part) && at < CELL_BYTES)
+    if (p->part_name && !isnan(p->rate / p->part) && at < CELL_BYTES)
         at += (size_t)snprintf(out + at, CELL_BYTES - at, ", %.2f of %s", p->rate / p->part, p->part_name);
     if (p->slowest.stands_out && at < CELL_BYTES)
         snprintf(out + at, CELL_BYTES - at, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest.rank,
