@@ -108,7 +108,7 @@ contract=$top/docs/contract.md
 section() { awk -v h="$1" '/^#/ { on = ($0 == h) } on' "$contract"; }          # heading, as it stands
 rows() { section "$1" | grep '^|' | awk -F'|' "${2:-1}"; }                     # heading [condition on cells, $3 the second]
 names() { rows "$@" | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; }         # of the first cells
-sometimes='GPU|[*](slow|tried)[*]'
+sometimes='GPU|[*](slow|tried|simulated)[*]'
 
 # Of records on stdin every key that has a value; of arrays those of the elements.
 keys_of() {
