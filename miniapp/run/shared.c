@@ -32,7 +32,7 @@ static checkpoint_status may_write(const sim *s, const char *dir, sentence *why)
     return checkpoint_agree(s->top.comm, status, why);
 }
 
-int shared_check(const sim *s, sentence *why)
+int shared_check(sim *s, sentence *why)
 {
     const config *c = s->cfg;
     char folder[CHECKPOINT_PATH_BYTES];
@@ -40,7 +40,7 @@ int shared_check(const sim *s, sentence *why)
     const struct {
         const char *key, *dir;
         bool used;
-    } all[] = { { "checkpoint.dir", c->checkpoint.dir, c->checkpoint.every > 0 },
+    } all[] = { { "checkpoint.dir", c->checkpoint.dir, true }, /* where a signal's goes, too */
                 { "output.series", c->output.series, c->output.every > 0 && c->output.series[0] },
                 { "output.final", folder, c->output.final[0] } };
     for (size_t i = 0; i < sizeof all / sizeof *all && s->top.hosts > 1; i++) {
@@ -48,7 +48,10 @@ int shared_check(const sim *s, sentence *why)
         sentence reason;
         checkpoint_status status = checkpoint_is_shared(s->top.comm, all[i].dir, &reason);
         if (status == CHECKPOINT_OK) status = may_write(s, all[i].dir, &reason);
-        if (status == CHECKPOINT_OK) continue;
+        const bool never_due = i == 0 && c->checkpoint.every == 0;
+        if (status != CHECKPOINT_OK && never_due)
+            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key, reason.text);
+        if (status == CHECKPOINT_OK || never_due) continue;
         sentence_set(why, "%s: %s", all[i].key, reason.text);
         return checkpoint_exit(status);
     }

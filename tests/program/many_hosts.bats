@@ -96,7 +96,7 @@ narrow() { # tc's words for a queue, on both ends of the link between hosta and 
 }
 
 @test "a link that loses packets, since its queue holds two of them" {
-    deck d.ini problem.kind=sweep problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=20
+    deck d.ini problem.kind=sweep problem.alpha=0.2 grid.nx=150 grid.ny=100 time.steps=10
     narrow tbf rate 20mbit burst 3k limit 4k || skip "$(tail -n 1 said)"
     same_bits d.ini "a:1,b:2 1"
     on hosta tc -s qdisc show dev eth0 >queue

@@ -31,6 +31,8 @@ quiet="--quiet output.record=none"
     done
     over a:1,b:1 "$weft" run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run >checkpoint 2>&1 &
     runs+=($!)
+    over a:1,b:1 "$weft" run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl >signal 2>&1 &
+    runs+=($!)
     for what in checkpoint.dir output.series output.final checkpoint; do
         status=0
         wait "${runs[0]}" || status=$?
@@ -38,6 +40,9 @@ quiet="--quiet output.record=none"
         output=$(<$what)
         refused 3 "$what" "rank 1 on hostb does not see what rank 0 writes to /tmp/own" || { echo "for $what"; return 1; }
     done
+    wait "${runs[0]}"
+    expect "note" "checkpoint.dir: rank 1 on hostb does not see what rank 0 writes to /tmp/own: state files need a folder that all hosts \
+share; a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
     for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
     [ ! -e checkpoints ]
 }
