@@ -168,15 +168,25 @@ def spanning(runs, shape):
     return (runs.groupby(["setting", "machine", shape]).ranks.nunique() > 1).sum()
 
 
+def grown(setting):
+    """A setting in a weak study: where the whole process grid was asked for, it grows with the ranks."""
+    keys = json.loads(setting)
+    if keys.get("ranks_x") and keys.get("ranks_y"):
+        keys.update(ranks_x=0, ranks_y=0)
+    return json.dumps(keys)
+
+
 def study_of(frame, mode=None):
     """The runs of a frame as a Study: of the mode that most settings make, or of the given one."""
     per_rank = frame.cells / frame.ranks
     runs = frame.assign(strong=frame["grid.nx"].map(str) + " " + frame["grid.ny"].map(str))
     runs = runs.assign(weak=per_rank.map(repr))
-    strong, weak = spanning(runs, "strong"), spanning(runs, "weak")
+    in_weak = runs.assign(setting=runs.setting.map(grown))
+    strong, weak = spanning(runs, "strong"), spanning(in_weak, "weak")
     chosen = "settings" if strong == weak == 0 else "strong" if strong >= weak else "weak"
     mode = mode or chosen
     shape = "weak" if mode == "weak" else "strong"
+    runs = in_weak if mode == "weak" else runs
     groups = [group for _, group in runs.groupby(["setting", "machine", shape])]
     shown = [shown_setting(group, mode) for group in groups]
     differ = [key for key in ORDER if len({text_of(s[key]) for s in shown}) > 1]

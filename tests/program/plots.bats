@@ -202,3 +202,12 @@ poison='x`touch PWNED1`y$(touch PWNED2)"."'"'"'.system("touch PWNED3")'"'"'@z $\
     cd ..
     expect "what was run" "" "$(find . -name 'PWNED*')"
 }
+
+@test "a weak study whose process grids were asked for is one line" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=4 output.picture=none run.ranks_x=1 run.ranks_y=1
+    weft_alone d.ini --quiet
+    jq -c '., (.ranks = 4 | .grid = { nx: 32, ny: 32 } | .asked.ranks_x = 2 | .asked.ranks_y = 2)' results.jsonl >w.jsonl
+    run "$top/jobs/plot" w.jsonl --what weak
+    expect "status" 0 "$status" || { echo "$output"; return 1; }
+    [[ $output == *"weak scaling, efficiency"*"on 4 ranks"* ]] || { echo "$output"; return 1; }
+}
