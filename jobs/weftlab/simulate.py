@@ -7,12 +7,13 @@
 
 WORDS are those of `weft run` or `weft bench`. Every cell is computed and every message is sent; time
 is simulated. A call of a rank's device takes a launch, and the bytes that it moves at the device's
-rate; a message takes the latency and bandwidth of the links that it crosses, beside all others on
-them. A host has --per-host ranks, joined by a link that each pair has to itself; a host's link to
-the network has --bandwidth for each of its ranks. Records say so: machine.simulated.
+rate, 2 us and 4 TB/s without --device; a message takes the latency and bandwidth of the links that
+it crosses, beside all others on them. A host has --per-host ranks, joined by a link that each pair
+has to itself; a host's link to the network has --bandwidth for each of its ranks. Records say so:
+machine.simulated.
 
-What is not simulated: threads, work that goes on while the host thread sends (only messages do),
-transports other than staged, file systems (a write takes no time), and noise.
+What is not simulated: threads, so that nothing but messages goes on beside a call of the device;
+transports other than staged; file systems, whose writes take no time; noise.
 
 SIMULATED_WEFT names another program than build/sim/weft.
 
