@@ -6,9 +6,9 @@
  *
  * Nothing is kept of a mapping: it holds the memory by itself, and the driver knows its size. Codes of the driver are those of the
  * runtime. The driver's library is the one that the runtime has opened. */
-#include "device/device_cuda.h"
-
 #if WEFT_CUDA
+
+#include "device/device_cuda.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
