@@ -16,7 +16,15 @@ setup_file() {
     [ -s "$world/state" ] || { cat "$world/log"; return 1; }
 }
 
-teardown_file() { kill -KILL "$(<"$world/pid")" 2>/dev/null || true; }
+teardown_file() { # bats deletes the tests' folders next, in which nobody may write any more
+    local first tries
+    first=$(pgrep -P "$(<"$world/pid")") || return 0
+    kill -KILL "$(<"$world/pid")"
+    for tries in {1..100}; do
+        kill -0 "$first" 2>/dev/null || break
+        sleep 0.05
+    done
+}
 
 setup() {
     [ "$(<"$world/state")" = ready ] || skip "$(<"$world/state")"
