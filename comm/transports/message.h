@@ -32,8 +32,8 @@ static inline int64_t message_align(int64_t bytes)
 }
 
 /* Staged messages on a GPU travel in chunks of that many bytes or, where that would be more than MESSAGE_CHUNKS_MAX of them, of larger
- * ones. The same on all ranks; whoever changes it, or the next (benchmarks, tests), does so before a halo is created. */
-enum { MESSAGE_CHUNKS_MAX = 64 };
+ * ones: a chunk costs 10 us besides its copies (H200), and 8 of them leave an eighth of a message without overlap. The same on all ranks; whoever changes it, or the next (benchmarks, tests), does so before a halo is created. */
+enum { MESSAGE_CHUNKS_MAX = 8 };
 extern int64_t message_chunk_bytes;
 extern bool message_segments; /* between ranks of a host they go through memory that both have mapped, where it can be had (segment.h) */
 

@@ -78,6 +78,7 @@ const char *memory_cuda_no_fabric(const device *d)
     CUmemGenericAllocationHandle handle;
     if (!driver() || driver()->cuDeviceGetAttribute(&supported, (CUdevice_attribute)ATTRIBUTE_FABRIC_SUPPORTED, d->ordinal) || !supported)
         return "the GPU has none";
+    if (access("/dev/nvidia-caps-imex-channels", F_OK) != 0) return "there is no IMEX channel (/dev/nvidia-caps-imex-channels)";
     CUresult e = create(d, true, &bytes, &handle);
     if (!e) e = driver()->cuMemRelease(handle);
     return e ? cudaGetErrorString((cudaError_t)e) : NULL;

@@ -166,13 +166,13 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
 
 @test "the contract has every key of a run's record, and only those" {
     local gpu
-    gpu=$(echo "$top"/jobs/results/h200x2/*-overlap.jsonl)
+    gpu=("$top"/jobs/results/{h200x2/*-overlap,h200x1/*-shared-gpu}.jsonl)
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 time.steps=20 checkpoint.every=5 run.device=host
     weft_alone d.ini --quiet
     weft=$weft_debug
     WEFT_FAULT=slow_rank weft_run 2 d.ini --quiet
     keys_of <results.jsonl >keys
-    keys_of <"$gpu" >keys_gpu
+    cat "${gpu[@]}" | keys_of >keys_gpu
     all_documented '### Run record' keys
     all_documented '### Run record' keys_gpu
     all_there '### Run record' "\$3 !~ /$sometimes/" keys
