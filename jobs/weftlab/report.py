@@ -49,6 +49,8 @@ def draw(folder, path, shown):
     path.parent.mkdir(exist_ok=True)
     if "files" in shown:
         page_pictures.draw(folder, path, shown, teaching.digest(shown))
+    elif "times" in shown:
+        page_pictures.draw_times(path, shown["times"], teaching.digest(shown))
     else:
         ladder_picture.draw(path, shown, teaching.digest(shown))
 

@@ -254,6 +254,29 @@ def distributed_transposes(folder):
     return ["`B += A^T; A += 1`", "one H200", "two", "of the links", "four", "of the links"], rows
 
 
+def weak_times(folder):
+    """{what: {ranks: seconds}} of a grid that grows with simulated ranks."""
+    times = {}
+    for record in runs(folder, "simulated", "weak"):
+        kind, every = record["problem"]["kind"], records.norm_every(record)
+        found = {"a step of %s" % kind: record["step_s"]["p50"]}
+        if every:
+            found["a norm"] = records.at(record, "phases", "norm", "max_s") / (record["steps"] // every)
+            found["a checkpoint's agreement"] = records.at(record, "phases", "checkpoint", "max_s")
+            found["the start"] = records.at(record, "phases", "start_up", "max_s")
+        for what, value in found.items():
+            times.setdefault(what, {})[record["ranks"]] = value
+    return times
+
+
+def simulated(folder):
+    times = weak_times(folder)
+    ranks = sorted({count for of_ranks in times.values() for count in of_ranks})
+    return ["ranks"] + list(times), [
+        [str(count)] + [seconds(of_ranks[count]) if count in of_ranks else DASH for of_ranks in times.values()] for count in ranks
+    ]
+
+
 def others(folder):
     """Beside NVIDIA's own programs: the same problem, cells per second."""
     rows = []
@@ -373,6 +396,7 @@ TABLES = {
     "overlap": overlap,
     "transports": transports,
     "distributed-transposes": distributed_transposes,
+    "simulated": simulated,
     "others": others,
     "machines": machines,
     "ladder": ladder,

@@ -144,7 +144,11 @@ def beside(folder):
     return {"files": [file.relative_to(folder).as_posix() for file in files], "held": held}
 
 
-PICTURES = {"ladder": ladder, "beside": beside}
+def simulated(folder):
+    return {"times": {what: sorted(of_ranks.items()) for what, of_ranks in tables.weak_times(folder).items()}}
+
+
+PICTURES = {"ladder": ladder, "beside": beside, "simulated": simulated}
 
 
 # ---- pictures as blocks ----
@@ -174,6 +178,7 @@ def picture(folder, name="", *arguments):
 
 
 ALTERNATIVES = {
+    "simulated.svg": "a grid that grows with 16 to 4096 simulated ranks: a step, a norm, a transpose, a checkpoint's agreement, the start",
     "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, the bounds of both, and NVIDIA's programs"
 }
 
