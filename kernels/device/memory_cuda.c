@@ -139,7 +139,7 @@ int memory_cuda_handle_make(device *d, device_memory where, void *allocation, de
 
 void memory_cuda_handle_done(device *d, device_handle *made)
 {
-    if (made->fd.fd >= 0) (void)close(made->fd.fd);
+    passed_fd_done(&made->fd);
 }
 
 int memory_cuda_handle_open(device *d, device_memory where, const device_handle *h, void **out)

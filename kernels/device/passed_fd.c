@@ -26,6 +26,12 @@ passed_fd passed_fd_offer(int fd)
     return (passed_fd){ fd, (int)getpid(), numbering() };
 }
 
+void passed_fd_done(const passed_fd *p)
+{
+    if (p->fd >= 0) (void)close(p->fd);
+    (void)prctl(PR_SET_PTRACER, 0);
+}
+
 int passed_fd_take(const passed_fd *p)
 {
     errno = ESRCH;

@@ -13,8 +13,10 @@ typedef struct passed_fd {
     uint64_t numbering; /* of processes: the boot of the kernel and the PID namespace; 0: it cannot be told */
 } passed_fd;
 
-/* The descriptor stays the caller's, who closes it once everybody has taken it. */
+/* The descriptor is this offer's from now on; done, once everybody has taken it, closes it. One offer at a time: until then processes of
+ * this user may trace this one, where Yama would forbid that. */
 passed_fd passed_fd_offer(int fd);
+void passed_fd_done(const passed_fd *p);
 /* The same file in this process, to be closed by the caller; -1 with errno: refused, or no process here has that number. */
 int passed_fd_take(const passed_fd *p);
 
