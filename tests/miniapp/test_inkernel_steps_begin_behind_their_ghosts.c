@@ -89,7 +89,8 @@ static void alone(void **state)
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
     step_pass_create(&p, 1, &dec, d, &f, &sides, 2, false, false, 1, &choice, MPI_COMM_WORLD);
-    assert_true(step_pass_in_kernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, &why));
+    assert_true(step_pass_make_inkernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, &why));
+    step_pass_set_form(&p, STEP_IN_KERNEL);
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
         step_begin_generation(&s);
