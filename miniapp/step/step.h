@@ -124,8 +124,7 @@ void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bo
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-/* Kernels exchange, with all neighbours or with those within reach. */
-static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->block_steps == 1); }
+static inline bool step_in_kernel(const step_pass *p) { return step_form_in_kernel(p->form, p->block_steps); }
 static inline bool step_can_change(const step_pass *p) { return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel); }
 
 /* What one block of `steps` steps computes, cells of all levels, and moves between memory and its

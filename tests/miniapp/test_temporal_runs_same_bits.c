@@ -17,6 +17,7 @@
 #include "run/loop.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
+#include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 
 static config_device tested = CONFIG_DEVICE_HOST;
@@ -46,6 +47,7 @@ static void part_links(sim *s)
     transport_choice choice;
     sentence why = { "" };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
+    if (tested == CONFIG_DEVICE_HOST) host_inkernel_give(s->dev, radius);
     step_pass_destroy(&s->pass);
     step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius, corners, s->prob.op.has_prev,
                      s->plan.block_steps, &choice, s->top.comm);
@@ -65,7 +67,7 @@ static result run_of(const config *c)
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
-    const bool block = s.plan.block_steps > 1, mixed = form == STEP_MIXED && (block || tested == CONFIG_DEVICE_CUDA);
+    const bool block = s.plan.block_steps > 1, mixed = form == STEP_MIXED;
     if (mixed) part_links(&s);
     if (block || mixed) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
@@ -150,7 +152,7 @@ static void every_way(const config *given)
     }
 }
 
-/* Single steps on the GPU whose kernels exchange with the near ranks alone. */
+/* Single steps whose kernels exchange with the near ranks alone; the host's are support/host_inkernel.h's. */
 static void mixed_steps(const config *given)
 {
     config c = *given;
@@ -161,7 +163,7 @@ static void mixed_steps(const config *given)
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
         c.run.ranks_y = ranks / c.run.ranks_x;
         if (c.run.ranks_x * c.run.ranks_y != ranks) continue;
-        c.run.device = CONFIG_DEVICE_CUDA;
+        c.run.device = tested;
         c.run.feed = c.run.ranks_x % 2 ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
         c.run.streams = c.run.ranks_x;
         c.run.transport = TRANSPORT_STAGED;
@@ -298,7 +300,7 @@ static void single_steps_of_the_mixed_form(void **state)
         "kind = wave\nalpha = 0.2\norder = 6", "kind = heat\nalpha = 0.15\norder = 8\ndtype = f32",
     };
     config c;
-    if (tested == CONFIG_DEVICE_HOST || rank_count() == 1) skip(); /* the host has no kernels that exchange */
+    if (rank_count() == 1) skip();
     for (int i = 0; i < SIDES; i++)
         for (int p = i % 2; p < 4; p += 2) {
             deck_of(&c, problems[p], "steps = 9", i);
