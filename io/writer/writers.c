@@ -1,5 +1,6 @@
 #include "writer/writers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ const char *writers_rule_name(writers_rule rule)
 
 box writers_box(const checkpoint_field *f, int ranks, int rank)
 {
+    assert(f->columns > 0);
     const decomp grid = { .nx = f->nx, .ny = f->ny, .ranks_x = f->columns, .ranks_y = ranks / f->columns };
     return decomp_box(&grid, rank);
 }

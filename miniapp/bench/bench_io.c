@@ -196,7 +196,8 @@ static void make_field(ladder_case *c, filing *f)
     MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
     f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
     f->state.field[0] =
-        (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all };
+        (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all,
+                            .columns = f->dec.ranks_x };
 }
 
 static int filing_prepare(ladder_case *c)

@@ -56,7 +56,7 @@ same_bits() { # deck layout...
 }
 
 @test "hosts with different processors: the same bits, and a note names the first rank that has another than rank 0" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}"
+    deck d.ini problem.kind=heat problem.alpha=0.2 run.device=host "${plate[@]}"
     grep -q '^model name' /proc/cpuinfo || skip "this kernel does not name processors"
     sed 's/^model name.*/model name\t: Slow 1000/' /proc/cpuinfo >cpuinfo
     on hostb mount --bind "$PWD/cpuinfo" /proc/cpuinfo

@@ -22,7 +22,7 @@ quiet="--quiet output.record=none"
 
 @test "a folder that each host has for itself: one sentence names a host, nothing is computed or left there" {
     local what runs=() host
-    deck d.ini "${heat[@]}"
+    deck d.ini run.device=host "${heat[@]}"
     on hosta mkdir /tmp/own
     on hostb mkdir /tmp/own # of the same name
     for what in checkpoint.dir=/tmp/own output.series=/tmp/own output.final=/tmp/own/f.h5; do # each waits for a network's file system
