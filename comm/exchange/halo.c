@@ -232,6 +232,14 @@ void halo_exchange(halo *h, void *field, device_stream *s)
     (void)halo_end(h, HALO_OVER_ALL, NULL);
 }
 
+transport_kind halo_toward(const halo *h, int direction)
+{
+    for (int t = 0, first = 0; t < h->transports; first += h->transport[t++]->links)
+        for (int i = 0; i < h->transport[t]->links; i++)
+            if (h->link[first + i].direction == direction) return h->kind[t];
+    return TRANSPORT_KINDS;
+}
+
 int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
 
 int64_t halo_mpi_bytes(const halo *h)

@@ -134,9 +134,10 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     make_requests(r);
     for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
     DEVICE_CALL(d, event_create, false, &r->unpacked);
-    DEVICE_CALL(d, event_create, false, &r->begun);
-    if (r->in.buffer.mpi != r->in.buffer.kernel && r->in.buffer.bytes > message_chunk_bytes)
+    if (r->in.buffer.mpi != r->in.buffer.kernel && r->in.buffer.bytes > message_chunk_bytes) {
+        DEVICE_CALL(d, event_create, false, &r->begun);
         DEVICE_CALL(d, stream_create, true, &r->back);
+    }
     return r;
 }
 
@@ -154,8 +155,10 @@ void redist_destroy(redist **r)
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
-    if ((*r)->begun) DEVICE_CALL(d, event_destroy, &(*r)->begun);
-    if ((*r)->back) DEVICE_CALL(d, stream_destroy, &(*r)->back);
+    if ((*r)->back) {
+        DEVICE_CALL(d, event_destroy, &(*r)->begun);
+        DEVICE_CALL(d, stream_destroy, &(*r)->back);
+    }
     message_flow_destroy(&(*r)->flow);
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);

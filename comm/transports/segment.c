@@ -1,5 +1,6 @@
 /* A rank opens what a neighbour made through /proc/PID/fd, where the kernel tells the name that the maker gave. In another container that
- * number stands for something else, or nothing, and the name differs: so nothing foreign is ever opened. */
+ * number stands for something else, or nothing, and the name differs: so nothing foreign is ever opened. (passed_fd.h takes any
+ * descriptor, but on kernels from 5.6 on, and only where ranks may trace each other; a memfd needs neither.) */
 #include "transports/segment.h"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
 #include "ranks/ranks.h"
@@ -99,6 +101,7 @@ segments segments_create(device *d, const transport_link *links, int count, cons
     segments s = { .d = d };
     offer own = { 0 }, mine[PACK_PIECES_MAX] = { 0 }, theirs[PACK_PIECES_MAX];
     int near[PACK_PIECES_MAX], works[PACK_PIECES_MAX] = { 0 }, works_there[PACK_PIECES_MAX], fd = -1;
+    if (!agree_any(wanted, comm)) return s; /* short messages: no need to know who is near */
     if (find_near(links, count, comm, near) > 0 && wanted) fd = make(d, 2 * side_bytes, &s.own, &own);
     for (int i = 0; i < count && s.own.base; i++) {
         if (near[i]) mine[i] = own;

@@ -69,7 +69,6 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the others */
     int ghosts_count, early_ghosts; /* early: of form MIXED, the first of them, no images of what far links bring */
-    transport_kind toward[DECOMP_NEIGHBOURS]; /* of the links; TRANSPORT_KINDS: none */
     unsigned near;            /* transports, bit by bit, whose links a mixed step does not take for far: peer */
     int depth;                /* halo depth: of the ghosts that a step or block reads */
     int block_steps;          /* that one pass takes at most; 1: stencil_pass */

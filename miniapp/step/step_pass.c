@@ -46,8 +46,11 @@ static boundary_kind kind_beyond(const step_pass *p, int dx, int dy)
 /* Does a link that a mixed step takes for far lie in that direction? */
 static bool is_far(const step_pass *p, int dx, int dy)
 {
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return p->toward[k] != TRANSPORT_KINDS && !(p->near >> p->toward[k] & 1);
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
+        if (decomp_dx[k] != dx || decomp_dy[k] != dy) continue;
+        const transport_kind over = halo_toward(p->halo, k);
+        return over != TRANSPORT_KINDS && !(p->near >> over & 1);
+    }
     return false;
 }
 
@@ -73,10 +76,10 @@ static void early_ghosts_first(step_pass *p)
 /* Cells from that side on which the interior leaves to the shell. A far corner is left to a shell of rows. */
 static int64_t left_to_shell(const step_pass *p, int dx, int dy)
 {
-    const bool block = p->block_steps > 1, far = is_far(p, dx, dy) || (dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy)));
+    const bool far_corner = p->form == STEP_MIXED && dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy));
     if (dy != 0 && p->shape->depth_y == 0) return 0;
-    if (p->form == STEP_MIXED) return far ? p->depth : 0;
-    return block && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
+    if (p->form == STEP_MIXED) return far_corner || is_far(p, dx, dy) ? p->depth : 0;
+    return p->block_steps > 1 && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
 }
 
 /* Interior, its strips, and shell. */
@@ -107,11 +110,6 @@ void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, c
     const int depth = radius * block_steps;
     *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
                       .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
-        const bool linked = dec->neighbour[k] >= 0 && (along_y || decomp_dy[k] == 0) && (corners || block || !corner);
-        p->toward[k] = linked ? choice->toward[k] : TRANSPORT_KINDS;
-    }
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
