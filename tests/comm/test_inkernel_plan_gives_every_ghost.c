@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "exchange/inkernel_plan.h"
-#include "support/host_field.h"
+#include "support/host_inkernel.h"
 
 enum { RANKS_MAX = 6, EPOCH = 3 }; /* the epoch: of level 1 */
 
@@ -94,43 +94,10 @@ static void give(one_rank *me, int level, const field_shape *whole, const void *
                            host_field_get(whole->type, from, field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y)));
 }
 
-static double mirror(dtype t, double v, double u)
-{
-    return t == DTYPE_F32 ? (double)((float)v + (float)v - (float)u) : v + v - u;
-}
-
-static int64_t parts_of(dtype t) { return (int64_t)dtype_bytes(t) / FLAG_WORD_CELL_BYTES; }
-
-static void put_words(dtype t, uint64_t *to, double u)
-{
-    uint32_t part[2];
-    const float narrow = (float)u;
-    memcpy(part, t == DTYPE_F32 ? (const void *)&narrow : &u, dtype_bytes(t));
-    for (int64_t k = 0; k < parts_of(t); k++) to[k] = (uint64_t)EPOCH << FLAG_WORD_EPOCH_SHIFT | part[k];
-}
-
-/* As inkernel.h says it. */
-static void store_images(const one_rank *me, const inkernel_step *step, int level)
-{
-    const dtype t = me->shape.type;
-    for (int i = 0; i < step->images; i++) {
-        const inkernel_image *m = &step->image[i];
-        for (int64_t y = m->cells.y0; y < m->cells.y1; y++)
-            for (int64_t x = m->cells.x0; x < m->cells.x1; x++) {
-                double u = host_field_get(t, me->field[level], field_index(&me->shape, x, y));
-                if (m->odd_x) u = mirror(t, m->value_x, u);
-                if (m->odd_y) u = mirror(t, m->value_y, u);
-                const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
-                if (m->flag_words) put_words(t, (uint64_t *)m->to + at * parts_of(t), u);
-                else host_field_set(t, m->to, at, u);
-            }
-    }
-}
-
 /* False where a word has not come. */
 static bool take_inboxes(const one_rank *me, const inkernel_step *step)
 {
-    const int64_t parts = parts_of(me->shape.type);
+    const int64_t parts = host_inkernel_parts(me->shape.type);
     for (int i = 0; i < step->inboxes; i++) {
         const inkernel_inbox *in = &step->inbox[i];
         const int64_t width = box_width(in->ghosts);
@@ -186,7 +153,7 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
             give(me, k, &whole, global[0], box_make(-radius, me->shape.nx + radius, -radius, me->shape.ny + radius));
         give(me, 1, &whole, global[1], field_own(&me->shape));
     }
-    for (int i = 0; i < ranks; i++) store_images(&rank[i], &rank[i].step[1], 1);
+    for (int i = 0; i < ranks; i++) host_inkernel_store(&rank[i].shape, rank[i].field[1], &rank[i].step[1], rank[i].step[1].cells, EPOCH, true);
     for (int i = 0; i < ranks; i++)
         if (!take_inboxes(&rank[i], &rank[i].step[0])) fail_msg("r=%d corners=%d: words of rank %d missing", radius, corners, i);
     for (int i = 0; i < ranks; i++)

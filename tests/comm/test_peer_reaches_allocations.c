@@ -4,10 +4,10 @@
  * memory; where any rank cannot map the one, all take the other. No descriptor stays open.
  * ranks: 1 2 3 */
 #include "support/comm_harness.h"
+#include "support/file_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "device/passed_fd.h"
 #include "ranks/hosts.h"
@@ -134,98 +134,11 @@ static void host_is_refused(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- a device on the host: its memory is files without names, which travel as descriptors do ---- */
-
-enum { FILES_MAX = 256 };
-static struct {
-    void *at;
-    size_t bytes;
-    int fd;
-} file[FILES_MAX];
-
-static int find_file(const void *at)
-{
-    int i = 0;
-    while (file[i].at != at) assert_true(++i < FILES_MAX);
-    return i;
-}
-
-/* The table has the address until it is unmapped. */
-static void *map_file(int fd, size_t bytes)
-{
-    const int i = find_file(NULL);
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(at != MAP_FAILED);
-    file[i].at = at;
-    file[i].bytes = bytes;
-    file[i].fd = fd;
-    return at;
-}
-
-static int (*host_alloc)(device *d, device_memory where, size_t bytes, void **out);
-static int (*host_free)(device *d, device_memory where, void *p);
-
-/* Something stood there before. */
-static int file_alloc(device *d, device_memory where, size_t bytes, void **out)
-{
-    if (where == DEVICE_MEMORY_PINNED) return host_alloc(d, where, bytes, out);
-    const int fd = memfd_create("memory", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return errno;
-    *out = map_file(fd, bytes);
-    memset(*out, 255, bytes);
-    return 0;
-}
-
-static int file_unmap(device *d, device_memory where, void *p)
-{
-    const int i = find_file(p);
-    (void)d, (void)where;
-    assert_int_equal(munmap(p, file[i].bytes), 0);
-    assert_int_equal(close(file[i].fd), 0);
-    file[i].at = NULL;
-    return 0;
-}
-
-static int file_free(device *d, device_memory where, void *p)
-{
-    return where == DEVICE_MEMORY_PINNED ? host_free(d, where, p) : file_unmap(d, where, p);
-}
-
-static int file_make(device *d, device_memory where, void *allocation, device_handle *out)
-{
-    const int i = find_file(allocation);
-    (void)d, (void)where;
-    *out = (device_handle){ .fd = passed_fd_offer(dup(file[i].fd)), .mapped_bytes = file[i].bytes };
-    return 0;
-}
-
-static void file_done(device *d, device_handle *made)
-{
-    (void)d;
-    passed_fd_done(&made->fd);
-}
-
-static int file_open(device *d, device_memory where, const device_handle *h, void **out)
-{
-    const int fd = passed_fd_take(&h->fd);
-    (void)d, (void)where;
-    if (fd < 0) return errno;
-    *out = map_file(fd, h->mapped_bytes);
-    return 0;
-}
-
+/* On the host. */
 static void with_files(void (*body)(device *d, transport_kind t))
 {
     device *d = device_host_create(1);
-    host_alloc = d->alloc;
-    host_free = d->free;
-    d->unshared = NULL;
-    d->alloc = file_alloc;
-    d->free = file_free;
-    d->handle_make = file_make;
-    d->handle_done = file_done;
-    d->handle_open = file_open;
-    d->handle_close = file_unmap;
+    file_memory_give(d, true);
     skip_unless_shared(d);
     large_bytes = 3000;
     body(d, TRANSPORT_STAGED);

@@ -2,110 +2,24 @@
  * ranks. Memory that neighbours map is a memfd's. Norms are not taken. */
 #pragma once
 
-#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/inkernel.h"
-#include "device/device.h"
+#include "support/file_memory.h"
+#include "support/host_field.h"
 
-enum { HOST_INKERNEL_MAPPINGS = 64 };
+static int host_inkernel_radius; /* of the bound stencil */
 
-static struct {
-    int radius; /* of the bound stencil */
-    struct {
-        void *at;
-        size_t bytes;
-        int fd;
-    } mapping[HOST_INKERNEL_MAPPINGS];
-    __typeof__(((device *)0)->alloc) alloc;
-    __typeof__(((device *)0)->free) free;
-} host_inkernel;
+static inline int64_t host_inkernel_parts(dtype t) { return (int64_t)dtype_bytes(t) / FLAG_WORD_CELL_BYTES; }
 
-/* ---- memory ---- */
-
-static void *host_inkernel_map(int fd, size_t bytes)
-{
-    int i = 0;
-    while (i < HOST_INKERNEL_MAPPINGS && host_inkernel.mapping[i].at) i++;
-    if (i == HOST_INKERNEL_MAPPINGS) return NULL;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    host_inkernel.mapping[i].at = p;
-    host_inkernel.mapping[i].bytes = bytes;
-    host_inkernel.mapping[i].fd = fd;
-    return p;
-}
-
-static int host_inkernel_at(const void *p)
-{
-    int i = 0;
-    while (host_inkernel.mapping[i].at != p) i++;
-    return i;
-}
-
-static int host_inkernel_alloc(device *d, device_memory where, size_t bytes, void **out)
-{
-    if (where != DEVICE_MEMORY_SHARED) return host_inkernel.alloc(d, where, bytes, out);
-    const int fd = memfd_create("memory", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return errno;
-    *out = host_inkernel_map(fd, bytes);
-    return *out ? 0 : ENOMEM;
-}
-
-static int host_inkernel_unmap(device *d, device_memory where, void *p)
-{
-    const int i = host_inkernel_at(p);
-    host_inkernel.mapping[i].at = NULL;
-    (void)close(host_inkernel.mapping[i].fd);
-    return munmap(p, host_inkernel.mapping[i].bytes) ? errno : 0;
-}
-
-static int host_inkernel_free(device *d, device_memory where, void *p)
-{
-    return where == DEVICE_MEMORY_SHARED ? host_inkernel_unmap(d, where, p) : host_inkernel.free(d, where, p);
-}
-
-static int host_inkernel_make(device *d, device_memory where, void *allocation, device_handle *out)
-{
-    const int i = host_inkernel_at(allocation);
-    *out = (device_handle){ .fd = passed_fd_offer(dup(host_inkernel.mapping[i].fd)), .mapped_bytes = host_inkernel.mapping[i].bytes };
-    return 0;
-}
-
-static void host_inkernel_done(device *d, device_handle *made) { passed_fd_done(&made->fd); }
-
-static int host_inkernel_open(device *d, device_memory where, const device_handle *h, void **out)
-{
-    const int fd = passed_fd_take(&h->fd);
-    if (fd < 0) return errno;
-    *out = host_inkernel_map(fd, h->mapped_bytes);
-    return *out ? 0 : ENOMEM;
-}
-
-/* ---- steps ---- */
-
-static int64_t host_inkernel_parts(dtype t) { return (int64_t)dtype_bytes(t) / FLAG_WORD_CELL_BYTES; }
-
-static double host_inkernel_mirror(dtype t, double v, double u)
+static inline double host_inkernel_mirror(dtype t, double v, double u)
 {
     return t == DTYPE_F32 ? (double)((float)v + (float)v - (float)u) : v + v - u;
 }
 
-static double host_inkernel_get(dtype t, const void *field, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)field)[i] : ((const double *)field)[i];
-}
-
-static void host_inkernel_set(dtype t, void *field, int64_t i, double u)
-{
-    if (t == DTYPE_F32) ((float *)field)[i] = (float)u;
-    else ((double *)field)[i] = u;
-}
-
-static void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint64_t epoch)
+static inline void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint64_t epoch)
 {
     uint32_t part[2];
     const float narrow = (float)u;
@@ -115,7 +29,7 @@ static void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint64_t ep
 }
 
 /* Of the cells of a level of that epoch: all, or those alone that go to neighbours. */
-static void host_inkernel_store(const field_shape *f, const void *level, const inkernel_step *step, box cells, uint64_t epoch, bool all)
+static inline void host_inkernel_store(const field_shape *f, const void *level, const inkernel_step *step, box cells, uint64_t epoch, bool all)
 {
     const dtype t = f->type;
     for (int i = 0; i < step->images; i++) {
@@ -123,17 +37,17 @@ static void host_inkernel_store(const field_shape *f, const void *level, const i
         const box part = box_intersect(m->cells, cells);
         for (int64_t y = part.y0; y < part.y1 && (all || m->flag_words); y++)
             for (int64_t x = part.x0; x < part.x1; x++) {
-                double u = host_inkernel_get(t, level, field_index(f, x, y));
+                double u = host_field_get(t, level, field_index(f, x, y));
                 if (m->odd_x) u = host_inkernel_mirror(t, m->value_x, u);
                 if (m->odd_y) u = host_inkernel_mirror(t, m->value_y, u);
                 const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
                 if (m->flag_words) host_inkernel_put_words(t, (uint64_t *)m->to + at * host_inkernel_parts(t), u, epoch);
-                else host_inkernel_set(t, m->to, at, u);
+                else host_field_set(t, m->to, at, u);
             }
     }
 }
 
-static uint32_t host_inkernel_wait(const uint64_t *word, uint64_t epoch)
+static inline uint32_t host_inkernel_wait(const uint64_t *word, uint64_t epoch)
 {
     for (;;) {
         const uint64_t seen = atomic_load((const _Atomic uint64_t *)word);
@@ -143,9 +57,9 @@ static uint32_t host_inkernel_wait(const uint64_t *word, uint64_t epoch)
 }
 
 /* The ghosts that these cells may read. */
-static void host_inkernel_take(const field_shape *f, const inkernel_step *step)
+static inline void host_inkernel_take(const field_shape *f, const inkernel_step *step)
 {
-    const int64_t parts = host_inkernel_parts(f->type), r = host_inkernel.radius;
+    const int64_t parts = host_inkernel_parts(f->type), r = host_inkernel_radius;
     const box c = step->cells, around = box_make(c.x0 - r, c.x1 + r, c.y0 - r, c.y1 + r);
     for (int i = 0; i < step->inboxes; i++) {
         const inkernel_inbox *in = &step->inbox[i];
@@ -160,10 +74,10 @@ static void host_inkernel_take(const field_shape *f, const inkernel_step *step)
     }
 }
 
-static bool host_inkernel_can(device *d, bool change) { return !change; }
+static inline bool host_inkernel_can(device *d, bool change) { return !change; }
 
-static int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                              device_stream *s)
+static inline int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                                     const inkernel_step *step, device_stream *s)
 {
     if (box_empty(step->cells)) return 0;
     host_inkernel_take(f, step);
@@ -172,24 +86,16 @@ static int host_inkernel_step(device *d, const field_shape *f, void *next, const
     return code;
 }
 
-static int host_inkernel_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
+static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
 {
     host_inkernel_store(f, level, step, step->cells, step->epoch, false);
     return 0;
 }
 
-static void host_inkernel_give(device *d, int radius)
+static inline void host_inkernel_give(device *d, int radius)
 {
-    host_inkernel.radius = radius;
-    host_inkernel.alloc = d->alloc;
-    host_inkernel.free = d->free;
-    d->unshared = NULL;
-    d->alloc = host_inkernel_alloc;
-    d->free = host_inkernel_free;
-    d->handle_make = host_inkernel_make;
-    d->handle_done = host_inkernel_done;
-    d->handle_open = host_inkernel_open;
-    d->handle_close = host_inkernel_unmap;
+    host_inkernel_radius = radius;
+    file_memory_give(d, false);
     d->stencil_inkernel_can = host_inkernel_can;
     d->stencil_inkernel = host_inkernel_step;
     d->inkernel_flag_words = host_inkernel_flag_words;
