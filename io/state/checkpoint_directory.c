@@ -109,7 +109,7 @@ static void make_mark(char mark[CHECKPOINT_PATH_BYTES], const char *dir)
 
 checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence *why)
 {
-    char mark[CHECKPOINT_PATH_BYTES], host[64] = "its host";
+    char mark[CHECKPOINT_PATH_BYTES], host[CHECKPOINT_HOST_BYTES];
     struct stat info;
     const int rank = ranks_mine(comm);
     int code = 0, tries = 0;
@@ -117,12 +117,11 @@ checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence 
     MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
     do code = mark[0] && stat(mark, &info) != 0 ? errno : 0;
     while (checkpoint_look_again(code, &tries));
-    (void)gethostname(host, sizeof host - 1);
     checkpoint_status status = CHECKPOINT_OK;
     if (code)
         status = checkpoint_fail(CHECKPOINT_IO, why,
                                  "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all hosts share",
-                                 rank, host, dir);
+                                 rank, checkpoint_host(host), dir);
     status = checkpoint_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
     return status;

@@ -8,12 +8,18 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
+const char *checkpoint_host(char out[CHECKPOINT_HOST_BYTES])
+{
+    memset(out, 0, CHECKPOINT_HOST_BYTES);
+    return gethostname(out, CHECKPOINT_HOST_BYTES - 1) == 0 ? out : "its host";
+}
+
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why)
 {
     const int rank = ranks_mine(comm);
-    char host[64] = "its host";
-    (void)gethostname(host, sizeof host - 1);
-    if (mine == CHECKPOINT_MISSING && rank > 0) sentence_add(why, " (rank %d on %s)", rank, host); /* rank 0 may see it */
+    char host[CHECKPOINT_HOST_BYTES];
+    if (mine == CHECKPOINT_MISSING && rank > 0)
+        sentence_add(why, " (rank %d on %s)", rank, checkpoint_host(host)); /* rank 0 may see it */
     return (checkpoint_status)agree_worst((int)mine, why, comm);
 }
 

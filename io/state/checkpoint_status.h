@@ -15,6 +15,10 @@ typedef enum checkpoint_status {
     CHECKPOINT_IO,      /* the file system's failure: full, unwritable, not to be read */
 } checkpoint_status;
 
+/* This host's name, for a sentence. */
+enum { CHECKPOINT_HOST_BYTES = 64 };
+const char *checkpoint_host(char out[CHECKPOINT_HOST_BYTES]);
+
 /* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
 checkpoint_status checkpoint_agree(MPI_Comm comm, checkpoint_status mine, sentence *why);
 /* 0; the user's business: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */

@@ -84,16 +84,15 @@ static int open_this(const char *path, int flags, const checkpoint_identity *id,
 checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
                                       int *fd, sentence *why)
 {
-    char host[64] = "its host";
+    char host[CHECKPOINT_HOST_BYTES];
     int code, tries = 0;
     do code = open_this(n->tmp, flags, id, same_host, fd);
     while (!same_host && checkpoint_look_again(code, &tries));
     if (!code) return CHECKPOINT_OK;
     if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why);
-    (void)gethostname(host, sizeof host - 1);
     return checkpoint_fail(CHECKPOINT_IO, why,
-                           "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank, host,
-                           code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
+                           "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank,
+                           checkpoint_host(host), code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
 }
 
 checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, sentence *why)
