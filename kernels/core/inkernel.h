@@ -12,6 +12,8 @@
  * Two inboxes in turn are enough. A neighbour's block stores the flag word of a cell of next's level over that of the level before
  * cur's after it has read, of cur's level, all flag words within a radius of that cell; and every block here that reads the cell
  * has stored one of those after it had read the cell's former word. Blocks along sides that ranks share come first in the grid.
+ * A block that waits for a word which none of its own cells reads may wait for ever: where a later launch computes the shell along
+ * other sides, the neighbour can have stored the level after next there.
  *
  * The epoch of a level is its number mod INKERNEL_EPOCHS: where a block waits, it finds the epoch of the level that it waits for
  * or, of the same inbox, of the one two before. Thus a step has the same arguments every INKERNEL_EPOCHS steps, and may be

@@ -135,7 +135,8 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
                                                           const box &cells, int64_t x, int64_t y)
 {
     inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false, 0 };
-    const bool full = p.tile.y1 - y == boxes.height_cells; /* or two threads above each other would have the same rows */
+    /* Else two threads above each other would have the same rows, or wait in columns that another launch computes (inkernel.h). */
+    const bool full = p.tile.y1 - y == boxes.height_cells && p.tile.x0 == x;
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
         const box part = cut(p.tile, w.image[i].cells);

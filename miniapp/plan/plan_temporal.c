@@ -220,8 +220,6 @@ static void choose_step_form(plan *p, const plan_question *q)
         r = choose_form(p, STEP_IN_KERNEL);
         sentence_set(&r->because, "one launch takes the step and its exchange, for every neighbour's memory can be reached");
         sentence_set(&r->otherwise, "another transport, or blocks of steps");
-    } else if (q->op->form != STENCIL_STAR || q->op->has_prev) {
-        sentence_set(&r->because, "mixed steps of boxes, and of kinds with two levels, have not been seen on GPUs");
     } else if (try_forms(p, q, either, 2)) {
         choose_tried_form(p, "step");
     } else {

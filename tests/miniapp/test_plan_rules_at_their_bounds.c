@@ -312,7 +312,7 @@ static void mixed_steps_have_to_keep_up_where_some_neighbours_are_far(void **sta
     harness_config(&cfg, "[problem]\nkind = wave\nalpha = 0.2\n[grid]\nnx = 4096\nny = 4096\n[time]\nsteps = 100\n[run]\nfuse = 1\nranks_x = 1\n");
     const plan_facts f = made_up_facts(DEVICE_CUDA, 4, 2, &norms);
     int status = 0;
-    assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->form, STEP_OVERLAPPED);
+    assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->form, STEP_MIXED);
     assert_int_equal(on(DEVICE_CUDA, 4, 1, &m, "fuse = 1\nranks_x = 1")->form, STEP_OVERLAPPED); /* four */
 }
 
