@@ -1,0 +1,92 @@
+/* What `weft check` measures and what it finds wrong: figures of components, gathered on rank 0.
+ *
+ * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link of two ranks, a host, the
+ * link of two hosts, the disk, or the job as a whole. A figure is one measurement of one component: a rate, of which more is better,
+ * and how far its repeats scatter. Nothing wrong is timed: what gave wrong bits is a fault, and has no figure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/sentence.h"
+#include "device/device.h"
+#include "transports/transport_kind.h"
+
+typedef enum check_part { CHECK_GPU, CHECK_LINK, CHECK_HOST, CHECK_HOST_LINK, CHECK_DISK, CHECK_JOB, CHECK_PARTS } check_part;
+
+/* What is measured; figures of one like, alone or not, are compared with each other. */
+typedef enum check_like {
+    CHECK_COPY,         /* device memory to device memory; bytes/s, each byte counted twice */
+    CHECK_READ,         /* device memory; bytes/s */
+    CHECK_PATTERNS,     /* patterns over all free memory, written and read; bytes/s */
+    CHECK_FMA_F32,      /* flop/s */
+    CHECK_FMA_F64,
+    CHECK_TO_HOST,      /* bytes/s */
+    CHECK_FROM_HOST,
+    CHECK_HEAT_SINGLE,  /* one rank alone, single steps; cells/s */
+    CHECK_HEAT_BLOCKS,  /* one rank alone, temporal blocks */
+    CHECK_TRANSPOSE,    /* one rank alone */
+    CHECK_PAIR_ONEWAY,  /* from rank a to rank b of a host; bytes/s */
+    CHECK_PAIR_BOTH,    /* a < b, both ways at once; bytes/s of one way */
+    CHECK_HOST_PAIR,    /* all ranks of two hosts at once, both ways; a < b are each host's first rank; bytes/s of one rank, one way */
+    CHECK_RING,         /* + transport_kind: all ranks, two neighbours each; bytes/s out of a rank */
+    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS, /* + transport_kind: all ranks, slabs; bytes/s out of a rank */
+    CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* all ranks, a run of the program; cells/s */
+    CHECK_TRANSPOSE_ALL,
+    CHECK_DISK_WRITE,   /* raw, all ranks; bytes/s */
+    CHECK_CHECKPOINT,   /* all ranks; bytes/s */
+    CHECK_LIKES
+} check_like;
+
+/* "copy", "ring_peer": in records and references. */
+const char *check_like_key(check_like l);
+/* What it is, for people: "memory copy", "ring over peer"; its part; "B/s", "flop/s" or "cells/s". */
+const char *check_like_name(check_like l);
+check_part check_like_part(check_like l);
+const char *check_like_unit(check_like l);
+/* The like of that key; CHECK_LIKES: there is none. */
+check_like check_like_of(const char *key);
+
+typedef struct check_figure {
+    check_like like;
+    int a, b;     /* ranks: b = -1 but of a link; a = -1 of the job and the disk */
+    bool alone;   /* no other component of its kind was busy on its host */
+    int round;    /* from 0 */
+    double rate;  /* per second, the median of its repeats */
+    double noise; /* of the median: (p90 - min) / p50 / sqrt(repeats) */
+} check_figure;
+
+/* Wrong bits. */
+typedef struct check_fault {
+    check_like like;
+    int a, b;
+    int round;
+    sentence where; /* step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
+} check_fault;
+
+/* What a rank drives. */
+typedef struct check_rank {
+    char host[64];
+    int host_number;
+    char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
+    double clock_mhz, power_w, temperature_c; /* under arithmetic, last round; NaN unknown */
+    bool held_by_power, held_by_heat;
+    bool ended; /* true: it was heard of when the check ended. False: it died or hangs */
+} check_rank;
+
+typedef struct check_findings {
+    device_kind device;
+    int ranks, hosts;
+    check_rank *rank;     /* [ranks] */
+    check_figure *figure; /* owned */
+    int figures;
+    check_fault *fault; /* owned */
+    int faults;
+    int rounds;           /* that were finished */
+    bool incomplete;
+    sentence why;         /* it is incomplete: what was under way, who was not heard of */
+} check_findings;
+
+void check_findings_create(check_findings *f, device_kind device, int ranks);
+void check_findings_destroy(check_findings *f);
+void check_findings_add(check_findings *f, check_figure figure);
+void check_findings_add_fault(check_findings *f, check_fault fault);
