@@ -86,7 +86,7 @@ typedef struct check_findings {
     sentence why;         /* it is incomplete: what was under way, who was not heard of */
 } check_findings;
 
-void check_findings_create(check_findings *f, device_kind device, int ranks);
+void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
 void check_findings_add(check_findings *f, check_figure figure);
 void check_findings_add_fault(check_findings *f, check_fault fault);
