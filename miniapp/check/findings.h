@@ -75,6 +75,7 @@ typedef struct check_rank {
 
 typedef struct check_findings {
     device_kind device;
+    char device_name[256]; /* of rank 0, as the vendor names it: its GPU, or on the host device its processor */
     int ranks, hosts;
     check_rank *rank;     /* [ranks] */
     check_figure *figure; /* owned */
@@ -84,6 +85,7 @@ typedef struct check_findings {
     int rounds;           /* that were finished */
     bool incomplete;
     sentence why;         /* it is incomplete: what was under way, who was not heard of */
+    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; "" nothing */
 } check_findings;
 
 void check_findings_create(check_findings *f, device_kind kind, int ranks);

@@ -1,0 +1,9 @@
+/* The object "check" of a round's record line; docs/contract.md has its keys. */
+#pragma once
+
+#include <jansson.h>
+
+#include "check/judge.h"
+
+/* Verdict, rows and suspects are of all rounds so far, figures and faults those of this one. A new reference. */
+json_t *check_record(const check_findings *f, const check_verdict *v, int round, const char *level);
