@@ -9,6 +9,7 @@
 
 #include "files/replace.h"
 #include "ranks/decomp.h"
+#include "ranks/timer.h"
 #include "state/checkpoint_directory.h"
 
 /* ---- file systems ---- */
@@ -137,6 +138,15 @@ void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f)
     if (f->hosts->count == 1) plan_one_host(w, s, f);
     else if (is_coherent(f->file_system)) plan_coherent(w, s, f);
     else plan_incoherent(w, s, f);
+}
+
+void writers_look(writers *w, MPI_Comm comm, const hosts *h, const char *path, int aggregators)
+{
+    uint64_t piece_bytes = 0;
+    const timer_spread all = timer_over_ranks(writers_file_system(path, &piece_bytes), comm);
+    const checkpoint_state asked = { .aggregators = aggregators };
+    writers_plan(w, &asked, &(writers_facts){ .hosts = h, .piece_bytes = piece_bytes,
+                                              .file_system = all.min == all.max ? (uint32_t)all.max : 0 });
 }
 
 void writers_sentence(const writers *w, sentence *out)

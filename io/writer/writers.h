@@ -49,6 +49,8 @@ box writers_box(const checkpoint_field *f, int ranks, int rank);
 
 /* s->aggregators is what was asked for. w refers to f->hosts. */
 void writers_plan(writers *w, const checkpoint_state *s, const writers_facts *f);
+/* The same of a state file in path, which need not be there yet, as far as it depends on hosts and file system alone. Collective. */
+void writers_look(writers *w, MPI_Comm comm, const hosts *h, const char *path, int aggregators);
 
 /* Where several hosts may not write as they like: who writes, and why, a sentence without its stop; else "". */
 void writers_sentence(const writers *w, sentence *out);

@@ -190,7 +190,7 @@ static void print_who_writes(const sim *s, const char *path)
     sentence who;
     writers w;
     if (s->top.hosts == 1) return;
-    shared_writers(s, path, &w);
+    writers_look(&w, s->top.comm, s->top.where, path, s->cfg->checkpoint.aggregators);
     writers_sentence(&w, &who);
     if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
 }

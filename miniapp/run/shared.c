@@ -5,18 +5,8 @@
 #include <unistd.h>
 
 #include "files/replace.h"
-#include "ranks/timer.h"
 #include "state/checkpoint_directory.h"
-
-void shared_writers(const sim *s, const char *path, writers *w)
-{
-    uint64_t piece_bytes = 0;
-    const double mine = writers_file_system(path, &piece_bytes);
-    const timer_spread all = timer_over_ranks(mine, s->top.comm);
-    const checkpoint_state asked = { .aggregators = s->cfg->checkpoint.aggregators };
-    writers_plan(w, &asked, &(writers_facts){ .hosts = s->top.where, .piece_bytes = piece_bytes,
-                                              .file_system = all.min == all.max ? (uint32_t)all.max : 0 });
-}
+#include "writer/writers.h"
 
 /* Rank 0's host is looked at where the folder is made. */
 static checkpoint_status may_write(const sim *s, const char *dir, sentence *why)
@@ -24,7 +14,7 @@ static checkpoint_status may_write(const sim *s, const char *dir, sentence *why)
     char folder[CHECKPOINT_PATH_BYTES];
     checkpoint_status status = CHECKPOINT_OK;
     writers w;
-    shared_writers(s, dir, &w);
+    writers_look(&w, s->top.comm, s->top.where, dir, s->cfg->checkpoint.aggregators);
     const bool writes = w.rule == WRITERS_ALIGNED || w.rule == WRITERS_LOCKED;
     if (writes && checkpoint_nearest_folder(folder, dir) == 0 && access(folder, W_OK | X_OK) != 0)
         status = checkpoint_fail(CHECKPOINT_IO, why, "rank %d on %s cannot write in %.300s: %s; ranks of all hosts write there",

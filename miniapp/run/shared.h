@@ -2,11 +2,8 @@
 #pragma once
 
 #include "sim/sim.h"
-#include "writer/writers.h"
 
 /* 0, or the exit status with a sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may
  * not write where its ranks would; of a checkpoint.dir into which only a signal's checkpoint would go a note. Nothing is left in the
  * folders. Collective. */
 int shared_check(sim *s, sentence *why);
-/* Who would write a state file in path, which need not be there yet, as far as that depends on hosts and file system. Collective. */
-void shared_writers(const sim *s, const char *path, writers *w);
