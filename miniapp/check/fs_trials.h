@@ -1,0 +1,74 @@
+/* The trials of `weft check fs`. Each is collective over w->comm and adds its lines to w on all ranks; all ranks call them in the same
+ * order. What ranks do at once or in turns is told apart by fs_meet. */
+#pragma once
+
+#include <stdint.h>
+
+#include "ranks/hosts.h"
+#include "state/checkpoint_directory.h"
+#include "writer/writers.h"
+
+typedef enum fs_word {
+    FS_KEPT,
+    FS_NOTE,   /* not kept, or not to be had; weft does not rely on it */
+    FS_BROKEN, /* weft relies on it */
+    FS_FAILED  /* a call failed: not known */
+} fs_word;
+
+typedef struct fs_line {
+    const char *key; /* "borders" */
+    fs_word word;
+    sentence found, means; /* what was seen; "" or what it means for weft */
+} fs_line;
+
+enum { FS_LINES_MAX = 24, FS_TEAM_MAX = 8 };
+
+typedef struct fs_world {
+    MPI_Comm comm;      /* may be MPI_COMM_NULL (ranks.h) */
+    const hosts *hosts;
+    int rank, ranks;
+    double seconds;     /* for all trials; each takes its fraction */
+    uint64_t bytes;     /* of a checkpoint: reserved, and the most that a trial of speed writes */
+    writers plan;       /* the rule of a run */
+    char folder[CHECKPOINT_PATH_BYTES]; /* of the trials */
+    int names;          /* given so far, the same on all ranks: each is used once */
+    fs_line line[FS_LINES_MAX];
+    int lines;
+} fs_world;
+
+/* Ranks that write into one file. */
+typedef struct fs_team {
+    int size, mine; /* mine: this rank's number in it; -1: it is none of them */
+    int rank[FS_TEAM_MAX];
+} fs_team;
+fs_team fs_team_of_hosts(const fs_world *w); /* the first rank of each host, of up to FS_TEAM_MAX hosts */
+fs_team fs_team_of_one_host(const fs_world *w); /* ranks of rank 0's host */
+
+/* ---- fs_world.c ---- */
+
+/* From here on TERM and INT are noted, and end the program with status 3 at the next fs_meet or fs_more, where the folder is deleted. */
+void fs_catch_signals(void);
+bool fs_is_stopped(void); /* on this rank: what takes long looks now and then */
+
+/* Makes the folder in dir, and deletes those of dead checks. False with a sentence: it cannot be made. */
+bool fs_begin(fs_world *w, const char *dir, sentence *why);
+void fs_end(fs_world *w);
+
+/* All ranks have come here. */
+void fs_meet(fs_world *w);
+/* The same; true until rank 0's clock has reached end_s. */
+bool fs_more(fs_world *w, double end_s);
+/* A name that was not used before, the same on all ranks, in the folder. */
+void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
+/* A new file of that name with so many bytes of zeros; 0 or errno. */
+int fs_make(const char *path, uint64_t bytes);
+/* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
+int fs_open(const char *path, int flags);
+/* *code: 0 or errno of this rank's call. True if it went well on all ranks; else a line FS_FAILED. */
+bool fs_all_well(fs_world *w, const char *key, int code, const char *call);
+void fs_add(fs_world *w, const char *key, fs_word word, const char *means, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* ---- trials ---- */
+
+void fs_borders(fs_world *w); /* fs_borders.c: neighbouring bytes of two ranks in one page */
