@@ -75,3 +75,13 @@ const char *terminal_seconds(char *out, size_t bytes, double s)
     else snprintf(out, bytes, "%.4g s", s);
     return out;
 }
+
+const char *terminal_rate(char *out, size_t bytes, double rate, const char *unit)
+{
+    const double scale = rate < 1e3 ? 1 : rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
+    const char *prefix = rate < 1e3 ? "" : rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
+    const double x = rate / scale;
+    if (isnan(rate)) snprintf(out, bytes, "-");
+    else snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit);
+    return out;
+}

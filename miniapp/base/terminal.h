@@ -24,3 +24,5 @@ bool terminal_has_colour(void);
 
 /* 1.23 ms, 45.6 us: three digits whatever the size. Returns out. */
 const char *terminal_seconds(char *out, size_t bytes, double s);
+/* 4.28 TB/s, of 4.28e12 and "B/s"; "-" of NaN. Returns out. */
+const char *terminal_rate(char *out, size_t bytes, double rate, const char *unit);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "bench/bench_families.h"
 #include "ranks/check.h"
 
@@ -59,11 +60,7 @@ const char *bench_table_unit(ladder_unit unit)
 
 const char *bench_table_rate(char *out, size_t bytes, double rate, ladder_unit unit)
 {
-    const double scale = rate < 1e3 ? 1 : rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
-    const char *prefix = rate < 1e3 ? "" : rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
-    const double x = rate / scale;
-    snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit == LADDER_CALLS ? "/s" : bench_table_unit(unit));
-    return out;
+    return terminal_rate(out, bytes, rate, unit == LADDER_CALLS ? "/s" : bench_table_unit(unit));
 }
 
 static void rate_cell(char *out, const bench_row *r)
