@@ -50,6 +50,8 @@ enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 /* What a transpose does with its target and source; the flags may be joined. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 typedef struct transpose_call transpose_call; /* transpose_peer.h */
+typedef struct memory_pattern memory_pattern; /* core/pattern.h */
+typedef struct pattern_wrong pattern_wrong;
 enum { DEVICE_RANKS_MAX = 32 };
 /* Where ranks wait for each other; the meetings are counted on the device. */
 typedef struct device_meeting {
@@ -218,6 +220,10 @@ struct device {
                       device_stream *s);
     int (*fingerprint)(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                        int64_t y_first, uint64_t *result, device_stream *s);
+
+    /* Memory patterns (core/pattern.h). words: even, at most PATTERN_WORDS_MAX. *result, in device memory, is overwritten. */
+    int (*pattern_write)(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s);
+    int (*pattern_check)(device *d, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s);
 };
 
 /* A function that a device puts into that member: declared; of a list of them each one, declared and put there. */

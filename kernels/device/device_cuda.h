@@ -80,7 +80,9 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(value_fill, value_cuda_fill) \
     X(max_error, reduce_cuda_max_error) \
     X(max_change, reduce_cuda_max_change) \
-    X(fingerprint, reduce_cuda_fingerprint)
+    X(fingerprint, reduce_cuda_fingerprint) \
+    X(pattern_write, pattern_cuda_write) \
+    X(pattern_check, pattern_cuda_check)
 DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
 

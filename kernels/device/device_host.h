@@ -103,7 +103,9 @@ static inline __attribute__((always_inline)) void device_host_prefetch(const voi
     X(value_fill, value_host_fill) \
     X(max_error, reduce_host_max_error) \
     X(max_change, reduce_host_max_change) \
-    X(fingerprint, reduce_host_fingerprint)
+    X(fingerprint, reduce_host_fingerprint) \
+    X(pattern_write, pattern_host_write) \
+    X(pattern_check, pattern_host_check)
 DEVICE_HOST_FUNCTIONS(DEVICE_DECLARED)
 /* The share of neighbouring cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);

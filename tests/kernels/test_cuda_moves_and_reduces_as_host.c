@@ -1,6 +1,8 @@
-/* Messages, transposes, values, reductions and copies give on CUDA, from the same input, the bits that they give on the host,
- * and write nothing else: whole allocations are compared, padding and ghosts included. */
+/* Messages, transposes, values, reductions, memory patterns and copies give on CUDA, from the same input, the bits that they give on
+ * the host, and write nothing else: whole allocations are compared, padding and ghosts included. */
 #include "support/cuda_twin.h"
+
+#include "core/pattern.h"
 
 /* ---- messages ---- */
 
@@ -140,6 +142,31 @@ static void values_and_reductions(void **state)
     twin_free(&result);
 }
 
+static void patterns(void **state)
+{
+    (void)state;
+    twin memory = twin_random(DTYPE_F64, 8 * 100002), result = twin_random(DTYPE_F64, sizeof(pattern_wrong));
+    for (int k = 0; k < 24; k++) {
+        const memory_pattern p = { .seed = 5, .first = (uint64_t)k << 33, .flip = k % 2 ? ~0ull : 0, .walking = k % 3 == 2 };
+        const int64_t words = k < 4 ? 2 * k : 100000 - 2 * k, at = words / 3;
+        ON_BOTH OK(i, dev[i]->pattern_write(dev[i], memory.at[i], words, &p, stream[i]));
+        assert_same(&memory, "pattern_write, case %d", k);
+        ON_BOTH OK(i, dev[i]->pattern_check(dev[i], memory.at[i], words, &p, result.at[i], stream[i]));
+        assert_same(&result, "pattern_check, case %d", k);
+        assert_int_equal(((const pattern_wrong *)result.at[HOST])->words, 0);
+        if (words == 0) continue;
+        const uint64_t wrong = pattern_word(&p, at) ^ (uint64_t)1 << (k * 11 % 64);
+        ON_BOTH OK(i, dev[i]->copy(dev[i], (uint64_t *)memory.at[i] + at, &wrong, sizeof wrong, stream[i]));
+        const size_t behind = k % 4 ? 0 : 8 * (size_t)(words - at - 1);
+        ON_BOTH OK(i, dev[i]->fill_bytes(dev[i], (uint64_t *)memory.at[i] + at + 1, 0, behind, stream[i]));
+        ON_BOTH OK(i, dev[i]->pattern_check(dev[i], memory.at[i], words, &p, result.at[i], stream[i]));
+        assert_same(&result, "pattern_check of wrong words, case %d", k);
+        assert_true(((const pattern_wrong *)result.at[HOST])->words >= 1);
+    }
+    twin_free(&memory);
+    twin_free(&result);
+}
+
 /* ---- copies, streams, events ---- */
 
 static void copies_and_events(void **state)
@@ -189,7 +216,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_and_events),       cmocka_unit_test(messages), cmocka_unit_test(transposes),
-        cmocka_unit_test(transposes_of_long_rows), cmocka_unit_test(values_and_reductions),
+        cmocka_unit_test(transposes_of_long_rows), cmocka_unit_test(values_and_reductions), cmocka_unit_test(patterns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
