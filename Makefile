@@ -5,13 +5,15 @@
 
 VERSION   := 1.0.0
 # Ranks that SimGrid's SMPI simulates (jobs/simulate): no threads, for which there is no simulated clock, so no OpenMP. Each rank has
-# its own copy of the program, so no symbols.
+# its own copy of the program, so no symbols. What it allocates is counted (kernels/device/memory_sim.c).
 ifdef SIM
 BUILD ?= build/sim
 override MPICC := smpicc
 override CC    := smpicc
 override CUDA  := 0
 SIMULATED := -DSMPI_NO_OVERRIDE_MALLOC -Wno-unknown-pragmas -Wno-unused-variable -D_OPENMP=0
+comma     := ,
+COUNTED   := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc strdup strndup)
 endif
 MPICC     ?= mpicc
 MPIRUN    ?= $(subst mpicc,mpirun,$(MPICC))
@@ -51,7 +53,7 @@ HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
 LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
 LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) \
-               $(HDF5_LIBS) -lm -lpthread -ldl $(if $(SIM),-lgomp)
+               $(HDF5_LIBS) -lm -lpthread -ldl $(if $(SIM),-lgomp $(COUNTED))
 
 CFLAGS   ?=
 # MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.

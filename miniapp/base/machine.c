@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/version.h"
+#include "device/memory_sim.h"
 #include "output/record.h"
 #include "ranks/check.h"
 
@@ -32,11 +33,11 @@ const char *machine_hdf5_version(void)
 }
 
 /* null: the machine is real. */
-static json_t *simulated_json(const device_simulated *m)
+static json_t *simulated_json(const device_simulated *m, int64_t most_bytes)
 {
     if (!m) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "platform", record_text(m->platform), "bytes_per_s", record_number(m->bytes_per_s), "launch_s",
-                     record_number(m->launch_s));
+    return json_pack("{s:o, s:o, s:o, s:I}", "platform", record_text(m->platform), "bytes_per_s", record_number(m->bytes_per_s),
+                     "launch_s", record_number(m->launch_s), "allocated_bytes", (json_int_t)most_bytes);
 }
 
 static int put_words(char out[RANK_BYTES_MAX], const topology *t, const device *d)
@@ -81,7 +82,7 @@ static void add_rank(all_ranks *all, int rank, const char *at)
                                                    atoi(word[WORD_MEM_CLOCK])));
 }
 
-static json_t *all_json(const topology *t, const device *d, const char *all, int width)
+static json_t *all_json(const topology *t, const device *d, const char *all, int width, int64_t most_bytes)
 {
     all_ranks a = { json_array(), json_array(), json_array(), json_object(), json_object() };
     for (int r = 0; r < t->ranks; r++) add_rank(&a, r, all + (size_t)r * (size_t)width);
@@ -90,7 +91,7 @@ static json_t *all_json(const topology *t, const device *d, const char *all, int
     return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", a.hosts, "gpus", a.gpus, "driver",
                      d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version, "hdf5", machine_hdf5_version(), "binding",
                      a.binding, "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
-                     "simulated", simulated_json(d->simulated));
+                     "simulated", simulated_json(d->simulated, most_bytes));
 }
 
 json_t *machine_json(const topology *t, const device *d)
@@ -100,7 +101,9 @@ json_t *machine_json(const topology *t, const device *d)
     MPI_CHECK(MPI_Allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
     if (t->rank == 0) all = CHECK_ALLOC(malloc((size_t)t->ranks * (size_t)width));
     MPI_CHECK(MPI_Gather(mine, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
-    json_t *machine = t->rank == 0 ? all_json(t, d, all, width) : NULL;
+    int64_t most_bytes = memory_sim_bytes();
+    if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
+    json_t *machine = t->rank == 0 ? all_json(t, d, all, width, most_bytes) : NULL;
     free(all);
     return machine;
 }

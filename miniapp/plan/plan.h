@@ -136,8 +136,8 @@ struct plan_facts { /* the same on all ranks but for `rank` */
 typedef struct plan_trial {
     void *context;
     /* Halos over t alone. seconds[rank][kind of link]: an exchange over the rank's links of that kind; INFINITY with the reason in
-     * why[kind] where it does not serve there. Asked for kinds of which there are links (ask[kind]). */
-    void (*exchange)(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+     * why[kind] where it does not serve there, and where ask[kind] is false: the transport does not reach, or there are no links. */
+    void (*exchange)(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
                      sentence why[LINK_KINDS]);
     /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange? False with the reason as a
      * sentence part. */

@@ -22,7 +22,7 @@ typedef struct candidates {
     plan_exchange *e;
     const decomp *dec;
     bool with_y, corners; /* which neighbours there are links to */
-    double (*seconds[TRANSPORT_KINDS])[LINK_KINDS]; /* [rank]; owned */
+    float (*seconds[TRANSPORT_KINDS])[LINK_KINDS]; /* [rank]; owned; NULL: not tried */
 } candidates;
 
 /* ---- links ---- */
@@ -79,9 +79,11 @@ static void try_one(candidates *a, const plan *p, transport_kind t)
     bool ask[LINK_KINDS];
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
     e->asked[t] = true;
-    if (ask[LINK_INSIDE_HOST] || ask[LINK_BETWEEN_HOSTS]) trial->exchange(trial->context, p, t, ask, a->seconds[t], e->why[t]);
+    if (!ask[LINK_INSIDE_HOST] && !ask[LINK_BETWEEN_HOSTS]) return;
+    a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *a->seconds[t]));
+    trial->exchange(trial->context, p, t, ask, a->seconds[t], e->why[t]);
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        e->slowest_s[t][kind] = ask[kind] ? 0 : INFINITY;
+        if (ask[kind]) e->slowest_s[t][kind] = 0;
         for (int rank = 0; rank < a->q->facts->ranks && ask[kind]; rank++)
             e->slowest_s[t][kind] = fmax(e->slowest_s[t][kind], a->seconds[t][rank][kind]);
     }
@@ -130,7 +132,8 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
     transport_kind best = TRANSPORT_STAGED;
     if (favourite == asked) return asked;
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        slower_s[t] = cost_s(t, fmax(a->seconds[t][rank][kind], a->seconds[t][other][kind]));
+        float (*const of)[LINK_KINDS] = a->seconds[t];
+        slower_s[t] = of ? cost_s(t, fmax(of[rank][kind], of[other][kind])) : INFINITY;
         if (slower_s[t] < slower_s[best]) best = t;
     }
     return slower_s[best] < slower_s[favourite] * (1 - margin) ? best : favourite;
@@ -228,16 +231,6 @@ static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
     explain(p, q, asked);
 }
 
-static void make_candidates(candidates *a)
-{
-    for (int t = 0; t < TRANSPORT_KINDS; t++) {
-        a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *a->seconds[t]));
-        for (int rank = 0; rank < a->q->facts->ranks; rank++)
-            for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-                a->seconds[t][rank][kind] = a->e->slowest_s[t][kind] = INFINITY;
-    }
-}
-
 /* The halo that has neighbours is tried: of a sweep's two, the first that has any. */
 static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
 {
@@ -247,7 +240,7 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     if (!count_links(&a, &p->grid, radius * p->block_steps, p->block_steps > 1 || q->op->form == STENCIL_BOX) &&
         !(config_kind_of(c)->by_lines && count_links(&a, &p->transposed_grid, radius, false)))
         return;
-    make_candidates(&a);
+    for (int t = 0; t < TRANSPORT_KINDS; t++) a.e->slowest_s[t][LINK_INSIDE_HOST] = a.e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
     choose_for_halo(p, &a, asked);
     for (int t = 0; t < TRANSPORT_KINDS; t++) free(a.seconds[t]);
 }

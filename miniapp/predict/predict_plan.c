@@ -34,7 +34,7 @@ static int block_steps(const plan_facts *f, int most, bool norm)
 }
 
 /* What cells do on their way to MPI takes as long between hosts as within one. */
-static void exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+static void exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
                      sentence why[LINK_KINDS])
 {
     const imagined *i = context;
@@ -44,7 +44,7 @@ static void exchange(void *context, const plan *p, transport_kind t, const bool 
     const double s[LINK_KINDS] = { [LINK_INSIDE_HOST] = inside_s, [LINK_BETWEEN_HOSTS] = fmax(inside_s, between_s) };
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         if (isnan(s[kind])) sentence_set(&why[kind], "no record shows what it costs");
-        for (int rank = 0; rank < c.ranks && ask[kind]; rank++) seconds[rank][kind] = isnan(s[kind]) ? INFINITY : s[kind];
+        for (int rank = 0; rank < c.ranks; rank++) seconds[rank][kind] = ask[kind] && !isnan(s[kind]) ? (float)s[kind] : INFINITY;
     }
 }
 

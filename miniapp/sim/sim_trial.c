@@ -46,18 +46,18 @@ static double exchange_over(sim_trial *t, const plan_exchange *e, transport_kind
     return transport_trial_s(&of, toward, over, why);
 }
 
-static void exchange(void *context, const plan *p, transport_kind over, const bool ask[LINK_KINDS], double (*seconds)[LINK_KINDS],
+static void exchange(void *context, const plan *p, transport_kind over, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
                      sentence why[LINK_KINDS])
 {
     sim_trial *t = context;
     sim *s = t->s;
-    double mine[LINK_KINDS];
+    float mine[LINK_KINDS];
     sim_make_fields(s);
     const double begin_s = timer_now_s();
     if (t->begin_s == 0) t->begin_s = begin_s;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        mine[kind] = ask[kind] ? exchange_over(t, &p->exchange, over, kind, &why[kind]) : INFINITY;
-    MPI_CHECK(ranks_allgather(mine, LINK_KINDS, MPI_DOUBLE, seconds, LINK_KINDS, MPI_DOUBLE, s->top.comm));
+        mine[kind] = ask[kind] ? (float)exchange_over(t, &p->exchange, over, kind, &why[kind]) : INFINITY;
+    MPI_CHECK(ranks_allgather(mine, LINK_KINDS, MPI_FLOAT, seconds, LINK_KINDS, MPI_FLOAT, s->top.comm));
     s->created.transport_s += timer_now_s() - begin_s;
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 
 #include "support/plan_harness.h"
 #include "support/problem_harness.h"
@@ -202,6 +203,34 @@ static void a_link_leaves_the_favourite_for_more_than_a_tenth(void **state)
     assert_int_equal(toward_1(aware_slower_at_rank_1), TRANSPORT_MAPPED); /* the slowest rank decides */
     assert_int_equal(toward_1(mapped_nearly_as_fast), TRANSPORT_AWARE);
     assert_int_equal(toward_1(mapped_fast_between_0_and_1), TRANSPORT_MAPPED);
+}
+
+static size_t allocated_bytes(void)
+{
+    const struct mallinfo2 m = mallinfo2(); /* zeros under a sanitizer */
+    return m.uordblks + m.hblkhd;
+}
+
+static size_t most_bytes;
+static double watched(int rank, transport_kind t, link_kind kind)
+{
+    (void)t;
+    (void)kind;
+    if (rank == 0 && allocated_bytes() > most_bytes) most_bytes = allocated_bytes();
+    return 1e-5;
+}
+
+/* Besides these 40 bytes a rank of a run has where the others run, and what memory they have: 20. */
+static void trials_take_40_bytes_per_rank(void **state)
+{
+    enum { RANKS = 1 << 16 };
+    made_up m = made_up_all_serve();
+    m.by_rank = watched;
+    (void)state;
+    const size_t before_bytes = allocated_bytes();
+    assert_int_equal(on(DEVICE_CUDA, RANKS, 8, &m, "fuse = 1\ntransport = nccl")->transport, TRANSPORT_NCCL);
+    assert_int_equal(on(DEVICE_CUDA, RANKS, 8, &m, "fuse = 1")->exchange.tried, true);
+    assert_true(most_bytes <= before_bytes + 40 * RANKS + (1 << 16));
 }
 
 static void what_is_asked_for_is_taken_where_it_serves(void **state)
@@ -415,6 +444,7 @@ int main(void)
         cmocka_unit_test(overlapped_has_to_win_by_a_twentieth),
         cmocka_unit_test(the_fastest_transport_is_taken_and_half_of_peers_time_counts),
         cmocka_unit_test(a_link_leaves_the_favourite_for_more_than_a_tenth),
+        cmocka_unit_test(trials_take_40_bytes_per_rank),
         cmocka_unit_test(what_is_asked_for_is_taken_where_it_serves),
         cmocka_unit_test(links_inside_a_host_and_between_hosts_differ),
         cmocka_unit_test(steps_go_in_kernels_where_all_neighbours_are_reached),

@@ -58,16 +58,23 @@ simulated() { # ranks arguments of weft run...
 calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' "$1"_files/*; }
 table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' "$1"_files/*rank-1.txt; }
 
-@test "no rank makes more calls on 64 than on 16 ranks, and what it keeps per rank is small" {
+# Of the rank that allocates most, over what it allocates on 16 ranks.
+allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
+
+@test "no rank makes more calls on 256 than on 16 ranks, and what it allocates grows by at most 64 bytes per rank of the run" {
     deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.picture=none output.record=r.jsonl
-    for ranks in 16 64; do
+    for ranks in 16 64 256; do
         timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16 --quiet 3>&-
     done
-    expect "ranks with calls" 64 "$(ls c64_files | wc -l)"
-    expect "calls of a rank" "$(calls c16)" "$(calls c64)"
-    reductions=$(grep -c allreduce <(cat c64_files/*rank-2.txt))
+    expect "ranks with calls" 256 "$(ls c256_files | wc -l)"
+    expect "calls of a rank" "$(calls c16)" "$(calls c256)"
+    reductions=$(grep -c allreduce <(cat c256_files/*rank-2.txt))
     [ "$reductions" -le 40 ] || { echo "$reductions all-reduces"; return 1; }
-    [ "$(table_bytes c64)" -le 64 ] || { echo "$(table_bytes c64) bytes per rank"; return 1; }
+    [ "$(table_bytes c256)" -le 64 ] || { echo "$(table_bytes c256) bytes per rank"; return 1; }
+    for ranks in 64 256; do
+        more=$(allocated_beyond_16 $ranks)
+        [ "$more" -gt 0 ] && [ "$more" -le $((64 * ranks)) ] || { echo "$more bytes more on $ranks ranks"; return 1; }
+    done
 }
 
 @test "a dragonfly takes other seconds to the same bits" {

@@ -30,7 +30,7 @@ static inline int made_up_block_steps(const plan_facts *f, int most, bool norm)
 }
 
 static inline void made_up_exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS],
-                                    double (*seconds)[LINK_KINDS], sentence why[LINK_KINDS])
+                                    float (*seconds)[LINK_KINDS], sentence why[LINK_KINDS])
 {
     made_up *m = context;
     const int ranks = p->grid.dec.ranks_x * p->grid.dec.ranks_y;
@@ -39,7 +39,8 @@ static inline void made_up_exchange(void *context, const plan *p, transport_kind
         if (!ask[kind] || isinf(m->exchange_s[t][kind])) sentence_set(&why[kind], "it is made up not to serve");
         else if (m->note && t == TRANSPORT_PEER) sentence_set(&why[kind], "%s", m->note);
         for (int rank = 0; rank < ranks; rank++)
-            seconds[rank][kind] = !ask[kind] ? INFINITY : m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind];
+            seconds[rank][kind] =
+                !ask[kind] ? INFINITY : (float)(m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind]);
     }
 }
 
