@@ -1,0 +1,140 @@
+/* Findings of a machine that is made up: hosts with as many GPUs each, rates that load of others lowers, and what is slower by intent. */
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "check/findings.h"
+
+typedef struct made_machine {
+    int ranks, hosts, rounds;
+    double load;   /* a rate is its best one times exp(-load |g|), g normal */
+    double noise;  /* what repeats tell of it */
+    uint64_t seed;
+    double (*factor)(const struct made_machine *m, const check_figure *figure); /* NULL: 1 */
+    int a, b;      /* for factor */
+    double by;
+} made_machine;
+
+static double made_uniform(uint64_t *state) /* splitmix64; (0, 1) */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double made_normal(uint64_t *state)
+{
+    const double r = sqrt(-2 * log(made_uniform(state)));
+    return r * cos(6.283185307179586 * made_uniform(state));
+}
+
+static void made_add(check_findings *f, made_machine *m, check_figure figure, double rate)
+{
+    for (figure.round = 0; figure.round < m->rounds; figure.round++) {
+        figure.rate = rate * exp(-m->load * fabs(made_normal(&m->seed))) * (m->factor ? m->factor(m, &figure) : 1);
+        figure.noise = m->noise;
+        check_findings_add(f, figure);
+    }
+}
+
+static int made_host_of(const made_machine *m, int rank) { return rank / (m->ranks / m->hosts); }
+
+static void made_gpus(check_findings *f, made_machine *m, bool alone)
+{
+    static const struct {
+        check_like like;
+        double rate;
+    } all[] = { { CHECK_COPY, 4.2e12 },     { CHECK_READ, 4.5e12 },       { CHECK_FMA_F32, 5.1e13 },     { CHECK_FMA_F64, 2.6e13 },
+                { CHECK_TO_HOST, 5.5e10 },  { CHECK_FROM_HOST, 5.6e10 },  { CHECK_HEAT_SINGLE, 5.3e11 }, { CHECK_HEAT_BLOCKS, 4.3e12 },
+                { CHECK_TRANSPOSE, 4.0e11 } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int r = 0; r < m->ranks; r++) made_add(f, m, (check_figure){ .like = all[i].like, .a = r, .b = -1, .alone = alone }, all[i].rate);
+}
+
+static void made_links(check_findings *f, made_machine *m, bool alone)
+{
+    const int each = m->ranks / m->hosts;
+    for (int a = 0; a < m->ranks; a++)
+        for (int b = a / each * each; b < (a / each + 1) * each; b++) {
+            if (a == b) continue;
+            made_add(f, m, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b, .alone = alone }, 4.0e11);
+            if (a < b) made_add(f, m, (check_figure){ .like = CHECK_PAIR_BOTH, .a = a, .b = b, .alone = alone }, 3.9e11);
+        }
+}
+
+static void made_hosts(check_findings *f, made_machine *m)
+{
+    const int each = m->ranks / m->hosts;
+    for (int a = 0; a < m->hosts; a++)
+        for (int b = a + 1; b < m->hosts; b++)
+            made_add(f, m, (check_figure){ .like = CHECK_HOST_PAIR, .a = a * each, .b = b * each }, 4.5e10);
+}
+
+static void made_job(check_findings *f, made_machine *m)
+{
+    made_add(f, m, (check_figure){ .like = CHECK_RING + TRANSPORT_PEER, .a = -1, .b = -1 }, 3.5e11);
+    made_add(f, m, (check_figure){ .like = CHECK_ALLTOALL + TRANSPORT_STAGED, .a = -1, .b = -1 }, 2e10);
+    made_add(f, m, (check_figure){ .like = CHECK_HEAT_ALL, .a = -1, .b = -1 }, 5e11 * m->ranks);
+    made_add(f, m, (check_figure){ .like = CHECK_DISK_WRITE, .a = -1, .b = -1 }, 2.4e9);
+    made_add(f, m, (check_figure){ .like = CHECK_CHECKPOINT, .a = -1, .b = -1 }, 2.1e9);
+}
+
+static void made_rank(check_rank *rank, const made_machine *m, int r)
+{
+    *rank = (check_rank){ .host_number = made_host_of(m, r), .clock_mhz = 1980, .power_w = 600, .temperature_c = 55, .ended = true };
+    snprintf(rank->host, sizeof rank->host, "node%d", rank->host_number);
+    snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
+    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + r));
+    snprintf(rank->pci, sizeof rank->pci, "0000:%02x:00.0", (unsigned)(r & 255));
+}
+
+/* To be destroyed by check_findings_destroy. */
+static void made_findings(check_findings *f, made_machine m)
+{
+    check_findings_create(f, DEVICE_CUDA, m.ranks);
+    f->hosts = m.hosts;
+    f->rounds = m.rounds;
+    snprintf(f->device_name, sizeof f->device_name, "NVIDIA H200");
+    for (int r = 0; r < m.ranks; r++) made_rank(&f->rank[r], &m, r);
+    made_gpus(f, &m, false);
+    made_gpus(f, &m, true);
+    made_links(f, &m, false);
+    if (m.ranks < 64) made_links(f, &m, true);
+    made_hosts(f, &m);
+    made_job(f, &m);
+}
+
+/* ---- what is slow, by m->by ---- */
+
+__attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
+{
+    return g->b < 0 && g->a == m->a ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_arithmetic(const made_machine *m, const check_figure *g)
+{
+    return g->a == m->a && (g->like == CHECK_FMA_F32 || g->like == CHECK_FMA_F64) ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_pairs(const made_machine *m, const check_figure *g)
+{
+    return g->b >= 0 && g->like != CHECK_HOST_PAIR && (g->a == m->a || g->b == m->a) ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_link(const made_machine *m, const check_figure *g)
+{
+    return (g->a == m->a && g->b == m->b) || (g->a == m->b && g->b == m->a) ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_way(const made_machine *m, const check_figure *g)
+{
+    return g->like == CHECK_PAIR_ONEWAY && g->a == m->a && g->b == m->b ? m->by : 1;
+}
+/* a: a rank of the host */
+__attribute__((unused)) static double made_slow_host_copies(const made_machine *m, const check_figure *g)
+{
+    return (g->like == CHECK_TO_HOST || g->like == CHECK_FROM_HOST) && made_host_of(m, g->a) == made_host_of(m, m->a) ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_host_pairs(const made_machine *m, const check_figure *g)
+{
+    return g->like == CHECK_HOST_PAIR && (g->a == m->a || g->b == m->a) ? m->by : 1;
+}
