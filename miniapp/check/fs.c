@@ -74,7 +74,7 @@ static bool look_at_folder(const char *dir, sentence *why)
 
 static const char *word_name(fs_word w)
 {
-    static const char *const name[] = { [FS_KEPT] = "kept", [FS_NOTE] = "note", [FS_BROKEN] = "BROKEN", [FS_FAILED] = "FAILED" };
+    static const char *const name[] = { [FS_FIGURE] = "figure", [FS_KEPT] = "kept", [FS_NOTE] = "note", [FS_BROKEN] = "BROKEN", [FS_FAILED] = "FAILED" };
     return name[w];
 }
 
@@ -116,7 +116,7 @@ static void print_page(const fs_world *w, const request *q)
 {
     terminal_text lines;
     sentence who;
-    FILE *const to = terminal_text_begin(&lines);
+    FILE *to = terminal_text_begin(&lines);
     who_writes(w, &who);
     fprintf(to, "%s: %s, %d rank%s on %d host%s\n", printable_text(q->dir), w->plan.file_system[0] ? w->plan.file_system : "file system not known",
             w->ranks, w->ranks == 1 ? "" : "s", w->hosts->count, w->hosts->count == 1 ? "" : "s");
@@ -124,12 +124,21 @@ static void print_page(const fs_world *w, const request *q)
         const fs_line *l = &w->line[i];
         fprintf(to, "  %-14s %-6s  %s%s%s\n", l->key, word_name(l->word), l->found.text, l->means.text[0] ? "; " : "", l->means.text);
     }
+    terminal_text_end(&lines, 25);
+    to = terminal_text_begin(&lines);
     fprintf(to, "weft's checkpoints will be written by %s.\n", who.text);
     for (int i = 0; i < w->lines; i++)
         if (w->line[i].word == FS_BROKEN)
             fprintf(to, "warning: weft relies on this, and it is not so here: %s\n", w->line[i].key);
     fprintf(to, "%s\n", exit_status(w) == 0 ? "fit for checkpoints" : count_of(w, FS_BROKEN) ? "not fit for checkpoints" : "incomplete: not everything could be tried");
-    terminal_text_end(&lines, 25);
+    terminal_text_end(&lines, 2);
+}
+
+static json_t *speed_json(const fs_speed *s)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "write_one_bytes_per_s", record_number(s->one), "write_all_bytes_per_s", record_number(s->all),
+                     "write_unaligned_bytes_per_s", record_number(s->unaligned), "fsyncs_per_s", record_number(s->syncs),
+                     "small_files_per_s", record_number(s->small_files));
 }
 
 static json_t *page_json(const fs_world *w, const request *q)
@@ -140,9 +149,9 @@ static json_t *page_json(const fs_world *w, const request *q)
     for (int i = 0; i < w->lines; i++)
         json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "trial", w->line[i].key, "word", word_name(w->line[i].word), "found",
                                                record_text(w->line[i].found.text), "means", record_text_or_null(w->line[i].means.text)));
-    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o}", "dir", record_text(q->dir), "file_system", record_text_or_null(w->plan.file_system),
+    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:i}", "dir", record_text(q->dir), "file_system", record_text_or_null(w->plan.file_system),
                      "hosts", w->hosts->count, "ranks", w->ranks, "rule", writers_rule_name(w->plan.rule), "written_by",
-                     record_text(who.text), "trials", lines);
+                     record_text(who.text), "trials", lines, "speed", speed_json(&w->speed), "status", exit_status(w));
 }
 
 static bool append_record(const fs_world *w, const request *q, int argc, char **argv, json_t *started, sentence *why)
@@ -161,6 +170,12 @@ static bool append_record(const fs_world *w, const request *q, int argc, char **
 static void try_all(fs_world *w)
 {
     fs_borders(w);
+    fs_names(w);
+    fs_listing(w);
+    fs_locks(w);
+    fs_syncs(w);
+    fs_room(w);
+    fs_rates(w);
 }
 
 /* Are all ranks in one folder? Else that is the answer. */

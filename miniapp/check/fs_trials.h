@@ -9,6 +9,7 @@
 #include "writer/writers.h"
 
 typedef enum fs_word {
+    FS_FIGURE, /* nothing to be kept */
     FS_KEPT,
     FS_NOTE,   /* not kept, or not to be had; weft does not rely on it */
     FS_BROKEN, /* weft relies on it */
@@ -23,6 +24,11 @@ typedef struct fs_line {
 
 enum { FS_LINES_MAX = 24, FS_TEAM_MAX = 8 };
 
+/* Bytes per second, of all ranks together, with fsync; calls of rank 0 per second. NaN: not measured. */
+typedef struct fs_speed {
+    double one, all, unaligned, syncs, small_files;
+} fs_speed;
+
 typedef struct fs_world {
     MPI_Comm comm;      /* may be MPI_COMM_NULL (ranks.h) */
     const hosts *hosts;
@@ -34,6 +40,7 @@ typedef struct fs_world {
     int names;          /* given so far, the same on all ranks: each is used once */
     fs_line line[FS_LINES_MAX];
     int lines;
+    fs_speed speed;
 } fs_world;
 
 /* Ranks that write into one file. */
@@ -64,7 +71,9 @@ void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
 int fs_make(const char *path, uint64_t bytes);
 /* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
 int fs_open(const char *path, int flags);
-/* *code: 0 or errno of this rank's call. True if it went well on all ranks; else a line FS_FAILED. */
+/* All have come here: rank 0 deletes it. */
+void fs_forget(fs_world *w, const char *path);
+/* code: 0 or errno of this rank's call. True if it went well on all ranks; else a line FS_FAILED. */
 bool fs_all_well(fs_world *w, const char *key, int code, const char *call);
 void fs_add(fs_world *w, const char *key, fs_word word, const char *means, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -72,3 +81,9 @@ void fs_add(fs_world *w, const char *key, fs_word word, const char *means, const
 /* ---- trials ---- */
 
 void fs_borders(fs_world *w); /* fs_borders.c: neighbouring bytes of two ranks in one page */
+void fs_names(fs_world *w);   /* fs_names.c: what a name means on other hosts */
+void fs_listing(fs_world *w);
+void fs_locks(fs_world *w);   /* fs_locks.c */
+void fs_syncs(fs_world *w);
+void fs_room(fs_world *w);    /* fs_room.c: free space, holes, O_DIRECT */
+void fs_rates(fs_world *w);   /* fs_rates.c */

@@ -172,6 +172,12 @@ int fs_make(const char *path, uint64_t bytes)
     return code;
 }
 
+void fs_forget(fs_world *w, const char *path)
+{
+    fs_meet(w);
+    if (w->rank == 0) (void)unlink(path);
+}
+
 int fs_open(const char *path, int flags)
 {
     int fd, tries = 0;

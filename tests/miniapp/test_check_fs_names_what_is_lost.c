@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <mpi.h>
+#include <sys/file.h>
 
 #include "support/cached_hosts.h"
 #include "support/checkpoint_fixture.h"
@@ -32,6 +33,10 @@ static void share_server(void)
     if (server == MAP_FAILED) MPI_Abort(MPI_COMM_WORLD, 1);
     close(fd);
 }
+
+/* libc's own keeps one of the two: the whole file is one host's. */
+static bool ignores_flock;
+int flock(int fd, int operation) { return ignores_flock ? 0 : LIBC_CALL(flock)(fd, operation); }
 
 /* Two hosts, or as weft is made to believe one. */
 static void begin(writers_rule rule, bool one_host)
@@ -86,13 +91,42 @@ static void ranks_that_are_taken_for_one_host_must_share_a_cache(void **state)
     assert_int_equal(word_of("borders here"), FS_BROKEN);
 }
 
+static void names_reach_old_files(void **state)
+{
+    (void)state;
+    begin(WRITERS_ONE_HOST, false);
+    fs_names(&w);
+    end();
+    assert_int_equal(word_of("names"), FS_NOTE);
+    assert_int_equal(word_of("new files"), FS_KEPT);
+    assert_int_equal(word_of("O_EXCL"), FS_KEPT);
+    assert_int_equal(word_of("rename"), FS_KEPT);
+}
+
+/* The model grants every lock by fcntl. flock, of two descriptors on one host, is what keeps a second run out. */
+static void locks_that_two_hold_are_none(void **state)
+{
+    (void)state;
+    begin(WRITERS_ONE_HOST, false);
+    fs_locks(&w);
+    ignores_flock = true;
+    fs_locks(&w);
+    ignores_flock = false;
+    end();
+    assert_int_equal(word_of("flock here"), FS_KEPT);
+    assert_int_equal(word_of("fcntl here"), FS_NOTE);
+    assert_int_equal(word_of("fcntl"), FS_NOTE);
+    assert_int_equal(w.line[w.lines / 2].word, FS_BROKEN); /* flock here, the second time */
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     share_server();
     const struct CMUnitTest tests[] = { cmocka_unit_test(pages_that_hosts_share_lose_bytes),
-                                        cmocka_unit_test(ranks_that_are_taken_for_one_host_must_share_a_cache) };
+                                        cmocka_unit_test(ranks_that_are_taken_for_one_host_must_share_a_cache),
+                                        cmocka_unit_test(names_reach_old_files), cmocka_unit_test(locks_that_two_hold_are_none) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     munmap(server, sizeof *server);
     fixture_remove(folder);
