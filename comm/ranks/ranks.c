@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ranks/check.h"
 
@@ -127,3 +128,17 @@ int ranks_of_host(MPI_Comm comm, MPI_Comm *host)
 }
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }
+
+void ranks_nap(void)
+{
+    static const struct timespec nap = { 0, 500000 };
+    (void)nanosleep(&nap, NULL);
+}
+
+void ranks_wait_asleep(MPI_Request *request)
+{
+    for (int done = 0; !done;) {
+        MPI_CHECK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        if (!done) ranks_nap();
+    }
+}

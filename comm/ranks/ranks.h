@@ -30,3 +30,6 @@ int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int 
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of);
 int ranks_of_host(MPI_Comm comm, MPI_Comm *host);
 int ranks_free(MPI_Comm *comm);
+/* Until it is complete this process sleeps: where ranks share cores, those that wait must not spin. A nap is half a millisecond. */
+void ranks_wait_asleep(MPI_Request *request);
+void ranks_nap(void);

@@ -22,7 +22,7 @@ static const double median_error = 0.01; /* their spread over the root of their 
 
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world)
 {
-    *b = (bench){ .ask = ask, .d = d, .world = world };
+    *b = (bench){ .ask = ask, .d = d, .world = world, .meet = MPI_COMM_NULL };
     DEVICE_CHECK(d, d->bind_thread(d));
     DEVICE_CALL(d, stream_create, false, &b->stream);
     DEVICE_CALL(d, event_create, true, &b->from);
@@ -149,8 +149,8 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     free(seconds);
 }
 
-/* Run once, then ask whether it is right; nothing wrong is ever timed. */
-static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
+/* Run once, then ask whether it is right. */
+static void verify(bench *b, ladder_case *c, bench_point *p)
 {
     device *d = b->d;
     ladder_verdict verdict = { .right = false };
@@ -161,7 +161,6 @@ static void verify_and_sample(bench *b, ladder_case *c, bench_point *p)
     if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, &verdict.why);
     p->verified = verdict.right;
     p->wrong = verdict.why;
-    if (verdict.right && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, c, p);
 }
 
 /* Where one rank has no memory, none goes on. */
@@ -194,7 +193,9 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     code = agreed(b, code);
     p->missing = c.missing;
     if (code) sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
-    else if (!c.missing.text[0]) verify_and_sample(b, &c, p);
+    else if (!c.missing.text[0]) verify(b, &c, p);
+    if (b->meet != MPI_COMM_NULL) MPI_CHECK(MPI_Barrier(b->meet));
+    if (p->verified && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, &c, p); /* nothing wrong is ever timed */
     p->ceiling_name = c.ceiling_name;
     p->part_name = c.part_name;
     if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;

@@ -46,6 +46,7 @@ typedef struct bench {
     int ceilings;
     const bench_world *world; /* NULL: one rank alone */
     bool together;            /* the rung in hand is climbed by all ranks */
+    MPI_Comm meet;            /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL: this one alone */
     double own_s;             /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 

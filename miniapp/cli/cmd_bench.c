@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -145,18 +144,13 @@ static int bench_alone(const bench_request *ask, const topology *top, const char
     return status;
 }
 
-/* Rank 0's status for all. The others sleep until then: where they share its cores they must not spin. */
+/* Rank 0's status for all. The others sleep until then. */
 static int status_of_rank_0(const topology *top, int status)
 {
     if (top->ranks == 1) return status;
-    static const struct timespec nap = { 0, 1000000 };
     MPI_Request request;
-    int done = 0;
     MPI_CHECK(MPI_Ibcast(&status, 1, MPI_INT, 0, top->comm, &request));
-    while (!done) {
-        MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        if (!done) (void)nanosleep(&nap, NULL);
-    }
+    ranks_wait_asleep(&request);
     return status;
 }
 

@@ -1,0 +1,26 @@
+/* What the command line of `weft check` asks for, checked. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/sentence.h"
+#include "topology/topology.h"
+
+typedef enum check_level { CHECK_QUICK, CHECK_FULL, CHECK_SOAK } check_level;
+extern const char *const check_level_words[]; /* NULL ends them */
+
+typedef struct check_request {
+    check_level level;
+    topology_choice kind;
+    double time_s;        /* of all rounds of a soak; else they end with budget_s */
+    double budget_s;      /* of a round */
+    double stall_limit_s; /* 0: nothing watches */
+    int threads;          /* host device; 0: this rank's share of the cores */
+    const char *dir;      /* where files are written and deleted */
+    const char *output, *report, *reference, *save; /* "" none; reference: "auto", one for this GPU is looked for. All point into argv or are constants */
+} check_request;
+
+/* False with one sentence in why, which is the user's mistake. */
+bool check_request_make(check_request *q, int argc, char **argv, sentence *why);
+/* All keys with their help. */
+void check_request_print_keys(void *file); /* a FILE * */

@@ -1,0 +1,249 @@
+#include "check/check_watch.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/timer.h"
+
+enum { NAMED_MOST = 8, WHAT_BYTES = 96 };
+static const double pause_s = 0.02, patience_s = 0.5; /* mpirun kills a second after its SIGTERM */
+
+typedef struct process { /* of a rank, as its host numbers it */
+    int pid;
+    unsigned long long names; /* the PID namespace in which it has that number */
+    double cpu_s;             /* that it had used in the middle of a silence */
+} process;
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t held;
+    bool runs;
+    double limit_s;
+    int ranks;
+    check_rank *rank;   /* [ranks] */
+    process *process;   /* [ranks] */
+    const int *host_of; /* [rank] */
+    atomic_bool *heard; /* [ranks], in the trial under way */
+    atomic_llong progress;
+    atomic_bool stop;
+    char what[WHAT_BYTES]; /* under `held`, as is */
+    int round;
+    check_watch_leave *leave;
+    void *context;
+} watch = { .held = PTHREAD_MUTEX_INITIALIZER };
+
+static volatile sig_atomic_t asked, asked_at_once;
+
+static void on_signal(int number)
+{
+    asked = 1;
+    if (number != SIGUSR1) asked_at_once = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool check_watch_asked(void) { return asked; }
+
+/* ---- what /proc tells ---- */
+
+static unsigned long long pid_namespace(void)
+{
+    struct stat s;
+    return stat("/proc/self/ns/pid", &s) == 0 ? (unsigned long long)s.st_ino : 0;
+}
+
+/* Its state, a letter, and the seconds of a core that it has used; 'X': it is gone. '?': of another host. */
+static char state_of(int rank, double *cpu_s)
+{
+    char path[64], line[1024] = "", state = 'X';
+    const process *p = &watch.process[rank];
+    unsigned long user = 0, kernel = 0;
+    if (watch.host_of[rank] != watch.host_of[0] || p->names != watch.process[0].names) return '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", p->pid);
+    FILE *const f = fopen(path, "r");
+    if (!f) return 'X';
+    const size_t bytes = fread(line, 1, sizeof line - 1, f);
+    (void)fclose(f);
+    const char *const name_end = bytes > 0 ? strrchr(line, ')') : NULL;
+    if (name_end) (void)sscanf(name_end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &kernel);
+    *cpu_s = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+    return state;
+}
+
+static bool is_dead(int rank)
+{
+    double cpu_s;
+    const char state = state_of(rank, &cpu_s);
+    return state == 'X' || state == 'Z';
+}
+
+static void mark_cpu(void)
+{
+    for (int r = 0; r < watch.ranks; r++) (void)state_of(r, &watch.process[r].cpu_s);
+}
+
+/* Neither waits (who waits for a message asks for it over and over, or naps) nor works. */
+static bool is_idle(int rank)
+{
+    double cpu_s = 0;
+    const char state = state_of(rank, &cpu_s);
+    return state != '?' && cpu_s - watch.process[rank].cpu_s < 1e-9;
+}
+
+/* ---- the sentence ---- */
+
+static bool unheard(int rank) { return !atomic_load(&watch.heard[rank]); }
+
+/* ", rank 3 on node7": those that are so, and marks them. Returns how many. */
+static int name_those(sentence *why, bool (*are)(int rank))
+{
+    int count = 0;
+    for (int r = 0; r < watch.ranks; r++) {
+        if (!are(r)) continue;
+        watch.rank[r].ended = false;
+        if (count < NAMED_MOST) sentence_add(why, "%srank %d on %s", count > 0 ? ", " : "", r, watch.rank[r].host);
+        count++;
+    }
+    if (count > NAMED_MOST) sentence_add(why, " and %d others", count - NAMED_MOST);
+    return count;
+}
+
+static bool any(bool (*are)(int rank))
+{
+    for (int r = 0; r < watch.ranks; r++)
+        if (are(r)) return true;
+    return false;
+}
+
+static void leave(const char *how, bool (*who)(int rank), const char *did)
+{
+    sentence why = { "" };
+    pthread_mutex_lock(&watch.held); /* for good */
+    for (int r = 0; r < watch.ranks; r++) watch.rank[r].ended = true;
+    if (who && name_those(&why, who) > 0) sentence_add(&why, " %s ", did);
+    sentence_add(&why, "%sin round %d, trial '%s'", how, watch.round + 1, watch.what);
+    const int status = watch.leave(watch.context, why.text);
+    fflush(NULL);
+    _exit(status);
+}
+
+static void leave_for_silence(void)
+{
+    char how[64];
+    snprintf(how, sizeof how, "no progress for %g s ", watch.limit_s);
+    const bool some_reported = !unheard(0);
+    bool (*const who)(int) = some_reported ? unheard : any(is_idle) ? is_idle : NULL;
+    leave(how, who, "did not answer:");
+}
+
+static void *look(void *unused)
+{
+    static const struct timespec pause = { 0, 20000000 };
+    long long seen = atomic_load(&watch.progress);
+    double quiet_s = 0, asked_s = 0;
+    bool marked = false;
+    while (!atomic_load(&watch.stop)) {
+        (void)nanosleep(&pause, NULL);
+        const long long now = atomic_load(&watch.progress);
+        if (now != seen) marked = false;
+        quiet_s = now == seen ? quiet_s + pause_s : 0;
+        seen = now;
+        if (asked_at_once) {
+            if (any(is_dead)) leave("", is_dead, "died");
+            asked_s += pause_s;
+            if (asked_s > patience_s) leave("stopped by a signal ", NULL, "");
+        }
+        if (watch.limit_s <= 0) continue;
+        if (quiet_s > watch.limit_s / 2 && !marked) {
+            mark_cpu();
+            marked = true;
+        }
+        if (quiet_s > watch.limit_s) leave_for_silence();
+    }
+    return NULL;
+}
+
+/* The line of an environment's failure on rank 0 comes after the page. */
+static void put_last_words(char *out, size_t bytes)
+{
+    if (!watch.runs || pthread_equal(pthread_self(), watch.thread)) return;
+    pthread_mutex_trylock(&watch.held);
+    char why[WHAT_BYTES + 64];
+    snprintf(why, sizeof why, "rank 0 failed in round %d, trial '%s'", watch.round + 1, watch.what);
+    (void)watch.leave(watch.context, why);
+    snprintf(out, bytes, "; what was known is printed above");
+}
+
+/* ---- from the main thread ---- */
+
+void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave_by, void *context)
+{
+    process mine = { .pid = (int)getpid(), .names = pid_namespace() };
+    catch_signals();
+    watch.ranks = top->ranks;
+    watch.process = CHECK_ALLOC(calloc((size_t)top->ranks, sizeof *watch.process));
+    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, watch.process, sizeof mine, MPI_BYTE, 0, top->comm));
+    if (top->rank != 0) return;
+    watch.heard = CHECK_ALLOC(calloc((size_t)top->ranks, sizeof *watch.heard));
+    watch.rank = rank;
+    watch.host_of = top->where->of;
+    watch.limit_s = limit_s;
+    watch.leave = leave_by;
+    watch.context = context;
+    const int code = pthread_create(&watch.thread, NULL, look, NULL);
+    if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
+    watch.runs = true;
+    check_add(put_last_words);
+}
+
+void check_watch_hold(void) { pthread_mutex_lock(&watch.held); }
+void check_watch_release(void) { pthread_mutex_unlock(&watch.held); }
+
+void check_watch_trial(int round, const char *what)
+{
+    if (!watch.runs) return;
+    check_watch_hold();
+    watch.round = round;
+    snprintf(watch.what, sizeof watch.what, "%s", what);
+    for (int r = 0; r < watch.ranks; r++) atomic_store(&watch.heard[r], false);
+    atomic_fetch_add(&watch.progress, 1);
+    check_watch_release();
+}
+
+void check_watch_heard(int rank)
+{
+    atomic_store(&watch.heard[rank], true);
+    atomic_fetch_add(&watch.progress, 1);
+}
+
+void check_watch_stop(void)
+{
+    if (watch.runs) {
+        atomic_store(&watch.stop, true);
+        (void)pthread_join(watch.thread, NULL);
+        watch.runs = false;
+        free(watch.heard);
+    }
+    free(watch.process);
+    watch.process = NULL;
+}

@@ -1,0 +1,30 @@
+/* Rank 0's eye on the others: what was found must not be lost where a rank dies or hangs, or where a signal ends the job.
+ *
+ * A thread on rank 0 looks about fifty times a second. A launcher that loses a rank sends the others SIGTERM, and SIGKILL a second
+ * later: in between the thread leaves. It calls neither MPI nor the device, which may be what hangs. Whether a rank of rank 0's host
+ * lives, /proc tells; of ranks of other hosts no more is known than whether they have reported in the trial under way. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "check/findings.h"
+#include "topology/topology.h"
+
+/* Prints what is known; why: what was under way, and who is silent. Returns the exit status. The ranks' `ended` have been set. */
+typedef int check_watch_leave(void *context, const char *why);
+
+/* Signals are caught from here on, by all ranks: USR1, TERM and INT ask for an end, which comes between two trials, or, with TERM and
+ * INT, half a second later in the middle of one, by leave. limit_s: of a trial; 0: nothing ends it. Collective, after MPI_Init; once a
+ * process. */
+void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave, void *context);
+/* What all ranks do next: copied. */
+void check_watch_trial(int round, const char *what);
+/* In this trial that rank has reported. Of rank 0. */
+void check_watch_heard(int rank);
+/* What leave reads is changed between these two. */
+void check_watch_hold(void);
+void check_watch_release(void);
+/* A signal asked for an end. */
+bool check_watch_asked(void);
+/* Before MPI_Finalize. */
+void check_watch_stop(void);

@@ -1,0 +1,17 @@
+/* What is tried in a round. Each is collective over all ranks; false on all of them: an end was asked for. */
+#pragma once
+
+#include "check/check_trial.h"
+
+/* trials_gpu.c: memory, arithmetic, copies to and from the host, sweeps, of each rank's own device: all at once, or those of a host in
+ * turns, hosts beside each other. In turns nothing is done where each host has one rank. */
+bool trials_gpu(check *c, bool alone);
+/* trials_link.c: every pair of ranks of a host; of a pair at a time, or as many at once as there are ranks for. */
+bool trials_link(check *c, bool alone);
+/* Every pair of hosts, by all their ranks at once. */
+bool trials_link_hosts(check *c);
+/* Who is the partner of `one` of n in that round of n - 1 (odd n: n), in which all meet in pairs; -1: nobody. */
+int trials_link_partner(int n, int round, int one);
+static inline int trials_link_rounds(int n) { return n < 2 ? 0 : n % 2 ? n : n - 1; }
+/* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program, files. */
+bool trials_job(check *c);

@@ -1,0 +1,94 @@
+#include "check/check_rung.h"
+#include "check/trials.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "device/nvml.h"
+
+enum { BLOCK_STEPS = 8 };
+
+typedef struct own_trial {
+    check_like like;
+    const char *rung;
+    dtype type;
+    int steps; /* of a plane that is swept: its cells count so often; 0: the rung's own rate */
+} own_trial;
+
+/* On the host device there are no copies to and from the host. */
+static const own_trial own_trials[] = {
+    { CHECK_COPY, "ceiling/copy", DTYPE_F32, 0 },
+    { CHECK_READ, "ceiling/read", DTYPE_F32, 0 },
+    { CHECK_FMA_F32, "ceiling/fma", DTYPE_F32, 0 },
+    { CHECK_FMA_F64, "ceiling/fma", DTYPE_F64, 0 },
+    { CHECK_TO_HOST, "ceiling/d2h", DTYPE_F32, 0 },
+    { CHECK_FROM_HOST, "ceiling/h2d", DTYPE_F32, 0 },
+    { CHECK_HEAT_SINGLE, "roofline/star", DTYPE_F32, 1 },
+    { CHECK_HEAT_BLOCKS, "fused/production", DTYPE_F32, BLOCK_STEPS },
+    { CHECK_TRANSPOSE, "roofline/transpose", DTYPE_F32, 1 },
+};
+enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0] };
+
+static bool is_arithmetic(check_like l) { return l == CHECK_FMA_F32 || l == CHECK_FMA_F64; }
+
+/* Clock, power and heat when the arithmetic ends, and whether the clock was held down for one of these in between. */
+static void add_health(check *c, const nvml_reading *before, const nvml_reading *after)
+{
+    static const double held_least = 0.05; /* of the time */
+    const double least_s = held_least * (after->held_at_s - before->held_at_s);
+    check_share *s = &c->mine;
+    s->has_health = true;
+    s->clock_mhz = after->clock_mhz;
+    s->power_w = after->power_w;
+    s->temperature_c = after->temperature_c;
+    s->held_by_power = after->power_held_s - before->power_held_s > least_s;
+    s->held_by_heat = after->heat_held_s - before->heat_held_s > least_s;
+}
+
+static void measure(check *c, const own_trial *t, bool alone)
+{
+    enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
+    bench_point p;
+    bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes }, { "nx", c->sizes.edge_cells },
+                                { "ny", c->sizes.edge_cells }, { "radius", 1 }, { "steps", BLOCK_STEPS } };
+    const nvml_reading before = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
+    const int samples = c->rungs.samples;
+    if (is_arithmetic(t->like) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
+    const bool measured = check_rung_measure(c, t->rung, t->type, setting, sizeof setting / sizeof *setting, &p);
+    const nvml_reading after = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
+    c->rungs.samples = samples;
+    if (!measured) return;
+    if (is_arithmetic(t->like)) add_health(c, &before, &after);
+    const double cells = (double)c->sizes.edge_cells * (double)c->sizes.edge_cells * t->steps;
+    check_trial_point(c, (check_figure){ t->like, c->top->rank, -1, alone, 0, t->steps ? cells / p.time_s.p50 : p.rate, NAN }, &p);
+}
+
+static bool at_once(check *c, const own_trial *t)
+{
+    char what[64];
+    snprintf(what, sizeof what, "%s, all at once", check_like_name(t->like));
+    check_trial_begin(c, what);
+    c->bench.meet = c->top->comm;
+    measure(c, t, c->top->local_ranks == 1);
+    c->bench.meet = MPI_COMM_NULL;
+    return check_trial_end(c);
+}
+
+static bool one_of_a_host(check *c, const own_trial *t, int turn)
+{
+    char what[64];
+    snprintf(what, sizeof what, "%s, alone, rank %d of its host", check_like_name(t->like), turn);
+    check_trial_begin(c, what);
+    if (c->top->local_rank == turn && c->top->local_ranks > 1) measure(c, t, true);
+    return check_trial_end(c);
+}
+
+bool trials_gpu(check *c, bool alone)
+{
+    const int most = check_trial_ranks_of_a_host(c), turns = alone ? most > 1 ? most : 0 : 1;
+    bool more = true;
+    for (int turn = 0; turn < turns && more; turn++)
+        for (int i = 0; i < OWN_TRIALS && more; i++)
+            more = alone ? one_of_a_host(c, &own_trials[i], turn) : at_once(c, &own_trials[i]);
+    return more;
+}

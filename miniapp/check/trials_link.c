@@ -1,0 +1,181 @@
+/* Pairs meet as in a tournament: n - 1 rounds in which every rank has another partner (the circle method), so that all pairs are tried
+ * in the time of n - 1, and as many at once as there can be. A pair has a communicator of its own: no rate waits for another pair. */
+#include "check/trials.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "bench/bench_link.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+
+enum { ONEWAY_UP, ONEWAY_DOWN, BOTH, WAYS };
+
+int trials_link_partner(int n, int round, int one)
+{
+    const int seats = n + n % 2, moving = seats - 1; /* the last seat stays; an odd n leaves it empty */
+    int other;
+    if (one == moving) other = round;
+    else if (one == round) other = moving;
+    else other = ((2 * round - one) % moving + moving) % moving;
+    return other < n ? other : -1;
+}
+
+/* Ranks that exchange while no other rank that they know of does: two, or all of two hosts. */
+typedef struct meeting {
+    topology top; /* of these ranks */
+    int partner;  /* of this rank among them; itself: it has none */
+    check_like like;
+    bool alone;
+    int a, b; /* who the figure is of */
+} meeting;
+
+static check_figure figure_of(const meeting *m, int way)
+{
+    const bool down = way == ONEWAY_DOWN;
+    const check_like like = m->like == CHECK_PAIR_ONEWAY && way == BOTH ? CHECK_PAIR_BOTH : m->like;
+    return (check_figure){ like, down ? m->b : m->a, down ? m->a : m->b, m->alone, 0, NAN, NAN };
+}
+
+/* Verified, then timed: the slowest rank's time, in several batches. */
+static timer_percentiles timed(check *c, bench_link *l)
+{
+    enum { REPEATS_MOST = 10 };
+    const int repeats = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
+    double seconds[REPEATS_MOST];
+    for (int i = 0; i < repeats; i++) seconds[i] = bench_link_median_s(l);
+    return timer_percentiles_of(seconds, (size_t)repeats);
+}
+
+/* Of a pair the lower one sends up; or the other one, or both. */
+static void measure(check *c, const meeting *m, int way)
+{
+    const int me = m->top.rank, partner = m->partner;
+    const bool paired = partner != me, sends = paired && (way == BOTH || way == me), receives = paired && (way == BOTH || way != me);
+    const bench_world world = { &m->top, c->world.dir };
+    const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.link_bytes };
+    bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
+    check_figure f = figure_of(m, way);
+    sentence why;
+    bench_link_fill(l, (uint64_t)me + 1);
+    MPI_CHECK(MPI_Barrier(m->top.comm)); /* the receiver's memory is poisoned by now */
+    bench_link_run(l);
+    DEVICE_CALL(c->d, stream_sync, c->bench.stream);
+    const bool holds = bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !receives;
+    sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)", (long long)c->sizes.link_bytes, f.a,
+                 way == BOTH ? "to and from" : "to", f.b, bench_link_way(l));
+    if (!topology_agree(&m->top, holds, &why)) {
+        if (me == 0) check_trial_fault(c, f.like, f.a, f.b, why.text);
+    } else {
+        const timer_percentiles t = timed(c, l);
+        f.rate = (double)c->sizes.link_bytes / t.p50;
+        f.noise = check_trial_noise(&t);
+        if (me == 0) check_trial_figure(c, f);
+    }
+    bench_link_destroy(&l);
+}
+
+/* The number there of a rank of the world. */
+static int number_in(MPI_Comm comm, MPI_Comm world, int rank)
+{
+    MPI_Group of_comm, of_world;
+    int number;
+    MPI_CHECK(MPI_Comm_group(comm, &of_comm));
+    MPI_CHECK(MPI_Comm_group(world, &of_world));
+    MPI_CHECK(MPI_Group_translate_ranks(of_world, 1, &rank, of_comm, &number));
+    MPI_CHECK(MPI_Group_free(&of_comm));
+    MPI_CHECK(MPI_Group_free(&of_world));
+    return number;
+}
+
+/* Ranks that give the same number `together` meet, from `way` on; MPI_UNDEFINED: this one does not. partner: a rank of the world, or -1.
+ * Collective over the world. */
+static void meet(check *c, meeting m, int together, int partner, int way)
+{
+    m.top = *c->top;
+    MPI_CHECK(MPI_Comm_split(c->top->comm, together, c->top->rank, &m.top.comm));
+    if (together == MPI_UNDEFINED) return;
+    MPI_CHECK(MPI_Comm_set_errhandler(m.top.comm, MPI_ERRORS_RETURN));
+    MPI_CHECK(MPI_Comm_rank(m.top.comm, &m.top.rank));
+    MPI_CHECK(MPI_Comm_size(m.top.comm, &m.top.ranks));
+    m.partner = partner < 0 ? m.top.rank : number_in(m.top.comm, c->top->comm, partner);
+    for (; way < WAYS; way++) measure(c, &m, way);
+    MPI_CHECK(MPI_Comm_free(&m.top.comm));
+}
+
+/* ---- pairs of a host ---- */
+
+/* The rank of this rank's host with that number there. */
+static int rank_there(const topology *top, int host, int number)
+{
+    const hosts *h = top->where;
+    return number >= 0 && number < h->begin[host + 1] - h->begin[host] ? h->rank[h->begin[host] + number] : -1;
+}
+
+/* This rank and that one of its host, by its number there; -1: none. */
+static void meet_one(check *c, int number, bool alone)
+{
+    const int mine = c->top->rank, other = rank_there(c->top, c->top->where->of[mine], number);
+    const int low = other < mine ? other : mine, high = other < mine ? mine : other;
+    const meeting m = { .like = CHECK_PAIR_ONEWAY, .alone = alone, .a = low, .b = high };
+    meet(c, m, other < 0 ? MPI_UNDEFINED : low, other, ONEWAY_UP);
+}
+
+enum { ONE_PAIR_MOST = 3 }; /* ranks among which no two pairs meet at once */
+
+static bool round_of_pairs(check *c, int round, int ranks)
+{
+    const int here = c->top->local_ranks;
+    char what[64];
+    snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, trials_link_rounds(ranks));
+    check_trial_begin(c, what);
+    meet_one(c, round < trials_link_rounds(here) ? trials_link_partner(here, round, c->top->local_rank) : -1, here <= ONE_PAIR_MOST);
+    return check_trial_end(c);
+}
+
+static bool pair_alone(check *c, int i, int j)
+{
+    const int mine = c->top->local_rank;
+    char what[64];
+    snprintf(what, sizeof what, "pair of ranks %d and %d of their host, alone", i, j);
+    check_trial_begin(c, what);
+    meet_one(c, mine == i ? j : mine == j ? i : -1, true);
+    return check_trial_end(c);
+}
+
+bool trials_link(check *c, bool alone)
+{
+    const int most = check_trial_ranks_of_a_host(c);
+    bool more = true;
+    if (!alone)
+        for (int r = 0; r < trials_link_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
+    else
+        for (int i = 0; i < most && most > ONE_PAIR_MOST && more; i++)
+            for (int j = i + 1; j < most && more; j++) more = pair_alone(c, i, j);
+    return more;
+}
+
+/* ---- pairs of hosts ---- */
+
+static bool round_of_hosts(check *c, int round)
+{
+    const topology *top = c->top;
+    const hosts *h = top->where;
+    const int host = h->of[top->rank], other = trials_link_partner(h->count, round, host);
+    const int low = other < host ? other : host, high = other < host ? host : other;
+    char what[64];
+    snprintf(what, sizeof what, "pairs of hosts, round %d of %d", round + 1, trials_link_rounds(h->count));
+    check_trial_begin(c, what);
+    if (other < 0) meet(c, (meeting){ .alone = true }, MPI_UNDEFINED, -1, BOTH);
+    else
+        meet(c, (meeting){ .like = CHECK_HOST_PAIR, .alone = true, .a = h->rank[h->begin[low]], .b = h->rank[h->begin[high]] }, low,
+             rank_there(top, other, top->local_rank), BOTH);
+    return check_trial_end(c);
+}
+
+bool trials_link_hosts(check *c)
+{
+    bool more = true;
+    for (int r = 0; r < trials_link_rounds(c->top->hosts) && more; r++) more = round_of_hosts(c, r);
+    return more;
+}
