@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,5 +96,20 @@ bool record_append(const char *path, const json_t *object, sentence *why)
     }
     free(text);
     if (code) sentence_set(why, "cannot append the record to %s: %s", path, strerror(code));
+    return code == 0;
+}
+
+bool record_may_write(const char *key, const char *path, sentence *why)
+{
+    struct stat there;
+    int code = 0;
+    if (stat(path, &there) == 0) {
+        code = S_ISDIR(there.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
+    } else {
+        char *const copy = strdup(path);
+        code = !copy ? ENOMEM : access(dirname(copy), W_OK | X_OK) != 0 ? errno : 0;
+        free(copy);
+    }
+    if (code) sentence_set(why, "%s = %.900s: %s", key, path, strerror(code));
     return code == 0;
 }

@@ -95,7 +95,7 @@ static bool set_report(check_request *q, const char *text, sentence *why)
 
 static bool set_reference(check_request *q, const char *text, sentence *why)
 {
-    q->reference = path_or_none(text);
+    q->reference = text;
     return true;
 }
 
@@ -154,7 +154,7 @@ bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
 {
     bool ok = true;
     *q = (check_request){ .time_s = 8 * hour_s, .budget_s = NAN, .stall_limit_s = 300, .dir = ".", .output = "check.jsonl", .report = "",
-                          .reference = "auto", .save = "" };
+                          .save = "" };
     for (int i = 1; i < argc && ok; i++) ok = set_key(q, argv[i], why);
     if (isnan(q->budget_s)) q->budget_s = budget_of_level_s[q->level];
     return ok;

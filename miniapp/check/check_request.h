@@ -17,7 +17,8 @@ typedef struct check_request {
     double stall_limit_s; /* 0: nothing watches */
     int threads;          /* host device; 0: this rank's share of the cores */
     const char *dir;      /* where files are written and deleted */
-    const char *output, *report, *reference, *save; /* "" none; reference: "auto", one for this GPU is looked for. All point into argv or are constants */
+    const char *output, *report, *save; /* "" none. These and the next point into argv or are constants */
+    const char *reference; /* a file, "none", or NULL: the one for this GPU, if there is one */
 } check_request;
 
 /* False with one sentence in why, which is the user's mistake. */

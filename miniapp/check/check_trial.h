@@ -42,7 +42,6 @@ typedef struct check {
     check_share mine;     /* of the trial under way */
     check_share theirs;   /* that of another, as it comes to rank 0 */
     int round;
-    sentence notes; /* rank 0's: what cannot be tried here, said once */
 } check;
 
 /* what: for people, "memory copy, alone". */

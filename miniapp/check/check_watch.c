@@ -142,7 +142,7 @@ static void leave(const char *how, bool (*who)(int rank), const char *did)
     for (int r = 0; r < watch.ranks; r++) watch.rank[r].ended = true;
     if (who && name_those(&why, who) > 0) sentence_add(&why, " %s ", did);
     sentence_add(&why, "%sin round %d, trial '%s'", how, watch.round + 1, watch.what);
-    const int status = watch.leave(watch.context, why.text);
+    const int status = watch.leave(watch.context, why.text, !who && asked_at_once);
     fflush(NULL);
     _exit(status);
 }
@@ -190,7 +190,7 @@ static void put_last_words(char *out, size_t bytes)
     pthread_mutex_trylock(&watch.held);
     char why[WHAT_BYTES + 64];
     snprintf(why, sizeof why, "rank 0 failed in round %d, trial '%s'", watch.round + 1, watch.what);
-    (void)watch.leave(watch.context, why);
+    (void)watch.leave(watch.context, why, false);
     snprintf(out, bytes, "; what was known is printed above");
 }
 

@@ -10,8 +10,9 @@
 #include "check/findings.h"
 #include "topology/topology.h"
 
-/* Prints what is known; why: what was under way, and who is silent. Returns the exit status. The ranks' `ended` have been set. */
-typedef int check_watch_leave(void *context, const char *why);
+/* Prints what is known; why: what was under way, and who is silent; stopped: a signal, and no more. Returns the exit status. The ranks'
+ * `ended` have been set. */
+typedef int check_watch_leave(void *context, const char *why, bool stopped);
 
 /* Signals are caught from here on, by all ranks: USR1, TERM and INT ask for an end, which comes between two trials, or, with TERM and
  * INT, half a second later in the middle of one, by leave. limit_s: of a trial; 0: nothing ends it. Collective, after MPI_Init; once a

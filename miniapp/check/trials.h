@@ -10,8 +10,5 @@ bool trials_gpu(check *c, bool alone);
 bool trials_link(check *c, bool alone);
 /* Every pair of hosts, by all their ranks at once. */
 bool trials_link_hosts(check *c);
-/* Who is the partner of `one` of n in that round of n - 1 (odd n: n), in which all meet in pairs; -1: nobody. */
-int trials_link_partner(int n, int round, int one);
-static inline int trials_link_rounds(int n) { return n < 2 ? 0 : n % 2 ? n : n - 1; }
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program, files. */
 bool trials_job(check *c);

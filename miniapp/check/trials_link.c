@@ -1,25 +1,16 @@
-/* Pairs meet as in a tournament: n - 1 rounds in which every rank has another partner (the circle method), so that all pairs are tried
- * in the time of n - 1, and as many at once as there can be. A pair has a communicator of its own: no rate waits for another pair. */
+/* Pairs meet in rounds (round_robin.h), as many at once as there can be. A pair has a communicator of its own: no rate waits for another
+ * pair. */
 #include "check/trials.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "bench/bench_link.h"
+#include "check/round_robin.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
 
 enum { ONEWAY_UP, ONEWAY_DOWN, BOTH, WAYS };
-
-int trials_link_partner(int n, int round, int one)
-{
-    const int seats = n + n % 2, moving = seats - 1; /* the last seat stays; an odd n leaves it empty */
-    int other;
-    if (one == moving) other = round;
-    else if (one == round) other = moving;
-    else other = ((2 * round - one) % moving + moving) % moving;
-    return other < n ? other : -1;
-}
 
 /* Ranks that exchange while no other rank that they know of does: two, or all of two hosts. */
 typedef struct meeting {
@@ -127,9 +118,9 @@ static bool round_of_pairs(check *c, int round, int ranks)
 {
     const int here = c->top->local_ranks;
     char what[64];
-    snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, trials_link_rounds(ranks));
+    snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, round_robin_rounds(ranks));
     check_trial_begin(c, what);
-    meet_one(c, round < trials_link_rounds(here) ? trials_link_partner(here, round, c->top->local_rank) : -1, here <= ONE_PAIR_MOST);
+    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->top->local_rank) : -1, here <= ONE_PAIR_MOST);
     return check_trial_end(c);
 }
 
@@ -148,7 +139,7 @@ bool trials_link(check *c, bool alone)
     const int most = check_trial_ranks_of_a_host(c);
     bool more = true;
     if (!alone)
-        for (int r = 0; r < trials_link_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
+        for (int r = 0; r < round_robin_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
     else
         for (int i = 0; i < most && most > ONE_PAIR_MOST && more; i++)
             for (int j = i + 1; j < most && more; j++) more = pair_alone(c, i, j);
@@ -161,10 +152,10 @@ static bool round_of_hosts(check *c, int round)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    const int host = h->of[top->rank], other = trials_link_partner(h->count, round, host);
+    const int host = h->of[top->rank], other = round_robin_partner(h->count, round, host);
     const int low = other < host ? other : host, high = other < host ? host : other;
     char what[64];
-    snprintf(what, sizeof what, "pairs of hosts, round %d of %d", round + 1, trials_link_rounds(h->count));
+    snprintf(what, sizeof what, "pairs of hosts, round %d of %d", round + 1, round_robin_rounds(h->count));
     check_trial_begin(c, what);
     if (other < 0) meet(c, (meeting){ .alone = true }, MPI_UNDEFINED, -1, BOTH);
     else
@@ -176,6 +167,6 @@ static bool round_of_hosts(check *c, int round)
 bool trials_link_hosts(check *c)
 {
     bool more = true;
-    for (int r = 0; r < trials_link_rounds(c->top->hosts) && more; r++) more = round_of_hosts(c, r);
+    for (int r = 0; r < round_robin_rounds(c->top->hosts) && more; r++) more = round_of_hosts(c, r);
     return more;
 }

@@ -22,15 +22,6 @@ typedef struct leaving { /* what all records of a run share */
     const char *path;
 } leaving;
 
-/* Minutes of measuring must not end in a path that cannot be written. */
-static bool can_append(const char *path, sentence *why)
-{
-    if (!path[0]) return true;
-    FILE *f = fopen(path, "ab");
-    if (!f) sentence_set(why, "output = %.900s: cannot be opened for appending", path);
-    return f && fclose(f) == 0;
-}
-
 static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points, sentence *why)
 {
     if (!l->path[0]) return true;
@@ -87,7 +78,8 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     bench_nics cards = { .top = top };
     const ladder_family *last = NULL;
     const bool speaks = top->rank == 0;
-    const bool can = !speaks || can_append(ask->output, &why);
+    /* minutes of measuring must not end in a path that cannot be written */
+    const bool can = !speaks || !ask->output[0] || record_may_write("output", ask->output, &why);
     if (!topology_agree(top, can, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     json_t *started = record_now();
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };

@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "base/version.h"
 #include "bench/bench_request.h"
+#include "check/check_request.h"
 #include "config/config.h"
 #include "config/request.h"
 #include "ranks/check.h"
@@ -27,6 +28,13 @@ const cmd_row cmd_table[] = {
       "`weft bench FAMILY --help` explains a family and its rungs.",
       bench_request_options, bench_request_print_keys, "Keys, in addition to the parameters that --list shows:",
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file failure.", false },
+    { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
+      "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks together, and the file "
+      "system; each is verified bit for bit, then timed, on all ranks at once and alone. Prints one page: a verdict, each figure "
+      "beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
+      "`weft check fs DIR` tells in ten seconds what a file system keeps of what checkpoints rely on.",
+      cmd_option_none, check_request_print_keys, "Keys:",
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a file or device failed.", false },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms that; HDF5; and "
       "a table of who drives what: every rank's GPU and its PCI address, the NUMA node and cores near to it, the cores that the rank "

@@ -147,6 +147,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     expect statuses "$(timeout $hang_s "$weft" help | tail -n 2 | grep -oE '(: |; ?)[0-9]+|^[0-9]+' | grep -oE '[0-9]+' | xargs)" \
         "$(names '## Exit status' | xargs)"
     same_keys '### Keys of bench' bench
+    same_keys '### Keys of check' check
     same_keys '### Keys of predict' predict
 }
 

@@ -1,0 +1,234 @@
+#include "check/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cmd.h"
+#include "base/machine.h"
+#include "bench/bench_link.h"
+#include "check/check_record.h"
+#include "check/check_watch.h"
+#include "check/page.h"
+#include "check/report_html.h"
+#include "check/trials.h"
+#include "output/record.h"
+#include "ranks/check.h"
+#include "ranks/hosts.h"
+#include "ranks/ranks.h"
+
+/* What rank 0 leaves behind. */
+typedef struct ending {
+    check *c;
+    json_t *head, *machine, *records; /* records: an array, one per round */
+    check_reference reference;        /* name "": none */
+} ending;
+
+/* ---- sizes ---- */
+
+/* Below this many seconds in a round sizes are small: a rehearsal. */
+static const double rehearsal_s = 5;
+
+static const check_sizes rehearsal = { .ceiling_bytes = 1 << 20, .edge_cells = 256, .link_bytes = 64 << 10, .ring_bytes = 64 << 10,
+                                       .matrix_cells = 256, .disk_bytes = 1 << 20, .runs = 3 };
+static const check_sizes on_host = { .ceiling_bytes = 32 << 20, .edge_cells = 2048, .link_bytes = 1 << 20, .ring_bytes = 1 << 20,
+                                     .matrix_cells = 1024, .disk_bytes = 16 << 20, .runs = 6 };
+static const check_sizes on_gpu = { .ceiling_bytes = 256 << 20, .edge_cells = 8192, .link_bytes = 16 << 20, .ring_bytes = 16 << 20,
+                                    .matrix_cells = 4096, .disk_bytes = 64 << 20, .runs = 9 };
+
+static check_sizes sizes_of(const check_request *ask, device_kind kind)
+{
+    return ask->budget_s < rehearsal_s ? rehearsal : kind == DEVICE_HOST ? on_host : on_gpu;
+}
+
+/* ---- what is left behind ---- */
+
+static const check_reference *reference_of(const ending *e) { return e->reference.name[0] ? &e->reference : NULL; }
+
+static void keep_record(ending *e, const check_verdict *v)
+{
+    const check *c = e->c;
+    sentence why;
+    json_t *o = json_deep_copy(e->head);
+    json_object_set(o, "machine", e->machine);
+    json_object_set_new(o, "check", check_record(&c->found, v, c->round, check_level_words[c->ask->level]));
+    if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
+    json_array_append_new(e->records, o);
+}
+
+static void end_round(ending *e)
+{
+    check_verdict v;
+    check_watch_hold();
+    e->c->found.rounds++;
+    check_judge(&e->c->found, reference_of(e), &v);
+    keep_record(e, &v);
+    check_verdict_destroy(&v);
+    check_watch_release();
+}
+
+/* The page, and what the user asked for beside it. half: the round under way has no record yet. */
+static int leave_page(ending *e, bool half)
+{
+    const check_request *ask = e->c->ask;
+    check_findings *f = &e->c->found;
+    check_verdict v;
+    sentence why;
+    check_judge(f, reference_of(e), &v);
+    if (half) keep_record(e, &v);
+    check_page_print(stdout, f, &v, reference_of(e));
+    int status = check_exit_status(v.word);
+    check_verdict_destroy(&v);
+    if (ask->report[0] && !check_report_write(ask->report, e->records, &why)) status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (ask->save[0] && !f->incomplete && !check_reference_save(ask->save, f, &why))
+        status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    return status;
+}
+
+/* In the middle of a trial, by the thread that watches. */
+static int leave_early(void *context, const char *why, bool stopped)
+{
+    ending *e = context;
+    check_findings *f = &e->c->found;
+    const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
+    f->incomplete = !enough;
+    if (!enough) sentence_set(&f->why, "%s", why);
+    return leave_page(e, true);
+}
+
+/* ---- rounds ---- */
+
+/* False: an end was asked for. */
+static bool one_round(check *c)
+{
+    const bool pairs_alone = c->ask->level != CHECK_QUICK;
+    return trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c, false) && (!pairs_alone || trials_link(c, true)) &&
+           trials_link_hosts(c);
+}
+
+/* Of the level, from the budget of a round; a soak has its own. */
+static double all_rounds_s(const check_request *ask)
+{
+    static const int rounds[] = { [CHECK_QUICK] = 3, [CHECK_FULL] = 4 };
+    return ask->level == CHECK_SOAK ? ask->time_s : rounds[ask->level] * ask->budget_s;
+}
+
+/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. */
+static int next_samples(const check *c, double begin_s, double round_s)
+{
+    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
+    const double left_s = begin_s + all_rounds_s(c->ask) - timer_now_s();
+    const int rounds = c->found.rounds, samples = c->rungs.samples;
+    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= ROUNDS_LEAST;
+    const double fits = samples * c->ask->budget_s / round_s;
+    if (enough && left_s < round_s / 2) return 0;
+    return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;
+}
+
+static bool run_rounds(ending *e)
+{
+    check *c = e->c;
+    const double begin_s = timer_now_s();
+    for (bool more = true; more && c->rungs.samples > 0; c->round++) {
+        double round_s = timer_now_s();
+        more = one_round(c);
+        if (!more) return c->ask->level == CHECK_SOAK && check_trial_tell(c, c->found.rounds) > 0;
+        round_s = timer_now_s() - round_s;
+        if (c->top->rank == 0) end_round(e);
+        c->rungs.samples = check_trial_tell(c, next_samples(c, begin_s, round_s));
+    }
+    return true;
+}
+
+/* ---- beginning and end ---- */
+
+static void gather_ranks(check *c)
+{
+    check_rank mine = { .host_number = c->top->where->of[c->top->rank], .clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN };
+    const bool gpu = c->d->kind == DEVICE_CUDA;
+    snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
+    snprintf(mine.gpu, sizeof mine.gpu, "%.63s", gpu ? c->d->name : "");
+    snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
+    snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
+    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
+    c->found.hosts = c->top->hosts;
+    snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
+}
+
+static void not_tried(check *c)
+{
+    sentence *s = &c->found.not_tried;
+    if (c->top->ranks == 1) sentence_add(s, "pairs of ranks: there is one rank");
+    if (c->d->kind == DEVICE_HOST) sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
+}
+
+static void check_open(check *c, topology *top, device *d, const check_request *ask)
+{
+    enum { SAMPLES = 5 };
+    const char *why;
+    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .world = { top, ask->dir } };
+    c->rungs = (bench_request){ .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = "" };
+    MPI_CHECK(ranks_dup(top->comm, &c->reports));
+    bench_create(&c->bench, &c->rungs, d, &c->world);
+    if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */
+    check_findings_create(&c->found, d->kind, top->ranks);
+    gather_ranks(c);
+    not_tried(c);
+}
+
+static void check_close(check *c)
+{
+    check_findings_destroy(&c->found);
+    bench_destroy(&c->bench);
+    MPI_CHECK(ranks_free(&c->reports));
+}
+
+static bool can_write(const check_request *ask, sentence *why)
+{
+    return (!ask->output[0] || record_may_write("output", ask->output, why)) &&
+           (!ask->report[0] || record_may_write("report", ask->report, why)) && (!ask->save[0] || record_may_write("save", ask->save, why));
+}
+
+static bool begin(ending *e, const check_request *ask, sentence *why)
+{
+    sentence note = { "" };
+    if (e->c->top->rank != 0) return true;
+    if (!can_write(ask, why)) return false;
+    if (!check_reference_find(&e->c->found, ask->reference, &e->reference, why)) return false;
+    note = *why;
+    *why = (sentence){ "" };
+    if (note.text[0]) (void)cmd_say(0, "%s", note.text);
+    return true;
+}
+
+int check_machine(topology *top, device *d, const check_request *ask, const char *command)
+{
+    check c;
+    ending e = { .c = &c, .records = json_array() };
+    sentence why = { "" };
+    int status = CHECK_EXIT_ENVIRONMENT;
+    json_t *started = record_now();
+    check_open(&c, top, d, ask);
+    e.head = machine_record(command, started);
+    e.machine = machine_json(top, d);
+    if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
+    else {
+        check_watch_start(top, c.found.rank, ask->stall_limit_s, leave_early, &e);
+        const bool whole = run_rounds(&e);
+        check_watch_hold(); /* for good: the page is printed once */
+        for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
+        c.found.incomplete = !whole;
+        if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
+        if (top->rank == 0) status = leave_page(&e, !whole);
+        check_watch_release();
+        status = check_trial_tell(&c, status);
+        check_watch_stop();
+    }
+    check_close(&c);
+    json_decref(e.head);
+    json_decref(e.machine);
+    json_decref(e.records);
+    json_decref(started);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* weft check: does this machine deliver, and if not, which part of it does not? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cmd.h"
+#include "check/check.h"
+#include "check/fs.h"
+#include "ranks/check.h"
+#include "topology/topology.h"
+
+static int check_it(topology *top, int argc, char **argv)
+{
+    check_request ask;
+    sentence why = { "" }, notes = { "" };
+    if (!topology_agree(top, check_request_make(&ask, argc, argv, &why), &why)) return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    device *d = topology_device(top, ask.kind, topology_threads(top, ask.threads), &why, &notes);
+    if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
+    char *command = cmd_text(argc, argv);
+    const int status = check_machine(top, d, &ask, command);
+    free(command);
+    device_destroy(&d);
+    return status;
+}
+
+/* The other checks are told from this one by the first word. */
+static int check_any(topology *top, int argc, char **argv)
+{
+    const char *const word = argc > 1 ? argv[1] : "";
+    if (WEFT_SIM) return cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
+    if (strcmp(word, "fs") == 0) return check_fs_command(top, argc - 1, argv + 1);
+    return check_it(top, argc, argv);
+}
+
+int cmd_check(int argc, char **argv)
+{
+    topology top;
+    (void)cmd_begin(CMD_MPI, argc, argv);
+    topology_create(&top);
+    const int status = check_any(&top, argc, argv);
+    topology_destroy(&top);
+    return cmd_end(status);
+}
