@@ -33,6 +33,8 @@ quiet="--quiet output.record=none"
     runs+=($!)
     over a:1,b:1 "$weft" run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl >signal 2>&1 &
     runs+=($!)
+    over a:1,b:1 "$weft" check fs /tmp/own >fs 2>&1 &
+    runs+=($!)
     for what in checkpoint.dir output.series output.final checkpoint; do
         status=0
         wait "${runs[0]}" || status=$?
@@ -43,8 +45,21 @@ quiet="--quiet output.record=none"
     wait "${runs[0]}"
     expect "note" "checkpoint.dir: rank 1 on hostb does not see what rank 0 writes to /tmp/own: state files need a folder that all hosts \
 share; a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
+    status=0
+    wait "${runs[1]}" || status=$?
+    output=$(<fs)
+    refused 1 "rank 1 on hostb does not see what rank 0 writes to /tmp/own"
     for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
     [ ! -e checkpoints ]
+}
+
+@test "weft check fs on a folder that three hosts share: what each promise is worth between them, and who would write" {
+    mkdir shared
+    over a:2,b:1,c:1 "$weft" check fs shared seconds=1 bytes=4M output=fs.jsonl
+    expect "trials between hosts" "borders borders here fcntl flock page borders piece borders" \
+        "$(record '[.check_fs.trials[] | select(.word == "kept" and (.trial | test("border|fcntl$|flock$"))) | .trial] | sort | join(" ")' fs.jsonl)"
+    expect "by whom" "one_host 3" "$(record '"\(.check_fs.rule) \(.check_fs.hosts)"' fs.jsonl)"
+    expect "left" "" "$(ls -A shared)"
 }
 
 @test "what rank 0 alone writes needs no shared folder: record, pictures and their frames, trace" {

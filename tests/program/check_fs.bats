@@ -1,0 +1,100 @@
+# `weft check fs DIR`: what a file system keeps is said for each promise, who would write checkpoints there comes from the rule of a run, and
+# nothing is left behind. Hosts that cache are tests/miniapp/test_check_fs_names_what_is_lost, made hosts many_hosts_files.bats.
+load ../support/helper
+
+checked() { # ranks program folder through...: the record is in fs.jsonl
+    launch "$1" "${@:4}" "$2" check fs "$3" seconds=1 bytes=8M output=fs.jsonl
+}
+
+word() { jq -r --arg t "$1" '[.check_fs.trials[] | select(.trial == $t) | .word] | join(",")' <(tail -n 1 fs.jsonl); } # of a trial
+
+lying() { # what... : preloaded, in what is started here
+    [ -e lies.so ] || cc -shared -fPIC -o lies.so "$top/tests/support/shim_lying_files.c" -ldl
+    printf '#!/bin/sh\nexport LD_PRELOAD=%s SHIM_LIES="%s"\nexec "$@"\n' "$PWD/lies.so" "$*" >lying
+    chmod +x lying
+}
+
+@test "a good folder keeps all; a line for each promise, a record, and nothing is left" {
+    mkdir good
+    run checked 3 "$weft" good
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    [[ $output == *"weft's checkpoints will be written by all ranks, each its own cells"*"because all ranks share one host's page cache."*"fit for checkpoints"* ]]
+    expect "words" "figure kept" "$(record '[.check_fs.trials[].word] | unique | map(select(. != "note")) | join(" ")' fs.jsonl)" # no O_DIRECT on some
+    expect "rule, speeds" "own_cells true" "$(record '.check_fs | "\(.rule) \(.speed | map(. > 0) | all)"' fs.jsonl)"
+    expect "left" "" "$(ls -A good)"
+    "$weft" check fs good seconds=1 >alone
+    grep -q '1 rank on 1 host' alone
+}
+
+@test "what is not kept is named, and is exit 1 where weft relies on it" {
+    mkdir bad
+    lying border excl rename flock room
+    run checked 3 "$weft" bad ./lying
+    expect status 1 "$status" || { echo "$output"; return 1; }
+    expect "words" "BROKEN BROKEN BROKEN BROKEN note" \
+        "$(word 'borders here') $(word O_EXCL) $(word rename) $(word 'flock here') $(word 'free space')"
+    [[ $output == *"not fit for checkpoints"* ]]
+    grep -q 'are refused: Disk quota exceeded' fs.jsonl
+    expect "left" "" "$(ls -A bad)"
+    lying fsync
+    run checked 2 "$weft" bad ./lying
+    expect status 3 "$status"
+    expect "fsync" FAILED "$(word fsync)"
+}
+
+@test "bytes that hosts lose at borders are no fault where the rule keeps hosts apart, and one where it trusts the file system" {
+    mkdir shared
+    lying border
+    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=nfs run checked 2 "$weft_debug" shared ./lying
+    expect "status on nfs" "0 note one_host" "$status $(word borders) $(record .check_fs.rule fs.jsonl)" || { echo "$output"; return 1; }
+    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=lustre run checked 2 "$weft_debug" shared ./lying
+    expect "status on lustre" "1 BROKEN aligned" "$status $(word 'piece borders') $(record .check_fs.rule fs.jsonl)"
+    expect "by whom" "2 ranks of all 2 hosts, in shares that begin and end at multiples of 1 MiB" "$(record '.check_fs.written_by | sub(", because .*"; "")' fs.jsonl)"
+}
+
+@test "a small file system is filled to find out who tells; a full one is exit 3 and one sentence" {
+    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
+    mkdir small
+    mount -t tmpfs -o size=24m none small 2>/dev/null || skip "no file system can be mounted here"
+    run launch 2 "$weft" check fs small seconds=1 output=fs.jsonl
+    expect "status, word" "0 kept" "$status $(word 'free space')" || { umount small; echo "$output"; return 1; }
+    grep -q 'pwrite told the end: No space left on device' fs.jsonl || { umount small; return 1; }
+    head -c 30M /dev/zero >small/full 2>/dev/null || true
+    run launch 2 "$weft" check fs small seconds=1
+    expect "left" full "$(ls -A small)" || { umount small; return 1; }
+    umount small
+    refused 3 "No space left on device"
+}
+
+@test "TERM leaves nothing, kill -9 what the next check deletes, and a check that runs keeps its folder" {
+    mkdir there
+    some_folder() { compgen -G 'there/weft_check_fs.tmp.*/*.h5' >/dev/null; }
+    start() { "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" check fs there seconds=3600 >out 2>&1 3>&- & mpirun=$!; wait_for some_folder; }
+    start
+    "$weft" check fs there seconds=1 >second
+    grep -q '^fit for checkpoints' second
+    some_folder # of the first
+    kill -TERM $mpirun
+    ends
+    expect "left after TERM" "" "$(ls -A there)"
+    start
+    kill -KILL $(pgrep -f "^$weft check fs there seconds=3600") $mpirun
+    ends
+    some_folder
+    "$weft" check fs there seconds=1 >third
+    expect "left after the next" "" "$(ls -A there)"
+}
+
+@test "mistakes are exit 2 and one sentence" {
+    touch file
+    run "$weft" check fs
+    refused 2 "check fs needs a folder"
+    run launch 2 "$weft" check fs nowhere
+    refused 2 "nowhere: No such file or directory"
+    run "$weft" check fs file
+    refused 2 "file is no folder"
+    run "$weft" check fs . byte=3
+    refused 2 "unknown key 'byte=3', did you mean bytes=; allowed: bytes=, seconds=, output="
+    run "$weft" check fs . seconds=0
+    refused 2 "seconds = 0; allowed: a whole number from 1 to 3600"
+}
