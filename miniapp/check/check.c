@@ -104,7 +104,7 @@ static bool one_round(check *c)
 {
     const bool pairs_alone = c->ask->level != CHECK_QUICK;
     return trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c, false) && (!pairs_alone || trials_link(c, true)) &&
-           trials_link_hosts(c);
+           trials_link_hosts(c) && trials_job(c);
 }
 
 /* Of the level, from the budget of a round; a soak has its own. */

@@ -1,0 +1,170 @@
+#include "check/check_rung.h"
+#include "check/trials.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check/check_watch.h"
+#include "config/config.h"
+#include "deck/deck.h"
+#include "ranks/check.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
+
+/* Rank 0's, in the first round: what is left out, and why. */
+static void leave_out(check *c, const char *what, const char *why)
+{
+    sentence *s = &c->found.not_tried;
+    if (c->top->rank != 0 || c->round > 0) return;
+    check_watch_hold();
+    sentence_add(s, "%s%s: %.400s", s->text[0] ? "; " : "", what, why);
+    check_watch_release();
+}
+
+/* ---- neighbours and all-to-all, by every transport ---- */
+
+/* Of the figures that all ranks have alike rank 0 reports. */
+static void measure_together(check *c, check_like like, const char *rung, bench_setting setting)
+{
+    bench_point p = { .verified = false };
+    if (check_rung_measure(c, rung, DTYPE_F32, &setting, 1, &p)) {
+        if (c->top->rank == 0) check_trial_point(c, (check_figure){ like, -1, -1, true, 0, p.rate, NAN }, &p);
+    } else if (c->d->kind == DEVICE_CUDA && p.missing.text[0]) leave_out(c, check_like_name(like), p.missing.text);
+}
+
+static bool by_transport(check *c, transport_kind t)
+{
+    char rung[64];
+    check_trial_begin(c, check_like_name(CHECK_RING + t));
+    snprintf(rung, sizeof rung, "halo/%s_ring", transport_kind_name(t));
+    measure_together(c, CHECK_RING + t, rung, (bench_setting){ "bytes", c->sizes.ring_bytes });
+    if (!check_trial_end(c)) return false;
+    check_trial_begin(c, check_like_name(CHECK_ALLTOALL + t));
+    snprintf(rung, sizeof rung, "alltoall/%s_slabs", transport_kind_name(t));
+    measure_together(c, CHECK_ALLTOALL + t, rung, (bench_setting){ "n", c->sizes.matrix_cells });
+    return check_trial_end(c);
+}
+
+/* ---- runs of the program, whose bits are known ---- */
+
+/* The same on every device, number of ranks and process grid; `weft run` of the deck in make_config gives them. Three sizes: of a
+ * rehearsal, of caches, and of a GPU's memory. */
+typedef struct known_run {
+    check_like like;
+    const char *problem;
+    int64_t nx, ny, steps;
+    int fuse; /* steps per pass */
+    uint64_t fingerprint;
+} known_run;
+
+static const char heat[] = "kind = heat\nalpha = 0.2", transposes[] = "kind = transpose";
+static const known_run known_runs[] = {
+    { CHECK_HEAT_ALL, heat, 256, 256, 16, 1, 0xd31f38a31cb2467c },
+    { CHECK_HEAT_ALL, heat, 256, 256, 16, 8, 0xd31f38a31cb2467c },
+    { CHECK_TRANSPOSE_ALL, transposes, 256, 256, 8, 1, 0x9d97545b507ed96f },
+    { CHECK_HEAT_ALL, heat, 2048, 1024, 64, 1, 0x214147925d41725e },
+    { CHECK_HEAT_ALL, heat, 2048, 1024, 64, 8, 0x214147925d41725e },
+    { CHECK_TRANSPOSE_ALL, transposes, 2048, 1024, 16, 1, 0x6b2439e7d373f220 },
+    { CHECK_HEAT_ALL, heat, 8192, 8192, 64, 1, 0x7e0fcfba55b507fb },
+    { CHECK_HEAT_ALL, heat, 8192, 8192, 64, 8, 0x7e0fcfba55b507fb },
+    { CHECK_TRANSPOSE_ALL, transposes, 8192, 8192, 4, 1, 0x7c0f771654388b77 },
+};
+
+static void make_config(const check *c, const known_run *k, config *cfg)
+{
+    char text[512];
+    sentence why;
+    deck d = { 0 };
+    snprintf(text, sizeof text,
+             "[problem]\n%s\ndtype = f32\ninitial = random\n[grid]\nnx = %" PRId64 "\nny = %" PRId64 "\n[time]\nsteps = %" PRId64
+             "\n[run]\ndevice = %s\nthreads = %d\nfuse = %d\ntune = off\n",
+             k->problem, k->nx, k->ny, k->steps, c->d->kind == DEVICE_HOST ? "host" : "cuda", c->d->threads, k->fuse);
+    if (!deck_read_text(&d, text, "check", &why) || !config_from_deck(cfg, &d, &why)) check_fail(__FILE__, __LINE__, "make_config", why.text);
+    deck_free(&d);
+}
+
+/* Seconds of these steps on the slowest rank, again and again. */
+static timer_percentiles timed(check *c, sim *s, int64_t steps)
+{
+    enum { REPEATS_MOST = 10 };
+    const int repeats = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
+    double seconds[REPEATS_MOST];
+    for (int i = 0; i < repeats; i++) {
+        MPI_CHECK(MPI_Barrier(s->top.comm));
+        const double begin_s = timer_now_s();
+        sim_take(s, steps, true);
+        sim_wait(s);
+        seconds[i] = timer_slowest_s(timer_now_s() - begin_s, s->top.comm);
+    }
+    return timer_percentiles_of(seconds, (size_t)repeats);
+}
+
+/* is_timed: the largest of its like, whose rate counts; of the others the bits alone. */
+static void take_run(check *c, sim *s, const known_run *k, bool is_timed)
+{
+    sentence where;
+    sim_take(s, k->steps, true);
+    sim_wait(s);
+    const uint64_t found = sim_fingerprint(s);
+    if (found != k->fingerprint) {
+        sentence_set(&where, "%" PRId64 " x %" PRId64 " cells, %" PRId64 " steps, %d per pass: fingerprint %016" PRIx64 ", not %016" PRIx64,
+                     k->nx, k->ny, k->steps, s->plan.block_steps, found, k->fingerprint);
+        if (c->top->rank == 0) check_trial_fault(c, k->like, -1, -1, where.text);
+    } else if (is_timed) {
+        const timer_percentiles t = timed(c, s, k->steps);
+        const double cells = (double)k->nx * (double)k->ny * (double)k->steps;
+        if (c->top->rank == 0) check_trial_figure(c, (check_figure){ k->like, -1, -1, true, 0, cells / t.p50, check_trial_noise(&t) });
+    }
+}
+
+static bool run_known(check *c, const known_run *k, bool is_timed)
+{
+    char what[96];
+    sentence why = { "" };
+    snprintf(what, sizeof what, "%s, %lld x %lld cells, %d steps per pass", check_like_name(k->like), (long long)k->nx, (long long)k->ny,
+             k->fuse);
+    check_trial_begin(c, what);
+    config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
+    sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
+    make_config(c, k, cfg);
+    bool ok = sim_create(s, cfg, true, &why) == 0;
+    if (ok) sim_prepare_steps(s);
+    ok = ok && sim_initialise(s, &why) == 0;
+    if (ok) take_run(c, s, k, is_timed);
+    else leave_out(c, what, why.text);
+    sim_destroy(s);
+    free(s);
+    free(cfg);
+    return check_trial_end(c);
+}
+
+/* ---- files ---- */
+
+static bool files(check *c)
+{
+    enum { SAMPLES_MOST = 5 };
+    const int samples = c->rungs.samples;
+    bench_setting setting = { "bytes", c->sizes.disk_bytes };
+    bench_point p = { .verified = false };
+    check_trial_begin(c, "files: raw writes, a checkpoint");
+    if (samples > SAMPLES_MOST) c->rungs.samples = SAMPLES_MOST;
+    const bool measured = check_rung_measure(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p);
+    c->rungs.samples = samples;
+    if (!measured) leave_out(c, check_like_name(CHECK_CHECKPOINT), p.missing.text);
+    else if (c->top->rank == 0) {
+        check_trial_point(c, (check_figure){ CHECK_CHECKPOINT, -1, -1, true, 0, p.rate, NAN }, &p);
+        if (p.verified) check_trial_point(c, (check_figure){ CHECK_DISK_WRITE, -1, -1, true, 0, p.ceiling, NAN }, &p);
+    }
+    return check_trial_end(c);
+}
+
+bool trials_job(check *c)
+{
+    const int runs = c->sizes.runs;
+    bool more = true;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS && c->top->ranks > 1 && more; t++) more = by_transport(c, t);
+    for (int i = 0; i < runs && more; i++) more = run_known(c, &known_runs[i], i >= runs - 2);
+    return more && files(c);
+}
