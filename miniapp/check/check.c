@@ -1,9 +1,10 @@
 #include "check/check.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/machine.h"
@@ -86,6 +87,18 @@ static int leave_page(ending *e, bool half)
     return status;
 }
 
+/* Of a trial that was cut off: their names have the number of rank 0's process (bench_io.c). */
+static void delete_files(const char *dir)
+{
+    char name[64];
+    struct dirent *entry;
+    DIR *const all = opendir(dir);
+    snprintf(name, sizeof name, "weft_bench_io.%d.", (int)getpid());
+    while (all && (entry = readdir(all)))
+        if (strncmp(entry->d_name, name, strlen(name)) == 0) (void)unlinkat(dirfd(all), entry->d_name, 0);
+    if (all) closedir(all);
+}
+
 /* In the middle of a trial, by the thread that watches. */
 static int leave_early(void *context, const char *why, bool stopped)
 {
@@ -94,6 +107,7 @@ static int leave_early(void *context, const char *why, bool stopped)
     const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
     f->incomplete = !enough;
     if (!enough) sentence_set(&f->why, "%s", why);
+    delete_files(e->c->ask->dir);
     return leave_page(e, true);
 }
 
