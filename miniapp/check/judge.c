@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "check/blame.h"
 #include "check/judge_text.h"
 #include "check/judge_wrong.h"
@@ -121,23 +122,25 @@ static void name_all(sentence *name, const check_findings *f, check_candidate wh
     else sentence_set(name, "%s", all[who.b]);
 }
 
-static void suspect_all(const check_findings *f, check_verdict *v, int from, check_candidate who, const check_row *row, double factor,
-                        double confidence)
+/* The machine may be built otherwise than the one that the reference is of. */
+static const double by_reference = 0.9;
+
+static void suspect_all(const check_findings *f, check_verdict *v, int from, check_candidate who, const check_row *row, double factor)
 {
+    const char *unit = check_like_unit(row->like);
     check_suspect *s = same_suspect(v, from, who);
     char is[32], of[32];
     if (!s) {
         s = check_add_suspect(v);
-        *s = (check_suspect){ .part = who.part, .a = who.a, .b = who.b, .factor = 1 };
+        *s = (check_suspect){ .part = who.part, .a = who.a, .b = who.b, .factor = 1, .confidence = by_reference };
         name_all(&s->name, f, who);
         sentence_set(&s->evidence, "below the reference: ");
     } else {
         sentence_add(&s->evidence, "; ");
     }
     s->factor = fmin(s->factor, factor);
-    s->confidence = fmax(s->confidence, confidence);
     sentence_add(&s->evidence, "%s%s %.0f %% (%s of %s)", check_like_name(row->like), row->alone ? " alone" : "", 100 * factor,
-                 check_rate(is, sizeof is, row->reference * factor, row->like), check_rate(of, sizeof of, row->reference, row->like));
+                 terminal_rate(is, sizeof is, row->reference * factor, unit), terminal_rate(of, sizeof of, row->reference, unit));
 }
 
 /* p: points without the effects of those who were blamed, so that what remains is what the others deliver. */
@@ -155,7 +158,7 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
         if (factor >= 1 - least) continue;
         row->verdict = CHECK_SLOW;
         if (explained(v, who, check_like_part(row->like))) continue;
-        suspect_all(f, v, from, who, row, factor, r->gpu[0] ? 0.95 : 0.5);
+        suspect_all(f, v, from, who, row, factor);
     }
     for (int i = from; i < v->suspects; i++)
         if (v->suspect[i].part == CHECK_JOB) v->suspect[i].b = -1;

@@ -4,19 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "ranks/check.h"
-
-const char *check_rate(char *out, size_t bytes, double rate, check_like like)
-{
-    static const char *const prefix[] = { "", "k", "M", "G", "T", "P" };
-    int k = 0;
-    while (rate >= 1000 && k < 5) {
-        rate /= 1000;
-        k++;
-    }
-    snprintf(out, bytes, "%.*f %s%s", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate, prefix[k], check_like_unit(like));
-    return out;
-}
 
 /* ---- names ---- */
 
@@ -71,11 +60,12 @@ static const char *way_of(const check_blame *blame, const check_facet *facet)
 
 static void add_facet(sentence *out, const check_blame *blame, const check_facet *facet, const check_point_row *row)
 {
+    const char *unit = check_like_unit(row->like);
     char is[32], of[32];
     sentence_add(out, "%s%s%s %.0f %%", check_like_name(row->like), row->alone ? " alone" : "", way_of(blame, facet), 100 * exp(facet->effect));
     if (facet != blame->facet) return;
-    sentence_add(out, " (%s, the others %s)", check_rate(is, sizeof is, facet->is, row->like),
-                 check_rate(of, sizeof of, facet->of, row->like));
+    sentence_add(out, " (%s, the others %s)", terminal_rate(is, sizeof is, facet->is, unit),
+                 terminal_rate(of, sizeof of, facet->of, unit));
 }
 
 static double median_clock(const check_findings *f, int but)

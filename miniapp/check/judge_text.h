@@ -9,6 +9,3 @@ void check_name(sentence *out, const check_findings *f, check_candidate who);
 
 /* Of a component that is slow, and its name, where one way of a link alone is slow. */
 void check_slow_text(check_suspect *out, const check_findings *f, const check_points *p, const check_blame *blame);
-
-/* "4.28 TB/s": three digits and the like's unit. Returns out. */
-const char *check_rate(char *out, size_t bytes, double rate, check_like like);
