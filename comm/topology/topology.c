@@ -78,8 +78,10 @@ void topology_create(topology *t)
     t->hosts = t->where->count;
     t->local_rank = ranks_mine(t->where->mine);
     t->local_ranks = ranks_count(t->where->mine);
-    char host_name[sizeof t->host] = "";
-    if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
+    char host_name[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0;
+    if (WEFT_SIM) MPI_CHECK(MPI_Get_processor_name(host_name, &length)); /* its simulated host */
+    else if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
     topology_mpi_version(t->mpi_version, sizeof t->mpi_version);

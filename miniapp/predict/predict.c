@@ -13,7 +13,8 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
     if (c->ranks == 1) return true;
     if (predict_hosts(c) > 1 && isnan(m->between.alpha_s)) return false;
     if (predict_transposes(c)) return !isnan(predict_transpose_rate(m, c->transport, c->ranks));
-    return c->form == STEP_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1 || !isnan(m->exchange[c->transport].alpha_s);
+    if (c->form == STEP_IN_KERNEL || c->exchange_alone_s > 0 || c->per_host == 1) return true;
+    return !isnan(m->exchange[c->transport].alpha_s) || (predict_hosts(c) > 1 && !m->between_assumed);
 }
 
 /* Of a row of ghosts as deep as a step or block needs it, per cell of its length. */
@@ -30,19 +31,21 @@ static double between_bytes(const predict_case *c)
     return 2 * along_x * row_bytes(c) + (c->per_host < c->ranks_x ? 2 * column_bytes(c) : 0);
 }
 
+double predict_link_bytes(const predict_case *c, bool between) { return between ? between_bytes(c) : row_bytes(c) + column_bytes(c); }
+
 /* Messages along the second axis wait for those along the first where MPI moves them. */
-static int axes_cut(const predict_case *c) { return (c->ranks_x > 1) + (c->ranks_y > 1); }
-
-double predict_inside_s(const predict_machine *m, const predict_case *c)
+int predict_messages(const predict_case *c, bool between)
 {
-    const predict_link *l = &m->exchange[c->transport];
-    return l->alpha_s * (predict_by_kernels(c->transport) ? 1 : axes_cut(c)) + (row_bytes(c) + column_bytes(c)) / l->bytes_per_s;
+    return predict_by_kernels(c->transport) && !between ? 1 : (c->ranks_x > 1) + (c->ranks_y > 1);
 }
 
-double predict_between_s(const predict_machine *m, const predict_case *c)
+static double exchange_over(const predict_link *l, const predict_case *c, bool between)
 {
-    return m->between.alpha_s * axes_cut(c) + between_bytes(c) / m->between.bytes_per_s;
+    return l->alpha_s * predict_messages(c, between) + predict_link_bytes(c, between) / l->bytes_per_s;
 }
+
+double predict_inside_s(const predict_machine *m, const predict_case *c) { return exchange_over(&m->exchange[c->transport], c, false); }
+double predict_between_s(const predict_machine *m, const predict_case *c) { return exchange_over(&m->between, c, true); }
 
 static double exchange_alone_s(const predict_machine *m, const predict_case *c)
 {
@@ -51,7 +54,13 @@ static double exchange_alone_s(const predict_machine *m, const predict_case *c)
     return fmax(c->per_host > 1 ? predict_inside_s(m, c) : 0, predict_hosts(c) > 1 ? predict_between_s(m, c) : 0);
 }
 
-/* One distributed transpose: all but a rank's own part leaves it; between hosts a message to every rank, one after another. */
+/* To how many ranks a rank sends: boxes of the transposed grid that its own reaches. */
+static double transpose_messages(const predict_case *c)
+{
+    return fmin(c->ranks - 1, fmax((double)c->ranks_x / c->ranks_y, (double)c->ranks_y / c->ranks_x));
+}
+
+/* One distributed transpose: all but a rank's own part leaves it; between hosts one message after another. */
 static double transpose_once_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
@@ -59,7 +68,7 @@ static double transpose_once_s(const predict_machine *m, const predict_case *c)
     const double inside_s = own * (c->ranks - 1) / c->ranks / predict_transpose_rate(m, c->transport, c->ranks);
     if (predict_hosts(c) == 1) return inside_s;
     const double leaves = own * c->per_host * (c->ranks - c->per_host) / c->ranks;
-    return fmax(inside_s, m->between.alpha_s * (c->ranks - 1) + leaves / m->between.bytes_per_s);
+    return fmax(inside_s, m->between.alpha_s * transpose_messages(c) + leaves / m->between.bytes_per_s);
 }
 
 static const char *largest(const predict_time *t)
@@ -81,8 +90,8 @@ static const char *largest(const predict_time *t)
 
 static double norm_s(const predict_machine *m, const predict_case *c)
 {
-    const int hosts = predict_hosts(c);
-    return m->norm_s + (hosts > 1 ? m->between.alpha_s * ceil(log2(hosts)) : 0);
+    const double hops = predict_host_doublings(c), hop_s = isnan(m->norm_hop_s) ? m->between.alpha_s : m->norm_hop_s;
+    return m->norm_s + (hops > 0 ? hops * hop_s : 0);
 }
 
 /* Per step of a block. */

@@ -10,7 +10,7 @@
  *             where kernels do (they take the interior's place); of in-kernel exchange and of blocks of steps a fixed
  *             cost of having neighbours at all
  *   transpose the distributed transpose: the bytes that leave a rank at the rate of the all-to-all on as many ranks, or nearly
- *   norm      a fixed cost, with an all-reduce over the hosts; of blocks of steps also what the pass that makes its level takes
+ *   norm      a fixed cost, with an all-reduce over the hosts: as much more for each doubling of them; of blocks of steps also what the pass that makes its level takes
  *             longer, or, where no pass can, the single step that it wants
  *
  * The program's plan chooses (predict_plan.h). Not modelled: noise of the machine, other jobs, congestion between switches, caches
@@ -31,6 +31,10 @@ bool predict_knows(const predict_machine *m, const predict_case *c); /* all that
 /* An exchange alone over c->transport inside a host, and between hosts; NaN: not known. */
 double predict_inside_s(const predict_machine *m, const predict_case *c);
 double predict_between_s(const predict_machine *m, const predict_case *c);
+/* Messages that wait for one another in an exchange, and the bytes of all that share its link: of a rank inside a host, of a host
+ * between hosts. */
+int predict_messages(const predict_case *c, bool between);
+double predict_link_bytes(const predict_case *c, bool between);
 predict_time predict_step(const predict_machine *m, const predict_case *c);
 
 /* Seconds between checkpoints that each cost write_s, with a failure every mtbf_s, by Daly. */

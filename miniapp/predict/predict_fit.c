@@ -17,17 +17,21 @@ void predict_points_add(predict_points *p, double bytes, double seconds)
     if (p->least_s == 0 || seconds < p->least_s) p->least_s = seconds;
 }
 
-/* alpha + bytes / beta by least squares of the relative error; of one size alone all of it is alpha, and beta infinite. */
-static predict_link fitted_link(const predict_points *p)
+/* alpha + bytes / beta by least squares of the relative error. Where the variance of the sizes is less than that part of their mean
+ * square all of it is alpha, and beta infinite. */
+static predict_link fitted_line(const predict_points *p, double least_spread)
 {
     const double det = p->w * p->xx - p->x * p->x;
     predict_link l = { p->least_s, INFINITY };
     if (p->w == 0) return (predict_link){ NAN, NAN };
-    if (det <= 1e-9 * p->w * p->xx) return l;
+    if (det <= least_spread * p->w * p->xx) return l;
     const double slope = (p->w * p->xy - p->x * p->y) / det, alpha = (p->y - slope * p->x) / p->w;
     if (slope > 0 && alpha > 0) l = (predict_link){ alpha, 1 / slope };
     return l;
 }
+
+/* Of sizes that differ by less than about a factor of three: what differs there is not the rate. */
+static predict_link fitted_link(const predict_points *p) { return fitted_line(p, 0.2); }
 
 /* ---- costs of steps ---- */
 
@@ -87,6 +91,26 @@ static double pays_pass_neighbours(const predict_case *c, of_cost of)
     return c->block_steps > 1 && c->ranks > 1 && c->norm_every == 0 ? c->block_steps : 0;
 }
 
+/* By the doublings of the hosts, where runs have several numbers of them. */
+static void fit_norm(predict_records *r)
+{
+    predict_machine *m = &r->machine;
+    predict_points norms = { 0 };
+    fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
+    const double mean_s = m->norm_s;
+    m->norm_s = m->norm_hop_s = 0;
+    for (int i = 0; i < r->runs; i++) {
+        const predict_case *c = &r->run[i].of;
+        const double steps = predict_knows(m, c) ? pays_norm(c, (of_cost){ 0 }) : 0;
+        const double norm_s = steps > 0 ? (r->run[i].step_s - predict_step(m, c).step_s) * steps : 0;
+        if (norm_s > 0) predict_points_add(&norms, predict_host_doublings(c), norm_s);
+    }
+    const predict_link of_hosts = fitted_line(&norms, 1e-9);
+    const bool several = isfinite(of_hosts.bytes_per_s);
+    m->norm_s = several ? of_hosts.alpha_s : mean_s;
+    m->norm_hop_s = several ? 1 / of_hosts.bytes_per_s : NAN;
+}
+
 /* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing. */
 static void fit_efficiency(predict_records *r)
 {
@@ -108,8 +132,7 @@ static void fit_efficiency(predict_records *r)
 
 static bool transposes_alike(const predict_run *run, const predict_case *c)
 {
-    return kind_of(run->of.kind)->transposes == 1 && run->hosts == 1 && run->of.ranks == c->ranks &&
-           run->of.transport == c->transport;
+    return kind_of(run->of.kind)->transposes == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
 }
 
 /* Of transposes on a number of ranks for which bench has no rung: the time of a byte that is sent, by the whole step. */
@@ -207,10 +230,10 @@ static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRA
     for (int i = 0; i < r->runs; i++) {
         const predict_run *run = &r->run[i];
         const predict_case *c = &run->of;
-        const double depth_bytes = c->radius * c->block_steps * (double)dtype_bytes(c->type);
-        const double face = (c->ranks_y > 1 ? c->nx / c->ranks_x : c->ny / c->ranks_y) * depth_bytes;
-        predict_points *points = run->hosts > 1 ? &between : &within[c->transport];
-        if (c->ranks > 1 && run->comm_s > 0) predict_points_add(points, face, run->comm_s);
+        const bool far = run->hosts > 1;
+        const int messages = predict_messages(c, far);
+        if (c->ranks > 1 && run->comm_s > 0)
+            predict_points_add(far ? &between : &within[c->transport], predict_link_bytes(c, far) / messages, run->comm_s / messages);
     }
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
     if (between.w > 0) m->between = fitted_link(&between);
@@ -229,7 +252,7 @@ void predict_fit(predict_records *r, const predict_points bench[PREDICT_TRANSPOR
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
             fit_cost(r, &m->overlapped_s[t][f], pays_overlapped, (of_cost){ f, (transport_kind)t });
     }
-    fit_cost(r, &m->norm_s, pays_norm, (of_cost){ 0 });
+    fit_norm(r);
     fit_passes(r);
     fit_cost(r, &m->pass_neighbours_s, pays_pass_neighbours, (of_cost){ 0 });
 }

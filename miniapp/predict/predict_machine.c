@@ -26,6 +26,7 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
     }
     m->pass_neighbours_s = 3 * launch_s;
     m->norm_s = 2.5 * launch_s;
+    m->norm_hop_s = NAN;
     m->norm_cell_s = cuda ? 0.6e-12 : 0; /* on H200s .41 to .76 in f32, .58 and .80 in f64 */
     m->processors = cuda ? 132 : 0; /* an H200's */
     for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = (predict_link){ NAN, NAN };

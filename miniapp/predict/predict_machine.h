@@ -3,6 +3,7 @@
  * ranks, of passes by stencil, and what a step costs beside these. */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ static inline bool predict_transposes(const predict_case *c) { return kind_of(c-
 static inline bool predict_two_levels(const predict_case *c) { return kind_of(c->kind)->two_levels; }
 static inline double predict_cells(const predict_case *c) { return c->nx * c->ny / c->ranks; } /* of a rank */
 static inline int predict_hosts(const predict_case *c) { return (c->ranks + c->per_host - 1) / c->per_host; }
+static inline double predict_host_doublings(const predict_case *c) { return ceil(log2(predict_hosts(c))); }
 
 /* ---- the machine ---- */
 
@@ -70,7 +72,8 @@ typedef struct predict_machine {
     double inkernel_s[PREDICT_FEEDS]; /* of a step with in-kernel exchange, alone */
     double neighbours_s[PREDICT_FEEDS]; /* ... and what neighbours add */
     double overlapped_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of an overlapped step */
-    double norm_s;
+    double norm_s;      /* inside a host */
+    double norm_hop_s;  /* ... and for each doubling of the hosts; NaN: the latency of an exchange between hosts */
     double norm_cell_s; /* of a cell, where a block of steps takes a norm with it */
     predict_pass pass[PREDICT_PASSES_MAX]; /* blocks of steps that a record tells of */
     int passes;

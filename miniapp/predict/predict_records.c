@@ -106,6 +106,14 @@ static int64_t norm_every_of(const json_t *o)
     return at ? strtoll(at + strlen("\nnorm_every = "), NULL, 10) : 0;
 }
 
+static int block_steps_of(const json_t *o) { return int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1; }
+
+/* The median; where not every step, or block, has a norm, the mean, which has the norms' share. */
+static double step_s_of(const json_t *o)
+{
+    return number_of(json_object_get(o, "step_s"), norm_every_of(o) > block_steps_of(o) ? "mean" : "p50");
+}
+
 static boundary_side side_of(const json_t *problem, const char *key)
 {
     const char *text = text_of(problem, key);
@@ -147,7 +155,7 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     const int t = transport_of(transport, strlen(transport));
     predict_case *c = &run->of;
     memset(run, 0, sizeof *run);
-    run->step_s = number_of(json_object_get(o, "step_s"), "p50");
+    run->step_s = step_s_of(o);
     run->copy_bytes_per_s = number_of(o, "ceiling_bytes_per_s") / int_of(o, "ranks");
     run->comm_s = number_of(json_object_get(o, "overlap"), "comm_s");
     run->hosts = hosts_of(o);
@@ -167,7 +175,7 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(o);
     c->form = form_of(text_of(o, "step_form"));
-    c->block_steps = int_of(o, "fuse") > 1 ? int_of(o, "fuse") : 1;
+    c->block_steps = block_steps_of(o);
     c->stencil = stencil_of(problem, c);
     c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
     if (c->block_steps > 1 && predict_longest_block(m, c, c->block_steps, false) != c->block_steps) return false;

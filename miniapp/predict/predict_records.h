@@ -6,7 +6,7 @@
 
 typedef struct predict_run { /* a record of weft run that the model speaks of */
     predict_case of;
-    double step_s;           /* median */
+    double step_s;           /* median, with norms at some steps the mean */
     double copy_bytes_per_s; /* of one device */
     double comm_s;           /* the exchange alone; NaN */
     int hosts, line;
