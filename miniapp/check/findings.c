@@ -56,6 +56,13 @@ check_like check_like_of(const char *key)
     return (check_like)l;
 }
 
+const char *check_part_key(check_part p)
+{
+    static const char *const key[CHECK_PARTS] = { [CHECK_GPU] = "gpu", [CHECK_LINK] = "link", [CHECK_HOST] = "host",
+                                                  [CHECK_HOST_LINK] = "host_link", [CHECK_DISK] = "disk", [CHECK_JOB] = "job" };
+    return key[p];
+}
+
 void check_findings_create(check_findings *f, device_kind kind, int ranks)
 {
     *f = (check_findings){ .device = kind, .ranks = ranks };

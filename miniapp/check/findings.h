@@ -39,6 +39,7 @@ typedef enum check_like {
 
 /* "copy", "ring_peer": in records and references. */
 const char *check_like_key(check_like l);
+const char *check_part_key(check_part p); /* "gpu", "host_link" */
 /* What it is, for people: "memory copy", "ring over peer"; its part; "B/s", "flop/s" or "cells/s". */
 const char *check_like_name(check_like l);
 check_part check_like_part(check_like l);
