@@ -2,7 +2,6 @@
 
 #include "output/record.h"
 
-static const char *const part_name[] = { "gpu", "link", "host", "host_link", "disk", "job" };
 
 static json_t *row_json(const check_row *r)
 {
@@ -14,7 +13,7 @@ static json_t *row_json(const check_row *r)
 
 static json_t *suspect_json(const check_suspect *s)
 {
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", part_name[s->part], "a", s->a, "b", s->b, "name",
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", check_part_key(s->part), "a", s->a, "b", s->b, "name",
                      record_text(s->name.text), "factor", record_number(s->factor), "confidence", record_number(s->confidence), "evidence",
                      record_text(s->evidence.text));
 }
