@@ -95,7 +95,7 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     /* The harness has seen that it can be had, copy for rows. */
     wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
-    const size_t field_bytes = d->alloc == deferred_alloc ? f.bytes : halo_field_bytes(d->kind, &f); /* no blocks that MPI maps there */
+    const size_t field_bytes = deferred_is(d) ? f.bytes : halo_field_bytes(d->kind, &f); /* no blocks that MPI maps there */
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
     for (int l = 0; l < LEVELS; l++) {
         given[l] = mirrors + 2 * (size_t)l * f.bytes;
@@ -117,7 +117,7 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
         neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
     wrong += halo_neighbours(h) != neighbours;
     wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
-    if (t == TRANSPORT_STAGED && d->alloc == deferred_alloc) wrong += goes_wrong_way(h);
+    if (t == TRANSPORT_STAGED && deferred_is(d)) wrong += goes_wrong_way(h);
     halo_destroy(&h);
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirrors);
@@ -194,7 +194,7 @@ static void every_choice(device *d, transport_kind t)
     }
     cases(d, t, SANITIZED ? 3 : 1);
     if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
-    if (t == TRANSPORT_MAPPED && d->alloc == deferred_alloc) cases(d, TRANSPORT_KINDS, SANITIZED ? 3 : 1);
+    if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 3 : 1);
     if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);
 }
 

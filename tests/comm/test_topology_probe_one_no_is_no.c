@@ -54,9 +54,10 @@ static void the_child_says_no(void **state)
 }
 
 /* A copy that damages a byte far into large messages. */
+static DEVICE_FUNCTION(copy, (*whole_copy));
 static int lossy_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    const int code = deferred_copy(d, to, from, bytes, s);
+    const int code = whole_copy(d, to, from, bytes, s);
     (void)d->stream_sync(d, s);
     if (bytes > (1 << 20)) ((unsigned char *)to)[bytes - 5] ^= 4;
     return code;
@@ -67,6 +68,7 @@ static void data_arrives_damaged(void **state)
     (void)state;
     device *d = deferred_device_create(1);
     /* Alone, a damage on the way out and one on the way in would undo each other. */
+    whole_copy = d->copy;
     if (harness.ranks > 1 && harness.rank == harness.ranks - 1) d->copy = lossy_copy;
     if (harness.ranks > 1) probe(true, d, "/bin/true", false, "data arrived damaged");
     device_destroy(&d);
