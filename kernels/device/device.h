@@ -7,7 +7,7 @@
  * alone (a stream *is* a thread there).
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
- * cannot do it leaves NULL, behind a question that says so: kind before pin and unpin, unshared before handle_*, peer_exchange,
+ * cannot do it leaves NULL, behind a question that says so: kind before pin, unpin and stream_delay, unshared before handle_*, peer_exchange,
  * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
  * An empty box is a no-op. */
 #pragma once
@@ -163,6 +163,7 @@ struct device {
     int (*copy_rows)(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
                      size_t row_bytes, size_t rows, device_stream *s);
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
+    int (*stream_delay)(device *d, int64_t ns, device_stream *s); /* nothing, for that long; on CUDA alone */
 
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time. It waits
      * for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes (own coordinates,

@@ -5,6 +5,7 @@
 #include "base/cmd.h"
 #include "check/check.h"
 #include "check/fs.h"
+#include "check/storm.h"
 #include "ranks/check.h"
 #include "topology/topology.h"
 
@@ -29,6 +30,7 @@ static int check_any(topology *top, int argc, char **argv)
     const char *const word = argc > 1 ? argv[1] : "";
     if (WEFT_SIM) return cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
     if (strcmp(word, "fs") == 0) return check_fs_command(top, argc - 1, argv + 1);
+    if (strcmp(word, "storm") == 0) return check_storm_command(top, argc - 1, argv + 1);
     return check_it(top, argc, argv);
 }
 
