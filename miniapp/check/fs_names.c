@@ -121,7 +121,7 @@ static void try_replaced(fs_world *w)
     const bool late = waited_s >= at_once_s;
     fs_add(w, key, late ? FS_NOTE : FS_KEPT,
            late ? "checkpoints get names that were free; let another host read output.final only after that time" : "",
-           "what replaces a file by rename is reached by its name %s; who has the old one open %s", after(w, waited_s, text),
+           "a new file that was renamed over an old one is reached by its name %s; a rank that has the old one open %s", after(w, waited_s, text),
            kept ? "goes on reading it" : "can no longer read it");
 }
 

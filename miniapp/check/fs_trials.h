@@ -67,7 +67,7 @@ void fs_meet(fs_world *w);
 bool fs_more(fs_world *w, double end_s);
 /* A name that was not used before, the same on all ranks, in the folder. */
 void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
-/* A new file of that name with so many bytes of zeros; 0 or errno. */
+/* A new file of that name that holds `bytes` zeros; 0 or errno. */
 int fs_make(const char *path, uint64_t bytes);
 /* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
 int fs_open(const char *path, int flags);
