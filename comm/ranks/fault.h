@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ranks/timer.h"
+
 /* The number, 0 where none is given; -1 without that fault, and in all other builds. */
 static inline int fault_asked(const char *name)
 {
@@ -14,4 +16,14 @@ static inline int fault_asked(const char *name)
     if (asked && strcmp(asked, name) == 0) return 0;
 #endif
     return -1;
+}
+
+/* With that fault, asked of that number (-1: of none), what began at begin_s takes longer here by WEFT_FAULT_PERCENT of it, 100 where
+ * that is not set: the caller is busy until then. */
+static inline void fault_slows(const char *name, int number, double begin_s)
+{
+    if (number < 0 || fault_asked(name) != number) return;
+    const char *percent = getenv("WEFT_FAULT_PERCENT");
+    const double now_s = timer_now_s(), end_s = now_s + (now_s - begin_s) * (percent ? atof(percent) : 100) / 100;
+    while (timer_now_s() < end_s) continue;
 }

@@ -67,11 +67,12 @@ bool checkpoint_job_writes(const checkpoint_job *j) { return j->plan.count == 0 
 /* ---- faults (fault.h) ---- */
 
 /* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell, checkpoint_flip_always:RANK
- * again when it writes once more, checkpoint_slow:MS takes so long for every rank's write, checkpoint_memory:RANK has none to
- * collect in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
+ * again when it writes once more, lost_page:RANK has a page of zeros before that cell, checkpoint_slow:MS takes so long for every
+ * rank's write, checkpoint_memory:RANK has none to collect in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
 static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
+    static const char page[4096];
     box part[WRITERS_PARTS];
     const int parts = checkpoint_job_parts(j, 0, part);
     const box cells = parts > 0 ? part[parts - 1] : box_make(0, 1, 0, 1);
@@ -81,6 +82,8 @@ static int act_faulty(const checkpoint_job *j, bool again)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if ((fault_asked("checkpoint_flip") == j->rank && !again) || fault_asked("checkpoint_flip_always") == j->rank)
         return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
+    if (fault_asked("lost_page") == j->rank && last > sizeof page)
+        return checkpoint_pwrite(j->fd, page, sizeof page, j->layout.field_at_bytes[0] + last - sizeof page);
     return fault_asked("checkpoint_write") == j->rank ? EIO : 0;
 }
 

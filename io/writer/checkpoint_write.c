@@ -69,7 +69,7 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     const sentence *const failure = phases_why(p);
     if (failure) *why = *failure;
     if (aggregators) *aggregators = stats.plan.count;
-    const checkpoint_status written = failure ? CHECKPOINT_IO : CHECKPOINT_OK;
+    const checkpoint_status written = phases_status(p);
     phases_destroy(&p);
     return written;
 }

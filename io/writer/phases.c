@@ -49,7 +49,7 @@ struct phases {
     agreement agreed;
     uint64_t share[CHECKPOINT_FIELDS_MAX], fingerprint[CHECKPOINT_FIELDS_MAX]; /* the latter on rank 0 */
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX]; /* joined; on rank 0, and on all where some collect */
-    bool failed; /* the write under way, or the last one; then its sentence is in why */
+    checkpoint_status failed; /* the write under way, or the last one; then its sentence is in why */
     sentence why;
 };
 
@@ -89,6 +89,7 @@ void phases_destroy(phases **p)
 }
 
 const sentence *phases_why(const phases *p) { return p->failed ? &p->why : NULL; }
+checkpoint_status phases_status(const phases *p) { return p->failed; }
 
 static bool collects(const phases *p) { return p->job.plan.count > 0; }
 
@@ -245,9 +246,9 @@ static void agree(phases *p)
 }
 
 /* While the half-written file is deleted, its story goes round. */
-static void clean_up_failed(phases *p)
+static void clean_up_failed(phases *p, checkpoint_status worst)
 {
-    p->failed = true;
+    p->failed = worst;
     p->phase = CLEAN_UP;
     agreement_bcast(&p->agreed, p->job.why.text, SENTENCE_BYTES, agreement_speaker(&p->agreed));
 }
@@ -300,7 +301,7 @@ static void go_on(phases *p)
         return;
     }
     if (worst != CHECKPOINT_OK) {
-        clean_up_failed(p);
+        clean_up_failed(p, worst);
         return;
     }
     if (ended == ROOM) take_plan(p);
@@ -357,7 +358,7 @@ void phases_begin(phases *p, const writer_request *r, const phases_order *o)
     checkpoint_job *j = &p->job;
     assert(p->phase == IDLE);
     p->request = *r;
-    p->failed = false;
+    p->failed = CHECKPOINT_OK;
     memset(p->agreed.mine, 0, sizeof p->agreed.mine);
     const checkpoint_state *s = r->state;
     checkpoint_status status = checkpoint_job_begin(j, p->rank, s, o->path);

@@ -32,3 +32,5 @@ bool phases_advance(phases *p);
 double phases_wait(phases *p, bool (*idle)(void *owner), void *owner);
 /* NULL: the last one that ended has its name; else one sentence, the same on every rank. */
 const sentence *phases_why(const phases *p);
+/* CHECKPOINT_DAMAGED: what was read back differs from what was written. */
+checkpoint_status phases_status(const phases *p);

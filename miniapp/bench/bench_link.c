@@ -6,6 +6,7 @@
 
 #include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 #include "transports/transport_kind.h"
@@ -19,7 +20,7 @@ struct bench_link {
     MPI_Comm comm; /* not owned */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     int64_t out_at[BENCH_LINK_MESSAGES_MAX], in_at[BENCH_LINK_MESSAGES_MAX]; /* offsets into the buffers */
-    int count;
+    int count, number; /* number: -1: it has none */
     int64_t bytes;
     way way;
     device_memory memory;
@@ -84,7 +85,7 @@ bench_link *bench_link_create(const bench_world *world, device *d, device_stream
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_ALLOC(calloc(1, sizeof *l));
-    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count };
+    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count, .number = -1 };
     for (int i = 0; i < count; i++) {
         l->message[i] = message[i];
         l->out_at[i] = l->in_at[i] = l->bytes;
@@ -217,11 +218,15 @@ const char *bench_link_way(const bench_link *l)
     return l->d->kind == DEVICE_CUDA ? "MPI, pinned" : "MPI";
 }
 
+void bench_link_number(bench_link *l, int number) { l->number = number; }
+
 static void run_many(void *link, int runs)
 {
     bench_link *l = link;
+    const double begin_s = timer_now_s();
     for (int i = 0; i < runs; i++) bench_link_run(l);
     DEVICE_CALL(l->d, stream_sync, l->stream);
+    fault_slows("slow_link", l->number, begin_s);
 }
 
 double bench_link_median_s(bench_link *l) { return bench_world_median_s(l->world, run_many, l); }

@@ -25,6 +25,8 @@ typedef enum bench_link_kind {
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm, bench_link_kind kind,
                               const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
+/* WEFT_FAULT=slow_link:NUMBER means this one (fault.h). */
+void bench_link_number(bench_link *l, int number);
 /* All messages once; copies are enqueued on s, MPI messages are waited for. */
 void bench_link_run(bench_link *l);
 /* Fills what is sent from `first` on, and poisons what is received. */

@@ -61,6 +61,14 @@ static double handicap_s(const bench *b)
     return fault_asked("slow_rank") >= 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
 }
 
+/* WEFT_FAULT=slow_gpu:RANK, on the host device, whose work is done when it is called. */
+static void enqueue_all(bench *b, ladder_case *c, int repeats)
+{
+    const double begin_s = timer_now_s();
+    for (int i = 0; i < repeats; i++) DEVICE_CHECK(b->d, c->rung->enqueue(c));
+    if (b->world) fault_slows("slow_gpu", b->world->top->rank, begin_s);
+}
+
 /* Seconds of `repeats` repetitions on this rank, by the rung's clock. */
 static double own_timed_s(bench *b, ladder_case *c, int repeats)
 {
@@ -68,12 +76,12 @@ static double own_timed_s(bench *b, ladder_case *c, int repeats)
     double seconds = 0;
     if (c->rung->clock == LADDER_CLOCK_HOST) {
         const double begin_s = timer_now_s();
-        for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
+        enqueue_all(b, c, repeats);
         DEVICE_CALL(d, stream_sync, b->stream);
         return timer_now_s() - begin_s;
     }
     DEVICE_CALL(d, event_record, b->from, b->stream);
-    for (int i = 0; i < repeats; i++) DEVICE_CHECK(d, c->rung->enqueue(c));
+    enqueue_all(b, c, repeats);
     DEVICE_CALL(d, event_record, b->to, b->stream);
     DEVICE_CALL(d, event_sync, b->to);
     DEVICE_CALL(d, event_seconds, b->from, b->to, &seconds);

@@ -32,7 +32,7 @@ typedef struct ending {
 static const double rehearsal_s = 5;
 
 static const check_sizes rehearsal = { .ceiling_bytes = 1 << 20, .edge_cells = 256, .link_bytes = 64 << 10, .ring_bytes = 64 << 10,
-                                       .matrix_cells = 256, .disk_bytes = 1 << 20, .runs = 3 };
+                                       .pattern_bytes = 4 << 20, .matrix_cells = 256, .disk_bytes = 1 << 20, .runs = 3 };
 static const check_sizes on_host = { .ceiling_bytes = 32 << 20, .edge_cells = 2048, .link_bytes = 1 << 20, .ring_bytes = 1 << 20,
                                      .matrix_cells = 1024, .disk_bytes = 16 << 20, .runs = 6 };
 static const check_sizes on_gpu = { .ceiling_bytes = 256 << 20, .edge_cells = 8192, .link_bytes = 16 << 20, .ring_bytes = 16 << 20,
@@ -117,8 +117,8 @@ static int leave_early(void *context, const char *why, bool stopped)
 static bool one_round(check *c)
 {
     const bool pairs_alone = c->ask->level != CHECK_QUICK;
-    return trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c, false) && (!pairs_alone || trials_link(c, true)) &&
-           trials_link_hosts(c) && trials_job(c);
+    return trials_memory(c) && trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c, false) &&
+           (!pairs_alone || trials_link(c, true)) && trials_link_hosts(c) && trials_job(c);
 }
 
 /* Of the level, from the budget of a round; a soak has its own. */

@@ -126,6 +126,7 @@ void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, in
     for (int i = 0; i < PASSES && m.chunks > 0 && !out->wrong.text[0]; i++) {
         const double begin_s = timer_now_s();
         write_and_check(&m, &passes[i]);
+        fault_slows("slow_gpu", rank, begin_s);
         seconds[i] = timer_now_s() - begin_s;
         tell(&m, &passes[i], &out->wrong);
     }

@@ -4,14 +4,26 @@
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check/check_watch.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
+/* WEFT_FAULT=hang:RANK: that rank sleeps for ever, some trials after the first. */
+static void hang(const check *c)
+{
+    enum { TRIAL = 5 };
+    static int trials;
+    while (fault_asked("hang") == c->top->rank && trials == TRIAL) (void)pause();
+    trials++;
+}
+
 void check_trial_begin(check *c, const char *what)
 {
+    hang(c);
     memset(&c->mine, 0, sizeof c->mine);
     check_watch_trial(c->round, what);
 }

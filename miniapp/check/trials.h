@@ -6,6 +6,8 @@
 /* trials_gpu.c: memory, arithmetic, copies to and from the host, sweeps, of each rank's own device: all at once, or those of a host in
  * turns, hosts beside each other. In turns nothing is done where each host has one rank. */
 bool trials_gpu(check *c, bool alone);
+/* trials_memory.c: patterns over each rank's share of free memory, all at once. */
+bool trials_memory(check *c);
 /* trials_link.c: every pair of ranks of a host; of a pair at a time, or as many at once as there are ranks for. */
 bool trials_link(check *c, bool alone);
 /* Every pair of hosts, by all their ranks at once. */

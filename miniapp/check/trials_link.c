@@ -47,6 +47,7 @@ static void measure(check *c, const meeting *m, int way)
     const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.link_bytes };
     bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
     check_figure f = figure_of(m, way);
+    if (m->b == m->a + 1) bench_link_number(l, m->a);
     sentence why;
     bench_link_fill(l, (uint64_t)me + 1);
     MPI_CHECK(MPI_Barrier(m->top.comm)); /* the receiver's memory is poisoned by now */

@@ -1,0 +1,32 @@
+#include "check/check_patterns.h"
+#include "check/trials.h"
+
+#include <math.h>
+
+#include "ranks/check.h"
+
+/* Of a GPU all but a margin, for what the driver and MPI still take. Of a host a part: no more is known of a job's limit there. */
+static int64_t free_share_bytes(const check *c)
+{
+    const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
+    device *d = c->d;
+    size_t free_bytes = 0, total_bytes = 0;
+    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
+    const int64_t bytes = (int64_t)free_bytes;
+    if (d->kind == DEVICE_CUDA) return (bytes - bytes / 16) / c->top->ranks_on_device;
+    return bytes / 4 / c->top->local_ranks < host_most ? bytes / 4 / c->top->local_ranks : host_most;
+}
+
+bool trials_memory(check *c)
+{
+    check_patterns p;
+    check_trial_begin(c, "patterns over free memory");
+    const int64_t bytes = c->sizes.pattern_bytes > 0 ? c->sizes.pattern_bytes : free_share_bytes(c);
+    MPI_CHECK(MPI_Barrier(c->top->comm)); /* nobody takes memory that another still counts as free */
+    check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round, &p);
+    if (p.wrong.text[0]) check_trial_fault(c, CHECK_PATTERNS, c->top->rank, -1, p.wrong.text);
+    else if (p.bytes > 0)
+        check_trial_figure(c, (check_figure){ CHECK_PATTERNS, c->top->rank, -1, c->top->local_ranks == 1, 0, p.rate,
+                                              check_trial_noise(&p.time_s) });
+    return check_trial_end(c);
+}

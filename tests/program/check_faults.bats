@@ -1,0 +1,32 @@
+# weft check names the part that is at fault: memory that flips a bit, a disk that loses a page, a rank that hangs. The debug build has
+# these faults on request of WEFT_FAULT.
+load ../support/helper
+weft=$weft_debug
+
+check() { # fault key=value...
+    WEFT_FAULT=$1 run launch 3 "$weft" check device=host level=quick budget=0.1 "${@:2}"
+}
+of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
+
+@test "a bit that flips once in memory: the rank, the place, what was written and read" {
+    check flip_bit:1
+    expect verdict wrong "$(of_check .verdict)"
+    expect suspect "gpu 1" "$(of_check '.suspects | map("\(.part) \(.a)") | join(", ")')"
+    [[ "$(jq -r '.check.faults[].where' check.jsonl)" == "random words: chunk 4 of 8, byte "*", xor 0x00000400; 1 of 524288 words are wrong" ]]
+}
+
+@test "a disk that loses a page: the disk is to blame, and no file stays" {
+    mkdir files
+    check lost_page:2 dir=files
+    expect verdict wrong "$(of_check .verdict)"
+    expect suspect disk "$(of_check '.suspects | map(.part) | join(", ")')"
+    [[ "$(of_check '.faults[0].where')" == *"rank 2 read back values of /fields/u that differ from those it wrote"* ]] || of_check .faults
+    expect "files that stay" "" "$(ls files)"
+}
+
+@test "a rank that hangs: it is named, with what was known until then" {
+    check hang:1 stall_limit=2
+    expect verdict incomplete "$(of_check .verdict)"
+    [[ "$(of_check .why)" == "rank 1 on $(hostname) did not answer: no progress for 2 s in round 1, trial '"* ]] || { of_check .why; return 1; }
+    [ "$(of_check '.figures | length')" -gt 0 ]
+}
