@@ -255,26 +255,43 @@ def distributed_transposes(folder):
 
 
 def weak_times(folder):
-    """{what: {ranks: seconds}} of a grid that grows with simulated ranks."""
+    """{what: {ranks: seconds}} of a grid that grows with simulated ranks; norms and checkpoints have runs of their own."""
     times = {}
     for record in runs(folder, "simulated", "weak"):
         kind, every = record["problem"]["kind"], records.norm_every(record)
-        found = {"a step of %s" % kind: record["step_s"]["p50"]}
         if every:
-            found["a norm"] = records.at(record, "phases", "norm", "max_s") / (record["steps"] // every)
+            found = {"a norm": records.at(record, "phases", "norm", "max_s") / (record["steps"] // every)}
             found["a checkpoint's agreement"] = records.at(record, "phases", "checkpoint", "max_s")
+        else:
+            found = {"a step of %s" % kind: record["step_s"]["p50"]}
+        if kind == "heat" and not every:
             found["the start"] = records.at(record, "phases", "start_up", "max_s")
         for what, value in found.items():
             times.setdefault(what, {})[record["ranks"]] = value
     return times
 
 
+def weak_tables(folder):
+    """{kind: {ranks: bytes}}: what a rank allocates beyond what it does on the fewest ranks, per rank of the run."""
+    held = {}
+    for record in runs(folder, "simulated", "weak"):
+        if not records.norm_every(record):
+            bytes_of = held.setdefault("%s: bytes per rank" % record["problem"]["kind"], {})
+            bytes_of[record["ranks"]] = records.at(record, "machine", "simulated", "allocated_bytes")
+    for bytes_of in held.values():
+        fewest = bytes_of.pop(min(bytes_of))
+        bytes_of.update({ranks: (most - fewest) / ranks for ranks, most in bytes_of.items()})
+    return held
+
+
 def simulated(folder):
-    times = weak_times(folder)
-    ranks = sorted({count for of_ranks in times.values() for count in of_ranks})
-    return ["ranks"] + list(times), [
-        [str(count)] + [seconds(of_ranks[count]) if count in of_ranks else DASH for of_ranks in times.values()] for count in ranks
-    ]
+    times, held = weak_times(folder), weak_tables(folder)
+    counts = sorted({count for of_ranks in times.values() for count in of_ranks})
+    rows = []
+    for count in counts:
+        row = [str(count)] + [seconds(of_ranks[count]) if count in of_ranks else DASH for of_ranks in times.values()]
+        rows.append(row + ["%.0f" % of_ranks[count] if count in of_ranks else DASH for of_ranks in held.values()])
+    return ["ranks"] + list(times) + list(held), rows
 
 
 def others(folder):

@@ -54,7 +54,7 @@ static double exchange_alone_s(const predict_machine *m, const predict_case *c)
     return fmax(c->per_host > 1 ? predict_inside_s(m, c) : 0, predict_hosts(c) > 1 ? predict_between_s(m, c) : 0);
 }
 
-/* To how many ranks a rank sends: boxes of the transposed grid that its own reaches. */
+/* Messages of each rank: boxes of the transposed grid that its own box reaches. */
 static double transpose_messages(const predict_case *c)
 {
     return fmin(c->ranks - 1, fmax((double)c->ranks_x / c->ranks_y, (double)c->ranks_y / c->ranks_x));

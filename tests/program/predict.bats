@@ -40,6 +40,18 @@ within_5_of_100() {
     done
 }
 
+@test "simulated ranks: from 16 to 256, and from all, steps, norms and transposes to 4096 come within 15 %" {
+    local all most
+    all=$(echo "$results"/simulated/*-weak.jsonl)
+    for most in 256 4096; do
+        jq -c "select(.ranks <= $most)" "$all" >few.jsonl
+        predict from=few.jsonl check="$all" >said || true
+        cat said
+        expect "steps that are compared" 15 "$(grep -c ' staged host ' said)"
+        expect "more than 15 % off" "" "$(awk '/ staged host / { off = $NF + 0; if (off > 15 || off < -15) print $0 }' said)"
+    done
+}
+
 @test "of equal work the newest counts, whatever its commit and the order of the files: runs, and rungs" {
     local of=$older/h200x4/heat_weak.jsonl links=$older/h200x4/bench_links.jsonl
     jq -c '.started = "2026-01-01T00:00:00Z" | .step_s.p50 *= 1.5' "$of" >old.jsonl
