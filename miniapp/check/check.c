@@ -183,6 +183,10 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     const char *why;
     *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .world = { top, ask->dir } };
     c->rungs = (bench_request){ .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = "" };
+    const hosts *h = top->where;
+    const int *here = h->rank + h->begin[h->of[top->rank]];
+    while (here[c->number] != top->rank) c->number++;
+    c->ranks_here = h->begin[h->of[top->rank] + 1] - h->begin[h->of[top->rank]];
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */

@@ -34,6 +34,7 @@ typedef struct check {
     const check_request *ask;
     topology *top;    /* not owned, as is */
     device *d;
+    int number, ranks_here; /* this rank's on its host, as top->where has it, and how many are there */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
     bench_world world;

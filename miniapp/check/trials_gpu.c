@@ -69,7 +69,7 @@ static bool at_once(check *c, const own_trial *t)
     snprintf(what, sizeof what, "%s, all at once", check_like_name(t->like));
     check_trial_begin(c, what);
     c->bench.meet = c->top->comm;
-    measure(c, t, c->top->local_ranks == 1);
+    measure(c, t, c->ranks_here == 1);
     c->bench.meet = MPI_COMM_NULL;
     return check_trial_end(c);
 }
@@ -79,7 +79,7 @@ static bool one_of_a_host(check *c, const own_trial *t, int turn)
     char what[64];
     snprintf(what, sizeof what, "%s, alone, rank %d of its host", check_like_name(t->like), turn);
     check_trial_begin(c, what);
-    if (c->top->local_rank == turn && c->top->local_ranks > 1) measure(c, t, true);
+    if (c->number == turn && c->ranks_here > 1) measure(c, t, true);
     return check_trial_end(c);
 }
 

@@ -117,17 +117,17 @@ enum { ONE_PAIR_MOST = 3 }; /* ranks among which no two pairs meet at once */
 
 static bool round_of_pairs(check *c, int round, int ranks)
 {
-    const int here = c->top->local_ranks;
+    const int here = c->ranks_here;
     char what[64];
     snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, round_robin_rounds(ranks));
     check_trial_begin(c, what);
-    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->top->local_rank) : -1, here <= ONE_PAIR_MOST);
+    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->number) : -1, here <= ONE_PAIR_MOST);
     return check_trial_end(c);
 }
 
 static bool pair_alone(check *c, int i, int j)
 {
-    const int mine = c->top->local_rank;
+    const int mine = c->number;
     char what[64];
     snprintf(what, sizeof what, "pair of ranks %d and %d of their host, alone", i, j);
     check_trial_begin(c, what);
@@ -161,7 +161,7 @@ static bool round_of_hosts(check *c, int round)
     if (other < 0) meet(c, (meeting){ .alone = true }, MPI_UNDEFINED, -1, BOTH);
     else
         meet(c, (meeting){ .like = CHECK_HOST_PAIR, .alone = true, .a = h->rank[h->begin[low]], .b = h->rank[h->begin[high]] }, low,
-             rank_there(top, other, top->local_rank), BOTH);
+             rank_there(top, other, c->number), BOTH);
     return check_trial_end(c);
 }
 
