@@ -301,11 +301,12 @@ install: all
 	@$(MAKE) --no-print-directory install-built
 install-built:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
-	install -d $(SHARE)/weft/inputs $(addprefix $(SHARE)/weft/jobs/,studies reframe weftlab)
+	install -d $(SHARE)/weft/inputs $(SHARE)/weft/reference $(addprefix $(SHARE)/weft/jobs/,studies reframe weftlab)
 	install -m 755 $(BUILD)/weft $(DESTDIR)$(PREFIX)/bin/weft
 	$(BUILD)/weft --man > $(SHARE)/man/man1/weft.1
 	$(BUILD)/weft --completion > $(SHARE)/bash-completion/completions/weft
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
+	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch study study.sbatch records plot compare \
 	    animate panels ncu_bench) $(SHARE)/weft/jobs

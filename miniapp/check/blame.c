@@ -23,7 +23,7 @@ typedef struct reach { /* a facet, with the touches that it is made of */
     const touch *in_row;           /* all of the candidate in the row */
     int in_row_count;
     double error;                  /* by noise and scatter within; 0: nothing to compare with */
-    bool lone;                     /* one figure, of a smaller part: what is slow there may as well be that part */
+    bool lone;                     /* figures of one smaller part: what is slow there may as well be that part */
 } reach;
 
 typedef struct candidate {
@@ -120,6 +120,18 @@ static int compare_roles(const void *pa, const void *pb)
     return a->role != b->role ? (int)a->role - (int)b->role : a->point - b->point;
 }
 
+/* Are they all of one component, which is smaller than the candidate? The two ways of a link are one. */
+static bool lone(const search *s, const touch *t, int count)
+{
+    const check_point *first = &s->p->point[t->point];
+    bool one = t->who.part != check_like_part(s->p->row[first->row].like);
+    for (int i = 1; i < count; i++) {
+        const check_point *q = &s->p->point[t[i].point];
+        one = one && ((q->a == first->a && q->b == first->b) || (q->a == first->b && q->b == first->a));
+    }
+    return one;
+}
+
 static void add_reaches(search *s, touch *first, int count)
 {
     qsort(first, (size_t)count, sizeof *first, compare_roles);
@@ -127,7 +139,7 @@ static void add_reaches(search *s, touch *first, int count)
         for (n = 1; i + n < count && first[i + n].role == first[i].role; n++) continue;
         s->reach[s->reaches++] = (reach){ .facet = { .row = row_of(s, first), .role = first[i].role, .figures = n },
                                           .part = first->who.part,
-                                          .lone = n == 1 && first->who.part != check_like_part(s->p->row[row_of(s, first)].like),
+                                          .lone = lone(s, first + i, n),
                                           .first = first + i,
                                           .in_row = first,
                                           .in_row_count = count };
@@ -320,7 +332,8 @@ static double confidence_of(double errors, double errors_least, int explanations
 /* Has o a lone facet wherever c is slow? */
 static bool covers(const search *s, const candidate *o, int slow, const bool *mine)
 {
-    for (int i = o->first; i < o->first + o->count; i++) slow -= s->reach[i].lone && mine[s->reach[i].first->point];
+    for (int i = o->first; i < o->first + o->count; i++)
+        for (int k = 0; s->reach[i].lone && k < s->reach[i].facet.figures; k++) slow -= mine[s->reach[i].first[k].point];
     return slow == 0;
 }
 

@@ -153,7 +153,7 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
         row->reference = reference_of(f, v, r, row);
         if (!(row->reference > 0)) continue;
         const double factor = median_of(p, &p->row[i]) / row->reference;
-        const double least = fmax(r->tolerance, fmax(CHECK_LEAST_DIFFERENCE, 1 - exp(-b->errors_least * p->row[i].noise)));
+        const double least = fmax(r->tolerance, 1 - exp(-b->errors_least * p->row[i].spread));
         const check_candidate who = all_of(p, &p->row[i]);
         if (factor >= 1 - least) continue;
         row->verdict = CHECK_SLOW;

@@ -23,8 +23,8 @@ double check_median(double *x, int n)
     return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
-/* By how much a quantile far out in Student's distribution exceeds the normal one, roughly. */
-static double few(int n) { return 1 + 7.0 / n; }
+/* By how much a quantile far out in Student's distribution exceeds the normal one, roughly: at 1e-5 3.6 for n = 4, 1.9 for 8. */
+static double few(int n) { return 1 + 5.0 / n + 20.0 / n / n; }
 
 double check_scatter(double *x, int n)
 {
@@ -78,14 +78,15 @@ static double add_point(check_points *p, const check_figure *figure, int rounds)
     return isfinite(noise) ? noise : 0;
 }
 
-/* The best of n rounds scatters less than a round, by about the fourth root of n; a single round may be disturbed as a whole, so that its
- * repeats tell a third of it. */
-static double row_noise(double *repeats, int components, double *differences, int count, int rounds)
+/* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer tail than a normal number
+ * has, the more so the fewer rounds there are; a single round may be disturbed as a whole, so that its repeats tell a third of it. */
+static void set_noise(check_point_row *row, double *repeats, double *differences, int count, int rounds)
 {
-    const double by_repeats = check_median(repeats, components) * (rounds > 1 ? 1 : 3);
-    const double by_rounds =
-        count > 0 ? deviations_per_difference * few(count) * check_median(differences, count) / sqrt(sqrt(rounds)) : 0;
-    return fmax(noise_least, fmax(by_repeats, by_rounds));
+    const double by_repeats = check_median(repeats, row->count);
+    const double by_rounds = count > 0 ? deviations_per_difference * check_median(differences, count) / sqrt(sqrt(rounds)) : 0;
+    const double known_badly = count > 0 ? few(count) * (1 + 2.0 / rounds) : 1;
+    row->spread = fmax(noise_least, fmax(by_repeats, by_rounds));
+    row->noise = fmax(noise_least, fmax(by_repeats * (rounds > 1 ? 1 : 3), by_rounds * known_badly));
 }
 
 /* Of `figures` figures of one row; two scratch arrays as long. */
@@ -100,7 +101,7 @@ static void add_row(check_points *p, const check_figure *figure, int figures, do
         repeats[row->count++] = add_point(p, &figure[i], rounds);
         if (rounds > most) most = rounds;
     }
-    row->noise = row_noise(repeats, row->count, differences, count, most);
+    set_noise(row, repeats, differences, count, most);
     for (int i = row->first; i < p->points; i++) p->point[i].noise = hypot(p->point[i].noise, row->noise);
     p->rows++;
 }

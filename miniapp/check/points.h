@@ -15,7 +15,8 @@ typedef struct check_point_row { /* a like, alone or not */
     check_like like;
     bool alone;
     int first, count; /* its points stand together */
-    double noise;     /* of a point, by rounds and repeats of all of them */
+    double noise;     /* of a point, by rounds and repeats of all of them; larger where they are too few to know it well */
+    double spread;    /* the same without that */
 } check_point_row;
 
 typedef struct check_points {
