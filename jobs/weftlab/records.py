@@ -71,7 +71,14 @@ def is_rung(record):
     )
 
 
-KINDS = {"run": is_run, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
+def is_check(record):
+    """A line of `weft check`: verdict, figures and ranks."""
+    check = at(record, "check")
+    verdict = at(record, "check", "verdict")
+    return verdict in ("delivers", "slow", "wrong", "incomplete") and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+
+
+KINDS = {"run": is_run, "check": is_check, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
 
 
 # ---- what records say in more than one way ----
@@ -186,7 +193,7 @@ def read(paths, kind, command):
 
 def main():
     parser = text.parser("records", __doc__)
-    parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft bench`, or both")
+    parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft check`, of `weft bench`, or of run and bench")
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     arguments = parser.parse_args()
     text.leave_with_the_reader()

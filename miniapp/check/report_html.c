@@ -151,6 +151,7 @@ static void write_head(FILE *to, const json_t *records)
             json_array_size(json_object_get(check, "ranks")) == 1 ? "" : "s", device_of(record));
     if (text_of(check, "why")[0]) element(to, "p", "%s", text_of(check, "why"));
     snprintf(number, sizeof number, "%zu", rounds);
+    if (text_of(check, "not_tried")[0]) element(to, "p class=\"note\"", "not tried: %s", text_of(check, "not_tried"));
     fputs("<dl>", to);
     write_fact(to, "level", text_of(check, "level"));
     write_fact(to, "rounds", number);

@@ -138,7 +138,7 @@ study() { # arguments of jobs/study
 
 @test "the Slurm scripts are sound shell and say how they are used" {
     local script
-    for script in weft.sbatch study.sbatch; do
+    for script in weft.sbatch study.sbatch check.sbatch; do
         bash -n "$top/jobs/$script"
         run bash "$top/jobs/$script"
         expect status 2 "$status"

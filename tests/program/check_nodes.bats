@@ -1,0 +1,47 @@
+# A node per element of an array: jobs/check.sbatch leaves a record and a page of its node, jobs/check_summary ranks the nodes.
+load ../support/helper
+load ../support/check_records
+
+nodes() { # how many: folder checks with a file for each, all of which deliver
+    local i
+    mkdir checks
+    check_records 1 2 1 | jq -c '.check |= (.verdict = "delivers" | .suspects = [])' >one
+    for ((i = 1; i <= $1; i++)); do sed 's/"host":"n1"/"host":"n'$i'"/g' one >checks/n$i.jsonl; done
+}
+
+summary() { # status wanted
+    local status=0
+    "$top/jobs/check_summary" checks >said || status=$?
+    expect status "$1" $status
+    [ "$(wc -l <said)" -le 40 ] || { echo "$(wc -l <said) lines"; return 1; }
+}
+
+@test "nodes that deliver; then one that is slow beside the others, though its own check delivers; one whose check is incomplete" {
+    nodes 30
+    summary 0
+    expect "head" "30 nodes: 30 delivers" "$(head -n 1 said)"
+    jq -c '(.check.rows[] | select(.like == "copy") | .median) *= 0.8' checks/n7.jsonl >slow
+    cat slow >>checks/n7.jsonl # a node's last record counts
+    summary 1
+    expect "the first node" "n7 slow 80 % copy: 80 % of the nodes' median" "$(sed -n 2p said | xargs -d '\n' printf '%s' | tr -s ' ')"
+    grep -q '^copy  .* least .* 80 %  n7$' said
+    jq -c '(.check.rows[] | select(.like == "read")) |= (.median *= 0.8 | .noise = 0.3)' checks/n9.jsonl >noisy
+    cp noisy checks/n9.jsonl
+    jq -c '.check.verdict = "incomplete" | .check.why = "rank 1 (n8) was not heard of"' checks/n8.jsonl >dead
+    cp dead checks/n8.jsonl
+    summary 3
+    expect "the first nodes" "30 nodes: 28 delivers, 1 slow, 1 incomplete;n8 incomplete;n7 slow" \
+        "$(head -n 3 said | sed '2,$s/  */ /; 2,$s/ *[0-9]* %.*//' | paste -sd ';')"
+    grep -q '^n8 .*rank 1 (n8) was not heard of' said
+    run "$top/jobs/check_summary" one.txt
+    expect "status without records" 2 "$status"
+}
+
+@test "an element of the array checks its node" {
+    SLURM_JOB_ID=1 SLURMD_NODENAME=n7 WEFT=$weft WEFT_LAUNCHER=mpirun WEFT_JOBS=$top/jobs OMPI_MCA_rmaps_base_oversubscribe=1 \
+        SLURM_NTASKS=2 timeout $hang_s bash "$top/jobs/check.sbatch" level=quick device=host budget=0.01 reference=none >said 3>&- || true
+    cat said
+    expect "ranks, level" "2 quick" "$(record '"\(.check.ranks | length) \(.check.level)"' checks/n7.jsonl)"
+    grep -q '<h1>weft check: 2 ranks' checks/n7.html
+    [ "$("$top/jobs/check_summary" checks | wc -l)" -gt 10 ]
+}
