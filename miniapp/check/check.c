@@ -170,10 +170,19 @@ static void gather_ranks(check *c)
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }
 
+/* Ranks that take turns on a GPU are no components beside each other. */
+static void find_sharing(check *c)
+{
+    int most = c->top->ranks_on_device;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, c->top->comm));
+    c->sharing = c->d->kind == DEVICE_CUDA && most > 1;
+}
+
 static void not_tried(check *c)
 {
     sentence *s = &c->found.not_tried;
     if (c->top->ranks == 1) sentence_add(s, "pairs of ranks: there is one rank");
+    if (c->sharing) sentence_add(s, "%sGPUs beside each other: ranks take turns on one", s->text[0] ? "; " : "");
     if (c->d->kind == DEVICE_HOST) sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
 }
 
@@ -192,6 +201,7 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */
     check_findings_create(&c->found, d->kind, top->ranks);
     gather_ranks(c);
+    find_sharing(c);
     not_tried(c);
 }
 
@@ -213,7 +223,7 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
     sentence note = { "" };
     if (e->c->top->rank != 0) return true;
     if (!can_write(ask, why)) return false;
-    if (!check_reference_find(&e->c->found, ask->reference, &e->reference, why)) return false;
+    if (!check_reference_find(&e->c->found, !ask->reference && ask->budget_s < rehearsal_s ? "none" : ask->reference, &e->reference, why)) return false;
     note = *why;
     *why = (sentence){ "" };
     if (note.text[0]) (void)cmd_say(0, "%s", note.text);

@@ -118,7 +118,7 @@ static const struct {
     { "dir", set_dir, "folder in which the file system is tried; nothing is left there (.)" },
     { "output", set_output, "file to which a record is appended for each round, or none (check.jsonl)" },
     { "report", set_report, "a page of its own for a browser, FILE.html (none)" },
-    { "reference", set_reference, "rates to compare with: a file that save wrote, or none (the one for this GPU, if there is one)" },
+    { "reference", set_reference, "rates to compare with: a file that save wrote, or none (that of this GPU, where there is one and budget is 5 or more)" },
     { "save", set_save, "file for the rates of this machine, as a reference for others (none)" },
     { "threads", set_threads, "threads of the host device per rank (0: its share of the cores)" },
     { "budget", set_budget, "seconds of a round (10 in quick, else 45); below 5 all sizes are small, and rates mean little" },

@@ -35,6 +35,7 @@ typedef struct check {
     topology *top;    /* not owned, as is */
     device *d;
     int number, ranks_here; /* this rank's on its host, as top->where has it, and how many are there */
+    bool sharing; /* some ranks take turns on a GPU */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
     bench_world world;

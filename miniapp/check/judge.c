@@ -190,6 +190,9 @@ static int most_certain_first(const void *pa, const void *pb)
     return a->factor < b->factor ? -1 : 1;
 }
 
+/* One round alone may be disturbed as a whole: nobody is blamed for it. */
+enum { ROUNDS_LEAST = 2 };
+
 void check_judge(const check_findings *f, const check_reference *reference, check_verdict *v)
 {
     check_points p;
@@ -200,7 +203,7 @@ void check_judge(const check_findings *f, const check_reference *reference, chec
     for (v->rows = 0; v->rows < p.rows; v->rows++) v->row[v->rows] = row_of(&p, &p.row[v->rows]);
     check_blames_create(&b, &p, f);
     for (int i = 0; i < p.rows; i++) v->row[i].noise = b.row_noise[i];
-    suspect_slow(f, &p, &b, v);
+    if (f->rounds >= ROUNDS_LEAST) suspect_slow(f, &p, &b, v);
     if (reference) judge_by_reference(f, &p, &b, reference, v);
     add_wrong_rows(f, v);
     if (v->suspects > 1) qsort(v->suspect, (size_t)v->suspects, sizeof *v->suspect, most_certain_first);

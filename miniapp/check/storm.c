@@ -116,6 +116,13 @@ static void compare(storm *r, checkpoint_state *put_aside)
     settle(r, earlier(first, storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
 }
 
+/* As the loop of a run asks: a step with a norm is the last one. */
+static int64_t steps_to_go(const sim *s, int64_t end)
+{
+    const int64_t every = s->cfg->time.norm_every, left = end - s->level, due = every > 0 ? every - s->level % every : left;
+    return left < due ? left : due;
+}
+
 static void round_of_steps(storm *r, int64_t steps)
 {
     sim *s = &r->s;
@@ -123,7 +130,7 @@ static void round_of_steps(storm *r, int64_t steps)
     bool is_aside = false;
     for (const int64_t end = s->level + steps; s->level < end;) {
         storm_device_step(r->truth != NULL);
-        (void)sim_advance(s, (sim_request){ end - s->level, s->cfg->time.norm_every, true, NULL });
+        (void)sim_advance(s, (sim_request){ steps_to_go(s, end), s->cfg->time.norm_every, true, NULL });
         storm_device_poison_ghosts();
         if (r->truth && is_due(r)) compare_norm(r);
         if (r->aside && !is_aside) snapshot_take(r->aside, "", &put_aside);

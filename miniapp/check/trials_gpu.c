@@ -79,13 +79,13 @@ static bool one_of_a_host(check *c, const own_trial *t, int turn)
     char what[64];
     snprintf(what, sizeof what, "%s, alone, rank %d of its host", check_like_name(t->like), turn);
     check_trial_begin(c, what);
-    if (c->number == turn && c->ranks_here > 1) measure(c, t, true);
+    if (c->number == turn && (c->ranks_here > 1 || c->sharing)) measure(c, t, true);
     return check_trial_end(c);
 }
 
 bool trials_gpu(check *c, bool alone)
 {
-    const int most = check_trial_ranks_of_a_host(c), turns = alone ? most > 1 ? most : 0 : 1;
+    const int most = check_trial_ranks_of_a_host(c), turns = alone ? most > 1 ? most : 0 : !c->sharing;
     bool more = true;
     for (int turn = 0; turn < turns && more; turn++)
         for (int i = 0; i < OWN_TRIALS && more; i++)
