@@ -344,7 +344,8 @@ def machines(folder):
     for row in results.read(folder):
         if row["superseded by"] or not row["file"].endswith(".jsonl"):
             continue
-        first = next(iter(records.read([str(folder / row["file"])], "any", "report")))
+        kind = "check" if row["file"].endswith("-check.jsonl") else "any"
+        first = next(iter(records.read([str(folder / row["file"])], kind, "report")))
         machine = first["machine"]
         driver, mpi = machine.get("driver") or "no GPU", machine["mpi"].split(",")[0]
         made_of = [records.machine_of(first), driver, mpi, machine["hdf5"]]

@@ -223,7 +223,8 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
     sentence note = { "" };
     if (e->c->top->rank != 0) return true;
     if (!can_write(ask, why)) return false;
-    if (!check_reference_find(&e->c->found, !ask->reference && ask->budget_s < rehearsal_s ? "none" : ask->reference, &e->reference, why)) return false;
+    const bool comparable = !e->c->sharing && (ask->reference || ask->budget_s >= rehearsal_s);
+    if (!check_reference_find(&e->c->found, comparable ? ask->reference : "none", &e->reference, why)) return false;
     note = *why;
     *why = (sentence){ "" };
     if (note.text[0]) (void)cmd_say(0, "%s", note.text);

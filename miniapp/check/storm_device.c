@@ -86,7 +86,8 @@ static void delay_thread(unsigned every)
         storm.late[at].step = storm.level;
         storm.late[at].ns = ns;
     }
-    (void)nanosleep(&(struct timespec){ 0, ns }, NULL);
+    const struct timespec nap = { 0, ns };
+    (void)nanosleep(&nap, NULL);
 }
 
 static int delay_stream(device *d, device_stream *s)
