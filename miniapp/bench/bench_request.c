@@ -35,11 +35,7 @@ enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_B
 
 void bench_request_print_keys(void *file)
 {
-    char text[256];
-    for (int i = 0; i < OWN_KEYS; i++) {
-        snprintf(text, sizeof text, "  %-14s %s", own_keys[i].key, own_keys[i].help);
-        terminal_wrap(file, text, 17);
-    }
+    for (int i = 0; i < OWN_KEYS; i++) terminal_key(file, own_keys[i].key, 14, own_keys[i].help);
     terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
 }
 

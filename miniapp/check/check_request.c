@@ -128,11 +128,7 @@ enum { KEYS = sizeof keys / sizeof keys[0] };
 
 void check_request_print_keys(void *file)
 {
-    char text[256];
-    for (int i = 0; i < KEYS; i++) {
-        snprintf(text, sizeof text, "  %-11s %s", keys[i].key, keys[i].help);
-        terminal_wrap(file, text, 14);
-    }
+    for (int i = 0; i < KEYS; i++) terminal_key(file, keys[i].key, 11, keys[i].help);
 }
 
 static bool set_key(check_request *q, const char *typed, sentence *why)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
 #include "ranks/timer.h"
@@ -52,14 +53,9 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGUSR1, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
+    signals_catch(SIGUSR1, on_signal);
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
 }
 
 bool check_watch_asked(void) { return asked; }

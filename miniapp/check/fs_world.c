@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
+#include "base/signals.h"
 #include "check/fs_trials.h"
 #include "files/replace.h"
 #include "ranks/agree.h"
@@ -131,15 +132,9 @@ static void on_signal(int number) { stopped = number; }
 
 void fs_catch_signals(void)
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &action, NULL); /* a limit on the size of files is an error of the write that meets it */
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
+    signals_catch(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write that meets it */
 }
 
 bool fs_is_stopped(void) { return stopped != 0; }

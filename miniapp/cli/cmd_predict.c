@@ -109,11 +109,7 @@ enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void cmd_predict_print_keys(void *file)
 {
-    char text[512];
-    for (int i = 0; i < OWN_KEYS; i++) {
-        snprintf(text, sizeof text, "  %-12s %s", own_keys[i].key, own_keys[i].help);
-        terminal_wrap(file, text, 15);
-    }
+    for (int i = 0; i < OWN_KEYS; i++) terminal_key(file, own_keys[i].key, 12, own_keys[i].help);
 }
 
 /* key=value, and not section.key=value of a deck. */

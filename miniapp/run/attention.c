@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
@@ -25,17 +26,11 @@ static void on_signal(int number)
 
 void attention_catch_signals(void)
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGUSR1, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
+    signals_catch(SIGUSR1, on_signal);
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
     /* a limit on the size of files is an error of the write that meets it */
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &action, NULL);
+    signals_catch(SIGXFSZ, SIG_IGN);
 }
 
 /* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the run at its start. */

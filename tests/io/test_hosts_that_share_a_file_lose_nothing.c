@@ -232,18 +232,6 @@ static void write_some(int files, const way *by, tally *t)
     for (int i = 0; i < STEPS; i++) free(s[i].field[0].data);
 }
 
-/* In memory that all ranks have. */
-static void share_server(void)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/server", folder);
-    const int fd = open(path, O_RDWR | O_CREAT, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof *server) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    server = mmap(NULL, sizeof *server, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (server == MAP_FAILED) MPI_Abort(MPI_COMM_WORLD, 1);
-    close(fd);
-}
-
 static tally write_on_hosts(int files, const way *by, int version, uint64_t seed)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD);
@@ -268,7 +256,8 @@ static void no_file_loses_a_byte(void **state)
     const char *asked = getenv("WEFT_CACHED_FILES");
     const int files = asked ? atoi(asked) : 24;
     tally all = { 0, 0, 0, 0 };
-    share_server();
+    server = cached_map(folder);
+    if (!server) MPI_Abort(MPI_COMM_WORLD, 1);
     for (int step = 1; step <= STEPS; step++) make_reference(step);
     for (int i = 0; i < 16; i++) {
         by_node = i / 8;

@@ -22,18 +22,6 @@ static fs_world w;
 
 static int host_of(int rank) { return rank * 2 / fixture_ranks(MPI_COMM_WORLD); }
 
-/* In memory that all ranks have. */
-static void share_server(void)
-{
-    char path[FIXTURE_PATH_BYTES + 16];
-    snprintf(path, sizeof path, "%s/server", folder);
-    const int fd = open(path, O_RDWR | O_CREAT, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof *server) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    server = mmap(NULL, sizeof *server, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (server == MAP_FAILED) MPI_Abort(MPI_COMM_WORLD, 1);
-    close(fd);
-}
-
 /* libc's own keeps one of the two: the whole file is one host's. */
 static bool ignores_flock;
 int flock(int fd, int operation) { return ignores_flock ? 0 : LIBC_CALL(flock)(fd, operation); }
@@ -123,7 +111,8 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    share_server();
+    server = cached_map(folder);
+    if (!server) MPI_Abort(MPI_COMM_WORLD, 1);
     const struct CMUnitTest tests[] = { cmocka_unit_test(pages_that_hosts_share_lose_bytes),
                                         cmocka_unit_test(ranks_that_are_taken_for_one_host_must_share_a_cache),
                                         cmocka_unit_test(names_reach_old_files), cmocka_unit_test(locks_that_two_hold_are_none) };

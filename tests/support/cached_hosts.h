@@ -292,6 +292,18 @@ static void cached_empty(cached_server *s, int version, uint64_t seed)
     s->random = seed;
 }
 
+/* In a file of folder, which all ranks map: one and the same server. NULL: that failed. */
+static cached_server *cached_map(const char *folder)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/server", folder);
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(cached_server)) != 0) return NULL;
+    void *const server = mmap(NULL, sizeof(cached_server), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return server == MAP_FAILED ? NULL : server;
+}
+
 /* From here on this process's files below folder are its. NULL: no more. */
 static void cached_start(cached_server *s, const char *folder, int host)
 {

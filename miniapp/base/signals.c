@@ -1,0 +1,14 @@
+#include "base/signals.h"
+
+#include <signal.h>
+#include <string.h>
+
+void signals_catch(int number, void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
