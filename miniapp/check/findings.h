@@ -25,6 +25,9 @@ typedef enum check_like {
     CHECK_HEAT_SINGLE,  /* one rank alone, single steps; cells/s */
     CHECK_HEAT_BLOCKS,  /* one rank alone, temporal blocks */
     CHECK_TRANSPOSE,    /* one rank alone */
+    CHECK_HEAT_SINGLE_CACHED, /* the same on planes that stay in the last cache */
+    CHECK_HEAT_BLOCKS_CACHED,
+    CHECK_TRANSPOSE_CACHED,
     CHECK_PAIR_ONEWAY,  /* from rank a to rank b of a host; bytes/s */
     CHECK_PAIR_BOTH,    /* a < b, both ways at once; bytes/s of one way */
     CHECK_HOST_PAIR,    /* all ranks of two hosts at once, both ways; a < b are each host's first rank; bytes/s of one rank, one way */

@@ -12,20 +12,24 @@ typedef struct own_trial {
     check_like like;
     const char *rung;
     dtype type;
-    int steps; /* of a plane that is swept: its cells count so often; 0: the rung's own rate */
+    int steps;   /* of a plane that is swept: its cells count so often; 0: the rung's own rate */
+    bool cached; /* a plane that stays in the last cache */
 } own_trial;
 
 /* On the host device there are no copies to and from the host. */
 static const own_trial own_trials[] = {
-    { CHECK_COPY, "ceiling/copy", DTYPE_F32, 0 },
-    { CHECK_READ, "ceiling/read", DTYPE_F32, 0 },
-    { CHECK_FMA_F32, "ceiling/fma", DTYPE_F32, 0 },
-    { CHECK_FMA_F64, "ceiling/fma", DTYPE_F64, 0 },
-    { CHECK_TO_HOST, "ceiling/d2h", DTYPE_F32, 0 },
-    { CHECK_FROM_HOST, "ceiling/h2d", DTYPE_F32, 0 },
-    { CHECK_HEAT_SINGLE, "roofline/star", DTYPE_F32, 1 },
-    { CHECK_HEAT_BLOCKS, "fused/production", DTYPE_F32, BLOCK_STEPS },
-    { CHECK_TRANSPOSE, "roofline/transpose", DTYPE_F32, 1 },
+    { CHECK_COPY, "ceiling/copy", DTYPE_F32, 0, false },
+    { CHECK_READ, "ceiling/read", DTYPE_F32, 0, false },
+    { CHECK_FMA_F32, "ceiling/fma", DTYPE_F32, 0, false },
+    { CHECK_FMA_F64, "ceiling/fma", DTYPE_F64, 0, false },
+    { CHECK_TO_HOST, "ceiling/d2h", DTYPE_F32, 0, false },
+    { CHECK_FROM_HOST, "ceiling/h2d", DTYPE_F32, 0, false },
+    { CHECK_HEAT_SINGLE, "roofline/star", DTYPE_F32, 1, false },
+    { CHECK_HEAT_BLOCKS, "fused/production", DTYPE_F32, BLOCK_STEPS, false },
+    { CHECK_TRANSPOSE, "roofline/transpose", DTYPE_F32, 1, false },
+    { CHECK_HEAT_SINGLE_CACHED, "roofline/star", DTYPE_F32, 1, true },
+    { CHECK_HEAT_BLOCKS_CACHED, "fused/production", DTYPE_F32, BLOCK_STEPS, true },
+    { CHECK_TRANSPOSE_CACHED, "roofline/transpose", DTYPE_F32, 1, true },
 };
 enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0] };
 
@@ -49,8 +53,9 @@ static void measure(check *c, const own_trial *t, bool alone)
 {
     enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
     bench_point p;
-    bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes }, { "nx", c->sizes.edge_cells },
-                                { "ny", c->sizes.edge_cells }, { "radius", 1 }, { "steps", BLOCK_STEPS } };
+    const int64_t edge = t->cached ? c->sizes.cached_edge_cells : c->sizes.edge_cells;
+    bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes }, { "nx", edge }, { "ny", edge }, { "radius", 1 },
+                                { "steps", BLOCK_STEPS } };
     const nvml_reading before = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
     const int samples = c->rungs.samples;
     if (is_arithmetic(t->like) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
@@ -59,7 +64,7 @@ static void measure(check *c, const own_trial *t, bool alone)
     c->rungs.samples = samples;
     if (!measured) return;
     if (is_arithmetic(t->like)) add_health(c, &before, &after);
-    const double cells = (double)c->sizes.edge_cells * (double)c->sizes.edge_cells * t->steps;
+    const double cells = (double)edge * (double)edge * t->steps;
     check_trial_point(c, (check_figure){ t->like, c->top->rank, -1, alone, 0, t->steps ? cells / p.time_s.p50 : p.rate, NAN }, &p);
 }
 

@@ -9,7 +9,7 @@ likes() { record_of_check '[.check.figures[].like] | unique | join(" ")'; }
 
 @test "one rank: everything but pairs; a record for each round, with the machine" {
     check 1
-    expect "what was measured" "checkpoint copy disk_write fma_f32 fma_f64 heat_all heat_blocks heat_single patterns read transpose transpose_all" "$(likes)"
+    expect "what was measured" "checkpoint copy disk_write fma_f32 fma_f64 heat_all heat_blocks heat_blocks_cached heat_single heat_single_cached patterns read transpose transpose_all transpose_cached" "$(likes)"
     [ ! -e weft_bench_io* ]
     expect "rounds counted from 0" 0,1 "$(jq -s -r '.[:2] | map(.check.round | tostring) | join(",")' check.jsonl)"
     expect program weft "$(record_of_check .program)"
