@@ -2,10 +2,23 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ranks/check.h"
 
 /* ---- who has a part in what ---- */
+
+/* Ranks that share a GPU are told apart neither from each other nor as ends of links: the first of them stands for the GPU. */
+static int *gpus_of(const check_findings *f)
+{
+    int *gpu = CHECK_ALLOC(calloc((size_t)f->ranks + 1, sizeof *gpu));
+    for (int r = 0; r < f->ranks; r++) {
+        const check_rank *mine = &f->rank[r], *other = f->rank;
+        while (other < mine && !(mine->uuid[0] && other->host_number == mine->host_number && strcmp(other->uuid, mine->uuid) == 0)) other++;
+        gpu[r] = (int)(other - f->rank);
+    }
+    return gpu;
+}
 
 static void add_touch(search *s, check_part part, int a, int b, check_role role, int point)
 {
@@ -19,9 +32,12 @@ static void add_host(search *s, int rank, int point)
 
 static void add_link(search *s, bool oneway, int a, int b, int point)
 {
-    add_touch(s, CHECK_GPU, a, -1, oneway ? CHECK_OUT : CHECK_OWN, point);
-    add_touch(s, CHECK_GPU, b, -1, oneway ? CHECK_IN : CHECK_OWN, point);
-    add_touch(s, CHECK_LINK, a < b ? a : b, a < b ? b : a, !oneway ? CHECK_OWN : a < b ? CHECK_OUT : CHECK_IN, point);
+    const int from = s->gpu_rank[a], to = s->gpu_rank[b];
+    add_touch(s, CHECK_GPU, from, -1, oneway && from != to ? CHECK_OUT : CHECK_OWN, point);
+    if (from != to) {
+        add_touch(s, CHECK_GPU, to, -1, oneway ? CHECK_IN : CHECK_OWN, point);
+        add_touch(s, CHECK_LINK, from < to ? from : to, from < to ? to : from, !oneway ? CHECK_OWN : from < to ? CHECK_OUT : CHECK_IN, point);
+    }
     add_host(s, a, point);
     if (s->f->rank[a].host_number != s->f->rank[b].host_number) add_host(s, b, point);
 }
@@ -34,7 +50,7 @@ static void add_touches(search *s, int point)
     const check_like like = s->p->row[q->row].like;
     switch (check_like_part(like)) {
     case CHECK_GPU:
-        add_touch(s, CHECK_GPU, q->a, -1, CHECK_OWN, point);
+        add_touch(s, CHECK_GPU, s->gpu_rank[q->a], -1, CHECK_OWN, point);
         add_host(s, q->a, point);
         break;
     case CHECK_LINK: add_link(s, like == CHECK_PAIR_ONEWAY, q->a, q->b, point); break;
@@ -237,6 +253,7 @@ void search_begin(search *s, check_points *p, const check_findings *f, check_bla
 {
     const size_t points = (size_t)p->points, touches = TOUCHES_MAX * points;
     *s = (search){ .p = p, .f = f, .row_noise = b->row_noise };
+    s->gpu_rank = gpus_of(f);
     s->host_rank = array((size_t)f->hosts, sizeof *s->host_rank);
     for (int r = f->ranks - 1; r >= 0; r--) s->host_rank[f->rank[r].host_number] = r;
     s->touch = array(touches, sizeof *s->touch);
@@ -254,6 +271,7 @@ void search_begin(search *s, check_points *p, const check_findings *f, check_bla
 
 void search_end(search *s)
 {
+    free(s->gpu_rank);
     free(s->host_rank);
     free(s->touch);
     free(s->reach);

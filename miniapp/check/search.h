@@ -31,6 +31,7 @@ typedef struct search {
     check_points *p;
     const check_findings *f;
     int *host_rank; /* the first rank of each host */
+    int *gpu_rank;  /* [rank] the first that drives the same GPU */
     touch *touch;
     int touches;
     reach *reach;

@@ -77,6 +77,32 @@ static void a_gpu(void **state)
     }
 }
 
+/* Ranks that share a GPU differ by its scheduling, of which nobody is guilty. */
+static void nobody_of_those_that_share_a_gpu(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks < 9; ranks++) {
+        check_findings f;
+        check_verdict v;
+        made_machine m = { .ranks = ranks, .hosts = 1, .rounds = 3, .sharing = ranks, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8 };
+        m.factor = made_slow_gpu;
+        made_findings(&f, m);
+        check_judge(&f, NULL, &v);
+        assert_int_equal(v.suspects, 0);
+        check_verdict_destroy(&v);
+        check_findings_destroy(&f);
+    }
+}
+
+static void a_gpu_that_ranks_share(void **state)
+{
+    (void)state;
+    made_machine m = { .ranks = 8, .hosts = 1, .rounds = 3, .sharing = 2, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8 };
+    m.factor = made_slow_both_of_a_gpu;
+    m.a = 4;
+    assert_blamed(m, CHECK_GPU, 4, -1, "GPU of rank 4 (node0, GPU-3644657d, 0000:04:00.0)");
+}
+
 static void a_gpu_in_arithmetic_alone(void **state)
 {
     (void)state;
@@ -164,6 +190,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_slow),      cmocka_unit_test(a_gpu),
+        cmocka_unit_test(nobody_of_those_that_share_a_gpu),
+        cmocka_unit_test(a_gpu_that_ranks_share),
         cmocka_unit_test(a_gpu_in_arithmetic_alone), cmocka_unit_test(a_gpu_in_its_pairs),
         cmocka_unit_test(a_link),               cmocka_unit_test(one_way_of_a_link),
         cmocka_unit_test(a_host_in_its_copies), cmocka_unit_test(a_host_toward_all_others),

@@ -9,6 +9,7 @@
 
 typedef struct made_machine {
     int ranks, hosts, rounds;
+    int sharing;   /* ranks that drive a GPU together; 0: 1 */
     double load;   /* a rate is its best one times exp(-load |g|), g normal */
     double noise;  /* what repeats tell of it */
     uint64_t seed;
@@ -87,7 +88,7 @@ static void made_rank(check_rank *rank, const made_machine *m, int r)
     *rank = (check_rank){ .host_number = made_host_of(m, r), .clock_mhz = 1980, .power_w = 600, .temperature_c = 55, .ended = true };
     snprintf(rank->host, sizeof rank->host, "node%d", rank->host_number);
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
-    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + r));
+    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + r / (m->sharing ? m->sharing : 1)));
     snprintf(rank->pci, sizeof rank->pci, "0000:%02x:00.0", (unsigned)(r & 255));
 }
 
@@ -112,6 +113,10 @@ static void made_findings(check_findings *f, made_machine m)
 __attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
 {
     return g->b < 0 && g->a == m->a ? m->by : 1;
+}
+__attribute__((unused)) static double made_slow_both_of_a_gpu(const made_machine *m, const check_figure *g)
+{
+    return g->b < 0 && (g->a == m->a || g->a == m->a + 1) ? m->by : 1;
 }
 __attribute__((unused)) static double made_slow_arithmetic(const made_machine *m, const check_figure *g)
 {
