@@ -84,6 +84,7 @@ typedef struct device_link {
     uint64_t *flag_there;      /* [DEVICE_LINK_PARTS_MAX] in the neighbour's memory; 0 at first */
     const uint64_t *flag_here; /* own */
     uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
+    unsigned late;             /* late.h */
 } device_link;
 
 enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "check/storm_reads.h"
+#include "core/late.h"
 #include "ranks/check.h"
 #include "temporal/temporal.h"
 
@@ -22,6 +23,8 @@ const char *const storm_race_name[STORM_RACES] = {
     [STORM_PART_BEFORE_TRANSPOSE] = "a message of a transpose does not wait for its part",
     [STORM_ASIDE_BEFORE_LEVEL] = "a copy beside the steps does not wait for the level",
     [STORM_NEXT_UNDER_SNAPSHOT] = "the next step does not wait for the snapshot of its level",
+    [STORM_BLOCK_BEFORE_FLAG_WORDS] = "a block of an in-kernel exchange does not wait for its flag words",
+    [STORM_PART_BEFORE_FLAG] = "a part of a peer exchange does not wait for its flag",
 };
 
 /* What ran last on a stream, as far as the races tell work apart. */
@@ -213,6 +216,14 @@ static int stream_sync(device *d, device_stream *s)
     return storm.race == STORM_NORM_BEFORE_IT_IS_THERE && place_of(s)->last == WORK_NORM ? 0 : storm.inner.stream_sync(d, s);
 }
 
+/* In every other run the device is full, so that a level is put aside without a copy of it on the device: the next step waits. */
+static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
+{
+    const int code = storm.inner.memory_info(d, free_bytes, total_bytes);
+    if (storm.seed % 2 != 0) *free_bytes = 0;
+    return code;
+}
+
 static int graph_begin(device *d, device_stream *s)
 {
     storm.captures = true;
@@ -274,10 +285,14 @@ static int unpack(device *d, const field_shape *f, void *field, const void *buff
     return code;
 }
 
+static unsigned late_of(storm_race race) { return LATE_WARPS | (storm.race == race ? LATE_GOES_ON : 0); }
+
 static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
     const int code = delay_stream(d, s);
-    return code ? code : storm.inner.peer_exchange(d, f, field, links, count, s);
+    device_link late[PACK_PIECES_MAX];
+    for (int i = 0; i < count; i++) late[i] = links[i], late[i].late = late_of(STORM_PART_BEFORE_FLAG);
+    return code ? code : storm.inner.peer_exchange(d, f, field, late, count, s);
 }
 
 static bool takes_copies(const field_shape *f) { return storm.copies && !storm.captures && f == &storm.s->plan.grid.shape; }
@@ -313,14 +328,16 @@ static int stencil_inkernel(device *d, const field_shape *f, void *next, const v
                             device_stream *s)
 {
     worked(s, WORK_OTHER);
-    const int code = storm.inner.stencil_inkernel(d, f, next, cur, prev, step, s);
+    inkernel_step late = *step;
+    late.late = late_of(STORM_BLOCK_BEFORE_FLAG_WORDS);
+    const int code = storm.inner.stencil_inkernel(d, f, next, cur, prev, &late, s);
     if (takes_copies(f)) storm_reads_take(next, storm.level, storm.level + 1, step->cells, NULL, s);
     return code;
 }
 
 #define STORM_FUNCTIONS(X) \
-    X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) X(graph_end) X(copy) \
-    X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
+    X(memory_info) X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) X(graph_end) \
+    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
 #define STORM_PUT(member) d->member = member;
 #define STORM_TAKE_OUT(member) d->member = storm.inner.member;
 
