@@ -2,6 +2,8 @@
  * nothing. */
 #pragma once
 
+#include <stdint.h>
+
 #include "core/late.h"
 
 /* One warp in sixteen waits for up to 30 us, by a hash of the time, the block and the warp. */
