@@ -73,7 +73,8 @@ void storm_way_make(storm_way *w, unsigned seed, int number, int ranks, config_d
     w->c.run.fuse = config_kind_of(&w->c)->transposes > 0 ? 1 : fuse[throw(&d, 7)];
     w->c.run.feed = feeds[throw(&d, host ? 2 : 3)];
     w->c.run.streams = w->c.run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + throw(&d, 3); /* more threads than cores do not spin */
-    w->c.run.transport = host ? TRANSPORT_STAGED : (transport_kind)throw(&d, TRANSPORT_KINDS);
+    const int transport = throw(&d, 2 * TRANSPORT_KINDS); /* half of the time the one whose kernels wait for flags */
+    w->c.run.transport = host ? TRANSPORT_STAGED : transport < TRANSPORT_KINDS ? (transport_kind)transport : TRANSPORT_PEER;
     w->form = throw(&d, 3) == 0 && w->c.run.fuse > 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     w->in_kernel = throw(&d, 3) > 0;
     w->aside = throw(&d, 2) == 0;
