@@ -78,11 +78,15 @@ static double add_point(check_points *p, const check_figure *figure, int rounds)
     return isfinite(noise) ? noise : 0;
 }
 
+/* From so many rounds of each component on, rounds alone tell how far its best one scatters: repeats within a round tell how far load
+ * scatters, most of which the best round has not met. */
+enum { ROUNDS_TELL = 3 };
+
 /* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer tail than a normal number
  * has, the more so the fewer rounds there are; a single round may be disturbed as a whole, so that its repeats tell a third of it. */
-static void set_noise(check_point_row *row, double *repeats, double *differences, int count, int rounds)
+static void set_noise(check_point_row *row, double *repeats, double *differences, int count, int fewest, int rounds)
 {
-    const double by_repeats = check_median(repeats, row->count);
+    const double by_repeats = fewest >= ROUNDS_TELL ? 0 : check_median(repeats, row->count);
     const double by_rounds = count > 0 ? deviations_per_difference * check_median(differences, count) / sqrt(sqrt(rounds)) : 0;
     const double known_badly = count > 0 ? few(count) * (1 + 2.0 / rounds) : 1;
     row->spread = fmax(noise_least, fmax(by_repeats, by_rounds));
@@ -93,15 +97,16 @@ static void set_noise(check_point_row *row, double *repeats, double *differences
 static void add_row(check_points *p, const check_figure *figure, int figures, double *repeats, double *differences)
 {
     check_point_row *row = &p->row[p->rows];
-    int count = 0, most = 1;
+    int count = 0, fewest = figures, most = 1;
     *row = (check_point_row){ .like = figure->like, .alone = figure->alone, .first = p->points };
     for (int i = 0, rounds; i < figures; i += rounds) {
         for (rounds = 1; i + rounds < figures && same_component(&figure[i], &figure[i + rounds]); rounds++)
             differences[count++] = fabs(log(figure[i + rounds].rate / figure[i + rounds - 1].rate));
         repeats[row->count++] = add_point(p, &figure[i], rounds);
+        if (rounds < fewest) fewest = rounds;
         if (rounds > most) most = rounds;
     }
-    set_noise(row, repeats, differences, count, most);
+    set_noise(row, repeats, differences, count, fewest, most);
     for (int i = row->first; i < p->points; i++) p->point[i].noise = hypot(p->point[i].noise, row->noise);
     p->rows++;
 }

@@ -15,7 +15,7 @@ typedef struct check_point_row { /* a like, alone or not */
     check_like like;
     bool alone;
     int first, count; /* its points stand together */
-    double noise;     /* of a point, by rounds and repeats of all of them; larger where they are too few to know it well */
+    double noise;     /* of a point, by rounds of all of them, by repeats too where those are few; larger where it is not known well */
     double spread;    /* the same without that */
 } check_point_row;
 
