@@ -2,25 +2,18 @@
  * nothing. */
 #pragma once
 
-#include <stdint.h>
-
 #include "core/late.h"
+#include "cuda/hold_cuda.cuh"
 
 /* One warp in sixteen waits for up to 30 us, by a hash of the time, the block and the warp. */
 static __device__ __forceinline__ void late_warp(unsigned late)
 {
 #ifdef WEFT_DEBUG
-    uint64_t now_ns, end_ns;
     const unsigned warp = (threadIdx.y * blockDim.x + threadIdx.x) / 32;
     if (!(late & LATE_WARPS)) return;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now_ns));
-    uint64_t k = (now_ns + blockIdx.x * 64 + warp) * 0xff51afd7ed558ccdull;
+    uint64_t k = (now_ns() + blockIdx.x * 64 + warp) * 0xff51afd7ed558ccdull;
     k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ull;
-    if ((k ^ (k >> 33)) % 16 != 0) return;
-    for (end_ns = now_ns + (k >> 40) % 30000; now_ns < end_ns;) {
-        __nanosleep(500);
-        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now_ns));
-    }
+    if ((k ^ (k >> 33)) % 16 == 0) hold_ns((k >> 40) % 30000);
 #endif
 }
 

@@ -98,7 +98,8 @@ static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, co
 }
 
 /* A vector of cells from their flag words, as they come; of the first `cells` of them. */
-template <typename T> static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch, unsigned late, T *u)
+template <typename T>
+static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch, unsigned late, T *u)
 {
     constexpr int V = vector_cells<T>, PARTS = flag_words_of<T>;
     uint64_t word[V][PARTS];

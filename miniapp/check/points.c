@@ -78,8 +78,8 @@ static double add_point(check_points *p, const check_figure *figure, int rounds)
     return isfinite(noise) ? noise : 0;
 }
 
-/* From so many rounds of each component on, rounds alone tell how far its best one scatters: repeats within a round tell how far load
- * scatters, most of which the best round has not met. */
+/* Where every component has at least this many rounds, the noise of its best one is estimated from the differences between rounds alone.
+ * Repeats within a round count only where there are fewer. */
 enum { ROUNDS_TELL = 3 };
 
 /* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer tail than a normal number

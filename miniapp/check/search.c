@@ -36,7 +36,8 @@ static void add_link(search *s, bool oneway, int a, int b, int point)
     add_touch(s, CHECK_GPU, from, -1, oneway && from != to ? CHECK_OUT : CHECK_OWN, point);
     if (from != to) {
         add_touch(s, CHECK_GPU, to, -1, oneway ? CHECK_IN : CHECK_OWN, point);
-        add_touch(s, CHECK_LINK, from < to ? from : to, from < to ? to : from, !oneway ? CHECK_OWN : from < to ? CHECK_OUT : CHECK_IN, point);
+        add_touch(s, CHECK_LINK, from < to ? from : to, from < to ? to : from,
+                  !oneway ? CHECK_OWN : from < to ? CHECK_OUT : CHECK_IN, point);
     }
     add_host(s, a, point);
     if (s->f->rank[a].host_number != s->f->rank[b].host_number) add_host(s, b, point);

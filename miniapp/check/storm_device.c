@@ -337,7 +337,8 @@ static int stencil_inkernel(device *d, const field_shape *f, void *next, const v
 
 #define STORM_FUNCTIONS(X) \
     X(memory_info) X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) X(graph_end) \
-    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
+    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) \
+    X(stencil_inkernel)
 #define STORM_PUT(member) d->member = member;
 #define STORM_TAKE_OUT(member) d->member = storm.inner.member;
 

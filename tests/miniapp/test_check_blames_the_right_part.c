@@ -34,6 +34,18 @@ static void assert_blamed(made_machine m, check_part part, int a, int b, const c
     check_findings_destroy(&f);
 }
 
+static void assert_nobody_blamed(made_machine m)
+{
+    check_findings f;
+    check_verdict v;
+    made_findings(&f, m);
+    check_judge(&f, NULL, &v);
+    assert_int_equal(v.suspects, 0);
+    assert_int_equal(v.word, CHECK_DELIVERS);
+    check_verdict_destroy(&v);
+    check_findings_destroy(&f);
+}
+
 static const struct {
     int ranks, hosts;
 } machine[] = { { 2, 1 }, { 3, 1 }, { 4, 1 }, { 8, 1 }, { 16, 2 }, { 4, 4 }, { 8, 4 }, { 1024, 128 } };
@@ -47,16 +59,7 @@ static made_machine made(int i, double by)
 static void nothing_is_slow(void **state)
 {
     (void)state;
-    for (int i = 0; i < MACHINES; i++) {
-        check_findings f;
-        check_verdict v;
-        made_findings(&f, made(i, 1));
-        check_judge(&f, NULL, &v);
-        assert_int_equal(v.suspects, 0);
-        assert_int_equal(v.word, CHECK_DELIVERS);
-        check_verdict_destroy(&v);
-        check_findings_destroy(&f);
-    }
+    for (int i = 0; i < MACHINES; i++) assert_nobody_blamed(made(i, 1));
 }
 
 static const char *gpu(int rank, int host)
@@ -82,15 +85,9 @@ static void nobody_of_those_that_share_a_gpu(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks < 9; ranks++) {
-        check_findings f;
-        check_verdict v;
         made_machine m = { .ranks = ranks, .hosts = 1, .rounds = 3, .sharing = ranks, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8 };
         m.factor = made_slow_gpu;
-        made_findings(&f, m);
-        check_judge(&f, NULL, &v);
-        assert_int_equal(v.suspects, 0);
-        check_verdict_destroy(&v);
-        check_findings_destroy(&f);
+        assert_nobody_blamed(m);
     }
 }
 

@@ -88,7 +88,8 @@ static void made_rank(check_rank *rank, const made_machine *m, int r)
     *rank = (check_rank){ .host_number = made_host_of(m, r), .clock_mhz = 1980, .power_w = 600, .temperature_c = 55, .ended = true };
     snprintf(rank->host, sizeof rank->host, "node%d", rank->host_number);
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
-    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + r / (m->sharing ? m->sharing : 1)));
+    const int gpu = m->sharing ? r / m->sharing : r;
+    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + gpu));
     snprintf(rank->pci, sizeof rank->pci, "0000:%02x:00.0", (unsigned)(r & 255));
 }
 
