@@ -155,7 +155,7 @@ $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
 
 # The page of a check is a part of this object, which -MMD does not see.
-$(BUILD)/miniapp/check/report_html.o: miniapp/check/report.html
+$(BUILD)/miniapp/check_page/report_html.o: miniapp/check_page/report.html
 
 # Version and commit go into this one object, so that a commit rebuilds one file.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),unknown)

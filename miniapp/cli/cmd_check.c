@@ -4,9 +4,9 @@
 
 #include "base/cmd.h"
 #include "check/check.h"
-#include "check/fs.h"
-#include "check/storm.h"
+#include "check_fs/fs.h"
 #include "ranks/check.h"
+#include "storm/storm.h"
 #include "topology/topology.h"
 
 static int check_it(topology *top, int argc, char **argv)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "check/judge.h"
+#include "judge/judge.h"
 #include "support/made_findings.h"
 
 /* The only suspect is that part. */

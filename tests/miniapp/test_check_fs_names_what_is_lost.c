@@ -10,9 +10,9 @@
 #include <mpi.h>
 #include <sys/file.h>
 
+#include "check_fs/fs_trials.h"
 #include "support/cached_hosts.h"
 #include "support/checkpoint_fixture.h"
-#include "check/fs_trials.h"
 
 static char folder[FIXTURE_PATH_BYTES];
 static cached_server *server;

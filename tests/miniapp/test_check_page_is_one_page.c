@@ -12,7 +12,7 @@
 
 #include "base/terminal.h"
 #include "check/check_record.h"
-#include "check/page.h"
+#include "check_page/page.h"
 #include "support/made_findings.h"
 
 /* To be freed. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "check/judge.h"
+#include "judge/judge.h"
 #include "support/made_findings.h"
 
 static char path[] = "/tmp/weft_reference_XXXXXX";

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "check/report_digest.h"
-#include "check/report_html.h"
+#include "check_page/report_digest.h"
+#include "check_page/report_html.h"
 
 static json_t *round_of(int round, double of_rank_0, double of_rank_1)
 {

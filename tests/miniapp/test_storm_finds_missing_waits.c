@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "check/storm.h"
 #include "ranks/check.h"
+#include "storm/storm.h"
 
 static storm_result storm_of(storm_race race, unsigned seed, int64_t steps)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "check/findings.h"
+#include "judge/findings.h"
 
 typedef struct made_machine {
     int ranks, hosts, rounds;

@@ -1,0 +1,219 @@
+#include "check_fs/fs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cmd.h"
+#include "base/machine.h"
+#include "base/terminal.h"
+#include "check_fs/fs_trials.h"
+#include "deck/deck.h"
+#include "output/record.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/printable.h"
+#include "ranks/ranks.h"
+
+typedef struct request {
+    const char *dir, *output; /* NULL: not given */
+    int64_t bytes, seconds;
+} request;
+
+/* ---- the command line ---- */
+
+static bool set_whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *out, sentence *why)
+{
+    if (deck_whole(text, out) && *out >= least && *out <= most) return true;
+    return sentence_refuse(why, "%s = %.200s; allowed: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e6", key, text,
+                           (long long)least, (long long)most);
+}
+
+static bool set_key(request *q, const char *word, sentence *why)
+{
+    static const char *const known[] = { "bytes=", "seconds=", "output=" }, *const none[] = { NULL, NULL, NULL };
+    const char *const text = strchr(word, '=') + 1;
+    const size_t length = (size_t)(text - word);
+    if (strncmp(word, known[0], length) == 0) return set_whole("bytes", text, 1 << 20, (int64_t)1 << 50, &q->bytes, why);
+    if (strncmp(word, known[1], length) == 0) return set_whole("seconds", text, 1, 3600, &q->seconds, why);
+    if (strncmp(word, known[2], length) == 0) {
+        q->output = strcmp(text, "none") == 0 ? NULL : text;
+        return true;
+    }
+    cmd_option_unknown_word("key", word, known, none, 3, why);
+    return false;
+}
+
+static bool read_words(request *q, int argc, char **argv, sentence *why)
+{
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, why)) return false;
+    for (int i = 1; i < argc; i++) {
+        if (strchr(argv[i], '=')) {
+            if (!set_key(q, argv[i], why)) return false;
+        } else if (q->dir) return sentence_refuse(why, "check fs takes one folder, and was given %.200s and %.200s", q->dir, argv[i]);
+        else q->dir = argv[i];
+    }
+    return q->dir ? true : sentence_refuse(why, "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10] [output=none]");
+}
+
+/* As rank 0 sees it. */
+static bool look_at_folder(const char *dir, sentence *why)
+{
+    struct stat info;
+    if (stat(dir, &info) != 0) return sentence_refuse(why, "%.1000s: %s", dir, strerror(errno));
+    if (!S_ISDIR(info.st_mode)) return sentence_refuse(why, "%.1000s is no folder", dir);
+    if (access(dir, W_OK | X_OK) != 0)
+        return sentence_refuse(why, "%.1000s: %s; check fs needs a folder in which files can be made", dir, strerror(errno));
+    return true;
+}
+
+/* ---- the answer ---- */
+
+static const char *word_name(fs_word w)
+{
+    static const char *const name[] = { [FS_FIGURE] = "figure", [FS_KEPT] = "kept", [FS_NOTE] = "note", [FS_BROKEN] = "BROKEN", [FS_FAILED] = "FAILED" };
+    return name[w];
+}
+
+static int count_of(const fs_world *w, fs_word word)
+{
+    int count = 0;
+    for (int i = 0; i < w->lines; i++) count += w->line[i].word == word;
+    return count;
+}
+
+static int exit_status(const fs_world *w)
+{
+    if (count_of(w, FS_BROKEN)) return CHECK_EXIT_FAILED;
+    return count_of(w, FS_FAILED) ? CHECK_EXIT_ENVIRONMENT : 0;
+}
+
+/* "2 ranks of hosta for all 3 hosts, because ...". */
+static void who_writes(const fs_world *w, sentence *out)
+{
+    const writers *p = &w->plan;
+    switch (p->rule) {
+    case WRITERS_OWN_CELLS:
+    case WRITERS_COLLECT:
+        sentence_set(out, "all ranks, each its own cells, or by some for all where pieces of rows are short");
+        break;
+    case WRITERS_ONE_HOST:
+        sentence_set(out, "%d rank%s of rank 0's host for all %d hosts, in whole blocks of rows", p->count, p->count == 1 ? "" : "s",
+                     w->hosts->count);
+        break;
+    case WRITERS_ALIGNED:
+    case WRITERS_LOCKED:
+        sentence_set(out, "%d ranks of all %d hosts, in shares that begin and end at multiples of %llu MiB%s", p->count, w->hosts->count,
+                     (unsigned long long)(p->piece_bytes >> 20), p->rule == WRITERS_LOCKED ? ", each under a lock" : "");
+    }
+    sentence_add(out, ", because %s", p->why.text);
+}
+
+static void print_page(const fs_world *w, const request *q)
+{
+    terminal_text lines;
+    sentence who;
+    FILE *to = terminal_text_begin(&lines);
+    who_writes(w, &who);
+    fprintf(to, "%s: %s, %d rank%s on %d host%s\n", printable_text(q->dir), w->plan.file_system[0] ? w->plan.file_system : "file system not known",
+            w->ranks, w->ranks == 1 ? "" : "s", w->hosts->count, w->hosts->count == 1 ? "" : "s");
+    for (int i = 0; i < w->lines; i++) {
+        const fs_line *l = &w->line[i];
+        fprintf(to, "  %-14s %-6s  %s%s%s\n", l->key, word_name(l->word), l->found.text, l->means.text[0] ? "; " : "", l->means.text);
+    }
+    terminal_text_end(&lines, 25);
+    to = terminal_text_begin(&lines);
+    fprintf(to, "weft's checkpoints will be written by %s.\n", who.text);
+    for (int i = 0; i < w->lines; i++)
+        if (w->line[i].word == FS_BROKEN)
+            fprintf(to, "warning: weft relies on this, and it is not so here: %s\n", w->line[i].key);
+    fprintf(to, "%s\n", exit_status(w) == 0 ? "fit for checkpoints" : count_of(w, FS_BROKEN) ? "not fit for checkpoints" : "incomplete: not everything could be tried");
+    terminal_text_end(&lines, 2);
+}
+
+static json_t *speed_json(const fs_speed *s)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "write_one_bytes_per_s", record_number(s->one), "write_all_bytes_per_s", record_number(s->all),
+                     "write_unaligned_bytes_per_s", record_number(s->unaligned), "fsyncs_per_s", record_number(s->syncs),
+                     "small_files_per_s", record_number(s->small_files));
+}
+
+static json_t *page_json(const fs_world *w, const request *q)
+{
+    json_t *lines = json_array();
+    sentence who;
+    who_writes(w, &who);
+    for (int i = 0; i < w->lines; i++)
+        json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "trial", w->line[i].key, "word", word_name(w->line[i].word), "found",
+                                               record_text(w->line[i].found.text), "means", record_text_or_null(w->line[i].means.text)));
+    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:i}", "dir", record_text(q->dir), "file_system", record_text_or_null(w->plan.file_system),
+                     "hosts", w->hosts->count, "ranks", w->ranks, "rule", writers_rule_name(w->plan.rule), "written_by",
+                     record_text(who.text), "trials", lines, "speed", speed_json(&w->speed), "status", exit_status(w));
+}
+
+static bool append_record(const fs_world *w, const request *q, int argc, char **argv, json_t *started, sentence *why)
+{
+    char *const words = cmd_text(argc, argv);
+    json_t *const record = machine_record(words, started);
+    json_object_set_new(record, "check_fs", page_json(w, q));
+    const bool appended = record_append(q->output, record, why);
+    json_decref(record);
+    free(words);
+    return appended;
+}
+
+/* ---- the command ---- */
+
+static void try_all(fs_world *w)
+{
+    fs_borders(w);
+    fs_names(w);
+    fs_listing(w);
+    fs_locks(w);
+    fs_syncs(w);
+    fs_room(w);
+    fs_rates(w);
+}
+
+/* Are all ranks in one folder? Else that is the answer. */
+static int try_folder(fs_world *w, const request *q, int argc, char **argv)
+{
+    sentence why;
+    json_t *started = record_now();
+    bool recorded = true;
+    int status;
+    if (checkpoint_is_shared(w->comm, q->dir, &why) != CHECKPOINT_OK) return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
+    if (!fs_begin(w, q->dir, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    fs_add(w, "shared", FS_KEPT, "", "every rank sees the file that rank 0 makes");
+    try_all(w);
+    fs_end(w);
+    status = exit_status(w);
+    if (w->rank == 0) print_page(w, q);
+    if (w->rank == 0 && q->output) recorded = append_record(w, q, argc, argv, started, &why);
+    json_decref(started);
+    return agree_or_say(recorded, &why, w->comm) ? status : cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+}
+
+int check_fs_command(topology *t, int argc, char **argv)
+{
+    request q = { .bytes = 256 << 20, .seconds = 10 };
+    sentence why;
+    bool ok = read_words(&q, argc, argv, &why);
+    if (ok && t->rank == 0) ok = look_at_folder(q.dir, &why);
+    if (!agree_or_say(ok, &why, t->comm)) return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    fs_world *w = CHECK_ALLOC(calloc(1, sizeof *w));
+    w->comm = t->comm;
+    w->hosts = t->where;
+    w->rank = t->rank;
+    w->ranks = t->ranks;
+    w->bytes = (uint64_t)q.bytes;
+    w->seconds = (double)q.seconds;
+    writers_look(&w->plan, w->comm, w->hosts, q.dir, 0);
+    fs_catch_signals();
+    const int status = try_folder(w, &q, argc, argv);
+    free(w);
+    return status;
+}

@@ -1,0 +1,100 @@
+#include "judge/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks/check.h"
+
+typedef struct like_row {
+    const char *key, *name;
+    check_part part;
+    const char *unit;
+} like_row;
+
+static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
+
+/* A row for each transport. */
+#define OVER_EACH(LIKE, KEY, NAME)                                                          \
+    [LIKE + TRANSPORT_STAGED] = { KEY "_staged", NAME " over staged", CHECK_JOB, bytes },    \
+    [LIKE + TRANSPORT_AWARE] = { KEY "_aware", NAME " over aware", CHECK_JOB, bytes },       \
+    [LIKE + TRANSPORT_MAPPED] = { KEY "_mapped", NAME " over mapped", CHECK_JOB, bytes },    \
+    [LIKE + TRANSPORT_PEER] = { KEY "_peer", NAME " over peer", CHECK_JOB, bytes },          \
+    [LIKE + TRANSPORT_COPY] = { KEY "_copy", NAME " over copy", CHECK_JOB, bytes },          \
+    [LIKE + TRANSPORT_NCCL] = { KEY "_nccl", NAME " over nccl", CHECK_JOB, bytes }
+
+static const like_row row[CHECK_LIKES] = {
+    [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes },
+    [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes },
+    [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, bytes },
+    [CHECK_FMA_F32] = { "fma_f32", "arithmetic in f32", CHECK_GPU, flops },
+    [CHECK_FMA_F64] = { "fma_f64", "arithmetic in f64", CHECK_GPU, flops },
+    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes },
+    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes },
+    [CHECK_HEAT_SINGLE] = { "heat_single", "heat, single steps", CHECK_GPU, cells },
+    [CHECK_HEAT_BLOCKS] = { "heat_blocks", "heat, blocks of steps", CHECK_GPU, cells },
+    [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells },
+    [CHECK_HEAT_SINGLE_CACHED] = { "heat_single_cached", "heat, single, cached", CHECK_GPU, cells },
+    [CHECK_HEAT_BLOCKS_CACHED] = { "heat_blocks_cached", "heat, blocks, cached", CHECK_GPU, cells },
+    [CHECK_TRANSPOSE_CACHED] = { "transpose_cached", "transpose, cached", CHECK_GPU, cells },
+    [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes },
+    [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes },
+    [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes },
+    OVER_EACH(CHECK_RING, "ring", "ring"),
+    OVER_EACH(CHECK_ALLTOALL, "alltoall", "all-to-all"),
+    [CHECK_HEAT_ALL] = { "heat_all", "heat, all ranks", CHECK_JOB, cells },
+    [CHECK_TRANSPOSE_ALL] = { "transpose_all", "transpose, all ranks", CHECK_JOB, cells },
+    [CHECK_DISK_WRITE] = { "disk_write", "raw write", CHECK_DISK, bytes },
+    [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes },
+};
+
+const char *check_like_key(check_like l) { return row[l].key; }
+const char *check_like_name(check_like l) { return row[l].name; }
+check_part check_like_part(check_like l) { return row[l].part; }
+const char *check_like_unit(check_like l) { return row[l].unit; }
+
+check_like check_like_of(const char *key)
+{
+    int l = 0;
+    while (l < CHECK_LIKES && strcmp(row[l].key, key) != 0) l++;
+    return (check_like)l;
+}
+
+const char *check_part_key(check_part p)
+{
+    static const char *const key[CHECK_PARTS] = { [CHECK_GPU] = "gpu", [CHECK_LINK] = "link", [CHECK_HOST] = "host",
+                                                  [CHECK_HOST_LINK] = "host_link", [CHECK_DISK] = "disk", [CHECK_JOB] = "job" };
+    return key[p];
+}
+
+void check_findings_create(check_findings *f, device_kind kind, int ranks)
+{
+    *f = (check_findings){ .device = kind, .ranks = ranks };
+    f->rank = CHECK_ALLOC(calloc((size_t)ranks, sizeof *f->rank));
+}
+
+void check_findings_destroy(check_findings *f)
+{
+    free(f->rank);
+    free(f->figure);
+    free(f->fault);
+    *f = (check_findings){ .ranks = 0 };
+}
+
+/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
+static void *room(void *array, int count, size_t each)
+{
+    if (count & (count - 1)) return array;
+    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
+}
+
+void check_findings_add(check_findings *f, check_figure figure)
+{
+    f->figure = room(f->figure, f->figures, sizeof figure);
+    f->figure[f->figures++] = figure;
+}
+
+void check_findings_add_fault(check_findings *f, check_fault fault)
+{
+    f->fault = room(f->fault, f->faults, sizeof fault);
+    f->fault[f->faults++] = fault;
+}

@@ -1,0 +1,177 @@
+#include "judge/reference.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/version.h"
+#include "files/replace.h"
+#include "judge/judge.h"
+#include "output/record.h"
+#include "topology/topology.h"
+
+/* What repeated checks of one machine differ by, with room. */
+static const double tolerance_usual = 0.05;
+
+/* ---- from JSON ---- */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool read_rates(const json_t *rates, const char *path, check_reference *out, sentence *why)
+{
+    const char *key;
+    json_t *number;
+    if (!json_is_object(rates) || json_object_size(rates) == 0) return sentence_refuse(why, "reference=%s: \"rates\" has no rates", path);
+    json_object_foreach((json_t *)rates, key, number) {
+        const check_like like = check_like_of(key);
+        if (like == CHECK_LIKES)
+            return sentence_refuse(why, "reference=%s: rates.%.40s is nothing that weft check measures, such as rates.copy", path, key);
+        if (!json_is_number(number) || !(json_number_value(number) > 0))
+            return sentence_refuse(why, "reference=%s: rates.%s must be a number above 0, in %s", path, key, check_like_unit(like));
+        out->rate[like] = json_number_value(number);
+    }
+    return true;
+}
+
+static bool read_count(const json_t *o, const char *key, const char *path, int *out, sentence *why)
+{
+    const json_t *number = json_object_get(o, key);
+    const json_int_t count = json_integer_value(number);
+    *out = (int)count;
+    if (!number || (json_is_integer(number) && count >= 0 && count <= INT_MAX)) return true;
+    return sentence_refuse(why, "reference=%s: \"%s\" must be a whole number from 0 on", path, key);
+}
+
+static bool read_reference(const json_t *o, const char *path, check_reference *out, sentence *why)
+{
+    const char *gpu = json_string_value(json_object_get(o, "gpu"));
+    const json_t *tolerance = json_object_get(o, "tolerance");
+    *out = (check_reference){ .tolerance = tolerance ? json_number_value(tolerance) : tolerance_usual };
+    for (int l = 0; l < CHECK_LIKES; l++) out->rate[l] = NAN;
+    if (!gpu || !gpu[0] || strlen(gpu) >= sizeof out->gpu)
+        return sentence_refuse(why, "reference=%s: \"gpu\" must be a name as the driver gives it, such as \"NVIDIA H200\"", path);
+    snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
+    snprintf(out->name, sizeof out->name, "%s", base_of(path));
+    if ((tolerance && !json_is_number(tolerance)) || !(out->tolerance >= 0 && out->tolerance < 1))
+        return sentence_refuse(why, "reference=%s: \"tolerance\" must be a fraction from 0 to 1", path);
+    return read_count(o, "ranks", path, &out->ranks, why) && read_count(o, "hosts", path, &out->hosts, why) &&
+           read_rates(json_object_get(o, "rates"), path, out, why);
+}
+
+static bool load(const char *path, check_reference *out, sentence *why)
+{
+    json_error_t error;
+    json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!o && error.line < 0) return sentence_refuse(why, "reference=%s: %s", path, strerror(errno));
+    if (!o) return sentence_refuse(why, "reference=%s: no reference that weft check save=FILE wrote: line %d: %s", path, error.line, error.text);
+    const bool read = read_reference(o, path, out, why);
+    json_decref(o);
+    return read;
+}
+
+/* ---- which ---- */
+
+/* The first in the folder that is of that GPU; others, and what cannot be read, are passed over. */
+static bool load_from(const char *folder, const char *gpu, check_reference *out)
+{
+    DIR *all = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+    while (all && !found && (entry = readdir(all))) {
+        char path[2 * PATH_MAX];
+        const char *dot = strrchr(entry->d_name, '.');
+        sentence why;
+        if (!dot || strcmp(dot, ".json") != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        found = load(path, out, &why) && strcmp(out->gpu, gpu) == 0;
+    }
+    if (all) closedir(all);
+    return found;
+}
+
+/* Beside the program or above it: build/weft of a tree, build/debug/weft, PREFIX/bin/weft. */
+static bool find_built_in(const char *gpu, check_reference *out)
+{
+    enum { LEVELS = 4 };
+    char at[PATH_MAX], folder[PATH_MAX + 64];
+    const ssize_t length = readlink(TOPOLOGY_SELF_EXE, at, sizeof at - 1);
+    if (length <= 0) return false;
+    at[length] = '\0';
+    for (int level = 0; level <= LEVELS; level++) {
+        char *slash = strrchr(at, '/');
+        if (!slash) return false;
+        *slash = '\0';
+        snprintf(folder, sizeof folder, "%s/inputs/reference", at);
+        if (load_from(folder, gpu, out)) return true;
+        snprintf(folder, sizeof folder, "%s/share/weft/reference", at);
+        if (load_from(folder, gpu, out)) return true;
+    }
+    return false;
+}
+
+bool check_reference_find(const check_findings *f, const char *asked, check_reference *out, sentence *note)
+{
+    const bool none = asked && strcmp(asked, "none") == 0;
+    sentence_set(note, "%s", "");
+    if (asked && !none) {
+        if (!load(asked, out, note)) return false;
+        if (strcmp(out->gpu, f->device_name) == 0) return true;
+        sentence_set(note, "reference=%s is of %s and is not used: this is %s", asked, out->gpu, f->device_name);
+    } else if (!none && find_built_in(f->device_name, out)) {
+        return true;
+    } else if (!none && f->device == DEVICE_CUDA) {
+        sentence_set(note, "there is no reference of %s: figures are compared with each other; save=FILE makes one", f->device_name);
+    }
+    *out = (check_reference){ .name = "" };
+    return true;
+}
+
+/* ---- to JSON ---- */
+
+/* Alone, where a like was measured alone: the row of it stands behind the other. */
+static json_t *rates_of(const check_findings *f)
+{
+    json_t *rates = json_object();
+    check_verdict v;
+    check_judge(f, NULL, &v);
+    for (int i = 0; i < v.rows; i++)
+        if (v.row[i].count > 0) json_object_set_new(rates, check_like_key(v.row[i].like), record_number(v.row[i].median));
+    check_verdict_destroy(&v);
+    return rates;
+}
+
+static json_t *reference_json(const check_findings *f)
+{
+    char measured[256];
+    json_t *now = record_now();
+    snprintf(measured, sizeof measured, "%s by weft %s (%s)", json_string_value(now), version_number, version_git);
+    json_decref(now);
+    return json_pack("{s:o, s:s, s:i, s:i, s:f, s:o}", "gpu", record_text(f->device_name), "measured", measured, "ranks", f->ranks,
+                     "hosts", f->hosts, "tolerance", tolerance_usual, "rates", rates_of(f));
+}
+
+bool check_reference_save(const char *path, const check_findings *f, sentence *why)
+{
+    replace r;
+    if (f->faults > 0 || f->incomplete || f->figures == 0)
+        return sentence_refuse(why, "save=%s: nothing is written: %s", path,
+                               f->faults > 0 ? "this machine gave wrong bits" : "the check is incomplete");
+    int code = replace_begin(&r, path);
+    if (!code) {
+        json_t *o = reference_json(f);
+        const bool written = json_dumpf(o, r.to, JSON_INDENT(2) | JSON_REAL_PRECISION(5)) == 0 && fputc('\n', r.to) != EOF;
+        json_decref(o);
+        code = replace_end(&r, written);
+        if (!written) code = code ? code : EIO;
+    }
+    return code ? sentence_refuse(why, "save=%s: %s", path, strerror(code)) : true;
+}

@@ -1,0 +1,212 @@
+/* A run of a storm goes in rounds of a few steps: they are enqueued, the device is drained, and all that they read is compared. Within
+ * a round nothing waits that would not wait in `weft run`. */
+#include "storm/storm.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device_deferred.h"
+#include "ranks/agree.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
+#include "sim/snapshot.h"
+#include "storm/storm_reads.h"
+#include "storm/storm_ways.h"
+
+enum { RUN_STEPS = 96, ROUND_STEPS = 24 };
+
+/* One run. */
+typedef struct storm {
+    sim s;
+    storm_way way;
+    storm_truth *truth; /* NULL: the result alone is compared, with: */
+    uint64_t known;
+    snapshot *aside; /* NULL: on this run no level is put aside */
+    storm_result *result;
+} storm;
+
+/* ---- findings ---- */
+
+static void name_run(const storm *r, sentence *what)
+{
+    const config *c = r->s.cfg;
+    const plan *p = &r->s.plan;
+    sentence_add(what, "; run %d: %s, %s, radius %d, %lld x %lld cells on %d x %d ranks, feed %s, %d streams, transport %s, %d steps per pass, "
+                 "form %s", r->result->runs, kind_name(c->problem.kind), dtype_name(c->problem.type), c->problem.radius, (long long)c->grid.nx,
+                 (long long)c->grid.ny, p->grid.dec.ranks_x, p->grid.dec.ranks_y, config_feed_name(p->feed), p->streams,
+                 transport_kind_name(p->transport), p->block_steps, step_form_name[r->s.pass.form]);
+}
+
+static void name_cell(const storm_stale *f, int rank, sentence *what)
+{
+    char was[64];
+    if (f->read == -2) snprintf(was, sizeof was, "poison, nothing was brought,");
+    else if (f->read < 0) snprintf(was, sizeof was, "no level's value");
+    else snprintf(was, sizeof was, "level %lld's value", (long long)f->read);
+    sentence_set(what, "step %lld, rank %d, %s, cell (%lld, %lld): %s instead of level %lld's", (long long)f->step, rank, f->where,
+                 (long long)f->x, (long long)f->y, was, (long long)f->level);
+}
+
+/* Of the two ranks concerned the one that was held up for longer. Collective. */
+static void name_late(const topology *top, int64_t step, int rank, int owner, sentence *what)
+{
+    int64_t *late = CHECK_ALLOC(malloc((size_t)top->ranks * sizeof *late));
+    const int64_t mine = storm_device_late_ns(step);
+    MPI_CHECK(ranks_allgather(&mine, 1, MPI_INT64_T, late, 1, MPI_INT64_T, top->comm));
+    const int of = owner >= 0 && late[owner] > late[rank] ? owner : rank;
+    if (late[of] > 0) sentence_add(what, "; rank %d was late by %.0f us", of, 1e-3 * (double)late[of]);
+    free(late);
+}
+
+/* Does any rank have one? Then the earliest step's, of the lowest rank, is the run's. Collective. */
+static void settle(storm *r, storm_stale mine)
+{
+    struct {
+        long step;
+        int rank;
+    } own = { mine.found ? (long)mine.step : LONG_MAX, r->s.top.rank }, first;
+    sentence *what = &r->result->what;
+    MPI_CHECK(MPI_Allreduce(&own, &first, 1, MPI_LONG_INT, MPI_MINLOC, r->s.top.comm));
+    if (first.step == LONG_MAX || r->result->found) return;
+    if (first.rank == own.rank) name_cell(&mine, first.rank, what);
+    MPI_CHECK(ranks_bcast(what, sizeof *what, MPI_CHAR, first.rank, r->s.top.comm));
+    MPI_CHECK(ranks_bcast(&mine.owner, 1, MPI_INT, first.rank, r->s.top.comm));
+    name_late(&r->s.top, first.step, first.rank, mine.owner, what);
+    name_run(r, what);
+    r->result->found = true;
+}
+
+static void wrong(storm *r, const char *text)
+{
+    if (r->result->found) return;
+    sentence_set(&r->result->what, "%s at level %lld", text, (long long)r->s.level);
+    name_run(r, &r->result->what);
+    r->result->found = true;
+}
+
+/* ---- rounds ---- */
+
+static bool is_due(const storm *r) { return r->s.cfg->time.norm_every > 0 && r->s.level % r->s.cfg->time.norm_every == 0; }
+
+static void compare_norm(storm *r)
+{
+    const double norm = sim_norm(&r->s, r->s.level);
+    storm_truth_advance(r->truth, r->s.level);
+    if (norm != storm_truth_change(r->truth, r->s.level)) wrong(r, "a norm is not that of its level");
+}
+
+static storm_stale earlier(storm_stale a, storm_stale b) { return !a.found || (b.found && b.step < a.step) ? b : a; }
+
+/* All that passes read, the level that was put aside, the present one. */
+static void compare(storm *r, checkpoint_state *put_aside)
+{
+    sim *s = &r->s;
+    double held_s = 0;
+    storm_truth_advance(r->truth, s->level);
+    storm_stale first = storm_reads_compare(r->truth);
+    if (put_aside) {
+        if (!snapshot_ready(r->aside, put_aside, &held_s)) check_fail(__FILE__, __LINE__, "snapshot_ready", "not ready on an idle device");
+        first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[0].data, put_aside->step));
+    }
+    settle(r, earlier(first, storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
+}
+
+/* As the loop of a run asks: a step with a norm is the last one. */
+static int64_t steps_to_go(const sim *s, int64_t end)
+{
+    const int64_t every = s->cfg->time.norm_every, left = end - s->level, due = every > 0 ? every - s->level % every : left;
+    return left < due ? left : due;
+}
+
+static void round_of_steps(storm *r, int64_t steps)
+{
+    sim *s = &r->s;
+    checkpoint_state put_aside;
+    bool is_aside = false;
+    for (const int64_t end = s->level + steps; s->level < end;) {
+        storm_device_step(r->truth != NULL);
+        (void)sim_advance(s, (sim_request){ steps_to_go(s, end), s->cfg->time.norm_every, true, NULL });
+        storm_device_poison_ghosts();
+        if (r->truth && is_due(r)) compare_norm(r);
+        if (r->aside && !is_aside) snapshot_take(r->aside, "", &put_aside);
+        is_aside = r->aside != NULL;
+    }
+    sim_wait(s);
+    if (r->truth) compare(r, is_aside ? &put_aside : NULL);
+}
+
+static int create(storm *r, sentence *why)
+{
+    int status = sim_create(&r->s, &r->way.c, false, why);
+    if (status != 0) return status;
+    step_pass *p = &r->s.pass;
+    const bool free_to_choose = p->block_steps > 1 || (p->form == STEP_IN_KERNEL && !r->way.in_kernel);
+    if (p->halo && free_to_choose && !r->s.batch) step_pass_set_form(p, r->way.form);
+    sim_prepare_steps(&r->s);
+    return sim_initialise(&r->s, why);
+}
+
+/* What a run without a storm gives. */
+static int find_known(storm *r, sentence *why)
+{
+    const int status = create(r, why);
+    if (status == 0) {
+        sim_take(&r->s, RUN_STEPS, true);
+        r->known = sim_fingerprint(&r->s);
+    }
+    sim_destroy(&r->s);
+    return status;
+}
+
+static void blow(storm *r, const storm_request *ask)
+{
+    sim *s = &r->s;
+    const unsigned seed = ask->seed * 1000003u + (unsigned)r->result->runs;
+    if (s->dev->kind == DEVICE_HOST) device_defer(s->dev, seed * 64 + (unsigned)s->top.rank);
+    storm_device_begin(s, seed, ask->race);
+    if (r->truth && r->way.aside) r->aside = snapshot_create(s);
+    for (int n = 0; s->level < RUN_STEPS && !r->result->found; n++) {
+        const int64_t left = RUN_STEPS - s->level, steps = 4 + (seed + 7u * (unsigned)n) % (ROUND_STEPS - 3);
+        round_of_steps(r, left < steps ? left : steps);
+    }
+    if (!r->truth && sim_fingerprint(s) != r->known) wrong(r, "other bits than without a storm");
+    sim_wait(s);
+    snapshot_destroy(&r->aside);
+    storm_device_end();
+    r->result->steps += s->level;
+}
+
+static int run_way(storm *r, const storm_request *ask, sentence *why)
+{
+    problem p;
+    problem_make(&p, &r->way.c);
+    r->truth = storm_truth_create(&r->way.c, &p);
+    int status = r->truth ? 0 : find_known(r, why);
+    if (status == 0) status = create(r, why);
+    if (status == 0) blow(r, ask);
+    sim_destroy(&r->s);
+    storm_truth_destroy(&r->truth);
+    return status;
+}
+
+int storm_run(const storm_request *ask, storm_result *result, sentence *why)
+{
+    static storm r; /* a sim and a config are large */
+    const double begin_s = timer_now_s();
+    const int ranks = ranks_count(ranks_world());
+    int status = 0;
+    *result = (storm_result){ 0 };
+    r.result = result;
+    while (status == 0 && !result->found && result->steps < ask->steps &&
+           agree_all(timer_now_s() - begin_s < ask->seconds, ranks_world())) {
+        storm_way_make(&r.way, ask->seed, result->runs, ranks, ask->device);
+        status = run_way(&r, ask, why);
+        result->runs++;
+    }
+    return status;
+}
