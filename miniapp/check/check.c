@@ -117,25 +117,25 @@ static int leave_early(void *context, const char *why, bool stopped)
 /* False: an end was asked for. */
 static bool one_round(check *c)
 {
-    const bool pairs_alone = c->ask->level != CHECK_QUICK;
-    return trials_memory(c) && trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c, false) &&
-           (!pairs_alone || trials_link(c, true)) && trials_link_hosts(c) && trials_job(c);
+    return trials_memory(c) && trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c) && trials_link_hosts(c) && trials_job(c);
 }
 
 /* Of the level, from the budget of a round; a soak has its own. */
 static double all_rounds_s(const check_request *ask)
 {
-    static const int rounds[] = { [CHECK_QUICK] = 3, [CHECK_FULL] = 4 };
+    static const int rounds[] = { [CHECK_QUICK] = 6, [CHECK_FULL] = 9 };
     return ask->level == CHECK_SOAK ? ask->time_s : rounds[ask->level] * ask->budget_s;
 }
 
-/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. */
+/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. On a loaded machine few rounds tell nothing: there
+ * are five, if twice the time suffices. */
 static int next_samples(const check *c, double begin_s, double round_s)
 {
-    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
-    const double left_s = begin_s + all_rounds_s(c->ask) - timer_now_s();
+    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2, ROUNDS_TELL = 5 };
+    const double all_s = all_rounds_s(c->ask), left_s = begin_s + all_s - timer_now_s();
     const int rounds = c->found.rounds, samples = c->rungs.samples;
-    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= ROUNDS_LEAST;
+    const bool late = left_s + all_s < round_s;
+    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (late ? ROUNDS_LEAST : ROUNDS_TELL);
     const double fits = samples * c->ask->budget_s / round_s;
     if (enough && left_s < round_s / 2) return 0;
     return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;
@@ -174,9 +174,10 @@ static void gather_ranks(check *c)
 /* Ranks that take turns on a GPU are no components beside each other. */
 static void find_sharing(check *c)
 {
-    int most = c->top->ranks_on_device;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, c->top->comm));
-    c->sharing = c->d->kind == DEVICE_CUDA && most > 1;
+    int most[2] = { c->top->ranks_on_device, c->ranks_here > sysconf(_SC_NPROCESSORS_ONLN) };
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, c->top->comm));
+    c->sharing = c->d->kind == DEVICE_CUDA && most[0] > 1;
+    c->crowded = most[1];
 }
 
 static void not_tried(check *c)

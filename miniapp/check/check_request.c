@@ -13,7 +13,7 @@
 const char *const check_level_words[] = { "quick", "full", "soak", NULL };
 static const char *const device_words[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */
 
-static const double budget_of_level_s[] = { [CHECK_QUICK] = 10, [CHECK_FULL] = 45, [CHECK_SOAK] = 45 };
+static const double budget_of_level_s[] = { [CHECK_QUICK] = 5, [CHECK_FULL] = 20, [CHECK_SOAK] = 20 };
 static const double hour_s = 3600, longest_s = 30 * 24 * 3600.0;
 
 /* ---- values ---- */
@@ -121,7 +121,7 @@ static const struct {
     { "reference", set_reference, "rates to compare with: a file that save wrote, or none (that of this GPU, where there is one and budget is 5 or more)" },
     { "save", set_save, "file for the rates of this machine, as a reference for others (none)" },
     { "threads", set_threads, "threads of the host device per rank (0: its share of the cores)" },
-    { "budget", set_budget, "seconds of a round (10 in quick, else 45); below 5 all sizes are small, and rates mean little" },
+    { "budget", set_budget, "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little" },
     { "stall_limit", set_stall_limit, "without progress for so long the check ends, and names who is silent; 0: never (5m)" },
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };

@@ -37,6 +37,7 @@ typedef struct check {
     device *d;
     int number, ranks_here; /* this rank's on its host, as top->where has it, and how many are there */
     bool sharing; /* some ranks take turns on a GPU */
+    bool crowded; /* some host has more ranks than cores: pairs that meet at once would take each other's */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
     bench_world world;

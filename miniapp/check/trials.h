@@ -8,8 +8,9 @@
 bool trials_gpu(check *c, bool alone);
 /* trials_memory.c: patterns over each rank's share of free memory, all at once. */
 bool trials_memory(check *c);
-/* trials_link.c: every pair of ranks of a host; of a pair at a time, or as many at once as there are ranks for. */
-bool trials_link(check *c, bool alone);
+/* trials_link.c: every pair of ranks of a host: as many at once as there are ranks for, where these have cores of their own; and, but in
+ * a quick check of such ranks, one at a time. */
+bool trials_link(check *c);
 /* Every pair of hosts, by all their ranks at once. */
 bool trials_link_hosts(check *c);
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program, files. */

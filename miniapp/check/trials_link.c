@@ -135,16 +135,26 @@ static bool pair_alone(check *c, int i, int j)
     return check_trial_end(c);
 }
 
-bool trials_link(check *c, bool alone)
+static bool pairs_at_once(check *c, int most)
+{
+    bool more = true;
+    for (int r = 0; r < round_robin_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
+    return more;
+}
+
+static bool pairs_alone(check *c, int most)
+{
+    bool more = true;
+    for (int i = 0; i < most && more; i++)
+        for (int j = i + 1; j < most && more; j++) more = pair_alone(c, i, j);
+    return more;
+}
+
+bool trials_link(check *c)
 {
     const int most = check_trial_ranks_of_a_host(c);
-    bool more = true;
-    if (!alone)
-        for (int r = 0; r < round_robin_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
-    else
-        for (int i = 0; i < most && most > ONE_PAIR_MOST && more; i++)
-            for (int j = i + 1; j < most && more; j++) more = pair_alone(c, i, j);
-    return more;
+    const bool once = most <= ONE_PAIR_MOST, alone = !once && (c->crowded || c->ask->level != CHECK_QUICK);
+    return ((c->crowded && !once) || pairs_at_once(c, most)) && (!alone || pairs_alone(c, most));
 }
 
 /* ---- pairs of hosts ---- */

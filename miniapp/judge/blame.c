@@ -24,8 +24,8 @@ static void judge_candidate(const search *s, candidate *c)
     c->explains = c->errors = 0;
     for (int i = c->first; i < c->first + c->count; i++) {
         reach *h = &s->reach[i];
-        h->facet.slow = !h->lone && far_out(s, h->facet.effect, h->facet.errors);
-        if (h->lone || h->error <= 0) continue;
+        h->facet.slow = h->steady && !h->lone && far_out(s, h->facet.effect, h->facet.errors);
+        if (!h->steady || h->lone || h->error <= 0) continue;
         if (h->facet.slow) c->explains += h->facet.errors * h->facet.errors;
         c->errors = fmin(c->errors, h->facet.errors);
         sum += h->facet.errors;
@@ -36,7 +36,10 @@ static void judge_candidate(const search *s, candidate *c)
     if (!c->blamed_by_all) return;
     c->explains = fmax(c->explains, together * together);
     c->errors = fmin(c->errors, together);
-    for (int i = c->first; i < c->first + c->count; i++) s->reach[i].facet.slow |= !s->reach[i].lone && s->reach[i].facet.errors < -2;
+    for (int i = c->first; i < c->first + c->count; i++) {
+        reach *h = &s->reach[i];
+        h->facet.slow |= h->steady && !h->lone && h->facet.errors < -2;
+    }
 }
 
 static bool shares(const search *s, const candidate *c, const bool *points)

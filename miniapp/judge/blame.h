@@ -6,8 +6,9 @@
  * GPU is slow in pairs only where most of its pairs are, a host where most of its GPUs are, and of two components the worse one lies below
  * the better. The effect counts in units of its error: noise of rounds and repeats, scatter within the facet, and scatter of the effects
  * of all candidates of the kind, each by medians. A candidate may be blamed if one facet, or all together, lie so far out that of a
- * thousand healthy machines about ten have one; and never for less than 3 %. The one that explains most is blamed, its effects are taken off
- * the figures, and the rest is looked at again. */
+ * thousand healthy machines about ten have one; never for less than 3 %; and never for a facet that was slow in some rounds only. Load of
+ * others seldom meets one component in every round, and the others in none. The one that explains most is blamed, its effects are taken
+ * off the figures, and the rest is looked at again. */
 #pragma once
 
 #include "judge/points.h"
@@ -49,6 +50,3 @@ typedef struct check_blames {
 /* Takes the effects of those it blames off p's points: what remains is what the others deliver. */
 void check_blames_create(check_blames *b, check_points *p, const check_findings *f);
 void check_blames_destroy(check_blames *b);
-
-/* No smaller difference counts. */
-#define CHECK_LEAST_DIFFERENCE 0.03

@@ -6,8 +6,6 @@
 
 #include "ranks/check.h"
 
-/* No machine repeats itself better. */
-static const double noise_least = 0.005;
 /* The median of distances from the median, and of differences of two, of normal numbers. */
 static const double deviations_per_distance = 1.4826, deviations_per_difference = 1.0484;
 
@@ -58,25 +56,58 @@ static check_figure *sorted(const check_findings *f, int *count)
     return all;
 }
 
+/* ---- round by round ---- */
+
+static const check_figure *compared; /* for qsort; rank 0's main thread alone judges */
+static int by_round_and_rate(const void *pa, const void *pb)
+{
+    const check_figure *a = &compared[*(const int *)pa], *b = &compared[*(const int *)pb];
+    if (a->round != b->round) return a->round - b->round;
+    return (a->rate > b->rate) - (a->rate < b->rate);
+}
+
+/* The median log of n >= 2 figures in ascending order but the i-th. */
+static double median_without(const check_figure *figure, const int *order, int n, int i)
+{
+    const int low = (n - 2) / 2, high = (n - 1) / 2;
+    return log(figure[order[low + (low >= i)]].rate * figure[order[high + (high >= i)]].rate) / 2;
+}
+
+/* Of a row's figures the log of each beside the median of the others in its round; by itself, where there are none. */
+static void beside_others(const check_figure *figure, int figures, double *beside)
+{
+    int *order = CHECK_ALLOC(malloc((size_t)figures * sizeof *order));
+    for (int i = 0; i < figures; i++) order[i] = i;
+    compared = figure;
+    qsort(order, (size_t)figures, sizeof *order, by_round_and_rate);
+    for (int i = 0, n; i < figures; i += n) {
+        for (n = 1; i + n < figures && figure[order[i + n]].round == figure[order[i]].round; n++) continue;
+        for (int k = 0; k < n; k++)
+            beside[order[i + k]] = log(figure[order[i + k]].rate) - (n > 1 ? median_without(figure, order + i, n, k) : 0);
+    }
+    free(order);
+}
+
 /* ---- points ---- */
 
-/* Of one component's rounds. Returns the noise of the best one's repeats. */
-static double add_point(check_points *p, const check_figure *figure, int rounds)
+enum { EXCEPTIONS = 10 }; /* one round in so many may be one */
+
+/* Of one component's rounds; beside is sorted. Returns the noise of the best one's repeats. */
+static double add_point(check_points *p, const check_figure *figure, double *beside, int rounds)
 {
-    double best = -INFINITY, second = -INFINITY, noise = 0;
-    for (int i = 0; i < rounds; i++) {
-        const double x = log(figure[i].rate);
-        if (x > best) {
-            second = best;
-            best = x;
-            noise = figure[i].noise;
-        } else if (x > second) {
-            second = x;
-        }
-    }
-    p->point[p->points++] = (check_point){ p->rows, figure->a, figure->b, best, rounds > 1 ? best - second : 0 };
-    return isfinite(noise) ? noise : 0;
+    const check_figure *best = figure;
+    for (int i = 1; i < rounds; i++)
+        if (figure[i].rate > best->rate) best = &figure[i];
+    qsort(beside, (size_t)rounds, sizeof *beside, ascending);
+    p->point[p->points++] = (check_point){ p->rows, figure->a, figure->b, log(best->rate), beside[rounds - 1 - rounds / EXCEPTIONS] };
+    return isfinite(best->noise) ? best->noise : 0;
 }
+
+typedef struct scatter { /* of a row */
+    double *repeats;                  /* [components] noise of repeats within the best round */
+    double *differences, *of_besides; /* [count] between a component's rounds: of its logs, of these beside the others */
+    int count, fewest, most;          /* rounds that a component has */
+} scatter;
 
 /* Where every component has at least this many rounds, the noise of its best one is estimated from the differences between rounds alone.
  * Repeats within a round count only where there are fewer. */
@@ -84,30 +115,36 @@ enum { ROUNDS_TELL = 3 };
 
 /* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer tail than a normal number
  * has, the more so the fewer rounds there are; a single round may be disturbed as a whole, so that its repeats tell a third of it. */
-static void set_noise(check_point_row *row, double *repeats, double *differences, int count, int fewest, int rounds)
+static void set_noise(check_point_row *row, scatter *s)
 {
-    const double by_repeats = fewest >= ROUNDS_TELL ? 0 : check_median(repeats, row->count);
-    const double by_rounds = count > 0 ? deviations_per_difference * check_median(differences, count) / sqrt(sqrt(rounds)) : 0;
-    const double known_badly = count > 0 ? few(count) * (1 + 2.0 / rounds) : 1;
-    row->spread = fmax(noise_least, fmax(by_repeats, by_rounds));
-    row->noise = fmax(noise_least, fmax(by_repeats * (rounds > 1 ? 1 : 3), by_rounds * known_badly));
+    const double by_repeats = s->fewest >= ROUNDS_TELL ? 0 : check_median(s->repeats, row->count), calm = 1 / sqrt(sqrt(s->most));
+    const double known_badly = s->count > 0 ? few(s->count) * (1 + 2.0 / s->most) : 1;
+    const double by_rounds = s->count > 0 ? deviations_per_difference * calm * check_median(s->differences, s->count) : 0;
+    const double beside = s->count > 0 ? deviations_per_difference * calm * check_median(s->of_besides, s->count) : 0;
+    row->spread = fmax(CHECK_NOISE_LEAST, fmax(by_repeats, by_rounds));
+    row->rounds = s->fewest;
+    row->noise = fmax(CHECK_NOISE_LEAST, fmax(by_repeats * (s->most > 1 ? 1 : 3), beside * known_badly));
 }
 
-/* Of `figures` figures of one row; two scratch arrays as long. */
-static void add_row(check_points *p, const check_figure *figure, int figures, double *repeats, double *differences)
+/* Of `figures` figures of one row; four scratch arrays as long. */
+static void add_row(check_points *p, const check_figure *figure, int figures, double *scratch)
 {
     check_point_row *row = &p->row[p->rows];
-    int count = 0, fewest = figures, most = 1;
+    double *const beside = scratch + 3 * figures;
+    scatter s = { .repeats = scratch, .differences = scratch + figures, .of_besides = scratch + 2 * figures, .fewest = figures, .most = 1 };
     *row = (check_point_row){ .like = figure->like, .alone = figure->alone, .first = p->points };
+    beside_others(figure, figures, beside);
     for (int i = 0, rounds; i < figures; i += rounds) {
-        for (rounds = 1; i + rounds < figures && same_component(&figure[i], &figure[i + rounds]); rounds++)
-            differences[count++] = fabs(log(figure[i + rounds].rate / figure[i + rounds - 1].rate));
-        repeats[row->count++] = add_point(p, &figure[i], rounds);
-        if (rounds < fewest) fewest = rounds;
-        if (rounds > most) most = rounds;
+        for (rounds = 1; i + rounds < figures && same_component(&figure[i], &figure[i + rounds]); rounds++) {
+            const int now = i + rounds, before = now - 1;
+            s.differences[s.count] = fabs(log(figure[now].rate / figure[before].rate));
+            s.of_besides[s.count++] = fabs(beside[now] - beside[before]);
+        }
+        s.repeats[row->count++] = add_point(p, &figure[i], &beside[i], rounds);
+        if (rounds < s.fewest) s.fewest = rounds;
+        if (rounds > s.most) s.most = rounds;
     }
-    set_noise(row, repeats, differences, count, fewest, most);
-    for (int i = row->first; i < p->points; i++) p->point[i].noise = hypot(p->point[i].noise, row->noise);
+    set_noise(row, &s);
     p->rows++;
 }
 
@@ -115,11 +152,11 @@ void check_points_create(check_points *p, const check_findings *f)
 {
     int count;
     check_figure *figure = sorted(f, &count);
-    double *scratch = CHECK_ALLOC(malloc((size_t)(2 * count + 1) * sizeof *scratch));
+    double *scratch = CHECK_ALLOC(malloc((size_t)(4 * count + 1) * sizeof *scratch));
     *p = (check_points){ .point = CHECK_ALLOC(malloc((size_t)(count + 1) * sizeof *p->point)) };
     for (int i = 0, n; i < count; i += n) {
         for (n = 1; i + n < count && same_row(&figure[i], &figure[i + n]); n++) continue;
-        add_row(p, &figure[i], n, scratch, scratch + count);
+        add_row(p, &figure[i], n, scratch);
     }
     free(scratch);
     free(figure);

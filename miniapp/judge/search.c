@@ -179,25 +179,32 @@ static bool of_others(const search *s, const reach *h, int *others, double *medi
 /* The variance of a median is that of a mean of two thirds as many. */
 static double as_mean_of(int n) { return n < 3 ? n : n * 0.6366; }
 
+/* The best round shows how slow it is. By a third of that at least it was behind the others in all rounds but a few, or it is load of others
+ * that did not meet all alike. */
+static bool is_steady(const search *s, const reach *h)
+{
+    const int n = h->facet.figures;
+    for (int i = 0; i < n; i++) s->scratch[i] = s->p->point[h->first[i].point].beside;
+    (void)check_median(s->scratch, n); /* sorts */
+    return s->scratch[n / 2] < fmin(log(1 - CHECK_LEAST_DIFFERENCE), h->facet.effect / 3);
+}
+
 static void measure(const search *s, reach *h)
 {
     const int n = h->facet.figures;
-    double of, noise = 0;
+    double of;
     int others;
     h->facet.effect = h->facet.errors = h->error = 0;
     if (!of_others(s, h, &others, &of)) return;
-    for (int i = 0; i < n; i++) {
-        const check_point *q = &s->p->point[h->first[i].point];
-        s->scratch[i] = q->x;
-        noise += q->noise * q->noise / n;
-    }
+    for (int i = 0; i < n; i++) s->scratch[i] = s->p->point[h->first[i].point].x;
     (void)check_median(s->scratch, n); /* sorts */
     const double is = s->scratch[n / 2], scatter = n < 3 ? 0 : check_scatter(s->scratch, n);
     const double row_noise = s->p->row[h->facet.row].noise;
     h->facet.is = exp(is);
     h->facet.of = exp(of);
     h->facet.effect = is - of;
-    h->error = sqrt((noise + scatter * scatter) / as_mean_of(n) + row_noise * row_noise / as_mean_of(others));
+    h->steady = is_steady(s, h);
+    h->error = sqrt((row_noise * row_noise + scatter * scatter) / as_mean_of(n) + row_noise * row_noise / as_mean_of(others));
 }
 
 static int by_kind(const void *pa, const void *pb)
@@ -206,6 +213,15 @@ static int by_kind(const void *pa, const void *pb)
     if (a->facet.row != b->facet.row) return a->facet.row - b->facet.row;
     if (a->part != b->part) return (int)a->part - (int)b->part;
     return (int)a->facet.role - (int)b->facet.role;
+}
+
+/* Rounds of which most are disturbed say too much of the noise of the best one, if there are enough of them: it is seen in how far the best
+ * ones of several components lie apart. Where load is heavy that distance has a longer tail than a normal number: thrice. */
+static double error_of(const search *s, const reach *h, double scatter, int kind)
+{
+    enum { ROUNDS = 5, KIND = 5 };
+    const bool enough = s->p->row[h->facet.row].rounds >= ROUNDS && kind >= KIND;
+    return fmax(scatter, enough ? fmin(h->error, fmax(CHECK_NOISE_LEAST, 3 * scatter)) : h->error);
 }
 
 /* Of all facets of a kind: one that is no further out than they scatter is as they are. */
@@ -217,7 +233,7 @@ static void weigh(const search *s, reach **kind, int count)
     for (int i = 0; i < count; i++) {
         reach *h = kind[i];
         if (h->error <= 0) continue;
-        h->facet.errors = h->facet.effect / fmax(h->error, scatter);
+        h->facet.errors = h->facet.effect / error_of(s, h, scatter, count);
         error = fmax(scatter, s->p->row[h->facet.row].noise * sqrt(1.0 + 1.0 / count));
     }
     const check_point_row *row = &s->p->row[kind[0]->facet.row];

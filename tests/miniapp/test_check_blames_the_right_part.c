@@ -1,5 +1,5 @@
 /* What is slow in a made-up machine is blamed, and nothing else: a GPU in its own figures or in all of its pairs, a link or one way of it, a
- * host in its copies or toward all others, a pair of hosts, for 2 to 1024 ranks. Noise alone has nobody blamed. */
+ * host in its copies or toward all others, a pair of hosts, for 2 to 1024 ranks, also while load comes and goes. Noise alone has nobody blamed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,6 +133,29 @@ static void a_link(void **state)
     }
 }
 
+static void a_link_while_load_comes_and_goes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MACHINES; i++) {
+        made_machine m = made(i, 0.6);
+        m.factor = made_slow_link_and_rounds;
+        m.b = 1;
+        if (m.ranks > 2 && m.ranks > m.hosts) assert_blamed(m, CHECK_LINK, 0, 1, "link of ranks 0 and 1 (node0)");
+    }
+}
+
+/* Its best round is as good as any other's. */
+static void nobody_who_is_slow_at_times(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MACHINES; i++) {
+        made_machine m = made(i, 0.6);
+        m.factor = made_gpu_slow_at_times;
+        m.a = 1;
+        assert_nobody_blamed(m);
+    }
+}
+
 static void one_way_of_a_link(void **state)
 {
     (void)state;
@@ -191,6 +214,8 @@ int main(void)
         cmocka_unit_test(a_gpu_that_ranks_share),
         cmocka_unit_test(a_gpu_in_arithmetic_alone), cmocka_unit_test(a_gpu_in_its_pairs),
         cmocka_unit_test(a_link),               cmocka_unit_test(one_way_of_a_link),
+        cmocka_unit_test(a_link_while_load_comes_and_goes),
+        cmocka_unit_test(nobody_who_is_slow_at_times),
         cmocka_unit_test(a_host_in_its_copies), cmocka_unit_test(a_host_toward_all_others),
         cmocka_unit_test(a_pair_of_hosts),
     };

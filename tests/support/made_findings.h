@@ -144,3 +144,13 @@ __attribute__((unused)) static double made_slow_host_pairs(const made_machine *m
 {
     return g->like == CHECK_HOST_PAIR && (g->a == m->a || g->b == m->a) ? m->by : 1;
 }
+/* Load of others that slows a whole round down; the link is slow besides. */
+__attribute__((unused)) static double made_slow_link_and_rounds(const made_machine *m, const check_figure *g)
+{
+    return made_slow_link(m, g) * (g->round % 2 ? 1 : 0.5);
+}
+/* But in the first round. */
+__attribute__((unused)) static double made_gpu_slow_at_times(const made_machine *m, const check_figure *g)
+{
+    return g->round == 0 ? 1 : made_slow_gpu(m, g);
+}
