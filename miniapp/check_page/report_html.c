@@ -12,6 +12,7 @@
 #include "check_page/report_digest.h"
 #include "files/replace.h"
 #include "judge/findings.h"
+#include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
@@ -27,18 +28,6 @@ enum { FAULTS_SHOWN = 200 };
 
 /* ---- values of a record ---- */
 
-static const char *text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *o, const char *key)
-{
-    const json_t *held = json_object_get(o, key);
-    return json_is_number(held) ? json_number_value(held) : NAN;
-}
-
 static int rank_of(const json_t *o, const char *key)
 {
     const json_t *held = json_object_get(o, key);
@@ -52,12 +41,12 @@ static const json_t *check_of(const json_t *records, size_t round)
 
 static const json_t *last_of(const json_t *records) { return check_of(records, json_array_size(records) - 1); }
 
-static check_like like_of(const json_t *o) { return check_like_of(text_of(o, "like")); }
+static check_like like_of(const json_t *o) { return check_like_of(record_text_of(o, "like")); }
 
 static const char *like_text(const json_t *o)
 {
     const check_like like = like_of(o);
-    return like < CHECK_LIKES ? check_like_name(like) : text_of(o, "like");
+    return like < CHECK_LIKES ? check_like_name(like) : record_text_of(o, "like");
 }
 
 /* ---- HTML ---- */
@@ -136,41 +125,41 @@ static void write_fact(FILE *to, const char *name, const char *text)
 static const char *device_of(const json_t *record)
 {
     const json_t *first = json_array_get(json_object_get(json_object_get(record, "check"), "ranks"), 0);
-    return text_of(first, "gpu")[0] ? text_of(first, "gpu") : text_of(json_object_get(record, "machine"), "processor");
+    return record_text_of(first, "gpu")[0] ? record_text_of(first, "gpu") : record_text_of(json_object_get(record, "machine"), "processor");
 }
 
 static void write_head(FILE *to, const json_t *records)
 {
     const size_t rounds = json_array_size(records);
     const json_t *record = json_array_get(records, rounds - 1), *check = last_of(records);
-    const char *verdict = text_of(check, "verdict"), *started = text_of(json_array_get(records, 0), "started");
+    const char *verdict = record_text_of(check, "verdict"), *started = record_text_of(json_array_get(records, 0), "started");
     char number[32];
     fprintf(to, "<header class=\"%s\">", class_of(verdict));
     element(to, "p class=\"verdict\"", "%s", verdict);
     element(to, "h1", "weft check: %zu rank%s, %s", json_array_size(json_object_get(check, "ranks")),
             json_array_size(json_object_get(check, "ranks")) == 1 ? "" : "s", device_of(record));
-    if (text_of(check, "why")[0]) element(to, "p", "%s", text_of(check, "why"));
+    if (record_text_of(check, "why")[0]) element(to, "p", "%s", record_text_of(check, "why"));
     snprintf(number, sizeof number, "%zu", rounds);
-    if (text_of(check, "not_tried")[0]) element(to, "p class=\"note\"", "not tried: %s", text_of(check, "not_tried"));
+    if (record_text_of(check, "not_tried")[0]) element(to, "p class=\"note\"", "not tried: %s", record_text_of(check, "not_tried"));
     fputs("<dl>", to);
-    write_fact(to, "level", text_of(check, "level"));
+    write_fact(to, "level", record_text_of(check, "level"));
     write_fact(to, "rounds", number);
     write_fact(to, "started", started);
-    write_fact(to, "weft", text_of(record, "version"));
-    write_fact(to, "commit", text_of(record, "git"));
-    write_fact(to, "command", text_of(record, "command"));
+    write_fact(to, "weft", record_text_of(record, "version"));
+    write_fact(to, "commit", record_text_of(record, "git"));
+    write_fact(to, "command", record_text_of(record, "command"));
     fputs("</dl></header>\n", to);
 }
 
 static void write_suspect(FILE *to, const json_t *suspect)
 {
-    const double factor = number_of(suspect, "factor"), confidence = number_of(suspect, "confidence");
+    const double factor = record_number_of(suspect, "factor"), confidence = record_number_of(suspect, "confidence");
     fprintf(to, "<li class=\"%s\">", isnan(factor) ? "wrong" : "slow");
-    element(to, "strong", "%s", text_of(suspect, "name"));
+    element(to, "strong", "%s", record_text_of(suspect, "name"));
     if (isnan(factor)) element(to, "span class=\"degree\"", "wrong bits");
     else element(to, "span class=\"degree\"", "%.0f %% of its like", 100 * factor);
     if (!isnan(confidence)) element(to, "span class=\"note\"", " confidence %.0f %%", 100 * confidence);
-    element(to, "p", "%s", text_of(suspect, "evidence"));
+    element(to, "p", "%s", record_text_of(suspect, "evidence"));
     fputs("</li>\n", to);
 }
 
@@ -193,7 +182,7 @@ static void write_fault(FILE *to, const json_t *fault)
     if (b >= 0) element(to, "td", "%d, %d", a, b);
     else element(to, "td", "%d", a);
     element(to, "td", "%d", rank_of(fault, "round") + 1);
-    element(to, "td class=\"words long\"", "%s", text_of(fault, "where"));
+    element(to, "td class=\"words long\"", "%s", record_text_of(fault, "where"));
     fputs("</tr>\n", to);
 }
 
@@ -217,14 +206,14 @@ static void write_faults(FILE *to, const json_t *records)
 
 static void write_row(FILE *to, const json_t *row)
 {
-    const double median = number_of(row, "median"), least = number_of(row, "least"), noise = number_of(row, "noise");
+    const double median = record_number_of(row, "median"), least = record_number_of(row, "least"), noise = record_number_of(row, "noise");
     const int a = rank_of(row, "least_a"), b = rank_of(row, "least_b");
-    const char *verdict = text_of(row, "verdict");
+    const char *verdict = record_text_of(row, "verdict");
     fputs("<tr>", to);
     element(to, "td", "%s%s", like_text(row), json_is_true(json_object_get(row, "alone")) ? ", alone" : "");
     element(to, "td", "%d", rank_of(row, "count"));
     rate_cell(to, median, row);
-    percent_cell(to, median / number_of(row, "reference"));
+    percent_cell(to, median / record_number_of(row, "reference"));
     rate_cell(to, least, row);
     if (a < 0) fputs("<td></td>", to);
     else if (b < 0) element(to, "td", "%d", a);
@@ -255,9 +244,9 @@ static void write_rank(FILE *to, size_t number, const json_t *rank)
     const char *const text[] = { "host", "gpu", "uuid", "pci" }, *const measured[] = { "clock_mhz", "power_w", "temperature_c" };
     const bool power = json_is_true(json_object_get(rank, "held_by_power")), heat = json_is_true(json_object_get(rank, "held_by_heat"));
     fprintf(to, "<tr><td>%zu</td>", number);
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) element(to, "td class=\"words\"", "%s", text_of(rank, text[i]));
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) element(to, "td class=\"words\"", "%s", record_text_of(rank, text[i]));
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        const double x = number_of(rank, measured[i]);
+        const double x = record_number_of(rank, measured[i]);
         if (isnan(x)) fputs("<td></td>", to);
         else element(to, "td", "%.0f", x);
     }

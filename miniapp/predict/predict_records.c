@@ -7,25 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/record.h"
 #include "predict/predict_temporal.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
-static const char *text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-static double number_of(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
 static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
 static int hosts_of(const json_t *o) { return (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts")); }
 static int per_host_of(const json_t *o) { return (int_of(o, "ranks") + hosts_of(o) - 1) / hosts_of(o); }
-static const char *processor_of(const json_t *o) { return text_of(json_object_get(o, "machine"), "processor"); }
-static bool on_cuda(const json_t *o) { return strcmp(text_of(o, "device"), "cuda") == 0; }
+static const char *processor_of(const json_t *o) { return record_text_of(json_object_get(o, "machine"), "processor"); }
+static bool on_cuda(const json_t *o) { return strcmp(record_text_of(o, "device"), "cuda") == 0; }
 static bool is_run(const json_t *o) { return !json_object_get(o, "rung"); }
 
 /* -1: none of that name. */
@@ -56,8 +47,8 @@ typedef struct reading {
 
 static void add_exchange(predict_points *points, const json_t *point)
 {
-    const double bytes = number_of(json_object_get(point, "parameters"), "bytes");
-    const double s = number_of(json_object_get(point, "time_s"), "p50");
+    const double bytes = record_number_of(json_object_get(point, "parameters"), "bytes");
+    const double s = record_number_of(json_object_get(point, "time_s"), "p50");
     if (bytes > 0 && s > 0) predict_points_add(points, bytes, s);
 }
 
@@ -79,18 +70,18 @@ static void read_ring(reading *in, int transport, const json_t *o)
 
 static bool is_launch(const json_t *o)
 {
-    return strcmp(text_of(o, "family"), "launch") == 0 && strcmp(text_of(o, "rung"), "pipelined") == 0 &&
+    return strcmp(record_text_of(o, "family"), "launch") == 0 && strcmp(record_text_of(o, "rung"), "pipelined") == 0 &&
            json_is_true(json_object_get(o, "verified"));
 }
 
 /* Families halo (rings, by the bytes of one neighbour) and alltoall. */
 static bool read_rung(reading *in, const json_t *o)
 {
-    const char *family = text_of(o, "family"), *rung = text_of(o, "rung"), *tail = strrchr(rung, '_');
+    const char *family = record_text_of(o, "family"), *rung = record_text_of(o, "rung"), *tail = strrchr(rung, '_');
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
     if (t < 0 || !json_is_true(json_object_get(o, "verified"))) return is_launch(o);
     if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0)
-        predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"), number_of(o, "rate"));
+        predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"), record_number_of(o, "rate"));
     else if (strcmp(family, "halo") == 0 && strcmp(tail, "_ring") == 0)
         read_ring(in, t, o);
     else
@@ -101,7 +92,7 @@ static bool read_rung(reading *in, const json_t *o)
 /* Records of before the key have it in their deck alone. */
 static int64_t norm_every_of(const json_t *o)
 {
-    const char *at = strstr(text_of(o, "deck"), "\nnorm_every = ");
+    const char *at = strstr(record_text_of(o, "deck"), "\nnorm_every = ");
     if (json_object_get(o, "norm_every")) return int_of(o, "norm_every");
     return at ? strtoll(at + strlen("\nnorm_every = "), NULL, 10) : 0;
 }
@@ -111,12 +102,12 @@ static int block_steps_of(const json_t *o) { return int_of(o, "fuse") > 1 ? int_
 /* The median; where not every step, or block, has a norm, the mean, which has the norms' share. */
 static double step_s_of(const json_t *o)
 {
-    return number_of(json_object_get(o, "step_s"), norm_every_of(o) > block_steps_of(o) ? "mean" : "p50");
+    return record_number_of(json_object_get(o, "step_s"), norm_every_of(o) > block_steps_of(o) ? "mean" : "p50");
 }
 
 static boundary_side side_of(const json_t *problem, const char *key)
 {
-    const char *text = text_of(problem, key);
+    const char *text = record_text_of(problem, key);
     const boundary_kind kind = strncmp(text, "dirichlet", strlen("dirichlet")) == 0 ? BOUNDARY_DIRICHLET
                                : strcmp(text, "neumann") == 0                       ? BOUNDARY_NEUMANN
                                                                                     : BOUNDARY_PERIODIC;
@@ -132,7 +123,7 @@ static bool same_sides(const boundary *a, const boundary *b)
 /* Records of before the key: weights that a deck gave were those of boxes. */
 static stencil_form stencil_of(const json_t *problem, const predict_case *c)
 {
-    const char *name = text_of(problem, "stencil");
+    const char *name = record_text_of(problem, "stencil");
     for (int f = STENCIL_LINE; f <= STENCIL_BOX; f++)
         if (strcmp(name, stencil_form_name((stencil_form)f)) == 0) return (stencil_form)f;
     return c->ny == 1 ? STENCIL_LINE : c->kind == KIND_CUSTOM ? STENCIL_BOX : STENCIL_STAR;
@@ -150,31 +141,31 @@ static step_form form_of(const char *name)
 static bool read_run(const predict_machine *m, const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
-    const char *transport = text_of(o, "transport");
-    const kind_row *kind = kind_find(text_of(problem, "kind"));
+    const char *transport = record_text_of(o, "transport");
+    const kind_row *kind = kind_find(record_text_of(problem, "kind"));
     const int t = transport_of(transport, strlen(transport));
     predict_case *c = &run->of;
     memset(run, 0, sizeof *run);
     run->step_s = step_s_of(o);
-    run->copy_bytes_per_s = number_of(o, "ceiling_bytes_per_s") / int_of(o, "ranks");
-    run->comm_s = number_of(json_object_get(o, "overlap"), "comm_s");
+    run->copy_bytes_per_s = record_number_of(o, "ceiling_bytes_per_s") / int_of(o, "ranks");
+    run->comm_s = record_number_of(json_object_get(o, "overlap"), "comm_s");
     run->hosts = hosts_of(o);
     if (!kind || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
-    if (int_of(o, "lanes") > 1 || strcmp(text_of(o, "verdict"), "failed") == 0) return false;
+    if (int_of(o, "lanes") > 1 || strcmp(record_text_of(o, "verdict"), "failed") == 0) return false;
     c->kind = kind_id_of(kind);
-    c->type = strcmp(text_of(problem, "dtype"), "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
+    c->type = strcmp(record_text_of(problem, "dtype"), "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
     c->radius = int_of(problem, "radius");
-    c->nx = number_of(grid, "nx");
-    c->ny = number_of(grid, "ny");
+    c->nx = record_number_of(grid, "nx");
+    c->ny = record_number_of(grid, "ny");
     c->ranks = int_of(o, "ranks");
     c->ranks_x = int_of(o, "ranks_x");
     c->ranks_y = int_of(o, "ranks_y");
     c->per_host = per_host_of(o);
     c->transport = (transport_kind)t;
-    c->feed = strcmp(text_of(o, "feed"), "graph") == 0;
+    c->feed = strcmp(record_text_of(o, "feed"), "graph") == 0;
     c->exchange_alone_s = run->comm_s > 0 ? run->comm_s : 0;
     c->norm_every = norm_every_of(o);
-    c->form = form_of(text_of(o, "step_form"));
+    c->form = form_of(record_text_of(o, "step_form"));
     c->block_steps = block_steps_of(o);
     c->stencil = stencil_of(problem, c);
     c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
@@ -210,7 +201,7 @@ static void add_run(predict_records *r, const line *l, const predict_run *run, b
 /* Was it of use? */
 static bool read_line(reading *in, const line *l, const char *processor, bool every)
 {
-    const double file_bytes_per_s = number_of(json_object_get(l->o, "checkpoint"), "bytes_per_s");
+    const double file_bytes_per_s = record_number_of(json_object_get(l->o, "checkpoint"), "bytes_per_s");
     predict_machine *m = &in->r->machine;
     predict_run run;
     if (hosts_of(l->o) == 0 || on_cuda(l->o) != m->cuda || strcmp(processor_of(l->o), processor) != 0) return false;
@@ -265,7 +256,7 @@ static bool read_files(reading *in, const char *files, sentence *why)
 static int compare_newest_last(const void *a, const void *b)
 {
     const line *x = a, *y = b;
-    const int started = strcmp(text_of(x->o, "started"), text_of(y->o, "started"));
+    const int started = strcmp(record_text_of(x->o, "started"), record_text_of(y->o, "started"));
     return started != 0 ? started : x->order - y->order;
 }
 
@@ -284,7 +275,7 @@ static void make_machine(reading *in, bool every)
     double launch_s = NAN;
     qsort(in->line, (size_t)in->lines, sizeof *in->line, compare_newest_last);
     for (int i = 0; i < in->lines; i++)
-        if (on_gpu && is_launch(in->line[i].o)) launch_s = number_of(json_object_get(in->line[i].o, "time_s"), "p50");
+        if (on_gpu && is_launch(in->line[i].o)) launch_s = record_number_of(json_object_get(in->line[i].o, "time_s"), "p50");
     predict_machine_init(m, on_gpu != NULL, launch_s);
     printable(m->name, sizeof m->name, processor_of(first));
     for (int i = 0; i < in->lines; i++)
