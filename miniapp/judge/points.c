@@ -90,7 +90,7 @@ static void beside_others(const check_figure *figure, int figures, double *besid
 
 /* ---- points ---- */
 
-enum { EXCEPTIONS = 10 }; /* one round in so many may be one */
+enum { EXCEPTIONS = 10 }; /* of as many rounds one may be */
 
 /* Of one component's rounds; beside is sorted. Returns the noise of the best one's repeats. */
 static double add_point(check_points *p, const check_figure *figure, double *beside, int rounds)

@@ -30,3 +30,24 @@ of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
     [[ "$(of_check .why)" == "rank 1 on $(hostname) did not answer: no progress for 2 s in round 1, trial '"* ]] || { of_check .why; return 1; }
     [ "$(of_check '.figures | length')" -gt 0 ]
 }
+
+# However much others use of the machine: eight small rounds tell enough.
+rounds_of_check() { [ -e check.jsonl ] && [ "$(wc -l <check.jsonl)" -ge 8 ]; }
+slow() { # fault
+    WEFT_FAULT=$1 WEFT_FAULT_PERCENT=300 "$MPIRUN" $LAUNCH_FLAGS -n 4 "$weft" check device=host level=soak budget=0.05 >out 2>err 3>&- &
+    mpirun=$!
+    wait_for rounds_of_check
+    kill -USR1 $mpirun
+    ends
+    expect verdict slow "$(of_check .verdict)"
+}
+
+@test "a rank whose work takes four times as long: it alone is blamed" {
+    slow slow_gpu:2
+    expect suspects "gpu 2" "$(of_check '.suspects | map("\(.part) \(.a)") | join(", ")')"
+}
+
+@test "a link that takes four times as long: it alone is blamed" {
+    slow slow_link:1
+    expect suspects "link 1-2" "$(of_check '.suspects | map("\(.part) \(.a)-\(.b)") | join(", ")')"
+}
