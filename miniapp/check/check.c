@@ -252,7 +252,7 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) status = leave_page(&e, !whole);
-        check_watch_release();
+        check_watch_over();
         status = check_trial_tell(&c, status);
         check_watch_stop();
     }

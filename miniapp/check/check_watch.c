@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "check/lifeline.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-enum { NAMED_MOST = 8, WHAT_BYTES = 96 };
-static const double pause_s = 0.02, patience_s = 0.5; /* mpirun kills a second after its SIGTERM */
+enum { NAMED_MOST = 8, WHAT_BYTES = 96, PAUSE_MS = 20 };
+static const double patience_s = 0.5; /* mpirun kills a second after its SIGTERM */
 
 typedef struct process { /* of a rank, as its host numbers it */
     int pid;
@@ -29,6 +31,12 @@ static struct {
     pthread_t thread;
     pthread_mutex_t held;
     bool runs;
+    const topology *top;
+    lifeline *line;
+    atomic_bool stop, all_live; /* all_live: after the signal */
+    char what[WHAT_BYTES];      /* under `held`, as is */
+    int round;
+    char first_host[64];        /* rank 0's; from here on all is rank 0's */
     double limit_s;
     int ranks;
     check_rank *rank;   /* [ranks] */
@@ -36,9 +44,6 @@ static struct {
     const int *host_of; /* [rank] */
     atomic_bool *heard; /* [ranks], in the trial under way */
     atomic_llong progress;
-    atomic_bool stop;
-    char what[WHAT_BYTES]; /* under `held`, as is */
-    int round;
     check_watch_leave *leave;
     void *context;
 } watch = { .held = PTHREAD_MUTEX_INITIALIZER };
@@ -57,8 +62,6 @@ static void catch_signals(void)
     signals_catch(SIGTERM, on_signal);
     signals_catch(SIGINT, on_signal);
 }
-
-bool check_watch_asked(void) { return asked; }
 
 /* ---- what /proc tells ---- */
 
@@ -86,13 +89,6 @@ static char state_of(int rank, double *cpu_s)
     return state;
 }
 
-static bool is_dead(int rank)
-{
-    double cpu_s;
-    const char state = state_of(rank, &cpu_s);
-    return state == 'X' || state == 'Z';
-}
-
 static void mark_cpu(void)
 {
     for (int r = 0; r < watch.ranks; r++) (void)state_of(r, &watch.process[r].cpu_s);
@@ -109,6 +105,8 @@ static bool is_idle(int rank)
 /* ---- the sentence ---- */
 
 static bool unheard(int rank) { return !atomic_load(&watch.heard[rank]); }
+static bool is_dead(int rank) { return lifeline_lost(watch.line, rank); }
+static bool is_silent(int rank) { return !lifeline_answered(watch.line, rank); }
 
 /* ", rank 3 on node7": those that are so, and marks them. Returns how many. */
 static int name_those(sentence *why, bool (*are)(int rank))
@@ -135,11 +133,16 @@ static void leave(const char *how, bool (*who)(int rank), const char *did)
 {
     sentence why = { "" };
     pthread_mutex_lock(&watch.held); /* for good */
+    if (atomic_load(&watch.stop)) { /* the page is printed */
+        pthread_mutex_unlock(&watch.held);
+        return;
+    }
     for (int r = 0; r < watch.ranks; r++) watch.rank[r].ended = true;
     if (who && name_those(&why, who) > 0) sentence_add(&why, " %s ", did);
     sentence_add(&why, "%sin round %d, trial '%s'", how, watch.round + 1, watch.what);
     const int status = watch.leave(watch.context, why.text, !who && asked_at_once);
     fflush(NULL);
+    lifeline_farewell(watch.line, status);
     _exit(status);
 }
 
@@ -152,23 +155,33 @@ static void leave_for_silence(void)
     leave(how, who, "did not answer:");
 }
 
+/* A launcher that lost a rank sends it, and so do users: the ranks' answers tell which. */
+static void look_after_signal(double *asked_s)
+{
+    if (*asked_s < 0) {
+        *asked_s = timer_now_s();
+        lifeline_ask(watch.line);
+    }
+    const bool all_live = !any(is_silent);
+    atomic_store(&watch.all_live, all_live);
+    if (timer_now_s() - *asked_s < patience_s) return;
+    if (all_live) leave("stopped by a signal ", NULL, "");
+    else leave("stopped by a signal ", is_silent, "did not answer:");
+}
+
 static void *look(void *unused)
 {
-    static const struct timespec pause = { 0, 20000000 };
     long long seen = atomic_load(&watch.progress);
-    double quiet_s = 0, asked_s = 0;
+    double quiet_s = 0, asked_s = -1;
     bool marked = false;
     while (!atomic_load(&watch.stop)) {
-        (void)nanosleep(&pause, NULL);
+        (void)lifeline_look(watch.line, PAUSE_MS);
+        if (any(is_dead)) leave("", is_dead, "died");
+        if (asked_at_once) look_after_signal(&asked_s);
         const long long now = atomic_load(&watch.progress);
         if (now != seen) marked = false;
-        quiet_s = now == seen ? quiet_s + pause_s : 0;
+        quiet_s = now == seen ? quiet_s + 1e-3 * PAUSE_MS : 0; /* counted: a job that was suspended is not silent */
         seen = now;
-        if (asked_at_once) {
-            if (any(is_dead)) leave("", is_dead, "died");
-            asked_s += pause_s;
-            if (asked_s > patience_s) leave("stopped by a signal ", NULL, "");
-        }
         if (watch.limit_s <= 0) continue;
         if (quiet_s > watch.limit_s / 2 && !marked) {
             mark_cpu();
@@ -179,49 +192,92 @@ static void *look(void *unused)
     return NULL;
 }
 
+/* ---- where rank 0 dies ---- */
+
+static void leave_without_rank_0(void)
+{
+    static const struct timespec until_others_asked = { 0, 500000000 };
+    if (!lifeline_lower_lives(watch.line)) {
+        pthread_mutex_lock(&watch.held); /* for good */
+        fprintf(stderr, "weft: rank %d on %s: rank 0 on %s died in round %d, trial '%s'; what is known is in the records of the rounds before\n",
+                watch.top->rank, watch.top->host, watch.first_host, watch.round + 1, watch.what);
+        (void)nanosleep(&until_others_asked, NULL);
+    }
+    _exit(CHECK_EXIT_ENVIRONMENT);
+}
+
+static void *look_at_rank_0(void *unused)
+{
+    while (lifeline_look(watch.line, -1)) {}
+    const int said = lifeline_said(watch.line);
+    if (said == LIFELINE_LOST) leave_without_rank_0();
+    if (said != LIFELINE_END) _exit(said);
+    return NULL;
+}
+
 /* The line of an environment's failure on rank 0 comes after the page. */
 static void put_last_words(char *out, size_t bytes)
 {
-    if (!watch.runs || pthread_equal(pthread_self(), watch.thread)) return;
+    if (!watch.runs || atomic_load(&watch.stop) || pthread_equal(pthread_self(), watch.thread)) return;
     pthread_mutex_trylock(&watch.held);
     char why[WHAT_BYTES + 64];
     snprintf(why, sizeof why, "rank 0 failed in round %d, trial '%s'", watch.round + 1, watch.what);
     (void)watch.leave(watch.context, why, false);
+    lifeline_farewell(watch.line, LIFELINE_END);
     snprintf(out, bytes, "; what was known is printed above");
 }
 
 /* ---- from the main thread ---- */
 
+static void start_rank_0(check_rank *rank, double limit_s, check_watch_leave *leave_by, void *context)
+{
+    watch.heard = CHECK_ALLOC(calloc((size_t)watch.ranks, sizeof *watch.heard));
+    watch.rank = rank;
+    watch.host_of = watch.top->where->of;
+    watch.limit_s = limit_s;
+    watch.leave = leave_by;
+    watch.context = context;
+}
+
 void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave_by, void *context)
 {
     process mine = { .pid = (int)getpid(), .names = pid_namespace() };
     catch_signals();
+    watch.top = top;
     watch.ranks = top->ranks;
     watch.process = CHECK_ALLOC(calloc((size_t)top->ranks, sizeof *watch.process));
     MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, watch.process, sizeof mine, MPI_BYTE, 0, top->comm));
-    if (top->rank != 0) return;
-    watch.heard = CHECK_ALLOC(calloc((size_t)top->ranks, sizeof *watch.heard));
-    watch.rank = rank;
-    watch.host_of = top->where->of;
-    watch.limit_s = limit_s;
-    watch.leave = leave_by;
-    watch.context = context;
-    const int code = pthread_create(&watch.thread, NULL, look, NULL);
+    snprintf(watch.first_host, sizeof watch.first_host, "%s", top->host);
+    MPI_CHECK(MPI_Bcast(watch.first_host, sizeof watch.first_host, MPI_CHAR, 0, top->comm));
+    watch.line = lifeline_create(top->comm);
+    if (top->rank == 0) start_rank_0(rank, limit_s, leave_by, context);
+    const int code = pthread_create(&watch.thread, NULL, top->rank == 0 ? look : look_at_rank_0, NULL);
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
     watch.runs = true;
-    check_add(put_last_words);
+    if (top->rank == 0) check_add(put_last_words);
 }
 
 void check_watch_hold(void) { pthread_mutex_lock(&watch.held); }
 void check_watch_release(void) { pthread_mutex_unlock(&watch.held); }
 
+void check_watch_over(void)
+{
+    atomic_store(&watch.stop, true);
+    check_watch_release();
+}
+
+bool check_watch_asked(void)
+{
+    while (watch.top->rank == 0 && asked_at_once && !atomic_load(&watch.all_live)) ranks_nap(); /* or the thread leaves */
+    return asked;
+}
+
 void check_watch_trial(int round, const char *what)
 {
-    if (!watch.runs) return;
     check_watch_hold();
     watch.round = round;
     snprintf(watch.what, sizeof watch.what, "%s", what);
-    for (int r = 0; r < watch.ranks; r++) atomic_store(&watch.heard[r], false);
+    for (int r = 0; watch.heard && r < watch.ranks; r++) atomic_store(&watch.heard[r], false);
     atomic_fetch_add(&watch.progress, 1);
     check_watch_release();
 }
@@ -234,12 +290,12 @@ void check_watch_heard(int rank)
 
 void check_watch_stop(void)
 {
-    if (watch.runs) {
-        atomic_store(&watch.stop, true);
-        (void)pthread_join(watch.thread, NULL);
-        watch.runs = false;
-        free(watch.heard);
-    }
+    (void)pthread_join(watch.thread, NULL);
+    if (watch.top->rank == 0) lifeline_farewell(watch.line, LIFELINE_END);
+    watch.runs = false;
+    lifeline_destroy(&watch.line);
+    free(watch.heard);
     free(watch.process);
+    watch.heard = NULL;
     watch.process = NULL;
 }

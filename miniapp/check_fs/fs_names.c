@@ -19,8 +19,9 @@
 #include "ranks/timer.h"
 #include "state/checkpoint_rows.h"
 
-enum { CONTENT_BYTES = 4096, EXCLUSIVE_NAMES = 16, NAMES_TWICE = 5, SECONDS_BYTES = 64 };
-static const double waits_for = 0.1, renames_for = 0.03; /* of the time */
+enum { CONTENT_BYTES = 4096, SECONDS_BYTES = 64 };
+enum { EXCLUSIVE_NAMES = 16, EXCLUSIVE_LEAST = 4, NAMES_TWICE = 5, NAMES_TWICE_LEAST = 2 }; /* tries; where time is over, the least */
+static const double waits_for = 0.1, renames_for = 0.03, tries_for = 0.03; /* of the time */
 static const double at_once_s = 0.005;
 
 static bool looks(const fs_world *w) { return w->rank > 0 || w->ranks == 1; }
@@ -150,13 +151,14 @@ static bool reaches_old(fs_world *w, int *code)
 static void try_used_again(fs_world *w)
 {
     static const char key[] = "names";
-    int code = 0, old = 0;
-    for (int i = 0; i < NAMES_TWICE; i++) old += reaches_old(w, &code);
+    const double end_s = timer_now_s() + tries_for * w->seconds;
+    int code = 0, old = 0, tries = 0;
+    for (; tries < NAMES_TWICE && (tries < NAMES_TWICE_LEAST || fs_more(w, end_s)); tries++) old += reaches_old(w, &code);
     if (!fs_all_well(w, key, code, "renaming a file and making another of its name")) return;
     if (old == 0) fs_add(w, key, FS_KEPT, "", "a name that is used again reaches the new file");
     else
         fs_add(w, key, FS_NOTE, "weft uses each temporary name once, and compares inodes",
-               "a name that is used again reached the old file on another host in %d of %d tries", old, NAMES_TWICE);
+               "a name that is used again reached the old file on another host in %d of %d tries", old, tries);
 }
 
 /* A name that the others have looked for in vain. */
@@ -188,8 +190,9 @@ static void try_exclusive(fs_world *w)
 {
     static const char key[] = "O_EXCL";
     char path[CHECKPOINT_PATH_BYTES];
-    int wrong = 0, code = 0;
-    for (int i = 0; i < EXCLUSIVE_NAMES; i++) {
+    const double end_s = timer_now_s() + tries_for * w->seconds;
+    int wrong = 0, code = 0, tries = 0;
+    for (; tries < EXCLUSIVE_NAMES && (tries < EXCLUSIVE_LEAST || fs_more(w, end_s)); tries++) {
         fs_name(w, "first", path);
         wrong += makers_of(w, path, &code) != 1;
         fs_forget(w, path);
@@ -198,7 +201,7 @@ static void try_exclusive(fs_world *w)
     if (wrong == 0) fs_add(w, key, FS_KEPT, "", "of all ranks that make a file at once, one does");
     else
         fs_add(w, key, FS_BROKEN, "two runs may take one folder for theirs",
-               "%d of %d files that all ranks made at once were made by several ranks, or by none", wrong, EXCLUSIVE_NAMES);
+               "%d of %d files that all ranks made at once were made by several ranks, or by none", wrong, tries);
 }
 
 /* 0 or errno. */

@@ -71,21 +71,37 @@ static uint64_t bytes_for(const fs_world *w, double rate)
 static share of_one(const fs_world *w, uint64_t bytes) { return (share){ 0, w->rank == 0 ? bytes : 0 }; }
 
 /* gap_bytes: between the shares of two ranks. */
-static share of_all(const fs_world *w, uint64_t bytes, uint64_t gap_bytes)
+static share with_gap(const fs_world *w, uint64_t bytes, uint64_t gap_bytes)
 {
     const uint64_t each = bytes / (uint64_t)w->ranks / PIECE_BYTES * PIECE_BYTES, mine = each ? each : PIECE_BYTES;
     return (share){ (uint64_t)w->rank * (mine + gap_bytes), mine };
+}
+
+static share of_all(const fs_world *w, uint64_t bytes) { return with_gap(w, bytes, 0); }
+static share of_all_anywhere(const fs_world *w, uint64_t bytes) { return with_gap(w, bytes, UNALIGNED_BYTES); }
+
+typedef share share_of(const fs_world *w, uint64_t bytes);
+
+/* Of a few bytes, then of more as long as these would take less than the trial's time: each way has a speed of its own. */
+static double rate_in_time(fs_world *w, share_of *of)
+{
+    enum { GROWTH = 8 };
+    uint64_t bytes = bytes_for(w, INFINITY) < FIRST_BYTES ? PIECE_BYTES : FIRST_BYTES;
+    for (;;) {
+        const double rate = rate_of(w, of(w, bytes));
+        const uint64_t most = isnan(rate) ? 0 : bytes_for(w, rate);
+        if (most < 2 * bytes) return rate;
+        bytes = most < GROWTH * bytes ? most : GROWTH * bytes;
+    }
 }
 
 static void try_writes(fs_world *w)
 {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     fs_speed *const s = &w->speed;
-    const double first = rate_of(w, of_one(w, bytes_for(w, INFINITY) < FIRST_BYTES ? PIECE_BYTES : FIRST_BYTES));
-    const uint64_t bytes = isnan(first) ? 0 : bytes_for(w, first);
-    s->one = bytes ? rate_of(w, of_one(w, bytes)) : NAN;
-    s->all = isnan(s->one) ? NAN : rate_of(w, of_all(w, bytes, 0));
-    s->unaligned = isnan(s->all) ? NAN : rate_of(w, of_all(w, bytes, UNALIGNED_BYTES));
+    s->one = rate_in_time(w, of_one);
+    s->all = isnan(s->one) ? NAN : rate_in_time(w, of_all);
+    s->unaligned = isnan(s->all) ? NAN : rate_in_time(w, of_all_anywhere);
     if (isnan(s->unaligned)) return;
     fs_add(w, key, FS_FIGURE, "", "%s by one rank, with fsync; by all %d ranks %s in shares of whole MiB, %s in shares that begin anywhere",
            terminal_rate(a, sizeof a, s->one, "B/s"), w->ranks, terminal_rate(b, sizeof b, s->all, "B/s"),

@@ -58,6 +58,13 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     expect "files that stay" "" "$(ls files)"
 }
 
+@test "rank 0 is killed: the lowest rank that lives says so, alone" {
+    endless 3
+    kill -9 "$(pgrep -P $mpirun -f "check device" | head -n 1)"
+    ends
+    expect "who says it" "weft: rank 1 on $(hostname): rank 0 on $(hostname) died in round " "$(grep '^weft: ' err | sed 's/[0-9]*, trial .*//')"
+}
+
 @test "a rank that hangs: it is named when the limit is over, and the check ends with 3" {
     endless 3 stall_limit=2
     kill -STOP "$(a_rank)"

@@ -42,6 +42,15 @@ lying() { # what... : preloaded, in what is started here
     expect "fsync" FAILED "$(word fsync)"
 }
 
+@test "on a slow file system each trial is made a few times, and not as often as on a fast one" {
+    mkdir far
+    lying slow
+    SHIM_WAITED=$PWD/waited run checked 2 "$weft" far ./lying
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    jq -e -n --argjson s "$(<waited.0)" '$s > 1 and $s < 4.5' || { cat waited.*; return 1; } # rank 0 slept: the load of this machine is not in it
+    expect "left" "" "$(ls -A far)"
+}
+
 @test "bytes that hosts lose at borders are no fault where the rule keeps hosts apart, and one where it trusts the file system" {
     mkdir shared
     lying border

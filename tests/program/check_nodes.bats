@@ -45,3 +45,33 @@ summary() { # status wanted
     grep -q '<h1>weft check: 2 ranks' checks/n7.html
     [ "$("$top/jobs/check_summary" checks | wc -l)" -gt 10 ]
 }
+
+element() { # program: an element of an array, on node n7, with the words after it
+    env -u WEFT SLURM_JOB_ID=1 SLURMD_NODENAME=n7 ${1:+WEFT="$1"} WEFT_LAUNCHER=mpirun WEFT_JOBS=$top/jobs OMPI_MCA_rmaps_base_oversubscribe=1 \
+        SLURM_NTASKS=1 timeout $hang_s bash "$top/jobs/check.sbatch" level=quick 3>&-
+}
+
+@test "a WEFT that cannot be run is refused, and no other weft takes its place; without WEFT the one on PATH is taken" {
+    mkdir bin
+    printf '#!/bin/sh\necho "the other one"\n' >bin/weft
+    printf '#!/bin/sh\n' >mine
+    chmod +x bin/weft
+    local name
+    for name in "$PWD/mine" "$PWD/nowhere" "$PWD"; do
+        PATH=$PWD/bin:$PATH run element "$name"
+        expect "status" 2 "$status" || { echo "$output"; return 1; }
+        expect "said" "WEFT=$name is no program that can be run here" "$output"
+    done
+    PATH=$PWD/bin:$PATH run element ""
+    expect "without WEFT" "0 the other one" "$status $output"
+}
+
+@test "two elements on one node, whose partition shares nodes, do not measure at once" {
+    printf '#!/bin/sh\necho begin >>"%s/order"\nsleep 1\necho end >>"%s/order"\n' "$PWD" "$PWD" >slow
+    chmod +x slow
+    element "$PWD/slow" >first &
+    element "$PWD/slow" >second
+    wait $!
+    expect "order" "begin end begin end" "$(xargs <order)"
+    expect "who says that it waits" 1 "$(cat first second | grep -c '^another check of n7 is under way')"
+}

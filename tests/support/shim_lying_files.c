@@ -1,5 +1,7 @@
 /* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name: border (a write also clears the
- * byte behind it), excl, rename (two steps), flock, room (nothing can be reserved beyond what is free by a quota), fsync (an error). */
+ * byte behind it), excl, rename (two steps), flock, room (nothing can be reserved beyond what is free by a quota), fsync (an error). slow:
+ * each call takes 30 ms longer, as over a busy network, and a write 10 ms per MiB, of which another rank than 0 writes but one in half a
+ * second, as where it waits for pages of others; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,6 +23,28 @@ static int lies(const char *word)
 
 static int is_ours(const char *path) { return strstr(path, "weft_check_fs.tmp.") != NULL; }
 
+static double waited_s;
+
+static void wait_as_if_slow(size_t bytes)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    const double s = 0.03 + (double)bytes / (rank && strcmp(rank, "0") ? 2e6 : 1e8);
+    if (!lies("slow")) return;
+    usleep((useconds_t)(1e6 * s));
+    waited_s += s;
+}
+
+__attribute__((destructor)) static void say_what_was_waited(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *where = getenv("SHIM_WAITED");
+    char path[4096];
+    if (!where || !rank || waited_s == 0) return;
+    snprintf(path, sizeof path, "%s.%s", where, rank);
+    FILE *f = fopen(path, "w");
+    if (f) fprintf(f, "%.1f\n", waited_s);
+    if (f) fclose(f);
+}
+
 static int is_trial(int fd, const char *of)
 {
     char link[64], path[4096] = "";
@@ -34,12 +58,14 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
+    if (is_ours(path)) wait_as_if_slow(0);
     const int makes_twice = lies("excl") && is_ours(path) && strstr(path, "/first_");
     return REAL(open)(path, makes_twice ? flags & ~O_EXCL : flags, mode);
 }
 
 int rename(const char *from, const char *to)
 {
+    if (is_ours(to)) wait_as_if_slow(0);
     if (lies("rename") && is_ours(to)) {
         unlink(to);
         usleep(1000);
@@ -51,6 +77,7 @@ int flock(int fd, int operation) { return lies("flock") && is_trial(fd, "/locked
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
+    if (is_trial(fd, "/")) wait_as_if_slow(bytes);
     if (lies("border") && is_trial(fd, "/border_")) (void)!REAL(pwrite)(fd, "", 1, at + (off_t)bytes);
     return REAL(pwrite)(fd, data, bytes, at);
 }
@@ -62,8 +89,15 @@ int fallocate(int fd, int mode, off_t from, off_t bytes)
     return -1;
 }
 
+int unlink(const char *path)
+{
+    if (is_ours(path)) wait_as_if_slow(0);
+    return REAL(unlink)(path);
+}
+
 int fsync(int fd)
 {
+    if (is_trial(fd, "/")) wait_as_if_slow(0);
     if (!lies("fsync") || !is_trial(fd, "/synced_")) return REAL(fsync)(fd);
     errno = EIO;
     return -1;
