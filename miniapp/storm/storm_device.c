@@ -1,7 +1,6 @@
 #include "storm/storm_device.h"
 
 #include <omp.h>
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,55 +9,19 @@
 #include "storm/storm_reads.h"
 #include "temporal/temporal.h"
 
-const char *const storm_race_name[STORM_RACES] = {
-    [STORM_NO_RACE] = "none",
-    [STORM_EXCHANGE_BEFORE_LEVEL] = "the exchange does not wait for the level",
-    [STORM_STRIP_BEFORE_LEVEL] = "a strip of the interior does not wait for the level",
-    [STORM_NEXT_BEFORE_STRIP] = "the next step does not wait for a strip of the interior",
-    [STORM_NEXT_BEFORE_SHELL] = "the next step does not wait for the shell",
-    [STORM_MESSAGE_BEFORE_PACK] = "a message does not wait for its pack",
-    [STORM_MESSAGE_BEFORE_FIELD] = "a message out of the field does not wait for the level",
-    [STORM_NORM_BEFORE_IT_IS_THERE] = "the host does not wait for a norm",
-    [STORM_STRIP_BEFORE_IMAGES] = "a strip does not wait for the images beyond a periodic side",
-    [STORM_PART_BEFORE_TRANSPOSE] = "a message of a transpose does not wait for its part",
-    [STORM_ASIDE_BEFORE_LEVEL] = "a copy beside the steps does not wait for the level",
-    [STORM_NEXT_UNDER_SNAPSHOT] = "the next step does not wait for the snapshot of its level",
-    [STORM_BLOCK_BEFORE_FLAG_WORDS] = "a block of an in-kernel exchange does not wait for its flag words",
-    [STORM_PART_BEFORE_FLAG] = "a part of a peer exchange does not wait for its flag",
-};
-
-/* What ran last on a stream, as far as the races tell work apart. */
-typedef enum work_kind { WORK_OTHER, WORK_PACK, WORK_TRANSPOSE, WORK_FILL, WORK_NORM } work_kind;
-
-enum { PLACES_MAX = 512, LATE_STEPS = 64 };
-
-typedef struct stream_place {
-    const device_stream *s;
-    work_kind last;
-} stream_place;
-
-typedef struct event_place {
-    const device_event *e;
-    const device_stream *on; /* recorded there last, */
-    work_kind behind;        /* behind this */
-} event_place;
+enum { LATE_STEPS = 64 };
 
 static struct storm_device {
     sim *s;
     device inner; /* the functions that were there */
     unsigned seed;
-    storm_race race;
-    pthread_mutex_t lock; /* of the two lists */
-    stream_place stream[PLACES_MAX];
-    event_place event[PLACES_MAX];
-    int streams, events;
     bool copies, captures;
     int64_t level;
     void *poison; /* NaN for the largest of the ghost boxes */
     struct {
         int64_t step, ns;
     } late[LATE_STEPS];
-} storm = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} storm;
 
 static _Thread_local uint64_t calls;
 
@@ -107,78 +70,12 @@ int64_t storm_device_late_ns(int64_t step)
     return most;
 }
 
-/* ---- who waits for what ---- */
-
-static stream_place *place_of(const device_stream *s)
-{
-    int i = 0;
-    (void)pthread_mutex_lock(&storm.lock);
-    while (i < storm.streams && storm.stream[i].s != s) i++;
-    if (i == storm.streams && i < PLACES_MAX - 1) storm.stream[storm.streams++] = (stream_place){ s, WORK_OTHER };
-    (void)pthread_mutex_unlock(&storm.lock);
-    return &storm.stream[i];
-}
-
-static event_place *event_at(const device_event *e)
-{
-    int i = 0;
-    (void)pthread_mutex_lock(&storm.lock);
-    while (i < storm.events && storm.event[i].e != e) i++;
-    if (i == storm.events && i < PLACES_MAX - 1) storm.event[storm.events++] = (event_place){ .e = e };
-    (void)pthread_mutex_unlock(&storm.lock);
-    return &storm.event[i];
-}
-
-static void worked(const device_stream *s, work_kind kind) { place_of(s)->last = kind; }
-
-static bool is_strip(const device_event *e)
-{
-    const step_streams *own = &storm.s->streams;
-    for (int i = 1; i < own->count; i++)
-        if (own->stream_done[i] == e) return true;
-    return false;
-}
-
-static bool is_aside(const device_stream *s)
-{
-    const step_streams *own = &storm.s->streams;
-    for (int i = 0; i < own->count; i++)
-        if (own->stream[i] == s) return false;
-    return s != own->comm;
-}
-
-/* Is this the wait of a stream that the race leaves out? */
-static bool stream_goes_on(const device_event *e, const device_stream *s)
-{
-    const step_streams *own = &storm.s->streams;
-    const bool first = s == own->stream[0];
-    switch (storm.race) {
-    case STORM_EXCHANGE_BEFORE_LEVEL: return e == own->level && s == own->comm;
-    case STORM_STRIP_BEFORE_LEVEL: return e == own->level && s != own->comm;
-    case STORM_NEXT_BEFORE_STRIP: return first && is_strip(e);
-    case STORM_NEXT_BEFORE_SHELL: return first && e == own->shell_done;
-    case STORM_ASIDE_BEFORE_LEVEL: return is_aside(s) && event_at(e)->on == own->stream[0];
-    case STORM_NEXT_UNDER_SNAPSHOT: return first && is_aside(event_at(e)->on);
-    default: return false;
-    }
-}
-
-/* And of the host? */
-static bool host_goes_on(const device_event *e)
-{
-    const work_kind behind = event_at(e)->behind;
-    return (storm.race == STORM_MESSAGE_BEFORE_PACK && behind == WORK_PACK) ||
-           (storm.race == STORM_PART_BEFORE_TRANSPOSE && behind == WORK_TRANSPOSE);
-}
-
 /* ---- what stands in the struct ---- */
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    event_place *p = event_at(e);
-    p->on = s;
-    p->behind = place_of(s)->last;
-    if (storm.race == STORM_STRIP_BEFORE_IMAGES && e == storm.s->streams.level && p->behind == WORK_FILL) return 0;
+    storm_race_recorded(e, s);
+    if (storm_race_skips_record(e)) return 0;
     const int code = delay_stream(d, s);
     return code ? code : storm.inner.event_record(d, e, s);
 }
@@ -186,7 +83,7 @@ static int event_record(device *d, device_event *e, device_stream *s)
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
     delay_thread(256);
-    if (stream_goes_on(e, s)) return 0;
+    if (storm_race_skips_wait(e, s)) return 0;
     const int code = storm.inner.event_wait(d, e, s);
     return code ? code : delay_stream(d, s);
 }
@@ -194,26 +91,26 @@ static int event_wait(device *d, device_event *e, device_stream *s)
 static int event_sync(device *d, device_event *e)
 {
     delay_thread(64);
-    return host_goes_on(e) ? 0 : storm.inner.event_sync(d, e);
+    return storm_race_skips_sync(e) ? 0 : storm.inner.event_sync(d, e);
 }
 
 static int event_done(device *d, device_event *e, bool *done)
 {
     *done = true;
     delay_thread(256);
-    return host_goes_on(e) ? 0 : storm.inner.event_done(d, e, done);
+    return storm_race_skips_sync(e) ? 0 : storm.inner.event_done(d, e, done);
 }
 
 static int stream_done(device *d, device_stream *s, bool *done)
 {
     *done = true;
     delay_thread(64);
-    return storm.race == STORM_MESSAGE_BEFORE_FIELD ? 0 : storm.inner.stream_done(d, s, done);
+    return storm_race_skips_stream_done() ? 0 : storm.inner.stream_done(d, s, done);
 }
 
 static int stream_sync(device *d, device_stream *s)
 {
-    return storm.race == STORM_NORM_BEFORE_IT_IS_THERE && place_of(s)->last == WORK_NORM ? 0 : storm.inner.stream_sync(d, s);
+    return storm_race_skips_stream_sync(s) ? 0 : storm.inner.stream_sync(d, s);
 }
 
 /* In every other run the device is full, so that a level is put aside without a copy of it on the device: the next step waits. */
@@ -238,34 +135,34 @@ static int graph_end(device *d, device_stream *s, device_graph **out)
 
 static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    if (from == storm.s->result) worked(s, WORK_NORM);
+    if (from == storm.s->result) storm_race_worked(s, STORM_WORK_NORM);
     return storm.inner.copy(d, to, from, bytes, s);
 }
 
 static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes, size_t rows,
                      device_stream *s)
 {
-    worked(s, WORK_OTHER);
+    storm_race_worked(s, STORM_WORK_OTHER);
     return storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
 }
 
 static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                          device_stream *s)
 {
-    worked(s, WORK_FILL);
+    storm_race_worked(s, STORM_WORK_FILL);
     return storm.inner.boundary_fill(d, f, field, sides, boxes, count, s);
 }
 
 static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count, device_stream *s)
 {
-    worked(s, WORK_PACK);
+    storm_race_worked(s, STORM_WORK_PACK);
     return storm.inner.pack(d, f, field, buffer, pieces, count, s);
 }
 
 static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
                      device_stream *s)
 {
-    worked(s, WORK_TRANSPOSE);
+    storm_race_worked(s, STORM_WORK_TRANSPOSE);
     return storm.inner.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s);
 }
 
@@ -273,7 +170,7 @@ static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from,
 static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count, unpack_mode mode,
                   device_stream *s)
 {
-    worked(s, WORK_OTHER);
+    storm_race_worked(s, STORM_WORK_OTHER);
     delay_thread(64);
     int code = delay_stream(d, s);
     if (code == 0) code = storm.inner.unpack(d, f, field, buffer, pieces, count, mode, s);
@@ -285,7 +182,7 @@ static int unpack(device *d, const field_shape *f, void *field, const void *buff
     return code;
 }
 
-static unsigned late_of(storm_race race) { return LATE_WARPS | (storm.race == race ? LATE_GOES_ON : 0); }
+static unsigned late_of(storm_race race) { return LATE_WARPS | (storm_race_is(race) ? LATE_GOES_ON : 0); }
 
 static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
@@ -302,7 +199,7 @@ static int stencil_pass(device *d, const field_shape *f, void *next, const void 
 {
     const int64_t r = storm.s->cfg->problem.radius, ry = f->depth_y > 0 ? r : 0;
     const bool corners = storm.s->prob.op.form == STENCIL_BOX;
-    worked(s, WORK_OTHER);
+    storm_race_worked(s, STORM_WORK_OTHER);
     for (int i = 0; i < count && takes_copies(f); i++) {
         const box b = boxes[i], cells = box_make(b.x0 - r, b.x1 + r, b.y0 - ry, b.y1 + ry);
         if (!box_empty(b)) storm_reads_take(cur, storm.level, storm.level, cells, corners ? NULL : &b, s);
@@ -314,7 +211,7 @@ static int temporal_pass(device *d, const field_shape *f, void *next, void *next
                          int steps, const boundary *sides, uint64_t *change, device_stream *s)
 {
     const int64_t r = storm.s->cfg->problem.radius;
-    worked(s, WORK_OTHER);
+    storm_race_worked(s, STORM_WORK_OTHER);
     if (takes_copies(f)) {
         storm_reads_take(cur, storm.level, storm.level, temporal_extent(f, cells, r * steps, sides), NULL, s);
         if (prev && storm.level > 0)
@@ -327,7 +224,7 @@ static int temporal_pass(device *d, const field_shape *f, void *next, void *next
 static int stencil_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
                             device_stream *s)
 {
-    worked(s, WORK_OTHER);
+    storm_race_worked(s, STORM_WORK_OTHER);
     inkernel_step late = *step;
     late.late = late_of(STORM_BLOCK_BEFORE_FLAG_WORDS);
     const int code = storm.inner.stencil_inkernel(d, f, next, cur, prev, &late, s);
@@ -381,8 +278,7 @@ void storm_device_begin(sim *s, unsigned seed, storm_race race)
     storm.s = s;
     storm.inner = *d;
     storm.seed = seed;
-    storm.race = race;
-    storm.streams = storm.events = 0;
+    storm_race_begin(s, race);
     storm.level = 0;
     memset(storm.late, 0, sizeof storm.late);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &storm.poison);
