@@ -1,7 +1,7 @@
 /* What stands between a run and its device while a storm blows: it puts itself into the device's struct of functions, so the code of a
  * step knows nothing of it and costs nothing without it. Through it go
- *   delays    of streams (on a GPU a kernel that waits; the host's run later anyway, device_deferred.h), and of the thread that calls,
- *             before it sends, after it has received and between its streams; by a hash of seed, rank, thread and number of the call
+ *   delays    of streams before each piece of work, and of the thread that calls, before it sends, after it has received and between
+ *             its streams (storm_delay.h)
  *   poison    NaN over received cells as soon as they have been put into the field or, over peer memory, into its ghosts
  *   copies    of the cells that passes read (storm_reads.h)
  *   races     put in on purpose (storm_race.h)
@@ -10,12 +10,11 @@
 
 #include "storm/storm_race.h"
 
-/* From now on, until the sim is destroyed, which is to be told beforehand: one sim at a time. */
-void storm_device_begin(sim *s, unsigned seed, storm_race race);
+/* From now on, until the sim is destroyed, which is to be told beforehand: one sim at a time. Steps that are captured before know nothing
+ * of it. full: the device has no room for a copy of a level. */
+void storm_device_begin(sim *s, unsigned seed, bool full, storm_race race);
 void storm_device_end(void);
 /* The steps that are enqueued next begin from s->level; false: their reads are not copied. May delay this rank. */
 void storm_device_step(bool copies);
 /* NaN into all ghosts of the field that the last step read, where no later step relies on them. */
 void storm_device_poison_ghosts(void);
-/* The longest time in nanoseconds for which this rank was held up on purpose in that step or the one before it. */
-int64_t storm_device_late_ns(int64_t step);

@@ -86,7 +86,7 @@ static bool is_strip(const device_event *e)
     return false;
 }
 
-static bool is_aside(const device_stream *s)
+bool storm_race_is_aside(const device_stream *s)
 {
     for (int i = 0; i < all.steps->count; i++)
         if (all.steps->stream[i] == s) return false;
@@ -107,8 +107,8 @@ bool storm_race_skips_wait(const device_event *e, const device_stream *s)
     case STORM_STRIP_BEFORE_LEVEL: return e == own->level && s != own->comm;
     case STORM_NEXT_BEFORE_STRIP: return first && is_strip(e);
     case STORM_NEXT_BEFORE_SHELL: return first && e == own->shell_done;
-    case STORM_ASIDE_BEFORE_LEVEL: return is_aside(s) && event_at(e)->on == own->stream[0];
-    case STORM_NEXT_UNDER_SNAPSHOT: return first && is_aside(event_at(e)->on);
+    case STORM_ASIDE_BEFORE_LEVEL: return storm_race_is_aside(s) && event_at(e)->on == own->stream[0];
+    case STORM_NEXT_UNDER_SNAPSHOT: return first && storm_race_is_aside(event_at(e)->on);
     default: return false;
     }
 }
@@ -117,7 +117,8 @@ bool storm_race_skips_sync(const device_event *e)
 {
     const storm_work behind = event_at(e)->behind;
     return (all.race == STORM_MESSAGE_BEFORE_PACK && behind == STORM_WORK_PACK) ||
-           (all.race == STORM_PART_BEFORE_TRANSPOSE && behind == STORM_WORK_TRANSPOSE);
+           (all.race == STORM_PART_BEFORE_TRANSPOSE && behind == STORM_WORK_TRANSPOSE) ||
+           (all.race == STORM_NORM_BEFORE_IT_IS_THERE && behind == STORM_WORK_NORM);
 }
 
 bool storm_race_skips_stream_done(void) { return all.race == STORM_MESSAGE_BEFORE_FIELD; }

@@ -25,6 +25,9 @@ bool storm_race_is(storm_race race);
 void storm_race_worked(const device_stream *s, storm_work work);
 void storm_race_recorded(const device_event *e, const device_stream *s);
 
+/* Is the stream none of those that take the steps? It reads a level beside them, or brings something for them. */
+bool storm_race_is_aside(const device_stream *s);
+
 /* Is that call left out: the record of an event; a stream's wait for one; the host's; its question whether a stream is done; its wait
  * for a stream? */
 bool storm_race_skips_record(const device_event *e);
