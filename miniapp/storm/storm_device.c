@@ -6,6 +6,7 @@
 #include "storm/storm_delay.h"
 #include "storm/storm_reads.h"
 #include "temporal/temporal.h"
+#include "transpose/transpose_peer.h"
 
 static struct {
     sim *s;
@@ -79,6 +80,8 @@ static int graph_end(device *d, device_stream *s, device_graph **out)
     return storm.inner.graph_end(d, s, out);
 }
 
+static unsigned late_of(storm_race race) { return LATE_WARPS | (storm_race_is(race) ? LATE_GOES_ON : 0); }
+
 /* A piece of work begins on the stream, now and then late. */
 static int begin(device_stream *s, storm_work work)
 {
@@ -135,13 +138,17 @@ static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from,
 static int transpose_parts(device *d, dtype t, const transpose_call *call, int flags, device_stream *s)
 {
     const int code = begin(s, STORM_WORK_OTHER);
-    return code ? code : storm.inner.transpose_parts(d, t, call, flags, s);
+    transpose_call late = *call;
+    late.late = late_of(STORM_CHUNK_BEFORE_FLAG);
+    return code ? code : storm.inner.transpose_parts(d, t, &late, flags, s);
 }
 
 static int ranks_meet(device *d, const device_meeting *m, device_stream *s)
 {
     const int code = begin(s, STORM_WORK_OTHER);
-    return code ? code : storm.inner.ranks_meet(d, m, s);
+    device_meeting late = *m;
+    late.late = late_of(STORM_COPY_BEFORE_MEETING);
+    return code ? code : storm.inner.ranks_meet(d, &late, s);
 }
 
 /* The message is not read again: its buffer takes the next one once this stream has come past here. */
@@ -158,8 +165,6 @@ static int unpack(device *d, const field_shape *f, void *field, const void *buff
     }
     return code;
 }
-
-static unsigned late_of(storm_race race) { return LATE_WARPS | (storm_race_is(race) ? LATE_GOES_ON : 0); }
 
 static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
@@ -259,6 +264,7 @@ void storm_device_begin(sim *s, unsigned seed, bool full, storm_race race)
     storm.level = 0;
     storm_delay_begin(s, d->stream_delay, seed);
     storm_race_begin(s, race);
+    d->late = late_of(STORM_NEXT_BEFORE_BORDER);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &storm.poison);
     DEVICE_CALL(d, fill_bytes, storm.poison, 0xff, bytes, s->streams.stream[0]);
     storm_reads_begin(s, d->pack);
@@ -270,6 +276,7 @@ void storm_device_end(void)
     device *d = storm.s->dev;
     DEVICE_CHECK(d, d->synchronize(d));
     STORM_FUNCTIONS(STORM_TAKE_OUT)
+    d->late = 0;
     storm_reads_end();
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, storm.poison);
 }

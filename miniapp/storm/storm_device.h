@@ -5,7 +5,12 @@
  *   poison    NaN over received cells as soon as they have been put into the field or, over peer memory, into its ghosts
  *   copies    of the cells that passes read (storm_reads.h)
  *   races     put in on purpose (storm_race.h)
- * In debug builds kernels that wait for other blocks' words are told to hold up some of their warps (late.h). */
+ *
+ * Of most kernels nobody sees the blocks apart: who waits for one waits for its end, and who does not finds all of its cells as they were
+ * where its stream was held up before it. So a late stream finds what late blocks would. It does not where blocks wait for other blocks
+ * or tell them something while their kernels run, which in debug builds are told to hold up some of their warps (late.h): steps with
+ * in-kernel exchange, peer exchanges and distributed transposes over peer memory, and passes of several steps, whose border and interior
+ * are kernels side by side. The meeting of ranks is one block, whose threads wait for one rank each. */
 #pragma once
 
 #include "storm/storm_race.h"

@@ -17,6 +17,9 @@ const char *const storm_race_name[STORM_RACES] = {
     [STORM_NEXT_UNDER_SNAPSHOT] = "the next step does not wait for the snapshot of its level",
     [STORM_BLOCK_BEFORE_FLAG_WORDS] = "a block of an in-kernel exchange does not wait for its flag words",
     [STORM_PART_BEFORE_FLAG] = "a part of a peer exchange does not wait for its flag",
+    [STORM_CHUNK_BEFORE_FLAG] = "a block that takes a chunk of a transpose does not wait for its flag",
+    [STORM_COPY_BEFORE_MEETING] = "copies into other ranks' ghosts do not wait for a meeting",
+    [STORM_NEXT_BEFORE_BORDER] = "the next pass does not wait for the border of a block of steps",
 };
 
 enum { PLACES_MAX = 512 };
