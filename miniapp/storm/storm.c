@@ -118,7 +118,8 @@ static void compare(storm *r, checkpoint_state *put_aside)
     storm_stale first = storm_reads_compare(r->truth);
     if (put_aside) {
         if (!snapshot_ready(r->aside, put_aside, &held_s)) check_fail(__FILE__, __LINE__, "snapshot_ready", "not ready on an idle device");
-        first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[0].data, put_aside->step));
+        for (int i = 0; i < put_aside->fields; i++) /* the level, and the one before it */
+            first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[i].data, put_aside->step - i));
     }
     settle(r, earlier(first, storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
 }

@@ -100,11 +100,14 @@ static bool is_in_a_field(const char *p)
     return false;
 }
 
-/* Rows that are sent as they stand are not packed: a copy out of the field is theirs. Beside the steps norms are copied. */
+/* Rows that are sent as they stand are not packed: a copy out of the field is theirs. Beside the steps norms are copied. Any other copy
+ * goes on with what the work before it made: a message, from the device to where MPI takes it. */
 static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
-    const bool norm = from == storm.s->result || storm_race_is_aside(s);
-    const int code = begin(s, norm ? STORM_WORK_NORM : is_in_a_field(from) ? STORM_WORK_PACK : STORM_WORK_OTHER);
+    if (from == storm.s->result || storm_race_is_aside(s)) storm_race_worked(s, STORM_WORK_NORM);
+    else if (is_in_a_field(from)) storm_race_worked(s, STORM_WORK_PACK);
+    else if (is_in_a_field(to)) storm_race_worked(s, STORM_WORK_OTHER);
+    const int code = storm_delay_work(s);
     return code ? code : storm.inner.copy(d, to, from, bytes, s);
 }
 
