@@ -18,8 +18,9 @@
 #include "storm/storm_delay.h"
 #include "storm/storm_reads.h"
 #include "storm/storm_ways.h"
+#include "transports/message.h"
 
-enum { RUN_STEPS = 96, ROUND_STEPS = 24 };
+enum { RUN_STEPS = 96, ROUND_STEPS = 24, CHUNK_BYTES = 256 };
 
 /* One run. */
 typedef struct storm {
@@ -27,6 +28,7 @@ typedef struct storm {
     storm_way way;
     storm_truth *truth; /* NULL: the result alone is compared, with: */
     uint64_t known;
+    int64_t usual_chunk_bytes;
     snapshot *aside; /* NULL: on this run no level is put aside */
     storm_result *result;
 } storm;
@@ -176,6 +178,7 @@ static void pretend_hosts(int hosts)
 static int create(storm *r, sentence *why)
 {
     pretend_hosts(r->way.hosts);
+    message_chunk_bytes = r->way.chunked ? CHUNK_BYTES : r->usual_chunk_bytes;
     const int status = sim_create(&r->s, &r->way.c, false, why);
     if (status == 0) set_form(r);
     return status;
@@ -239,11 +242,13 @@ int storm_run(const storm_request *ask, storm_result *result, sentence *why)
     int status = 0;
     *result = (storm_result){ 0 };
     r.result = result;
+    r.usual_chunk_bytes = message_chunk_bytes;
     while (status == 0 && !result->found && result->steps < ask->steps &&
            agree_all(timer_now_s() - begin_s < ask->seconds, ranks_world())) {
         storm_way_make(&r.way, ask->seed, result->runs, ranks, ask->device);
         status = run_way(&r, ask, why);
         result->runs++;
     }
+    message_chunk_bytes = r.usual_chunk_bytes;
     return status;
 }

@@ -111,10 +111,11 @@ static int copy(device *d, void *to, const void *from, size_t bytes, device_stre
     return code ? code : storm.inner.copy(d, to, from, bytes, s);
 }
 
+/* Dense rows go beside the steps alone, to a snapshot. */
 static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes, size_t rows,
                      device_stream *s)
 {
-    const int code = begin(s, STORM_WORK_OTHER);
+    const int code = begin(s, storm_race_is_aside(s) ? STORM_WORK_SNAPSHOT : STORM_WORK_OTHER);
     return code ? code : storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
 }
 

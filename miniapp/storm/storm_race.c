@@ -20,6 +20,7 @@ const char *const storm_race_name[STORM_RACES] = {
     [STORM_CHUNK_BEFORE_FLAG] = "a block that takes a chunk of a transpose does not wait for its flag",
     [STORM_COPY_BEFORE_MEETING] = "copies into other ranks' ghosts do not wait for a meeting",
     [STORM_NEXT_BEFORE_BORDER] = "the next pass does not wait for the border of a block of steps",
+    [STORM_UNPACK_BEFORE_CHUNKS] = "an unpack does not wait for the chunks that are copied in beside it",
 };
 
 enum { PLACES_MAX = 512 };
@@ -111,7 +112,8 @@ bool storm_race_skips_wait(const device_event *e, const device_stream *s)
     case STORM_NEXT_BEFORE_STRIP: return first && is_strip(e);
     case STORM_NEXT_BEFORE_SHELL: return first && e == own->shell_done;
     case STORM_ASIDE_BEFORE_LEVEL: return storm_race_is_aside(s) && event_at(e)->on == own->stream[0];
-    case STORM_NEXT_UNDER_SNAPSHOT: return first && storm_race_is_aside(event_at(e)->on);
+    case STORM_NEXT_UNDER_SNAPSHOT: return first && event_at(e)->behind == STORM_WORK_SNAPSHOT;
+    case STORM_UNPACK_BEFORE_CHUNKS: return storm_race_is_aside(event_at(e)->on) && event_at(e)->behind != STORM_WORK_SNAPSHOT;
     default: return false;
     }
 }

@@ -12,13 +12,15 @@ typedef enum storm_race {
     STORM_ASIDE_BEFORE_LEVEL, STORM_NEXT_UNDER_SNAPSHOT,
     STORM_RACES_OF_HOST, /* those that follow are of GPUs, in debug builds */
     STORM_BLOCK_BEFORE_FLAG_WORDS = STORM_RACES_OF_HOST, STORM_PART_BEFORE_FLAG, STORM_CHUNK_BEFORE_FLAG, STORM_COPY_BEFORE_MEETING,
-    STORM_NEXT_BEFORE_BORDER,
+    STORM_NEXT_BEFORE_BORDER, STORM_UNPACK_BEFORE_CHUNKS,
     STORM_RACES
 } storm_race;
 extern const char *const storm_race_name[STORM_RACES];
 
 /* Work on a stream, as far as the races tell it apart. */
-typedef enum storm_work { STORM_WORK_OTHER, STORM_WORK_PACK, STORM_WORK_TRANSPOSE, STORM_WORK_FILL, STORM_WORK_NORM } storm_work;
+typedef enum storm_work {
+    STORM_WORK_OTHER, STORM_WORK_PACK, STORM_WORK_TRANSPOSE, STORM_WORK_FILL, STORM_WORK_NORM, STORM_WORK_SNAPSHOT
+} storm_work;
 
 /* Of the steps of s, until the next begin. What follows may be called by any thread. */
 void storm_race_begin(const sim *s, storm_race race);

@@ -108,6 +108,7 @@ void storm_way_make(storm_way *w, unsigned seed, int number, int ranks, config_d
     w->c.run.ranks_y = ranks / w->c.run.ranks_x;
     w->c.run.feed = feeds[(seed + (unsigned)(number / 3)) % (host ? 2 : 3)];
     w->c.run.streams = w->c.run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + throw(&d, 3); /* more threads than cores do not spin */
+    w->chunked = w->c.run.transport == TRANSPORT_STAGED && !host && number / PROBLEMS % 4 < 3;
     w->form = form_in_turn(seed, number, w->c.run.fuse > 1);
     w->aside = throw(&d, 4) > 0;
     w->full = throw(&d, 2) == 0;

@@ -1,4 +1,8 @@
-/* The runs of a storm: which problem, on which ranks, fed and exchanged how. The same on all ranks. */
+/* The runs of a storm: which problem, on which ranks, fed and exchanged how. The same on all ranks.
+ *
+ * Kernels exchange, in steps with in-kernel exchange and in mixed ones, on GPUs alone. The host's streams run when their own rank waits
+ * for them (device_deferred.h): a rank that waits for a message would keep its kernel, whose words the sender's kernel waits for, from
+ * starting. */
 #pragma once
 
 #include "sim/sim.h"
@@ -8,6 +12,7 @@ typedef struct storm_way {
     step_form form; /* STEP_FORMS: the run's own choice; of steps that are enqueued one by one, exchange first of blocks alone */
     bool aside;     /* levels are put aside beside the steps, */
     bool full;      /* straight out of the field, as the device has no room for a copy */
+    bool chunked;   /* staged messages go in chunks, copied in beside the steps, although they are short */
     int hosts;      /* that a debug build pretends to run on */
 } storm_way;
 

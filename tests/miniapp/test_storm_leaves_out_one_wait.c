@@ -115,6 +115,8 @@ static const a_wait all[] = {
     { "message for the copy of its part", PART_AND_COPIED, '0', 0, 5, HOST, STORM_PART_BEFORE_TRANSPOSE },
     { "copy beside the steps for the level", NOTHING, '0', 'a', 5, STREAM, STORM_ASIDE_BEFORE_LEVEL },
     { "step for the snapshot", ROWS, 'a', '0', 5, STREAM, STORM_NEXT_UNDER_SNAPSHOT },
+    { "unpack for the chunks beside", RESULT, 'a', 'e', 5, STREAM, STORM_UNPACK_BEFORE_CHUNKS },
+    { "target for the parts beside", UNPACKED, 'a', '0', 5, STREAM, STORM_UNPACK_BEFORE_CHUNKS },
     { "host for the snapshot", ROWS, 'a', 0, 5, HOST, STORM_NO_RACE },
 };
 enum { WAITS = sizeof all / sizeof *all };

@@ -56,6 +56,7 @@ static bool has(const storm_way *w, storm_race race)
     case STORM_CHUNK_BEFORE_FLAG: return !f.stencil && f.peer;
     case STORM_COPY_BEFORE_MEETING: return f.stencil && w->c.run.transport == TRANSPORT_COPY && (w->c.run.ranks_x == 1 || !f.two_d);
     case STORM_NEXT_BEFORE_BORDER: return f.stencil && f.two_d && f.block && f.mirrors;
+    case STORM_UNPACK_BEFORE_CHUNKS: return w->chunked;
     case STORM_NO_RACE:
     case STORM_RACES: break;
     }
