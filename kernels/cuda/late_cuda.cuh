@@ -1,4 +1,4 @@
-/* What `weft check storm` does inside kernels that wait for other blocks' words, in debug builds; elsewhere these functions do
+/* What `weft check storm` does inside kernels whose blocks wait for other blocks (late.h), in debug builds; elsewhere these functions do
  * nothing. */
 #pragma once
 
@@ -17,7 +17,7 @@ static __device__ __forceinline__ void late_warp(unsigned late)
 #endif
 }
 
-/* A race put in on purpose: is a word that is not there taken as it is? */
+/* A race put in on purpose: is what is not there taken as it is? */
 static __device__ __forceinline__ bool late_goes_on(unsigned late)
 {
 #ifdef WEFT_DEBUG

@@ -56,6 +56,7 @@ enum { DEVICE_RANKS_MAX = 32 };
 /* Where ranks wait for each other; the meetings are counted on the device. */
 typedef struct device_meeting {
     int ranks;
+    unsigned late; /* late.h */
     uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of their own, 0 at first */
     const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
     uint64_t *count;                        /* own memory, 0 at first */
@@ -117,6 +118,7 @@ struct device {
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
+    unsigned late;     /* late.h: asked of temporal_pass; other calls are given it with their arguments */
 
     void (*destroy)(device **self);
     const char *(*error_text)(int code);

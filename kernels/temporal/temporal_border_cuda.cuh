@@ -272,6 +272,7 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
                   const T *prev, unsigned long long *change)
 {
     if (parts.followed) programmatic_next(); /* the interior, which shares no cell with the border */
+    late_warp(parts.late);
     const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
     change_word<T> most = 0;
     unsigned item = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -295,5 +296,5 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
         item += item < parts.alone ? parts.items : parts.warps - parts.alone;
     }
     if constexpr (CHANGE) raise_by_shuffles(change, most);
-    wait_for_others();
+    wait_for_others(parts.late);
 }

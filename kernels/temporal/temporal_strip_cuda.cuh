@@ -31,6 +31,7 @@
 
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/change_cuda.cuh"
+#include "cuda/late_cuda.cuh"
 #include "cuda/programmatic_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
 
@@ -149,9 +150,9 @@ template <typename BITS> static __device__ __forceinline__ void raise_by_shuffle
 }
 
 /* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them, the others make room. */
-static __device__ __forceinline__ void wait_for_others()
+static __device__ __forceinline__ void wait_for_others(unsigned late)
 {
-    if (blockIdx.x + 1 == gridDim.x) programmatic_wait();
+    if (blockIdx.x + 1 == gridDim.x && !late_goes_on(late)) programmatic_wait();
 }
 
 /* A chunk of a part's strip. */
@@ -300,6 +301,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
+    late_warp(parts.late);
     const unsigned lane = threadIdx.x;
     const temporal_item item = temporal_item_of(parts, blockIdx.x);
     const temporal_part &part = parts.part[item.part];
@@ -339,5 +341,5 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll 1
     for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
     if constexpr (CHANGE) raise_by_shuffles(change, s.change);
-    wait_for_others();
+    wait_for_others(parts.late);
 }

@@ -15,10 +15,12 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 #include "sim/snapshot.h"
+#include "storm/storm_delay.h"
 #include "storm/storm_reads.h"
 #include "storm/storm_ways.h"
+#include "transports/message.h"
 
-enum { RUN_STEPS = 96, ROUND_STEPS = 24 };
+enum { RUN_STEPS = 96, ROUND_STEPS = 24, CHUNK_BYTES = 256 };
 
 /* One run. */
 typedef struct storm {
@@ -26,6 +28,7 @@ typedef struct storm {
     storm_way way;
     storm_truth *truth; /* NULL: the result alone is compared, with: */
     uint64_t known;
+    int64_t usual_chunk_bytes;
     snapshot *aside; /* NULL: on this run no level is put aside */
     storm_result *result;
 } storm;
@@ -36,9 +39,11 @@ static void name_run(const storm *r, sentence *what)
 {
     const config *c = r->s.cfg;
     const plan *p = &r->s.plan;
-    sentence_add(what, "; run %d: %s, %s, radius %d, %lld x %lld cells on %d x %d ranks, feed %s, %d streams, transport %s, %d steps per pass, "
-                 "form %s", r->result->runs, kind_name(c->problem.kind), dtype_name(c->problem.type), c->problem.radius, (long long)c->grid.nx,
-                 (long long)c->grid.ny, p->grid.dec.ranks_x, p->grid.dec.ranks_y, config_feed_name(p->feed), p->streams,
+    const int hosts = r->s.top.hosts;
+    sentence_add(what, "; run %d: %s, %s, radius %d, %lld x %lld cells on %d x %d ranks of %d host%s, ", r->result->runs,
+                 kind_name(c->problem.kind), dtype_name(c->problem.type), c->problem.radius, (long long)c->grid.nx, (long long)c->grid.ny,
+                 p->grid.dec.ranks_x, p->grid.dec.ranks_y, hosts, hosts == 1 ? "" : "s");
+    sentence_add(what, "feed %s, %d streams, transport %s, %d steps per pass, form %s", config_feed_name(p->feed), p->streams,
                  transport_kind_name(p->transport), p->block_steps, step_form_name[r->s.pass.form]);
 }
 
@@ -52,14 +57,18 @@ static void name_cell(const storm_stale *f, int rank, sentence *what)
                  (long long)f->x, (long long)f->y, was, (long long)f->level);
 }
 
-/* Of the two ranks concerned the one that was held up for longer. Collective. */
+/* Of the two ranks concerned what was held up for longest. Collective. */
 static void name_late(const topology *top, int64_t step, int rank, int owner, sentence *what)
 {
-    int64_t *late = CHECK_ALLOC(malloc((size_t)top->ranks * sizeof *late));
-    const int64_t mine = storm_device_late_ns(step);
-    MPI_CHECK(ranks_allgather(&mine, 1, MPI_INT64_T, late, 1, MPI_INT64_T, top->comm));
-    const int of = owner >= 0 && late[owner] > late[rank] ? owner : rank;
-    if (late[of] > 0) sentence_add(what, "; rank %d was late by %.0f us", of, 1e-3 * (double)late[of]);
+    static const char who_name[][24] = { [-STORM_LATE_THREAD] = "thread", [-STORM_LATE_EXCHANGE] = "exchange stream",
+                                         [-STORM_LATE_ASIDE] = "stream beside the steps" };
+    storm_late *late = CHECK_ALLOC(malloc((size_t)top->ranks * sizeof *late));
+    const storm_late mine = storm_delay_most(step);
+    MPI_CHECK(ranks_allgather(&mine, 2, MPI_INT64_T, late, 2, MPI_INT64_T, top->comm));
+    const int of = owner >= 0 && late[owner].ns > late[rank].ns ? owner : rank, who = (int)late[of].who;
+    if (late[of].ns > 0) sentence_add(what, "; rank %d was late by %.0f us, its ", of, 1e-3 * (double)late[of].ns);
+    if (late[of].ns > 0 && who >= 0) sentence_add(what, "stream %d", who);
+    else if (late[of].ns > 0) sentence_add(what, "%s", who_name[-who]);
     free(late);
 }
 
@@ -111,7 +120,8 @@ static void compare(storm *r, checkpoint_state *put_aside)
     storm_stale first = storm_reads_compare(r->truth);
     if (put_aside) {
         if (!snapshot_ready(r->aside, put_aside, &held_s)) check_fail(__FILE__, __LINE__, "snapshot_ready", "not ready on an idle device");
-        first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[0].data, put_aside->step));
+        for (int i = 0; i < put_aside->fields; i++) /* the level, and the one before it */
+            first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[i].data, put_aside->step - i));
     }
     settle(r, earlier(first, storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
 }
@@ -123,38 +133,65 @@ static int64_t steps_to_go(const sim *s, int64_t end)
     return left < due ? left : due;
 }
 
+/* A quarter of the round comes before the level that is put aside: behind it two launches at least, of which the second one overwrites
+ * that level. */
 static void round_of_steps(storm *r, int64_t steps)
 {
     sim *s = &r->s;
     checkpoint_state put_aside;
+    const int64_t begin = s->level, end = begin + steps;
     bool is_aside = false;
-    for (const int64_t end = s->level + steps; s->level < end;) {
+    while (s->level < end) {
+        const int64_t first = begin + (steps + 3) / 4, to = r->aside && s->level < first ? first : end;
         storm_device_step(r->truth != NULL);
-        (void)sim_advance(s, (sim_request){ steps_to_go(s, end), s->cfg->time.norm_every, true, NULL });
+        (void)sim_advance(s, (sim_request){ steps_to_go(s, to), s->cfg->time.norm_every, true, NULL });
         storm_device_poison_ghosts();
         if (r->truth && is_due(r)) compare_norm(r);
-        if (r->aside && !is_aside) snapshot_take(r->aside, "", &put_aside);
-        is_aside = r->aside != NULL;
+        if (r->aside && !is_aside && s->level >= first) {
+            snapshot_take(r->aside, "", &put_aside);
+            is_aside = true;
+        }
     }
     sim_wait(s);
     if (r->truth) compare(r, is_aside ? &put_aside : NULL);
 }
 
+/* The form that the way asks for, where single steps or blocks have it. */
+static void set_form(storm *r)
+{
+    step_pass *p = &r->s.pass;
+    const step_form form = r->way.form == STEP_EXCHANGE_FIRST && p->block_steps == 1 ? STEP_OVERLAPPED : r->way.form;
+    if (p->halo && form != STEP_FORMS && !r->s.batch) step_pass_set_form(p, form);
+}
+
+/* Debug builds take the ranks of one host for several (ranks/hosts.h), so that links are of both kinds and steps mixed. */
+static void pretend_hosts(int hosts)
+{
+#ifdef WEFT_DEBUG
+    char text[16];
+    snprintf(text, sizeof text, "%d", hosts);
+    if (hosts == 1) (void)unsetenv("WEFT_PRETEND_HOSTS");
+    else (void)setenv("WEFT_PRETEND_HOSTS", text, 1);
+#endif
+}
+
 static int create(storm *r, sentence *why)
 {
-    int status = sim_create(&r->s, &r->way.c, false, why);
-    if (status != 0) return status;
-    step_pass *p = &r->s.pass;
-    const bool free_to_choose = p->block_steps > 1 || (p->form == STEP_IN_KERNEL && !r->way.in_kernel);
-    if (p->halo && free_to_choose && !r->s.batch) step_pass_set_form(p, r->way.form);
-    sim_prepare_steps(&r->s);
-    return sim_initialise(&r->s, why);
+    pretend_hosts(r->way.hosts);
+    message_chunk_bytes = r->way.chunked ? CHUNK_BYTES : r->usual_chunk_bytes;
+    const int status = sim_create(&r->s, &r->way.c, false, why);
+    if (status == 0) set_form(r);
+    return status;
 }
 
 /* What a run without a storm gives. */
 static int find_known(storm *r, sentence *why)
 {
-    const int status = create(r, why);
+    int status = create(r, why);
+    if (status == 0) {
+        sim_prepare_steps(&r->s);
+        status = sim_initialise(&r->s, why);
+    }
     if (status == 0) {
         sim_take(&r->s, RUN_STEPS, true);
         r->known = sim_fingerprint(&r->s);
@@ -163,22 +200,25 @@ static int find_known(storm *r, sentence *why)
     return status;
 }
 
-static void blow(storm *r, const storm_request *ask)
+static int blow(storm *r, const storm_request *ask, sentence *why)
 {
     sim *s = &r->s;
     const unsigned seed = ask->seed * 1000003u + (unsigned)r->result->runs;
     if (s->dev->kind == DEVICE_HOST) device_defer(s->dev, seed * 64 + (unsigned)s->top.rank);
-    storm_device_begin(s, seed, ask->race);
-    if (r->truth && r->way.aside) r->aside = snapshot_create(s);
-    for (int n = 0; s->level < RUN_STEPS && !r->result->found; n++) {
+    storm_device_begin(s, seed, r->way.full, ask->race);
+    sim_prepare_steps(s); /* captured with all that the storm does */
+    const int status = sim_initialise(s, why);
+    if (status == 0 && r->truth && r->way.aside) r->aside = snapshot_create(s);
+    for (int n = 0; status == 0 && s->level < RUN_STEPS && !r->result->found; n++) {
         const int64_t left = RUN_STEPS - s->level, steps = 4 + (seed + 7u * (unsigned)n) % (ROUND_STEPS - 3);
         round_of_steps(r, left < steps ? left : steps);
     }
-    if (!r->truth && sim_fingerprint(s) != r->known) wrong(r, "other bits than without a storm");
     sim_wait(s);
     snapshot_destroy(&r->aside);
     storm_device_end();
+    if (status == 0 && !r->truth && sim_fingerprint(s) != r->known) wrong(r, "other bits than without a storm");
     r->result->steps += s->level;
+    return status;
 }
 
 static int run_way(storm *r, const storm_request *ask, sentence *why)
@@ -188,7 +228,7 @@ static int run_way(storm *r, const storm_request *ask, sentence *why)
     r->truth = storm_truth_create(&r->way.c, &p);
     int status = r->truth ? 0 : find_known(r, why);
     if (status == 0) status = create(r, why);
-    if (status == 0) blow(r, ask);
+    if (status == 0) status = blow(r, ask, why);
     sim_destroy(&r->s);
     storm_truth_destroy(&r->truth);
     return status;
@@ -202,11 +242,13 @@ int storm_run(const storm_request *ask, storm_result *result, sentence *why)
     int status = 0;
     *result = (storm_result){ 0 };
     r.result = result;
+    r.usual_chunk_bytes = message_chunk_bytes;
     while (status == 0 && !result->found && result->steps < ask->steps &&
            agree_all(timer_now_s() - begin_s < ask->seconds, ranks_world())) {
         storm_way_make(&r.way, ask->seed, result->runs, ranks, ask->device);
         status = run_way(&r, ask, why);
         result->runs++;
     }
+    message_chunk_bytes = r.usual_chunk_bytes;
     return status;
 }

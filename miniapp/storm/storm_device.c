@@ -1,281 +1,166 @@
 #include "storm/storm_device.h"
 
-#include <omp.h>
-#include <pthread.h>
-#include <string.h>
-#include <time.h>
-
 #include "core/late.h"
 #include "ranks/check.h"
+#include "sim/sim_state.h"
+#include "storm/storm_delay.h"
 #include "storm/storm_reads.h"
 #include "temporal/temporal.h"
+#include "transpose/transpose_peer.h"
 
-const char *const storm_race_name[STORM_RACES] = {
-    [STORM_NO_RACE] = "none",
-    [STORM_EXCHANGE_BEFORE_LEVEL] = "the exchange does not wait for the level",
-    [STORM_STRIP_BEFORE_LEVEL] = "a strip of the interior does not wait for the level",
-    [STORM_NEXT_BEFORE_STRIP] = "the next step does not wait for a strip of the interior",
-    [STORM_NEXT_BEFORE_SHELL] = "the next step does not wait for the shell",
-    [STORM_MESSAGE_BEFORE_PACK] = "a message does not wait for its pack",
-    [STORM_MESSAGE_BEFORE_FIELD] = "a message out of the field does not wait for the level",
-    [STORM_NORM_BEFORE_IT_IS_THERE] = "the host does not wait for a norm",
-    [STORM_STRIP_BEFORE_IMAGES] = "a strip does not wait for the images beyond a periodic side",
-    [STORM_PART_BEFORE_TRANSPOSE] = "a message of a transpose does not wait for its part",
-    [STORM_ASIDE_BEFORE_LEVEL] = "a copy beside the steps does not wait for the level",
-    [STORM_NEXT_UNDER_SNAPSHOT] = "the next step does not wait for the snapshot of its level",
-    [STORM_BLOCK_BEFORE_FLAG_WORDS] = "a block of an in-kernel exchange does not wait for its flag words",
-    [STORM_PART_BEFORE_FLAG] = "a part of a peer exchange does not wait for its flag",
-};
-
-/* What ran last on a stream, as far as the races tell work apart. */
-typedef enum work_kind { WORK_OTHER, WORK_PACK, WORK_TRANSPOSE, WORK_FILL, WORK_NORM } work_kind;
-
-enum { PLACES_MAX = 512, LATE_STEPS = 64 };
-
-typedef struct stream_place {
-    const device_stream *s;
-    work_kind last;
-} stream_place;
-
-typedef struct event_place {
-    const device_event *e;
-    const device_stream *on; /* recorded there last, */
-    work_kind behind;        /* behind this */
-} event_place;
-
-static struct storm_device {
+static struct {
     sim *s;
     device inner; /* the functions that were there */
-    unsigned seed;
-    storm_race race;
-    pthread_mutex_t lock; /* of the two lists */
-    stream_place stream[PLACES_MAX];
-    event_place event[PLACES_MAX];
-    int streams, events;
-    bool copies, captures;
+    bool full, copies, captures;
     int64_t level;
     void *poison; /* NaN for the largest of the ghost boxes */
-    struct {
-        int64_t step, ns;
-    } late[LATE_STEPS];
-} storm = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static _Thread_local uint64_t calls;
-
-/* ---- chance ---- */
-
-static uint64_t mixed(uint64_t k)
-{
-    k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
-    k = (k ^ (k >> 33)) * 0xc4ceb9fe1a85ec53ull;
-    return k ^ (k >> 33);
-}
-
-/* One time in `every` a number of nanoseconds up to `most`, else 0. */
-static int64_t chance_ns(unsigned every, int64_t most)
-{
-    const uint64_t thread = (uint64_t)omp_get_thread_num();
-    const uint64_t h = mixed(((uint64_t)storm.seed << 32 | (uint64_t)storm.s->top.rank << 8 | thread) + 0x9E3779B97F4A7C15ull * ++calls);
-    return h % every == 0 ? (int64_t)(h >> 32) % most : 0;
-}
-
-/* The thread that calls. */
-static void delay_thread(unsigned every)
-{
-    const int64_t ns = chance_ns(every, 300000);
-    if (ns == 0) return;
-    const int at = (int)(storm.level % LATE_STEPS);
-    if (storm.late[at].step != storm.level || storm.late[at].ns < ns) {
-        storm.late[at].step = storm.level;
-        storm.late[at].ns = ns;
-    }
-    const struct timespec nap = { 0, ns };
-    (void)nanosleep(&nap, NULL);
-}
-
-static int delay_stream(device *d, device_stream *s)
-{
-    const int64_t ns = d->kind == DEVICE_CUDA ? chance_ns(8, 100000) : 0;
-    return ns > 0 ? d->stream_delay(d, ns, s) : 0;
-}
-
-int64_t storm_device_late_ns(int64_t step)
-{
-    int64_t most = 0;
-    for (int64_t n = step > 0 ? step - 1 : 0; n <= step; n++)
-        if (storm.late[n % LATE_STEPS].step == n && storm.late[n % LATE_STEPS].ns > most) most = storm.late[n % LATE_STEPS].ns;
-    return most;
-}
-
-/* ---- who waits for what ---- */
-
-static stream_place *place_of(const device_stream *s)
-{
-    int i = 0;
-    (void)pthread_mutex_lock(&storm.lock);
-    while (i < storm.streams && storm.stream[i].s != s) i++;
-    if (i == storm.streams && i < PLACES_MAX - 1) storm.stream[storm.streams++] = (stream_place){ s, WORK_OTHER };
-    (void)pthread_mutex_unlock(&storm.lock);
-    return &storm.stream[i];
-}
-
-static event_place *event_at(const device_event *e)
-{
-    int i = 0;
-    (void)pthread_mutex_lock(&storm.lock);
-    while (i < storm.events && storm.event[i].e != e) i++;
-    if (i == storm.events && i < PLACES_MAX - 1) storm.event[storm.events++] = (event_place){ .e = e };
-    (void)pthread_mutex_unlock(&storm.lock);
-    return &storm.event[i];
-}
-
-static void worked(const device_stream *s, work_kind kind) { place_of(s)->last = kind; }
-
-static bool is_strip(const device_event *e)
-{
-    const step_streams *own = &storm.s->streams;
-    for (int i = 1; i < own->count; i++)
-        if (own->stream_done[i] == e) return true;
-    return false;
-}
-
-static bool is_aside(const device_stream *s)
-{
-    const step_streams *own = &storm.s->streams;
-    for (int i = 0; i < own->count; i++)
-        if (own->stream[i] == s) return false;
-    return s != own->comm;
-}
-
-/* Is this the wait of a stream that the race leaves out? */
-static bool stream_goes_on(const device_event *e, const device_stream *s)
-{
-    const step_streams *own = &storm.s->streams;
-    const bool first = s == own->stream[0];
-    switch (storm.race) {
-    case STORM_EXCHANGE_BEFORE_LEVEL: return e == own->level && s == own->comm;
-    case STORM_STRIP_BEFORE_LEVEL: return e == own->level && s != own->comm;
-    case STORM_NEXT_BEFORE_STRIP: return first && is_strip(e);
-    case STORM_NEXT_BEFORE_SHELL: return first && e == own->shell_done;
-    case STORM_ASIDE_BEFORE_LEVEL: return is_aside(s) && event_at(e)->on == own->stream[0];
-    case STORM_NEXT_UNDER_SNAPSHOT: return first && is_aside(event_at(e)->on);
-    default: return false;
-    }
-}
-
-/* And of the host? */
-static bool host_goes_on(const device_event *e)
-{
-    const work_kind behind = event_at(e)->behind;
-    return (storm.race == STORM_MESSAGE_BEFORE_PACK && behind == WORK_PACK) ||
-           (storm.race == STORM_PART_BEFORE_TRANSPOSE && behind == WORK_TRANSPOSE);
-}
+} storm;
 
 /* ---- what stands in the struct ---- */
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    event_place *p = event_at(e);
-    p->on = s;
-    p->behind = place_of(s)->last;
-    if (storm.race == STORM_STRIP_BEFORE_IMAGES && e == storm.s->streams.level && p->behind == WORK_FILL) return 0;
-    const int code = delay_stream(d, s);
-    return code ? code : storm.inner.event_record(d, e, s);
+    storm_race_recorded(e, s);
+    return !storm.captures && storm_race_skips_record(e) ? 0 : storm.inner.event_record(d, e, s);
 }
 
+/* While steps are captured streams join by waits: none may be left out. */
 static int event_wait(device *d, device_event *e, device_stream *s)
 {
-    delay_thread(256);
-    if (stream_goes_on(e, s)) return 0;
-    const int code = storm.inner.event_wait(d, e, s);
-    return code ? code : delay_stream(d, s);
+    storm_delay_thread(256);
+    const bool goes_on = !storm.captures && storm_race_skips_wait(e, s);
+    const int code = goes_on ? 0 : storm.inner.event_wait(d, e, s);
+    return code == 0 && storm_race_is_aside(s) ? storm_delay_aside(s) : code;
 }
 
 static int event_sync(device *d, device_event *e)
 {
-    delay_thread(64);
-    return host_goes_on(e) ? 0 : storm.inner.event_sync(d, e);
+    storm_delay_thread(64);
+    return storm_race_skips_sync(e) ? 0 : storm.inner.event_sync(d, e);
 }
 
 static int event_done(device *d, device_event *e, bool *done)
 {
     *done = true;
-    delay_thread(256);
-    return host_goes_on(e) ? 0 : storm.inner.event_done(d, e, done);
+    storm_delay_thread(256);
+    return storm_race_skips_sync(e) ? 0 : storm.inner.event_done(d, e, done);
 }
 
 static int stream_done(device *d, device_stream *s, bool *done)
 {
     *done = true;
-    delay_thread(64);
-    return storm.race == STORM_MESSAGE_BEFORE_FIELD ? 0 : storm.inner.stream_done(d, s, done);
+    storm_delay_thread(64);
+    return storm_race_skips_stream_done() ? 0 : storm.inner.stream_done(d, s, done);
 }
 
 static int stream_sync(device *d, device_stream *s)
 {
-    return storm.race == STORM_NORM_BEFORE_IT_IS_THERE && place_of(s)->last == WORK_NORM ? 0 : storm.inner.stream_sync(d, s);
+    return storm_race_skips_stream_sync(s) ? 0 : storm.inner.stream_sync(d, s);
 }
 
-/* In every other run the device is full, so that a level is put aside without a copy of it on the device: the next step waits. */
+/* Then a level is put aside without a copy of it on the device: the next step waits. */
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
     const int code = storm.inner.memory_info(d, free_bytes, total_bytes);
-    if (storm.seed % 2 != 0) *free_bytes = 0;
+    if (storm.full) *free_bytes = 0;
     return code;
 }
 
 static int graph_begin(device *d, device_stream *s)
 {
     storm.captures = true;
+    storm_delay_level(-1);
     return storm.inner.graph_begin(d, s);
 }
 
 static int graph_end(device *d, device_stream *s, device_graph **out)
 {
     storm.captures = false;
+    storm_delay_level(storm.level);
     return storm.inner.graph_end(d, s, out);
 }
 
-static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+static unsigned late_of(storm_race race) { return LATE_WARPS | (storm_race_is(race) ? LATE_GOES_ON : 0); }
+
+/* A piece of work begins on the stream, now and then late. */
+static int begin(device_stream *s, storm_work work)
 {
-    if (from == storm.s->result) worked(s, WORK_NORM);
-    return storm.inner.copy(d, to, from, bytes, s);
+    storm_race_worked(s, work);
+    return storm_delay_work(s);
 }
 
+static bool is_in_a_field(const char *p)
+{
+    sim_field field[SIM_FIELDS_MAX];
+    const int fields = sim_fields(storm.s, field);
+    for (int i = 0; i < fields; i++) {
+        const char *first = field[i].cells;
+        if (p >= first && p < first + field[i].grid->shape.bytes) return true;
+    }
+    return false;
+}
+
+/* Rows that are sent as they stand are not packed: a copy out of the field is theirs. Beside the steps norms are copied. Any other copy
+ * goes on with what the work before it made: a message, from the device to where MPI takes it. */
+static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
+{
+    if (from == storm.s->result || storm_race_is_aside(s)) storm_race_worked(s, STORM_WORK_NORM);
+    else if (is_in_a_field(from)) storm_race_worked(s, STORM_WORK_PACK);
+    else if (is_in_a_field(to)) storm_race_worked(s, STORM_WORK_OTHER);
+    const int code = storm_delay_work(s);
+    return code ? code : storm.inner.copy(d, to, from, bytes, s);
+}
+
+/* Dense rows go beside the steps alone, to a snapshot. */
 static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes, size_t rows,
                      device_stream *s)
 {
-    worked(s, WORK_OTHER);
-    return storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
+    const int code = begin(s, storm_race_is_aside(s) ? STORM_WORK_SNAPSHOT : STORM_WORK_OTHER);
+    return code ? code : storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
 }
 
 static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
                          device_stream *s)
 {
-    worked(s, WORK_FILL);
-    return storm.inner.boundary_fill(d, f, field, sides, boxes, count, s);
+    const int code = begin(s, STORM_WORK_FILL);
+    return code ? code : storm.inner.boundary_fill(d, f, field, sides, boxes, count, s);
 }
 
 static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count, device_stream *s)
 {
-    worked(s, WORK_PACK);
-    return storm.inner.pack(d, f, field, buffer, pieces, count, s);
+    const int code = begin(s, STORM_WORK_PACK);
+    return code ? code : storm.inner.pack(d, f, field, buffer, pieces, count, s);
 }
 
 static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
                      device_stream *s)
 {
-    worked(s, WORK_TRANSPOSE);
-    return storm.inner.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s);
+    const int code = begin(s, STORM_WORK_TRANSPOSE);
+    return code ? code : storm.inner.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s);
+}
+
+static int transpose_parts(device *d, dtype t, const transpose_call *call, int flags, device_stream *s)
+{
+    const int code = begin(s, STORM_WORK_OTHER);
+    transpose_call late = *call;
+    late.late = late_of(STORM_CHUNK_BEFORE_FLAG);
+    return code ? code : storm.inner.transpose_parts(d, t, &late, flags, s);
+}
+
+static int ranks_meet(device *d, const device_meeting *m, device_stream *s)
+{
+    const int code = begin(s, STORM_WORK_OTHER);
+    device_meeting late = *m;
+    late.late = late_of(STORM_COPY_BEFORE_MEETING);
+    return code ? code : storm.inner.ranks_meet(d, &late, s);
 }
 
 /* The message is not read again: its buffer takes the next one once this stream has come past here. */
 static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count, unpack_mode mode,
                   device_stream *s)
 {
-    worked(s, WORK_OTHER);
-    delay_thread(64);
-    int code = delay_stream(d, s);
+    storm_delay_thread(64);
+    int code = begin(s, STORM_WORK_OTHER);
     if (code == 0) code = storm.inner.unpack(d, f, field, buffer, pieces, count, mode, s);
     for (int i = 0; i < count && code == 0; i++) {
         const size_t word = dtype_bytes(f->type);
@@ -285,11 +170,9 @@ static int unpack(device *d, const field_shape *f, void *field, const void *buff
     return code;
 }
 
-static unsigned late_of(storm_race race) { return LATE_WARPS | (storm.race == race ? LATE_GOES_ON : 0); }
-
 static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
 {
-    const int code = delay_stream(d, s);
+    const int code = begin(s, STORM_WORK_OTHER);
     device_link late[PACK_PIECES_MAX];
     for (int i = 0; i < count; i++) late[i] = links[i], late[i].late = late_of(STORM_PART_BEFORE_FLAG);
     return code ? code : storm.inner.peer_exchange(d, f, field, late, count, s);
@@ -302,43 +185,43 @@ static int stencil_pass(device *d, const field_shape *f, void *next, const void 
 {
     const int64_t r = storm.s->cfg->problem.radius, ry = f->depth_y > 0 ? r : 0;
     const bool corners = storm.s->prob.op.form == STENCIL_BOX;
-    worked(s, WORK_OTHER);
+    const int code = begin(s, STORM_WORK_OTHER);
     for (int i = 0; i < count && takes_copies(f); i++) {
         const box b = boxes[i], cells = box_make(b.x0 - r, b.x1 + r, b.y0 - ry, b.y1 + ry);
         if (!box_empty(b)) storm_reads_take(cur, storm.level, storm.level, cells, corners ? NULL : &b, s);
     }
-    return storm.inner.stencil_pass(d, f, next, cur, prev, boxes, count, s);
+    return code ? code : storm.inner.stencil_pass(d, f, next, cur, prev, boxes, count, s);
 }
 
 static int temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
                          int steps, const boundary *sides, uint64_t *change, device_stream *s)
 {
     const int64_t r = storm.s->cfg->problem.radius;
-    worked(s, WORK_OTHER);
+    const int code = begin(s, STORM_WORK_OTHER);
     if (takes_copies(f)) {
         storm_reads_take(cur, storm.level, storm.level, temporal_extent(f, cells, r * steps, sides), NULL, s);
         if (prev && storm.level > 0)
             storm_reads_take(prev, storm.level, storm.level - 1, temporal_extent(f, cells, r * (steps - 1), sides), NULL, s);
     }
-    return storm.inner.temporal_pass(d, f, next, next_prev, cur, prev, cells, steps, sides, change, s);
+    return code ? code : storm.inner.temporal_pass(d, f, next, next_prev, cur, prev, cells, steps, sides, change, s);
 }
 
 /* Its reads are inside the kernel: what it has written is looked at instead. */
 static int stencil_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
                             device_stream *s)
 {
-    worked(s, WORK_OTHER);
     inkernel_step late = *step;
     late.late = late_of(STORM_BLOCK_BEFORE_FLAG_WORDS);
-    const int code = storm.inner.stencil_inkernel(d, f, next, cur, prev, &late, s);
+    int code = begin(s, STORM_WORK_OTHER);
+    if (code == 0) code = storm.inner.stencil_inkernel(d, f, next, cur, prev, &late, s);
     if (takes_copies(f)) storm_reads_take(next, storm.level, storm.level + 1, step->cells, NULL, s);
     return code;
 }
 
 #define STORM_FUNCTIONS(X) \
     X(memory_info) X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) X(graph_end) \
-    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) \
-    X(stencil_inkernel)
+    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(transpose_parts) X(ranks_meet) X(unpack) X(peer_exchange) \
+    X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
 #define STORM_PUT(member) d->member = member;
 #define STORM_TAKE_OUT(member) d->member = storm.inner.member;
 
@@ -373,18 +256,19 @@ void storm_device_poison_ghosts(void)
     if (s->pass.prev_halo) poison_ghosts_of(s->next.prev);
 }
 
-void storm_device_begin(sim *s, unsigned seed, storm_race race)
+void storm_device_begin(sim *s, unsigned seed, bool full, storm_race race)
 {
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
     const size_t bytes = (size_t)(f->pitch + f->ny) * (size_t)(f->depth_x + f->depth_y + 1) * dtype_bytes(f->type);
     storm.s = s;
     storm.inner = *d;
-    storm.seed = seed;
-    storm.race = race;
-    storm.streams = storm.events = 0;
+    storm.full = full;
+    storm.copies = storm.captures = false;
     storm.level = 0;
-    memset(storm.late, 0, sizeof storm.late);
+    storm_delay_begin(s, d->stream_delay, seed);
+    storm_race_begin(s, race);
+    d->late = late_of(STORM_NEXT_BEFORE_BORDER);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &storm.poison);
     DEVICE_CALL(d, fill_bytes, storm.poison, 0xff, bytes, s->streams.stream[0]);
     storm_reads_begin(s, d->pack);
@@ -396,6 +280,7 @@ void storm_device_end(void)
     device *d = storm.s->dev;
     DEVICE_CHECK(d, d->synchronize(d));
     STORM_FUNCTIONS(STORM_TAKE_OUT)
+    d->late = 0;
     storm_reads_end();
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, storm.poison);
 }
@@ -404,5 +289,6 @@ void storm_device_step(bool copies)
 {
     storm.level = storm.s->level;
     storm.copies = copies;
-    delay_thread(16);
+    storm_delay_level(storm.level);
+    storm_delay_thread(16);
 }
