@@ -58,7 +58,7 @@ static int stream_sync(device *d, device_stream *s)
     return storm_race_skips_stream_sync(s) ? 0 : storm.inner.stream_sync(d, s);
 }
 
-/* Then a level is put aside without a copy of it on the device: the next step waits. */
+/* On a full device a level is put aside without a copy of it there: the next step waits. */
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
     const int code = storm.inner.memory_info(d, free_bytes, total_bytes);
@@ -251,7 +251,7 @@ static void poison_ghosts_of(void *field)
 void storm_device_poison_ghosts(void)
 {
     const sim *s = storm.s;
-    if (!s->pass.halo || s->pass.inkernel) return;
+    if (!s->pass.halo || step_in_kernel(&s->pass)) return;
     poison_ghosts_of(s->next.u);
     if (s->pass.prev_halo) poison_ghosts_of(s->next.prev);
 }

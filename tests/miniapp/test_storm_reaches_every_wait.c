@@ -40,7 +40,7 @@ static bool has(const storm_way *w, storm_race race)
     const facts f = facts_of(w);
     const bool strips = f.split && w->c.run.streams > 1 && !(f.block && w->form == STEP_EXCHANGE_FIRST);
     switch (race) {
-    case STORM_EXCHANGE_BEFORE_LEVEL: return config_kind_of(&w->c)->by_lines; /* elsewhere the exchange's own stream made what it sends */
+    case STORM_EXCHANGE_BEFORE_LEVEL: return f.split && f.block && f.images; /* elsewhere its own stream made nearly all that it reads */
     case STORM_STRIP_BEFORE_LEVEL: return strips;
     case STORM_NEXT_BEFORE_STRIP: return strips;
     case STORM_NEXT_BEFORE_SHELL: return f.split;
