@@ -107,6 +107,8 @@ typedef struct device_simulated {
 struct device {
     device_kind kind;
     const device_simulated *simulated; /* NULL: it is real */
+    const device *through; /* of a device of kind HOST: temporal_pass streams rows through that one, whose names it bears, and makes images
+                              beyond periodic sides itself (streaming/streaming.h); NULL: it computes itself */
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
     char name[256];    /* as the vendor names it */
