@@ -232,6 +232,9 @@ struct device {
     int (*pattern_check)(device *d, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s);
 };
 
+/* Who takes a device's blocks of steps. */
+static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
+
 /* A function that a device puts into that member: declared; of a list of them each one, declared and put there. */
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
 #define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);

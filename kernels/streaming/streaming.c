@@ -17,8 +17,7 @@
 #include "device/device_host.h"
 #include "temporal/temporal.h"
 
-enum { LEVELS = 2, RING = 4, PINNED_MAX = 64, CUDA_CODES = 1 << 20 };
-static const size_t pin_from_bytes = (size_t)1 << 20; /* what is smaller is not sent in bulk */
+enum { LEVELS = 2, RING = 4, PINNED_MAX = 8, PAGE_BYTES = 4096, CUDA_CODES = 1 << 20 };
 
 typedef struct streaming {
     device_host host; /* first: kernels of the host take the device for one */
@@ -30,7 +29,7 @@ typedef struct streaming {
     uint64_t *change, *change_host;        /* there, and pinned */
     device_stream *arrive, *work, *leave;  /* its streams and events, by chunk modulo RING */
     device_event *arrived[RING], *led[RING], *worked[RING], *left[RING];
-    void *pinned[PINNED_MAX];
+    void *pinned[PINNED_MAX];              /* fields */
 } streaming;
 
 /* Codes of the device that computes, if it is a GPU, stand beyond errno's. */
@@ -60,8 +59,8 @@ typedef struct visit {
     void *next[LEVELS];
     const void *cur[LEVELS];
     int levels, passes;
-    int pass[STREAMING_STEPS_MAX];                                     /* steps of each */
-    int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1]; /* rows that are wanted of the level before each, and of the last */
+    int pass[STREAMING_STEPS_MAX]; /* steps of each */
+    int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1]; /* rows that are wanted of each level */
     int64_t lead;
     uint64_t *change; /* of the device that computes; NULL: no norm */
 } visit;
@@ -87,11 +86,12 @@ static int64_t known(const visit *v, int level, int64_t b)
     return row < v->begin[level] ? v->begin[level] : row > v->end[level] ? v->end[level] : row;
 }
 
-/* A chunk's slot as a field whose row 0 is that row of the slot. */
+/* A chunk's slot as a field whose row 0 is that row of the slot. Above the slots there are as many rows of padding as such a field has
+ * ghosts. */
 static void *slot_at(const visit *v, int field, int array, int64_t number, int64_t row)
 {
     const streaming_window *w = &v->s->window;
-    const int64_t rows = slot_of(v, array, number) * w->slot_rows + row; /* as many rows of padding are above as a field's ghosts are deep */
+    const int64_t rows = slot_of(v, array, number) * w->slot_rows + row;
     return (char *)v->s->memory[field] + (size_t)(rows * streaming_slot_shape(w, 0).pitch) * dtype_bytes(w->type);
 }
 
@@ -358,30 +358,30 @@ static int bind_thread(device *d)
 
 /* ---- memory ---- */
 
-/* New memory is touched by all threads: pages that are there are page-locked many times as fast. Debug builds have touched it. */
-static int make_bulk(streaming *s, void *p, size_t bytes)
+/* Pages that are there are page-locked many times as fast as those that are not. */
+static void touch(const streaming *s, void *p, size_t bytes)
 {
-    device *t = s->through;
-    int free = 0;
-#ifndef WEFT_DEBUG
-    int code = s->plain.fill_bytes(&s->host.base, p, 0, bytes, NULL);
-    if (code) return code;
-#endif
-    while (free < PINNED_MAX && s->pinned[free]) free++;
-    if (t->kind != DEVICE_CUDA || free == PINNED_MAX) return 0;
+    const int64_t pages = (int64_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
+#pragma omp parallel for num_threads(s->host.base.threads) schedule(static)
+    for (int64_t i = 0; i < pages; i++) {
+        volatile char *const at = (volatile char *)p + (size_t)i * PAGE_BYTES;
+        *at = *at;
+    }
+}
+
+int streaming_pin(device *d, void *p, size_t bytes)
+{
+    streaming *s = (streaming *)d;
+    int free = PINNED_MAX;
+    for (int i = PINNED_MAX; i-- > 0;) {
+        if (s->pinned[i] == p) return 0;
+        if (!s->pinned[i]) free = i;
+    }
+    if (s->through->kind != DEVICE_CUDA || free == PINNED_MAX) return 0;
+    touch(s, p, bytes);
     TRY(s, pin, p, bytes);
     s->pinned[free] = p;
     return 0;
-}
-
-static int alloc(device *d, device_memory where, size_t bytes, void **out)
-{
-    streaming *s = (streaming *)d;
-    int code = s->plain.alloc(d, where, bytes, out);
-    if (code || where == DEVICE_MEMORY_PINNED || bytes < pin_from_bytes) return code;
-    code = make_bulk(s, *out, bytes);
-    if (code) (void)s->plain.free(d, where, *out);
-    return code;
 }
 
 static int release(device *d, device_memory where, void *p)
@@ -478,7 +478,6 @@ int streaming_create(device *through, int threads, device **out)
     d->destroy = destroy;
     d->error_text = error_text;
     d->bind_thread = bind_thread;
-    d->alloc = alloc;
     d->free = release;
     d->stencil_bind = stencil_bind;
     d->temporal_variants_with = temporal_variants_with;

@@ -9,7 +9,7 @@
  * sides ghosts in memory are read, steps * radius deep. It returns when all rows are back, as all work of a host device does.
  * stencil_pass, a single step, is the host's own: a processor's memory is faster than the way to a GPU.
  *
- * Memory of DEVICE_MEMORY_DEVICE is touched by all threads and, where the other device is a GPU, page-locked for it. */
+ * Fields are fastest page-locked for a GPU (streaming_pin); they stay so until they are freed. */
 #pragma once
 
 #include "device/device.h"
@@ -23,3 +23,5 @@ streaming_pass_steps streaming_device_pass_steps;
 /* Makes room for the window's visits in the memory of the device that computes, instead of an earlier one's; before the first
  * temporal_pass and after stencil_bind. An error code, as of the device's functions. */
 int streaming_prepare(device *d, const streaming_window *w);
+/* Before the first visit with this field, and once alone: a visit works without. Touches its pages with all threads. */
+int streaming_pin(device *d, void *field, size_t bytes);

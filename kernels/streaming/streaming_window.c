@@ -35,7 +35,8 @@ size_t streaming_level_bytes(const streaming_window *w)
 streaming_window streaming_window_within(double bytes, dtype t, int64_t nx, int levels, int radius, int steps, streaming_pass_steps *ask,
                                          const void *owner)
 {
-    streaming_window w = { .type = t, .nx = nx, .levels = levels, .radius = radius, .steps = steps, .pass_steps = ask(owner, steps, false) };
+    streaming_window w = { .type = t, .nx = nx, .levels = levels, .radius = radius, .steps = steps };
+    w.pass_steps = ask(owner, steps, false);
     assert(w.pass_steps > 0);
     w.skew = radius * w.pass_steps;
     const field_shape none = streaming_slot_shape(&w, 0);
