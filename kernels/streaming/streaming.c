@@ -142,8 +142,8 @@ static int arrive(const visit *v, const chunk *c)
     return 0;
 }
 
-/* The lead with its images, from the slot before, which may be the same: then so many rows at a time that none is overwritten before it
- * was read. */
+/* The lead with its images, from the slot before, which may be the same: then in pieces, of which none is overwritten before it was
+ * read. */
 static int lead(const visit *v, const chunk *c, int64_t rows_before)
 {
     streaming *s = v->s;

@@ -54,8 +54,7 @@ streaming_window streaming_window_within(double bytes, dtype t, int64_t nx, int 
                                          const void *owner);
 /* Of a visit of as many steps; shorter visits that need more passes have somewhat fewer. */
 int64_t streaming_chunk_rows(const streaming_window *w, streaming_pass_steps *ask, const void *owner);
-/* The same window with chunks of that many rows, or as many as it has if these are fewer; at least so many that visits of all lengths
- * have room. */
+/* The window with chunks of at most that many rows, but with room for visits of all lengths. */
 void streaming_window_limit(streaming_window *w, int64_t chunk_rows, streaming_pass_steps *ask, const void *owner);
 
 LINKAGE_C_END

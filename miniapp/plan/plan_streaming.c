@@ -11,6 +11,8 @@
 #include "files/bytes.h"
 #include "plan/plan_rules.h"
 
+/* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some more cost little, too few cost
+ * what is missing. */
 typedef struct streaming_rates {
     double bus_bytes_per_s;   /* each way, both at once */
     double pass_cells_per_s;  /* of f32, cells times steps, for each step of a pass: longer passes are faster */
@@ -19,7 +21,7 @@ typedef struct streaming_rates {
 } streaming_rates;
 static const streaming_rates rates_of[] = {
     [DEVICE_HOST] = { .bus_bytes_per_s = 5e9, .pass_cells_per_s = .1e9, .copy_bytes_per_s = 10e9, .started_cells = 4e3 },
-    [DEVICE_CUDA] = { .bus_bytes_per_s = 48e9, .pass_cells_per_s = 275e9, .copy_bytes_per_s = 4e12, .started_cells = 250e3 },
+    [DEVICE_CUDA] = { .bus_bytes_per_s = 46e9, .pass_cells_per_s = 310e9, .copy_bytes_per_s = 4e12, .started_cells = 250e3 },
 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
@@ -41,8 +43,8 @@ static bool has_room(const plan_question *q, sentence *why)
     const plan_through *t = q->facts->through;
     double least = 4096;
     char bytes[32], need[32];
-    if (widest_window(q, t->bytes, 1).slot_rows > 0) return true;
-    while (widest_window(q, least, 1).slot_rows == 0) least *= 1.25;
+    if (widest_window(q, t->bytes, 2).slot_rows > 0) return true;
+    while (widest_window(q, least, 2).slot_rows == 0) least *= 1.25;
     return sentence_refuse(why, "run.memory = host: %s of device memory are too few to stream rows of %" PRId64 " cells; it takes %s or more, "
                                 "and is fast with hundreds of times as much", bytes_text(bytes, sizeof bytes, t->bytes), q->cfg->grid.nx,
                            bytes_text(need, sizeof need, least));
@@ -64,7 +66,7 @@ bool plan_can_stream(const plan_question *q, sentence *why)
     return has_room(q, why);
 }
 
-/* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of so many rows. */
+/* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
 static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps, double *way_s)
 {
     const streaming_rates *r = &rates_of[q->facts->through->kind];
@@ -78,8 +80,8 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
     return fmax(way, steps / rate * (1 + begun) * (1 + twice) + leads) + way * fmin(1, chunk_rows / 4 / rows);
 }
 
-/* The window for visits of so many steps, with chunks as the model has them best; seconds: of a visit and cell. Slots of no rows: there
- * is no room. */
+/* The window for visits of `steps` steps, with chunks as the model has them best; seconds: of a visit and cell, that takes steps_taken.
+ * Slots of no rows: there is no room. */
 static streaming_window window_of(const plan_question *q, int steps, double steps_taken, double *seconds)
 {
     const plan_through *t = q->facts->through;
@@ -161,8 +163,8 @@ void plan_explain_streaming(plan *p, const plan_question *q)
     double way_s;
     const int64_t rows = streaming_chunk_rows(w, t->pass_steps, t->owner);
     const double cells = (double)w->nx * rows_of_rank(q), visit = visit_s(q, w, (double)rows, p->block_steps, &way_s);
-    sentence_add(&r->because, "%sby a model a step takes %s so, in chunks of %" PRId64 " rows; the way to the device and back alone would take "
-                 "%s of it", r->because.text[0] ? "; " : "", terminal_seconds(step, sizeof step, visit * cells / p->block_steps), rows,
+    sentence_add(&r->because, "%sa model has a step take %s then, with chunks of %" PRId64 " rows, where the way to the device and back "
+                 "alone takes %s", r->because.text[0] ? "; " : "", terminal_seconds(step, sizeof step, visit * cells / p->block_steps), rows,
                  terminal_seconds(way, sizeof way, way_s * cells / p->block_steps));
     if (q->cfg->run.fuse == 0) sentence_set(&r->otherwise, "run.fuse asks for another number, run.device_memory for more or less memory");
 }
