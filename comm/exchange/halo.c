@@ -164,7 +164,7 @@ static bool make_transports(halo *h, const decomp *dec, device *d, const field_s
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
                   MPI_Comm comm)
 {
-    assert(depth >= 0 && depth <= shape->depth_x && (shape->depth_y == 0 || depth <= shape->depth_y));
+    assert(depth >= 0 && (dec->ranks_x == 1 || depth <= shape->depth_x) && (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
     transport_choice left = *choice;

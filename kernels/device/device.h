@@ -107,6 +107,8 @@ typedef struct device_simulated {
 struct device {
     device_kind kind;
     const device_simulated *simulated; /* NULL: it is real */
+    const device *through; /* of a device of kind HOST: temporal_pass streams rows through that one, whose names it bears, and makes images
+                              beyond periodic sides itself (streaming/streaming.h); NULL: it computes itself */
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
     char name[256];    /* as the vendor names it */
@@ -229,6 +231,9 @@ struct device {
     int (*pattern_write)(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s);
     int (*pattern_check)(device *d, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s);
 };
+
+/* Who takes a device's blocks of steps. */
+static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
 /* A function that a device puts into that member: declared; of a list of them each one, declared and put there. */
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name

@@ -18,6 +18,7 @@ typedef enum config_initial {
     CONFIG_INITIAL_MODE, CONFIG_INITIAL_RANDOM, CONFIG_INITIAL_GAUSSIAN, CONFIG_INITIAL_ZERO, CONFIG_INITIAL_FILE
 } config_initial;
 typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
+typedef enum config_memory { CONFIG_MEMORY_AUTO, CONFIG_MEMORY_DEVICE, CONFIG_MEMORY_HOST } config_memory;
 typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
 typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
@@ -48,6 +49,8 @@ typedef struct config {
     } time;
     struct {
         config_device device;
+        config_memory memory;
+        int64_t device_memory_bytes;          /* of a rank; 0: what is free */
         transport_kind transport;
         config_feed feed;
         int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */
@@ -93,6 +96,7 @@ const char *config_first_difference(const config *a, const config *b);
 const char *config_feed_name(config_feed f);
 const char *config_tune_name(config_tune t);
 const char *config_device_name(config_device d);
+const char *config_memory_name(config_memory m);
 const char *config_initial_name(config_initial i);
 
 /* The table of all keys, for --help. */

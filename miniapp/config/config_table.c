@@ -15,6 +15,7 @@
 static const char *const dtypes[] = { "f32", "f64", NULL };
 static const char *const initials[] = { "mode", "random", "gaussian", "zero", NULL };
 static const char *const devices[] = { "auto", "host", "cuda", NULL };
+static const char *const memories[] = { "auto", "device", "host", NULL };
 static const char *const feeds[] = { "auto", "openmp", "serial", "graph", NULL };
 static const char *const tunes[] = { "off", "on", NULL };
 static const char *const verifies[] = { "full", "sample", "off", NULL };
@@ -64,13 +65,18 @@ const config_row config_table[] = {
 
     { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices,
       "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that cannot be used", AT(run.device) },
+    { "run.memory", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, memories,
+      "where cells are between steps; host: rows stream through the device, many steps a visit; auto: there if they do not fit on the device",
+      AT(run.memory) },
+    { "run.device_memory", CONFIG_TYPE_INT64, "bytes", "0", NULL, 0, (int64_t)1 << 50, "0 .. 2^50", NULL,
+      "of the device's memory that a rank may fill; 0: what is free", AT(run.device_memory_bytes) },
     { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, TRANSPORT_AUTO, 0, NULL, transport_kind_words,
       "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines", AT(run.transport) },
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
       "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps", AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
       "strips per rank, one stream each; 0: choose", AT(run.streams) },
-    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 64, NULL, NULL,
+    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 1024, NULL, NULL,
       "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial (run.tune)", AT(run.fuse) },
     { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "per rank; 0: choose",
       AT(run.threads) },
@@ -148,6 +154,7 @@ const char *config_table_nearest(const char *key)
 const char *config_feed_name(config_feed f) { return feeds[f]; }
 const char *config_tune_name(config_tune t) { return tunes[t]; }
 const char *config_device_name(config_device d) { return devices[d]; }
+const char *config_memory_name(config_memory m) { return memories[m]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes)

@@ -9,6 +9,7 @@
  * choose in this order, each from what stands before it:
  *
  *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit into memory
+ *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
  *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
  *   plan_temporal.c   steps in a block, and the form of a step
  *   plan_feed.c       streams, who enqueues, graphs
@@ -23,6 +24,7 @@
 #include "device/device.h"
 #include "ranks/decomp.h"
 #include "step/step_form.h"
+#include "streaming/streaming_window.h"
 
 /* Where the two ends of a link of the halo run. */
 typedef enum link_kind { LINK_INSIDE_HOST, LINK_BETWEEN_HOSTS, LINK_KINDS } link_kind;
@@ -75,7 +77,7 @@ typedef struct plan_variant_trial {
 } plan_variant_trial;
 
 typedef enum plan_choice {
-    PLAN_GRID, PLAN_BLOCK, PLAN_TRANSPORT, PLAN_REDISTRIBUTION, PLAN_FORM, PLAN_FEED, PLAN_STREAMS, PLAN_VARIANT, PLAN_CHOICES
+    PLAN_MEMORY, PLAN_GRID, PLAN_BLOCK, PLAN_TRANSPORT, PLAN_REDISTRIBUTION, PLAN_FORM, PLAN_FEED, PLAN_STREAMS, PLAN_VARIANT, PLAN_CHOICES
 } plan_choice;
 extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of a record with _ for spaces */
 
@@ -94,6 +96,8 @@ typedef struct plan_note { /* what a user should know */
 typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
+    bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is a visit there, of ... */
+    streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport;        /* of most links; of the redistributions where there are no halos */
     transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the transposed one */
@@ -114,9 +118,19 @@ typedef struct plan {
 
 /* ---- what it is chosen from ---- */
 
+/* The device that computes where fields are in host memory (streaming/streaming.h). */
+typedef struct plan_through {
+    device_kind kind;
+    double bytes;                     /* of its memory, for each rank */
+    streaming_pass_steps *pass_steps; /* with its owner */
+    const void *owner;
+    sentence because;                 /* they are there, since ...: a sentence */
+} plan_through;
+
 typedef struct plan_facts plan_facts;
 struct plan_facts { /* the same on all ranks but for `rank` */
-    device_kind device;
+    device_kind device;       /* where fields live */
+    const plan_through *through; /* NULL: it computes, too */
     int threads;              /* of a rank, on the host device */
     int rank, ranks, hosts;
     const int *host_of;       /* [ranks]; NULL: per_host on each host, in order */

@@ -2,11 +2,29 @@
 #include "plan/plan_rules.h"
 #include "step/step_probe.h"
 
+/* A visit's rows come one after the other, so one thread sees to it, and one stream. */
+static void choose_visits(plan *p, const plan_question *q)
+{
+    const config *c = q->cfg;
+    const char *const because = "rows stream through the device in one order";
+    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
+    p->streams = 1;
+    sentence_set(&plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed))->because, "%s", because);
+    sentence_set(&plan_chosen(p, PLAN_STREAMS, "1")->because, "%s", because);
+    if (c->run.feed == CONFIG_FEED_OPENMP || c->run.feed == CONFIG_FEED_GRAPH)
+        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(c->run.feed), because);
+    if (c->run.streams > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", c->run.streams, because);
+}
+
 void plan_choose_streams(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
     const bool host = q->facts->device == DEVICE_HOST;
     plan_reason *feed = &p->reason[PLAN_FEED];
+    if (q->facts->through) {
+        choose_visits(p, q);
+        return;
+    }
     p->lone_feed = c->run.feed;
     if (p->lone_feed == CONFIG_FEED_AUTO || p->lone_feed == CONFIG_FEED_GRAPH)
         p->lone_feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
@@ -48,7 +66,7 @@ void plan_choose_graphs(plan *p, const plan_question *q)
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
     plan_reason *r = &p->reason[PLAN_FEED];
     sentence why = { "" };
-    if (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0])) return;
+    if (q->facts->through || (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0]))) return;
     if (!graphs_serve(p, q, &why)) {
         if (asked) plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
         if (q->facts->device != DEVICE_HOST) sentence_set(&r->because, "there are no graphs: %s", why.text);

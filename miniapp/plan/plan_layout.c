@@ -40,8 +40,8 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
         rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of memory; %s are free for it", (long long)c->grid.nx,
-                           (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need),
+    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it", (long long)c->grid.nx,
+                           (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
                            bytes_text(found, sizeof found, f->free_bytes[rank]));
 }
 
@@ -67,6 +67,11 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     const plan_facts *f = q->facts;
     const int x = c->run.ranks_x, y = c->run.ranks_y;
     decomp *d = &p->grid.dec;
+    if (f->through) {
+        if (!cut(q, d, 1, y, depth, why)) return false;
+        sentence_set(&plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks)->because, "rows stream through the device, so rows alone are cut");
+        return true;
+    }
     if (f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0 && cut(q, d, 1, f->ranks, depth, why)) {
         plan_reason *r = plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks);
         sentence_set(&r->because, "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange are faster that way");
@@ -97,7 +102,10 @@ static bool lay_out(plan *p, const plan_question *q, sentence *why)
     const int depth = c->problem.radius * p->block_steps;
     const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
     if (!cut_domain(p, q, depth, why)) return false;
-    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth, along_y ? depth : 0);
+    if (q->facts->through && !plan_make_window(p, q, why)) return false;
+    /* Images along x are made on the way; with as many columns as there, rows need not be copied one by one. */
+    const int depth_x = p->window.slot_rows > 0 ? p->window.skew : depth;
+    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x, along_y ? depth : 0);
     return !plan_four_fields(c, p->block_steps) || fits(p, q, why);
 }
 
@@ -121,14 +129,14 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
     const int asked = q->cfg->run.fuse;
     sentence fewer_since = { "" };
-    p->block_steps = plan_longest_block(p, q, &fewer_since);
+    p->block_steps = q->facts->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
     for (const int wanted = p->block_steps; !lay_out(p, q, why);) {
         if (p->block_steps == 1) return false;
         if (p->block_steps == wanted) fewer_since = *why;
         p->block_steps = q->facts->block_steps(q->facts, p->block_steps - 1, false);
     }
     const int longest = p->block_steps;
-    while (asked == 0 && p->block_steps > 1 && !plan_wide_enough(p, q)) {
+    while (asked == 0 && !q->facts->through && p->block_steps > 1 && !plan_wide_enough(p, q)) {
         p->block_steps = plan_shorter_block(q, p->block_steps);
         if (!lay_out(p, q, why)) return false;
     }
@@ -137,6 +145,9 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
     if (asked > 0) {
         sentence_set(&r->because, "%s", p->block_steps < asked ? fewer_since.text : "run.fuse asks for it");
         sentence_set(&r->otherwise, "run.fuse asks for another number; with run.fuse = 0 a trial may decide");
+    } else if (q->facts->through) {
+        if (p->block_steps == 1) sentence_set(&r->because, "fewer than two steps are taken in a row");
+        r->otherwise.text[0] = '\0';
     } else if (longest > 1 && p->block_steps == 1) {
         sentence_set(&r->because, "the ranks are narrow: in a block of steps they would compute more than a tenth of the cells twice");
         sentence_set(&r->otherwise, "run.fuse asks for blocks of steps; fewer ranks or a larger grid let a trial decide");
@@ -147,7 +158,10 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 
 int plan_lay_out(plan *p, const plan_question *q, sentence *why)
 {
+    p->in_host_memory = q->facts->through != NULL;
+    if (p->in_host_memory && !plan_can_stream(q, why)) return 2;
     if (!lay_out_blocks(p, q, why)) return 2;
+    if (p->in_host_memory) plan_explain_streaming(p, q);
     if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
     if (q->facts->ranks == 1) p->reason[PLAN_GRID] = (plan_reason){ .chosen = "" };
     return fits(p, q, why) ? 0 : 3;

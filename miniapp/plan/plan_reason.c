@@ -8,7 +8,7 @@
 
 const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
 const char *const plan_choice_name[PLAN_CHOICES] = {
-    [PLAN_GRID] = "process grid", [PLAN_BLOCK] = "steps per pass", [PLAN_TRANSPORT] = "transport",
+    [PLAN_MEMORY] = "memory", [PLAN_GRID] = "process grid", [PLAN_BLOCK] = "steps per pass", [PLAN_TRANSPORT] = "transport",
     [PLAN_REDISTRIBUTION] = "transposes", [PLAN_FORM] = "form of a step", [PLAN_FEED] = "feed", [PLAN_STREAMS] = "lanes",
     [PLAN_VARIANT] = "kernel variant",
 };

@@ -6,6 +6,14 @@
 /* plan_layout.c: 0, 2 or 3, as plan_make. */
 int plan_lay_out(plan *p, const plan_question *q, sentence *why);
 
+/* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot be in host memory.
+ * plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for p->block_steps; false, with a sentence part, where
+ * the device has no room. plan_explain_streaming: what was chosen. */
+bool plan_can_stream(const plan_question *q, sentence *why);
+int plan_visit_steps(const plan_question *q);
+bool plan_make_window(plan *p, const plan_question *q, sentence *why);
+void plan_explain_streaming(plan *p, const plan_question *q);
+
 /* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */
 void plan_choose_transports(plan *p, const plan_question *q);
 void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);

@@ -132,7 +132,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     plan_temporal_trial *t = &p->temporal_trial;
     int steps[PLAN_LENGTHS_MAX + 1];
     double step_s[PLAN_LENGTHS_MAX + 1];
-    if (q->cfg->run.fuse != 0 || p->block_steps == 1) return;
+    if (q->cfg->run.fuse != 0 || p->block_steps == 1 || q->facts->through) return;
     if (!q->trial || !q->trial->blocks) {
         plan_reason *r = &p->reason[PLAN_BLOCK];
         sentence_set(&r->because, "no trial was asked for: a run tries blocks of up to %d steps and single steps", p->block_steps);
@@ -232,7 +232,12 @@ static void choose_block_form(plan *p, const plan_question *q)
 {
     static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
     const bool mixed = links_are_mixed(p);
-    if (q->facts->ranks == 1 || q->facts->device == DEVICE_HOST) return;
+    if (q->facts->ranks == 1) return;
+    if (q->facts->through) {
+        sentence_set(&choose_form(p, STEP_EXCHANGE_FIRST)->because, "a visit to the device takes all rows, and begins with ghosts");
+        return;
+    }
+    if (q->facts->device == DEVICE_HOST) return;
     if (try_forms(p, q, form, mixed ? 3 : 2)) {
         choose_tried_form(p, "block");
         return;

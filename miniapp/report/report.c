@@ -22,12 +22,13 @@ static void print_notes(FILE *to, const sim *s, int from)
 
 static void print_device(FILE *to, const sim *s)
 {
-    const device *d = s->dev;
+    const device *d = device_computing(s->dev);
     const int sharers = s->top.ranks_on_device;
     if (d->kind == DEVICE_HOST)
         fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads, d->threads == 1 ? "" : "s");
     else
         fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
+    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
 }
 
 static void print_form(FILE *to, const sim *s)

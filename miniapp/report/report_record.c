@@ -10,6 +10,7 @@
 #include "ranks/check.h"
 #include "report/report.h"
 #include "sim/sim_trial.h"
+#include "streaming/streaming.h"
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)
 {
@@ -42,7 +43,8 @@ static json_t *problem_json(const sim *s)
 
 static json_t *asked_json(const config *c)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "transport",
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "memory",
+                     config_memory_name(c->run.memory), "device_memory", (json_int_t)c->run.device_memory_bytes, "transport",
                      transport_kind_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.streams,
                      "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune",
                      config_tune_name(c->run.tune));
@@ -74,6 +76,16 @@ static json_t *plan_json(const plan *p)
                                                 "otherwise", record_text_or_null(r->otherwise.text)));
     }
     return all;
+}
+
+/* A visit to the device that computes; null: fields are there, or steps are taken singly. */
+static json_t *streaming_json(const sim *s)
+{
+    const streaming_window *w = &s->plan.window;
+    if (w->slot_rows == 0) return json_null();
+    return json_pack("{s:i, s:I, s:o}", "steps_per_pass", w->pass_steps, "chunk_rows",
+                     (json_int_t)streaming_chunk_rows(w, streaming_device_pass_steps, s->dev->through), "device_bytes",
+                     record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
@@ -193,9 +205,11 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(s), "grid",
                      "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
                      s->plan.grid.dec.ranks_x, "ranks_y", s->plan.grid.dec.ranks_y, "device",
-                     s->dev->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",
+                     device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",
                      s->plan.streams, "feed", config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
     const record_member rest[] = {
+        { "memory", json_string(s->plan.in_host_memory ? "host" : "device") },
+        { "streaming", streaming_json(s) },
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },

@@ -13,6 +13,7 @@
 #include "sim/sim_state.h"
 
 enum { ROUNDS = 5 };
+static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than a device's memory: more tells no more */
 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
@@ -35,6 +36,7 @@ static void measure_ceiling(sim *s, calibrate_result *r)
 {
     size_t bytes = s->plan.grid.shape.bytes;
     if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes) bytes = s->plan.transposed_grid.shape.bytes;
+    if (s->plan.in_host_memory && bytes > host_copy_bytes) bytes = host_copy_bytes;
     (void)copy_once_s(s, 1, bytes);
     const int repeats = trial_repeats(timer_slowest_s(copy_once_s(s, 1, bytes), s->top.comm), 10e-3, 2, WEFT_SIM ? 2 : 200);
     double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */

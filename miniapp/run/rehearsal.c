@@ -54,6 +54,7 @@ static void cut(const sim *s, double part, config *c)
     c->run.ranks_x = d->ranks_x;
     c->run.ranks_y = d->ranks_y;
     c->run.fuse = s->plan.block_steps;
+    c->run.memory = s->plan.in_host_memory ? CONFIG_MEMORY_HOST : CONFIG_MEMORY_DEVICE;
     c->problem.initial = CONFIG_INITIAL_RANDOM; /* modes have limits of their own */
     c->output.trace[0] = '\0';
 }

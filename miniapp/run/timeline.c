@@ -195,8 +195,9 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     last.device_s = position_s(t, t->renewal);
     t->renewing = false;
     trace_span *span = CHECK_ALLOC(malloc(sizeof *span * (size_t)t->spans_a_step * TIMELINE_STEPS));
+    const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
-             t->d->kind == DEVICE_HOST ? "host device" : "gpu", t->d->kind == DEVICE_HOST ? t->d->threads : t->d->ordinal);
+             cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
     const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_STREAM + t->streams, .name = span_names,
                                  .names = SPAN_NAMES, .span = span, .spans = flatten(t, &last, span), .before = t->before,
                                  .after = trace_measure_offset(t->top->comm),

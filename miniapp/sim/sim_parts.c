@@ -3,6 +3,7 @@
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "sim/sim_state.h"
+#include "streaming/streaming.h"
 
 static void alloc_field(sim *s, const plan_grid *g, void **out)
 {
@@ -37,6 +38,7 @@ void sim_make_fields(sim *s)
     } else {
         alternate(s);
     }
+    if (s->plan.window.slot_rows > 0) DEVICE_CHECK(s->dev, streaming_prepare(s->dev, &s->plan.window));
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->result, (void **)&s->result);
     DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, sizeof *s->result_host, (void **)&s->result_host);
     s->created.fields_s = timer_now_s() - begin_s;

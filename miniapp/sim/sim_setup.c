@@ -8,6 +8,7 @@
 #include "ranks/timer.h"
 #include "sim/sim_parts.h"
 #include "sim/sim_trial.h"
+#include "streaming/streaming.h"
 
 /* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */
 static void make_tables(sim *s)
@@ -49,16 +50,24 @@ typedef struct common_facts {
     sentence no_graphs;
 } common_facts;
 
+/* Of a device's memory, that this rank may fill. */
+static double free_bytes_of(const sim *s, device *d)
+{
+    const double allowed = (double)s->cfg->run.device_memory_bytes;
+    size_t free_bytes = 0, total_bytes = 0;
+    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
+    const double mine = (double)free_bytes / (d->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device);
+    return d->through || allowed == 0 || mine < allowed ? mine : allowed;
+}
+
 static plan_facts facts_of(const sim *s, common_facts *all)
 {
     device *d = s->dev;
-    size_t free_bytes = 0, total_bytes = 0;
     const char *no_graphs = d->graph_refusal(d);
     plan_facts f = { .device = d->kind, .threads = d->threads, .rank = s->top.rank, .ranks = s->top.ranks, .hosts = s->top.hosts,
                      .most_on_device = s->top.ranks_on_device, .mpi_claims_cuda = s->top.mpi_claims_cuda,
                      .block_steps = block_steps, .owner = d };
-    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    const double mine = (double)free_bytes / (d->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device);
+    const double mine = free_bytes_of(s, d);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
@@ -70,16 +79,61 @@ static plan_facts facts_of(const sim *s, common_facts *all)
     return f;
 }
 
-static int make_plan(sim *s, bool how_long, sentence *why)
+static int make_plan(sim *s, const plan_through *through, bool how_long, sentence *why)
 {
     common_facts all;
     sim_trial t;
-    const plan_facts facts = facts_of(s, &all);
+    plan_facts facts = facts_of(s, &all);
+    facts.through = through;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
     s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
     free(all.free_bytes);
     return status;
+}
+
+/* What a device keeps for itself beside what is asked of it: kernels' local memory, streams. */
+static const double reserve_part = 1.0 / 32;
+
+/* From now on the run's device is one whose fields are in host memory, and s->dev computes. The facts of that are the same on all ranks. */
+static plan_through stream_through(sim *s, const char *because)
+{
+    device *const through = s->dev;
+    plan_through t = { .kind = through->kind, .bytes = free_bytes_of(s, through), .pass_steps = streaming_device_pass_steps,
+                       .owner = through };
+    sentence_set(&t.because, "%s", because);
+    if (s->cfg->run.device_memory_bytes == 0) t.bytes -= reserve_part * t.bytes;
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &t.bytes, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
+    s->dev = CHECK_ALLOC(s->dev);
+    DEVICE_CHECK(s->dev, code);
+    DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
+    return t;
+}
+
+/* Fields are on the device where they fit, or where the deck says so. */
+static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
+{
+    const config *c = s->cfg;
+    sentence there = { "" };
+    plan_through through;
+    if (c->run.memory == CONFIG_MEMORY_HOST && !config_kind_of(c)->stencil) {
+        sentence_set(why, "run.memory = host: steps of kind %s are transposes, which want their fields on the device", kind_name(c->problem.kind));
+        return CHECK_EXIT_USAGE;
+    }
+    if (c->run.memory != CONFIG_MEMORY_HOST) {
+        const int status = make_plan(s, NULL, how_long, why);
+        const bool elsewhere = s->dev->kind == DEVICE_CUDA || c->run.device_memory_bytes > 0; /* than in the host's memory */
+        if (status != CHECK_EXIT_ENVIRONMENT || c->run.memory == CONFIG_MEMORY_DEVICE || !elsewhere || !config_kind_of(c)->stencil)
+            return status;
+        there = *why;
+    }
+    through = stream_through(s, there.text[0] ? there.text : "run.memory asks for it");
+    const int status = make_plan(s, &through, how_long, why);
+    if (status == 0 || !there.text[0]) return status;
+    const sentence here = *why;
+    sentence_set(why, "%s; %s", there.text, here.text);
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 /* Of one run: the bits are the same, but its steps are as fast as the slowest of them. */
@@ -119,7 +173,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     if (notes.text[0]) sim_add_note(s, false, "%s", notes.text);
     problem_make(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
-    const int status = make_plan(s, how_long, why);
+    const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
     add_notes(s);
     sim_make_parts(s);

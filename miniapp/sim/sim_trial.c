@@ -196,7 +196,7 @@ static void forms(void *context, const plan *p, const step_form *form, int count
 
 /* ---- variants ---- */
 
-enum { BLOCK_PASSES = 2 };
+enum { BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
@@ -206,14 +206,17 @@ static device_variants *variants_of(const sim *s)
 }
 
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
- * for its passes are long. Of blocks of steps a few passes, one behind the other as in a run. */
+ * for its passes are long; visits to a device on some chunks, for the same reasons. Of blocks of steps a few passes, one behind the
+ * other as in a run. */
 static double variant_s(void *context, int variant)
 {
     sim *s = context;
     const field_shape *f = &s->plan.grid.shape;
     box cells = field_own(f);
-    const int64_t rows = variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
-    const int launches = s->plan.block_steps == 1 ? 1 : BLOCK_PASSES;
+    const bool visits = s->plan.window.slot_rows > 0;
+    const int64_t rows = visits ? VISIT_SLOTS * s->plan.window.slot_rows
+                                : variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
+    const int launches = s->plan.block_steps == 1 || visits ? 1 : BLOCK_PASSES;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
     variants_of(s)->chosen = variant;
     return passes_s(s, cells, s->plan.block_steps, launches) / launches;

@@ -75,6 +75,7 @@ typedef struct step_pass {
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
+    bool makes_images;        /* blocks do, of own and of received cells, beyond periodic sides: then neither holds any */
     inkernel_pass *inkernel;  /* NULL: no in-kernel exchange */
     uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their ghosts are in place */
 } step_pass;

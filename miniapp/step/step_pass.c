@@ -13,7 +13,7 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
 
 /* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain along some axis (or wrap
  * onto own cells). A corner that is outside along one axis only reflects received cells, so the fill comes after the unpack. Of a block
- * of steps those beyond a periodic side, unless they lie beyond a mirroring one too. */
+ * of steps those beyond a periodic side, unless they lie beyond a mirroring one too, or a pass makes images itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->shape;
@@ -28,7 +28,7 @@ static void find_ghosts(step_pass *p, bool corners)
             const boundary_kind kx = kind_x[bx], ky = kind_y[by];
             const bool wraps_x = kx == BOUNDARY_PERIODIC, wraps_y = ky == BOUNDARY_PERIODIC;
             const bool wraps = (wraps_x || wraps_y) && !boundary_mirrors(kx) && !boundary_mirrors(ky);
-            const bool outside = block ? wraps : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
+            const bool outside = block ? wraps && !p->makes_images : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
             const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
             if (!outside || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
             if (block && !received) p->wraps[p->wraps_count++] = b;
@@ -109,7 +109,7 @@ void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, c
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
     const int depth = radius * block_steps;
     *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
-                      .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
+                      .makes_images = block && d->through, .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -127,6 +127,13 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
+/* What lies at most `depth` from a box, but for columns that are images which the pass makes. */
+static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
+{
+    const box all = temporal_extent(p->shape, b, depth, &p->sides);
+    return p->makes_images ? box_width(b) * box_height(all) : box_cells(all);
+}
+
 step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
 {
     step_pass_cells all = { 0, 0 };
@@ -134,9 +141,9 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
         const box b = i < p->strips ? p->strip[i] : p->shell[i - p->strips];
         if (box_empty(b)) continue;
         for (int left = steps - 1; left >= 0; left--)
-            all.computed_cells += box_cells(temporal_extent(p->shape, b, (int64_t)left * radius, &p->sides));
+            all.computed_cells += extent_cells(p, b, (int64_t)left * radius);
         for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)
-            all.moved_cells += box_cells(temporal_extent(p->shape, b, (int64_t)(steps - level) * radius, &p->sides)) + box_cells(b);
+            all.moved_cells += extent_cells(p, b, (int64_t)(steps - level) * radius) + box_cells(b);
     }
     return all;
 }

@@ -364,6 +364,97 @@ static void graphs_serve_where_no_transport_needs_the_host(void **state)
     assert_int_equal(on(DEVICE_HOST, 1, 1, &m, "feed = openmp\nfuse = 1\nlanes = 3")->streams, 3);
 }
 
+/* Of a star of radius 1 in f32 on a GPU. */
+static int gpu_pass_steps(const void *owner, int most, bool norm)
+{
+    static const int steps[] = { 12, 8, 4, 2, 1 };
+    (void)owner, (void)norm;
+    for (int i = 0; i < 5; i++)
+        if (steps[i] <= most) return steps[i];
+    return 0;
+}
+
+static sentence streaming_why;
+static int streaming_status;
+
+/* Fields of 24 GiB in host memory, on ranks that have that much of a GPU's. */
+static const plan *streaming(int ranks, double bytes, double host_bytes, const char *rest)
+{
+    static plan p;
+    static problem prob;
+    double free_bytes[8];
+    const plan_through through = { .kind = DEVICE_CUDA, .bytes = bytes, .pass_steps = gpu_pass_steps, .because = { "it is asked for" } };
+    plan_facts f = made_up_facts(DEVICE_HOST, ranks, ranks, &norms);
+    for (int i = 0; i < ranks; i++) free_bytes[i] = host_bytes;
+    f.free_bytes = free_bytes;
+    f.through = &through;
+    harness_config(&cfg, "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 65536\nny = 98304\n[time]\n%s\n", rest);
+    problem_make(&prob, &cfg);
+    streaming_why.text[0] = '\0';
+    streaming_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, &f, NULL }, &streaming_why);
+    return &p;
+}
+
+static int64_t chunk_rows(const plan *p) { return streaming_chunk_rows(&p->window, gpu_pass_steps, NULL); }
+
+static const double gib = 1 << 30, host_bytes = 60.0 * (1 << 30);
+
+/* As many steps as let the device compute while rows are on their way, if there is memory for large chunks; and no more than it has. */
+static void visits_fit_into_what_is_allowed(void **state)
+{
+    (void)state;
+    for (double bytes = gib / 4; bytes < 80 * gib; bytes *= 1.7) {
+        const plan *p = streaming(1, bytes, host_bytes, "steps = 100000");
+        assert_int_equal(streaming_status, 0);
+        assert_true(p->in_host_memory);
+        assert_true((double)streaming_level_bytes(&p->window) <= bytes);
+        assert_int_equal(p->block_steps % 12, 0);
+        assert_int_equal(p->grid.shape.pitch, streaming_slot_shape(&p->window, 0).pitch); /* rows need not be copied one by one */
+        assert_int_equal(p->streams, 1);
+        if (bytes < 3 * gib) continue;
+        assert_in_range(p->block_steps, 300, 348);
+        assert_in_range(chunk_rows(p), 2048, 16384);
+    }
+    const plan *p = streaming(1, gib / 8, host_bytes, "steps = 100000");
+    assert_int_equal(streaming_status, 0);
+    assert_in_range(p->block_steps, 12, 120);
+    p = streaming(1, 6 << 20, host_bytes, "steps = 100000");
+    assert_int_equal(streaming_status, 2);
+    assert_non_null(strstr(streaming_why.text, "6.29 MB of device memory are too few to stream rows of 65536 cells; it takes"));
+}
+
+static void visits_end_where_a_norm_is_due(void **state)
+{
+    (void)state;
+    assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100")->block_steps, 100);
+    assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100000\nnorm_every = 50")->block_steps, 50);
+    assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100000\n[checkpoint]\nevery = 250")->block_steps, 250);
+    const plan *p = streaming(1, 6 * gib, host_bytes, "steps = 100000\n[checkpoint]\nevery = 500");
+    assert_in_range(p->block_steps, 252, 500); /* in two, or in one */
+    p = streaming(1, 6 * gib, host_bytes, "steps = 100000\nnorm_every = 1");
+    assert_int_equal(p->block_steps, 1);
+    assert_int_equal(p->window.slot_rows, 0);
+}
+
+static void what_cannot_be_in_host_memory_is_refused(void **state)
+{
+    (void)state;
+    (void)streaming(1, 6 * gib, 40 * gib, "steps = 1000");
+    assert_int_equal(streaming_status, 3);
+    assert_non_null(strstr(streaming_why.text, "grid 65536 x 98304: rank 0 needs 51.9 GB of host memory; 42.9 GB are free for it"));
+    (void)streaming(2, 6 * gib, host_bytes, "steps = 1000\n[run]\nranks_x = 2");
+    assert_int_equal(streaming_status, 2);
+    const plan *p = streaming(1, gib, host_bytes, "steps = 1000\n[run]\nfuse = 1000");
+    assert_int_equal(streaming_status, 0);
+    assert_in_range(p->block_steps, 12, 999);
+    assert_int_equal(p->notes, 1);
+    assert_non_null(strstr(p->note[0].said.text, "run.fuse = 1000: rows of 65536 cells: 1.07 GB of device memory have no room"));
+    p = streaming(4, 6 * gib, host_bytes / 4, "steps = 100000");
+    assert_int_equal(streaming_status, 0);
+    assert_grid(p, 1, 4);
+    assert_int_equal(p->form, STEP_EXCHANGE_FIRST);
+}
+
 /* Of a transpose on two ranks that share their GPUs or not. */
 static const plan *transposed(int most_on_device, made_up *m, const char *run)
 {
@@ -450,6 +541,9 @@ int main(void)
         cmocka_unit_test(steps_go_in_kernels_where_all_neighbours_are_reached),
         cmocka_unit_test(mixed_steps_have_to_keep_up_where_some_neighbours_are_far),
         cmocka_unit_test(graphs_serve_where_no_transport_needs_the_host),
+        cmocka_unit_test(visits_fit_into_what_is_allowed),
+        cmocka_unit_test(visits_end_where_a_norm_is_due),
+        cmocka_unit_test(what_cannot_be_in_host_memory_is_refused),
         cmocka_unit_test(transposes_go_over_peer_then_aware_then_staged),
         cmocka_unit_test(the_default_variant_stays_within_the_noise),
     };

@@ -61,7 +61,7 @@ END
         [ "$lines" -le 80 ] || { echo "$folder/README.md has $lines lines"; return 1; }
     done
     expect "pages of more lines than meant" "" "$(cd "$top/docs" && wc -l temporal-blocking.md in-kernel-exchange.md transpose-rings.md \
-        checkpoints.md stencil-kernels.md predict.md more-figures.md | awk '$2 != "total" && $1 > ($2 == "predict.md" ? 60 : 120)')"
+        checkpoints.md stencil-kernels.md streaming.md predict.md more-figures.md | awk '$2 != "total" && $1 > ($2 == "predict.md" ? 60 : 120)')"
     [ "$(wc -l <"$top/docs/performance.md")" -le 150 ]
     [ "$(wc -l <"$top/docs/guide.md")" -le 250 ]
 }
@@ -108,7 +108,7 @@ contract=$top/docs/contract.md
 section() { awk -v h="$1" '/^#/ { on = ($0 == h) } on' "$contract"; }          # heading, as it stands
 rows() { section "$1" | grep '^|' | awk -F'|' "${2:-1}"; }                     # heading [condition on cells, $3 the second]
 names() { rows "$@" | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; }         # of the first cells
-sometimes='GPU|[*](slow|tried|simulated)[*]'
+sometimes='GPU|[*](slow|streamed|tried|simulated)[*]'
 
 # Of records on stdin every key that has a value; of arrays those of the elements.
 keys_of() {
@@ -174,8 +174,14 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     WEFT_FAULT=slow_rank weft_run 2 d.ini --quiet
     keys_of <results.jsonl >keys
     jq 'select(.rung == null)' "${gpu[@]}" | keys_of >keys_gpu
+    weft=$weft_release
+    weft_alone d.ini --quiet grid.ny=64 run.memory=host run.device_memory=1M output.record=streamed.jsonl
+    keys_of <streamed.jsonl >keys_streamed
     all_documented '### Run record' keys
     all_documented '### Run record' keys_gpu
+    all_documented '### Run record' keys_streamed
+    all_there '### Run record' '$3 ~ /[*]streamed[*]/' keys_streamed
+    none_there '### Run record' '$3 ~ /[*]streamed[*]/' keys
     all_there '### Run record' "\$3 !~ /$sometimes/" keys
     all_there '### Run record' '$3 ~ /[*]slow[*]/' keys
     all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys_gpu

@@ -1,0 +1,105 @@
+# Fields in host memory, whose rows stream through the device (run.memory = host), in whole runs. The device is a host device with some
+# hundred KiB, as it has to be where there is no GPU; tests/kernels/test_streaming_equals_single_steps has all shapes and sides.
+load ../support/helper
+
+small=(run.device=host run.memory=host run.device_memory=300k)
+plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
+
+@test "any number of ranks and of steps per visit gives the bits of fields on the device" {
+    local kind ranks fuse reference
+    for kind in "problem.kind=heat problem.alpha=0.2" "problem.kind=wave problem.alpha=0.2" "problem.kind=heat problem.order=4 problem.alpha=0.1"; do
+        deck d.ini $kind problem.dtype=f32 problem.initial=random "${plate[@]}" time.steps=53 time.norm_every=23
+        weft_alone d.ini run.device=host run.memory=device run.fuse=1
+        reference=$(record '"\(.fingerprint) \(.last_change)"')
+        expect memory device "$(record .memory)"
+        for ranks in 1 2 3; do
+            for fuse in 0 14; do
+                weft_run $ranks d.ini "${small[@]}" run.fuse=$fuse
+                expect "bits on $ranks ranks, $fuse steps asked" "$reference" "$(record '"\(.fingerprint) \(.last_change)"')"
+                expect "memory, steps and process grid" "host true 1" "$(record '"\(.memory) \(.fuse > 1) \(.ranks_x)"')"
+            done
+        done
+    done
+}
+
+@test "checkpoints, restarts, pictures and frames are those of fields on the device" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=60 checkpoint.every=20 checkpoint.keep=0 \
+        output.picture=p.png output.every=30
+    weft_alone d.ini run.device=host run.memory=device checkpoint.dir=device output.picture=device.png
+    local reference
+    reference=$(fingerprint)
+    weft_run 2 d.ini "${small[@]}" time.steps=40
+    "$weft" diff device/step_0000000040.h5 checkpoints/step_0000000040.h5
+    weft_run 3 d.ini "${small[@]}" run.fuse=7 --restart checkpoints/step_0000000020.h5
+    expect "fingerprint, verdict, steps" "$reference exact 40" "$(record '"\(.fingerprint) \(.verdict) \(.steps_run)"')"
+    cmp device.png p.png
+    weft_alone d.ini run.device=host run.memory=device --restart checkpoints/step_0000000040.h5
+    expect fingerprint "$reference" "$(fingerprint)"
+}
+
+@test "laplace stops at the same level" {
+    deck d.ini problem.kind=laplace problem.initial=random "${plate[@]}" time.steps=400 time.tolerance=0.1 time.norm_every=12
+    weft_alone d.ini run.device=host run.memory=device
+    local reference
+    reference=$(record '"\(.fingerprint) \(.steps) \(.last_change)"')
+    weft_run 2 d.ini "${small[@]}"
+    expect "bits, level, norm" "$reference" "$(record '"\(.fingerprint) \(.steps) \(.last_change)"')"
+    [ "$(record .steps)" -lt 400 ]
+}
+
+@test "auto takes host memory where the fields do not fit into what is allowed" {
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30 run.device=host
+    weft_alone d.ini run.device_memory=900k
+    expect "memory, asked" "device auto 921600" "$(record '"\(.memory) \(.asked.memory) \(.asked.device_memory)"')"
+    local reference
+    reference=$(fingerprint)
+    weft_alone d.ini run.device_memory=400k
+    expect "memory, bits" "host $reference" "$(record '"\(.memory) \(.fingerprint)"')"
+    [[ $(record .plan.memory.because) == "grid 203 x 301: rank 0 needs "*" of memory; 410 KB are free for it" ]]
+    expect "room that was taken" true "$(record '.streaming.device_bytes <= 409600 and .streaming.chunk_rows > 0')"
+    run weft_alone d.ini run.device_memory=400k run.memory=device
+    refused 3 "rank 0 needs" "410 KB are free for it"
+    weft_alone d.ini run.device_memory=400k --dry-run --explain >dry
+    grep '^# memory  *host: grid 203 x 301' dry
+}
+
+@test "what cannot be had is refused in one sentence, or the next best is said" {
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 "${plate[@]}" time.steps=30
+    run weft_alone d.ini "${small[@]}" run.fuse=29 run.device_memory=100k
+    refused 0 "run.fuse = 29" "102 KB of device memory have no room" "using"
+    expect "steps per pass" true "$(record '.fuse > 1 and .fuse < 29')"
+    run weft_alone d.ini "${small[@]}" run.device_memory=10k
+    refused 2 "10.2 KB of device memory are too few" "it takes"
+    run weft_run 2 d.ini "${small[@]}" run.ranks_x=2
+    refused 2 "run.memory = host" "run.ranks_x is 1"
+    run weft_alone d.ini "${small[@]}" run.feed=openmp
+    refused 0 "run.feed = openmp" "using serial"
+    run weft_alone d.ini "${small[@]}" run.lanes=2
+    refused 0 "run.lanes = 2" "using 1"
+    local free_kib
+    free_kib=$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)
+    run weft_alone d.ini "${small[@]}" grid.nx=65536 grid.ny=$((free_kib / 256)) run.device_memory=100M
+    refused 3 "of host memory" "are free for it"
+    deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=1000 time.steps=30
+    run weft_alone line.ini "${small[@]}"
+    refused 2 "run.memory = host" "1D"
+    deck transpose.ini problem.kind=transpose grid.nx=100 grid.ny=100 time.steps=3
+    run weft_alone transpose.ini "${small[@]}"
+    refused 2 "run.memory = host" "kind transpose"
+    deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
+    run weft_alone sweep.ini "${small[@]}"
+    refused 2 "run.memory = host" "kind sweep"
+    deck wide.ini problem.kind=heat problem.order=16 problem.alpha=0.01 "${plate[@]}" time.steps=5
+    run weft_alone wide.ini "${small[@]}"
+    refused 2 "run.memory = host" "radius of 8"
+}
+
+@test "a norm of every step leaves single steps to the processors, with the same bits" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12 time.norm_every=1
+    weft_alone d.ini run.device=host run.memory=device
+    local reference
+    reference=$(record '"\(.fingerprint) \(.last_change)"')
+    weft_run 2 d.ini "${small[@]}"
+    expect "bits, memory, steps of a visit" "$reference host 1" "$(record '"\(.fingerprint) \(.last_change) \(.memory) \(.fuse)"')"
+    [[ $(record .plan.steps_per_pass.because) == *"single steps are taken by the processors"* ]]
+}
