@@ -20,6 +20,7 @@
 
 #include "core/field.h"
 #include "core/linkage.h"
+#include "temporal/temporal.h"
 
 LINKAGE_C_BEGIN
 
@@ -41,10 +42,11 @@ typedef struct streaming_window {
 /* The passes of a visit, the last one with the norm if that is wanted; returns how many. */
 int streaming_passes(int steps, bool norm, streaming_pass_steps *ask, const void *owner, int pass[STREAMING_STEPS_MAX]);
 static inline int64_t streaming_lead_rows(const streaming_window *w, int passes) { return (int64_t)(passes + 1) * w->skew; }
-/* A slot as a field of `rows` own rows, without regard to y: depth_y rows above and below it are others' or padding. */
+/* A slot as a field of `rows` own rows, without regard to y: depth_y rows above and below it are others' or padding. What a pass leaves
+ * beyond its last row is then no image of the next row, which another level may still need. */
 static inline field_shape streaming_slot_shape(const streaming_window *w, int64_t rows)
 {
-    return field_shape_make(w->type, w->nx, rows, w->skew, w->skew);
+    return field_shape_make(w->type, w->nx, rows, w->skew > TEMPORAL_OVER ? w->skew : TEMPORAL_OVER, w->skew);
 }
 size_t streaming_level_bytes(const streaming_window *w); /* of device memory, for one of the levels */
 

@@ -6,7 +6,6 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "sim/sim_state.h"
-#include "streaming/streaming.h"
 
 /* A form of the step. */
 typedef struct form {
@@ -164,9 +163,7 @@ static const form *form_of(const sim *s, bool probed) { return s->batch && !prob
 
 void sim_prepare_steps(sim *s)
 {
-    sim_field field[SIM_FIELDS_MAX];
-    const int fields = s->plan.window.slot_rows > 0 ? sim_fields(s, field) : 0;
-    for (int i = 0; i < fields; i++) DEVICE_CHECK(s->dev, streaming_pin(s->dev, field[i].cells, s->plan.grid.shape.bytes));
+    sim_pin_fields(s);
     if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
 }
 

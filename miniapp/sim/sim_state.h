@@ -14,6 +14,8 @@ sim_field sim_main_field(const sim *s);
 /* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
  * something to time on that is not zero. Again only after steps: many of them leave nothing, or infinities. */
 void sim_touch(sim *s);
+/* Page-locks fields in host memory for the device that computes, once; sim_touch does, too. */
+void sim_pin_fields(sim *s);
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
 int sim_initialise(sim *s, sentence *why);
 /* The level in a state file. CHECKPOINT_* as in checkpoint_status.h. */

@@ -178,6 +178,10 @@ within_5_of_100() {
     echo '{"a": 1}' >foreign.jsonl
     run predict d.ini from=foreign.jsonl
     refused 2 foreign.jsonl "no record"
+    deck small.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 grid.ny=64 time.steps=20 run.device=host output.record=streamed.jsonl
+    weft_alone small.ini --quiet run.memory=host run.device_memory=1M # no pass in memory
+    run predict d.ini from=streamed.jsonl
+    refused 2 streamed.jsonl "no record"
     run predict d.ini from="$records" rank=4
     refused 2 "rank=4"
     run predict d.ini from="$records" --dry-run
