@@ -12,6 +12,7 @@
 
 #include "support/cached_hosts.h"
 #include "support/checkpoint_fixture.h"
+#include "support/sanitized.h"
 #include "writer/writer.h"
 
 enum { TRIES = 100, NX = 1003, NY = 401, STEPS = 3, /* files of 3.2 MB: shares of 1 MiB have borders */
@@ -254,7 +255,7 @@ static void no_file_loses_a_byte(void **state)
     (void)state;
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     const char *asked = getenv("WEFT_CACHED_FILES");
-    const int files = asked ? atoi(asked) : 24;
+    const int files = asked ? atoi(asked) : SANITIZED ? 6 : 24; /* each step's file once, and once more beside its own older one */
     tally all = { 0, 0, 0, 0 };
     server = cached_map(folder);
     if (!server) MPI_Abort(MPI_COMM_WORLD, 1);

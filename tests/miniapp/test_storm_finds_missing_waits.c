@@ -13,6 +13,7 @@
 
 #include "ranks/check.h"
 #include "storm/storm.h"
+#include "support/sanitized.h"
 
 static storm_result storm_of(storm_race race, unsigned seed, int64_t steps)
 {
@@ -26,9 +27,9 @@ static storm_result storm_of(storm_race race, unsigned seed, int64_t steps)
 static void nothing_in_the_program_as_it_is(void **state)
 {
     (void)state;
-    const storm_result r = storm_of(STORM_NO_RACE, 1, 1920);
+    const storm_result r = storm_of(STORM_NO_RACE, 1, SANITIZED ? 480 : 1920);
     if (r.found) fail_msg("%s", r.what.text);
-    assert_int_equal(r.runs, 20);
+    assert_int_equal(r.runs, SANITIZED ? 5 : 20);
 }
 
 static void each_wait_that_is_missing(void **state)
