@@ -14,6 +14,7 @@
 #include "check/trials.h"
 #include "check_page/page.h"
 #include "check_page/report_html.h"
+#include "judge/points.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
@@ -127,15 +128,15 @@ static double all_rounds_s(const check_request *ask)
     return ask->level == CHECK_SOAK ? ask->time_s : rounds[ask->level] * ask->budget_s;
 }
 
-/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. On the host device, whose cores others use too, few
- * rounds tell nothing: there are five, if twice the time suffices. */
+/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. On the host device, whose cores others use
+ * too, there are CHECK_ROUNDS_ENOUGH, if twice the time suffices. */
 static int next_samples(const check *c, double begin_s, double round_s)
 {
-    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2, ROUNDS_TELL = 5 };
+    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
     const double all_s = all_rounds_s(c->ask), left_s = begin_s + all_s - timer_now_s();
     const int rounds = c->found.rounds, samples = c->rungs.samples;
     const bool few_tell = c->d->kind == DEVICE_CUDA || left_s + all_s < round_s;
-    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (few_tell ? ROUNDS_LEAST : ROUNDS_TELL);
+    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (few_tell ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
     if (enough && left_s < round_s / 2) return 0;
     return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;

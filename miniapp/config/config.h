@@ -50,7 +50,7 @@ typedef struct config {
     struct {
         config_device device;
         config_memory memory;
-        int64_t device_memory_bytes;          /* of a rank; 0: what is free */
+        int64_t device_memory_bytes;          /* per rank; 0: what is free */
         transport_kind transport;
         config_feed feed;
         int streams, fuse, threads, ranks_x, ranks_y; /* 0 = choose */

@@ -8,6 +8,8 @@
 /* No smaller difference counts; no machine repeats itself better. */
 #define CHECK_LEAST_DIFFERENCE 0.03
 #define CHECK_NOISE_LEAST 0.005
+/* From as many rounds on the best ones of components show how far they scatter, even where most rounds are disturbed. */
+enum { CHECK_ROUNDS_ENOUGH = 5 };
 
 typedef struct check_point { /* a component in a row */
     int row;

@@ -219,8 +219,8 @@ static int by_kind(const void *pa, const void *pb)
  * ones of several components lie apart. Where load is heavy that distance has a longer tail than a normal number: thrice. */
 static double error_of(const search *s, const reach *h, double scatter, int kind)
 {
-    enum { ROUNDS = 5, KIND = 5 };
-    const bool enough = s->p->row[h->facet.row].rounds >= ROUNDS && kind >= KIND;
+    enum { KIND = 5 };
+    const bool enough = s->p->row[h->facet.row].rounds >= CHECK_ROUNDS_ENOUGH && kind >= KIND;
     return fmax(scatter, enough ? fmin(h->error, fmax(CHECK_NOISE_LEAST, 3 * scatter)) : h->error);
 }
 

@@ -120,6 +120,12 @@ static double measure_host(sim *s)
     return timer_slowest_s(timer_percentiles_of(enqueue_s + 1, ROUNDS).p50, s->top.comm);
 }
 
+static overlap overlap_of_exchange(sim *s)
+{
+    if (WEFT_SIM) return simulated_exchange(s);
+    return s->plan.window.slot_rows > 0 ? exchange_before_visits(s) : measure_overlap(s);
+}
+
 double calibrate_ceiling(sim *s)
 {
     calibrate_result r;
@@ -137,9 +143,7 @@ calibrate_result calibrate(sim *s)
     if (!has_halo) r.overlap = overlap_none("it is not measured for kinds with transposes");
     if (agree_any(has_halo && halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
         sim_touch(s);
-        r.overlap = WEFT_SIM                           ? simulated_exchange(s)
-                    : s->plan.window.slot_rows > 0 ? exchange_before_visits(s)
-                                                   : measure_overlap(s);
+        r.overlap = overlap_of_exchange(s);
     }
     if (has_halo && s->dev->kind != DEVICE_HOST) {
         sim_touch(s);

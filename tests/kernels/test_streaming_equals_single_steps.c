@@ -50,16 +50,6 @@ typedef struct problem {
     bool norm;
 } problem;
 
-static void fill_ghosts(const field_shape *f, void *field, const boundary *sides)
-{
-    const int64_t dx = f->depth_x, dy = f->depth_y;
-    const box boxes[] = { { -dx, 0, 0, f->ny },
-                          { f->nx, f->nx + dx, 0, f->ny },
-                          { -dx, f->nx + dx, -dy, 0 },
-                          { -dx, f->nx + dx, f->ny, f->ny + dy } };
-    OK(host, host->boundary_fill(host, f, field, sides, boxes, 4, NULL));
-}
-
 /* The rank's rows of a level, and those of others beyond cut sides. */
 static void fill_rank(const problem *p, const field_shape *f, const void *level, const boundary *sides, const field_shape *own, void *to)
 {
@@ -142,7 +132,6 @@ static void problem_case(problem *p, device *d)
     const field_shape f = field_shape_make(p->op.type, p->nx, p->ny, p->op.radius > 4 ? p->op.radius : 4, depth);
     void *const start[LEVELS] = { host_field_create(host, &f, 7), host_field_create(host, &f, 8) };
     void *answer[LEVELS];
-    const box all = field_own(&f);
     for (int i = 0; i < stencil_weights(p->op.form, p->op.radius); i++)
         p->op.weight[i] = rounded(p->op.type, host_field_number(&state) / p->op.radius / 2);
     p->op.beta = p->op.has_prev ? rounded(p->op.type, -0.9) : 0;
@@ -151,15 +140,10 @@ static void problem_case(problem *p, device *d)
     if (d->through->temporal_steps((device *)(uintptr_t)d->through, 1) == 0) goto done;
     p->norm = p->norm && d->temporal_change_steps(d, p->steps) == p->steps;
     for (int k = 0; k < LEVELS; k++) {
-        fill_ghosts(&f, start[k], &p->sides);
+        host_field_fill_ghosts(host, &f, start[k], &p->sides, NULL);
         answer[k] = host_field_clone(host, &f, start[k]);
     }
-    for (int i = 0; i < p->steps; i++) {
-        void *const cur = answer[0], *const next = answer[1];
-        fill_ghosts(&f, cur, &p->sides);
-        OK(host, host->stencil_pass(host, &f, next, cur, p->op.has_prev ? next : NULL, &all, 1, NULL));
-        answer[0] = next, answer[1] = cur;
-    }
+    host_field_step(host, &f, answer, p->op.has_prev, &p->sides, p->steps, NULL);
     visit_case(p, d, &f, start, answer);
     for (int k = 0; k < LEVELS; k++) host_field_free(host, answer[k]);
 done:

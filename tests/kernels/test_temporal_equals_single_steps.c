@@ -26,16 +26,6 @@ static device_stream *host_stream, *tested_stream;
 static int64_t beyond(boundary_side s, int64_t depth) { return boundary_mirrors(s.kind) ? 0 : depth; }
 
 /* All ghosts, the sides' rules along x first. */
-static void fill_ghosts(const field_shape *f, void *field, const boundary *sides)
-{
-    const int64_t dx = f->depth_x, dy = f->depth_y;
-    const box boxes[] = { { -dx, 0, 0, f->ny },
-                          { f->nx, f->nx + dx, 0, f->ny },
-                          { -dx, f->nx + dx, -dy, 0 },
-                          { -dx, f->nx + dx, f->ny, f->ny + dy } };
-    OK(host, host->boundary_fill(host, f, field, sides, boxes, 4, host_stream));
-}
-
 typedef struct problem {
     stencil op;
     boundary sides;
@@ -168,15 +158,10 @@ static void problem_case(const problem *p)
     void *answer[LEVELS];
     const box all = field_own(&f);
     for (int k = 0; k < LEVELS; k++) {
-        fill_ghosts(&f, start[k], &p->sides);
+        host_field_fill_ghosts(host, &f, start[k], &p->sides, host_stream);
         answer[k] = host_field_clone(host, &f, start[k]);
     }
-    for (int i = 0; i < p->steps; i++) {
-        void *const cur = answer[0], *const next = answer[1];
-        fill_ghosts(&f, cur, &p->sides);
-        OK(host, host->stencil_pass(host, &f, next, cur, p->op.has_prev ? next : NULL, &all, 1, host_stream));
-        answer[0] = next, answer[1] = cur;
-    }
+    host_field_step(host, &f, answer, p->op.has_prev, &p->sides, p->steps, host_stream);
     /* a neighbour owns at least as many cells as the ghosts are deep */
     const int64_t x = p->nx / 3 > depth ? p->nx / 3 : depth, y = p->ny / 2 > depth ? p->ny / 2 : depth;
     const bool within_x = p->nx >= 2 * depth + p->op.radius;
