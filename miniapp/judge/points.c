@@ -21,14 +21,13 @@ double check_median(double *x, int n)
     return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
-/* By how much a quantile far out in Student's distribution exceeds the normal one, roughly: at 1e-5 3.6 for n = 4, 1.9 for 8. */
-static double few(int n) { return 1 + 5.0 / n + 20.0 / n / n; }
+double check_few(int n) { return 1 + 5.0 / n + 20.0 / n / n; }
 
 double check_scatter(double *x, int n)
 {
     const double middle = check_median(x, n);
     for (int i = 0; i < n; i++) x[i] = fabs(x[i] - middle);
-    return deviations_per_distance * few(n) * check_median(x, n);
+    return deviations_per_distance * check_few(n) * check_median(x, n);
 }
 
 /* ---- figures in the order of rows, components, rounds ---- */
@@ -73,8 +72,11 @@ static double median_without(const check_figure *figure, const int *order, int n
     return log(figure[order[low + (low >= i)]].rate * figure[order[high + (high >= i)]].rate) / 2;
 }
 
-/* Of a row's figures the log of each beside the median of the others in its round; by itself, where there are none. */
-static void beside_others(const check_figure *figure, int figures, double *beside)
+/* The i-th of n in ascending order, as an equally distributed number of mean 0 and variance 1. */
+static double place_of(int i, int n) { return n > 1 ? (i - (n - 1) / 2.0) / sqrt((n * n - 1) / 12.0) : 0; }
+
+/* Of a row's figures the log of each beside the median of the others in its round (by itself, where there are none), and its place. */
+static void beside_others(const check_figure *figure, int figures, double *beside, double *place)
 {
     int *order = CHECK_ALLOC(malloc((size_t)figures * sizeof *order));
     for (int i = 0; i < figures; i++) order[i] = i;
@@ -82,8 +84,10 @@ static void beside_others(const check_figure *figure, int figures, double *besid
     qsort(order, (size_t)figures, sizeof *order, by_round_and_rate);
     for (int i = 0, n; i < figures; i += n) {
         for (n = 1; i + n < figures && figure[order[i + n]].round == figure[order[i]].round; n++) continue;
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < n; k++) {
             beside[order[i + k]] = log(figure[order[i + k]].rate) - (n > 1 ? median_without(figure, order + i, n, k) : 0);
+            place[order[i + k]] = place_of(k, n);
+        }
     }
     free(order);
 }
@@ -93,13 +97,17 @@ static void beside_others(const check_figure *figure, int figures, double *besid
 enum { EXCEPTIONS = 10 }; /* of as many rounds one may be */
 
 /* Of one component's rounds; beside is sorted. Returns the noise of the best one's repeats. */
-static double add_point(check_points *p, const check_figure *figure, double *beside, int rounds)
+static double add_point(check_points *p, const check_figure *figure, double *beside, const double *place, int rounds)
 {
     const check_figure *best = figure;
-    for (int i = 1; i < rounds; i++)
+    double places = 0;
+    for (int i = 0; i < rounds; i++) {
         if (figure[i].rate > best->rate) best = &figure[i];
+        places += place[i];
+    }
     qsort(beside, (size_t)rounds, sizeof *beside, ascending);
-    p->point[p->points++] = (check_point){ p->rows, figure->a, figure->b, log(best->rate), beside[rounds - 1 - rounds / EXCEPTIONS] };
+    p->point[p->points++] = (check_point){ .row = p->rows, .a = figure->a, .b = figure->b, .x = log(best->rate),
+                                           .beside = beside[rounds - 1 - rounds / EXCEPTIONS], .places = places / sqrt(rounds) };
     return isfinite(best->noise) ? best->noise : 0;
 }
 
@@ -118,7 +126,7 @@ enum { ROUNDS_TELL = 3 };
 static void set_noise(check_point_row *row, scatter *s)
 {
     const double by_repeats = s->fewest >= ROUNDS_TELL ? 0 : check_median(s->repeats, row->count), calm = 1 / sqrt(sqrt(s->most));
-    const double known_badly = s->count > 0 ? few(s->count) * (1 + 2.0 / s->most) : 1;
+    const double known_badly = s->count > 0 ? check_few(s->count) * (1 + 2.0 / s->most) : 1;
     const double by_rounds = s->count > 0 ? deviations_per_difference * calm * check_median(s->differences, s->count) : 0;
     const double beside = s->count > 0 ? deviations_per_difference * calm * check_median(s->of_besides, s->count) : 0;
     row->spread = fmax(CHECK_NOISE_LEAST, fmax(by_repeats, by_rounds));
@@ -126,21 +134,22 @@ static void set_noise(check_point_row *row, scatter *s)
     row->noise = fmax(CHECK_NOISE_LEAST, fmax(by_repeats * (s->most > 1 ? 1 : 3), beside * known_badly));
 }
 
-/* Of `figures` figures of one row; four scratch arrays as long. */
+enum { ARRAYS = 5 };
+/* Of `figures` figures of one row; ARRAYS scratch arrays as long. */
 static void add_row(check_points *p, const check_figure *figure, int figures, double *scratch)
 {
     check_point_row *row = &p->row[p->rows];
-    double *const beside = scratch + 3 * figures;
+    double *const beside = scratch + 3 * figures, *const place = scratch + 4 * figures;
     scatter s = { .repeats = scratch, .differences = scratch + figures, .of_besides = scratch + 2 * figures, .fewest = figures, .most = 1 };
     *row = (check_point_row){ .like = figure->like, .alone = figure->alone, .first = p->points };
-    beside_others(figure, figures, beside);
+    beside_others(figure, figures, beside, place);
     for (int i = 0, rounds; i < figures; i += rounds) {
         for (rounds = 1; i + rounds < figures && same_component(&figure[i], &figure[i + rounds]); rounds++) {
             const int now = i + rounds, before = now - 1;
             s.differences[s.count] = fabs(log(figure[now].rate / figure[before].rate));
             s.of_besides[s.count++] = fabs(beside[now] - beside[before]);
         }
-        s.repeats[row->count++] = add_point(p, &figure[i], &beside[i], rounds);
+        s.repeats[row->count++] = add_point(p, &figure[i], &beside[i], &place[i], rounds);
         if (rounds < s.fewest) s.fewest = rounds;
         if (rounds > s.most) s.most = rounds;
     }
@@ -152,7 +161,7 @@ void check_points_create(check_points *p, const check_findings *f)
 {
     int count;
     check_figure *figure = sorted(f, &count);
-    double *scratch = CHECK_ALLOC(malloc((size_t)(4 * count + 1) * sizeof *scratch));
+    double *scratch = CHECK_ALLOC(malloc((size_t)(ARRAYS * count + 1) * sizeof *scratch));
     *p = (check_points){ .point = CHECK_ALLOC(malloc((size_t)(count + 1) * sizeof *p->point)) };
     for (int i = 0, n; i < count; i += n) {
         for (n = 1; i + n < count && same_row(&figure[i], &figure[i + n]); n++) continue;

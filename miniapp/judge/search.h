@@ -17,7 +17,7 @@ typedef struct reach { /* a facet, with the touches that it is made of */
     const touch *in_row;           /* all of the candidate in the row */
     int in_row_count;
     double error;                  /* by noise and scatter within; 0: nothing to compare with */
-    bool steady;                   /* slow in nine of ten rounds */
+    bool steady;                   /* behind the others in nine of ten rounds, or last in most */
     bool lone;                     /* figures of one smaller part: what is slow there may as well be that part */
 } reach;
 
