@@ -62,7 +62,7 @@ static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool 
     DEVICE_CALL(d, alloc, where, alloc_bytes, &b.in);
     DEVICE_CALL(d, fill_bytes, b.out, 0x5a, bytes, c->stream);
     DEVICE_CALL(d, stream_sync, c->stream);
-    const double seconds = bench_world_median_s(bench_world_of(c), alltoall, &b);
+    const double seconds = bench_world_times(bench_world_of(c), alltoall, &b).p50;
     DEVICE_CALL(d, free, where, b.out);
     DEVICE_CALL(d, free, where, b.in);
     return seconds;

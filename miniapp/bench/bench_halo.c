@@ -112,7 +112,7 @@ static const bench_world_known *measured(const ladder_case *c, const exchange *e
     bench_world_known *k = bench_world_recall((int)kind * PATTERNS + (int)p, c->type, c->value[BYTES]);
     if (k->way) return k;
     bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, message, messages_of(e, p, message));
-    k->rate = c->work / bench_link_median_s(l);
+    k->rate = c->work / bench_link_times(l).p50;
     k->way = bench_link_way(l);
     bench_link_destroy(&l);
     return k;

@@ -229,4 +229,4 @@ static void run_many(void *link, int runs)
     fault_slows("slow_link", l->number, begin_s);
 }
 
-double bench_link_median_s(bench_link *l) { return bench_world_median_s(l->world, run_many, l); }
+timer_percentiles bench_link_times(bench_link *l) { return bench_world_times(l->world, run_many, l); }

@@ -35,8 +35,8 @@ void bench_link_fill(bench_link *l, uint64_t first);
  * Collective over comm. */
 bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
-/* Seconds of one run on the slowest rank of the world, the median of several batches. Collective over the world. */
-double bench_link_median_s(bench_link *l);
+/* Seconds of one run on the slowest rank of the world, over several batches. Collective over the world. */
+timer_percentiles bench_link_times(bench_link *l);
 
 /* topology_probe_aware, asked once. Collective over the world. */
 bool bench_link_aware(const bench_world *world, device *d, const char **why);

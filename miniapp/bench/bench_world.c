@@ -10,7 +10,7 @@ static double batch_s(const bench_world *w, void (*run)(void *, int), void *cont
     return timer_slowest_s(timer_now_s() - begin_s, w->top->comm) / runs;
 }
 
-double bench_world_median_s(const bench_world *w, void (*run)(void *, int), void *context)
+timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, int), void *context)
 {
     enum { BATCHES = 7, RUNS_MOST = 2000 };
     static const double batch_lasts_s = 2e-3;
@@ -19,7 +19,7 @@ double bench_world_median_s(const bench_world *w, void (*run)(void *, int), void
     (void)batch_s(w, run, context, 1);
     while (runs < RUNS_MOST && batch_s(w, run, context, runs) * runs < batch_lasts_s) runs *= 2;
     for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
-    return timer_percentiles_of(batches_s, BATCHES).p50;
+    return timer_percentiles_of(batches_s, BATCHES);
 }
 
 bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes)

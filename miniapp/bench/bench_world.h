@@ -41,8 +41,8 @@ static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
     return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
 }
 
-/* Seconds of one of `runs` on the slowest rank, the median of several batches that last long enough. Collective. */
-double bench_world_median_s(const bench_world *w, void (*run)(void *context, int runs), void *context);
+/* Seconds of one of `runs` on the slowest rank, over several batches that last long enough. Collective. */
+timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs), void *context);
 
 /* What is measured once for each subject, type and size; all 0 until the caller has filled it in. */
 typedef struct bench_world_known {

@@ -66,7 +66,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     if (!right)
         sentence_set(why, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
     right = topology_agree(t, right, why);
-    if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_median_s(l);
+    if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_times(l).p50;
     out->way = bench_link_way(l);
     bench_link_destroy(&l);
     return right;
