@@ -13,5 +13,7 @@ bool trials_memory(check *c);
 bool trials_link(check *c);
 /* Every pair of hosts, by all their ranks at once. */
 bool trials_link_hosts(check *c);
-/* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program, files. */
+/* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program. */
 bool trials_job(check *c);
+/* Raw writes and a checkpoint. */
+bool trials_files(check *c);

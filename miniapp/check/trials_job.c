@@ -142,7 +142,7 @@ static bool run_known(check *c, const known_run *k, bool is_timed)
 
 /* ---- files ---- */
 
-static bool files(check *c)
+bool trials_files(check *c)
 {
     enum { SAMPLES_MOST = 5 };
     const int samples = c->rungs.samples;
@@ -166,5 +166,5 @@ bool trials_job(check *c)
     bool more = true;
     for (transport_kind t = 0; t < TRANSPORT_KINDS && c->top->ranks > 1 && more; t++) more = by_transport(c, t);
     for (int i = 0; i < runs && more; i++) more = run_known(c, &known_runs[i], i >= runs - 2);
-    return more && files(c);
+    return more;
 }
