@@ -149,10 +149,11 @@ template <typename BITS> static __device__ __forceinline__ void raise_by_shuffle
     if (threadIdx.x % 32 == 0) atomicMax(norm, most);
 }
 
-/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them, the others make room. */
-static __device__ __forceinline__ void wait_for_others(unsigned late)
+/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them, the others make room. (On an
+ * H100 a stream or graph waits for both without it, but no document says so.) */
+static __device__ __forceinline__ void wait_for_others()
 {
-    if (blockIdx.x + 1 == gridDim.x && !late_goes_on(late)) programmatic_wait();
+    if (blockIdx.x + 1 == gridDim.x) programmatic_wait();
 }
 
 /* A chunk of a part's strip. */
@@ -341,5 +342,5 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll 1
     for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
     if constexpr (CHANGE) raise_by_shuffles(change, s.change);
-    wait_for_others(parts.late);
+    wait_for_others();
 }

@@ -268,7 +268,7 @@ void storm_device_begin(sim *s, unsigned seed, bool full, storm_race race)
     storm.level = 0;
     storm_delay_begin(s, d->stream_delay, seed);
     storm_race_begin(s, race);
-    d->late = late_of(STORM_NEXT_BEFORE_BORDER);
+    d->late = LATE_WARPS;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &storm.poison);
     DEVICE_CALL(d, fill_bytes, storm.poison, 0xff, bytes, s->streams.stream[0]);
     storm_reads_begin(s, d->pack);

@@ -19,7 +19,6 @@ const char *const storm_race_name[STORM_RACES] = {
     [STORM_PART_BEFORE_FLAG] = "a part of a peer exchange does not wait for its flag",
     [STORM_CHUNK_BEFORE_FLAG] = "a block that takes a chunk of a transpose does not wait for its flag",
     [STORM_COPY_BEFORE_MEETING] = "copies into other ranks' ghosts do not wait for a meeting",
-    [STORM_NEXT_BEFORE_BORDER] = "the next pass does not wait for the border of a block of steps",
     [STORM_UNPACK_BEFORE_CHUNKS] = "an unpack does not wait for the chunks that are copied in beside it",
 };
 

@@ -16,7 +16,7 @@ enum { RUNS = 21, SEEDS = 60 };
 
 /* What a run on GPUs makes of a way whose transport can be had. */
 typedef struct facts {
-    bool stencil, two_d, block, messages, peer, graph, images, mirrors, in_kernel, split;
+    bool stencil, two_d, block, messages, peer, graph, images, in_kernel, split;
 } facts;
 
 static facts facts_of(const storm_way *w)
@@ -28,7 +28,6 @@ static facts facts_of(const storm_way *w)
     f.graph = c->run.feed == CONFIG_FEED_GRAPH && f.stencil && !f.messages;
     f.images = (c->run.ranks_x == 1 && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC) ||
                (c->run.ranks_y == 1 && f.two_d && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC);
-    f.mirrors = boundary_mirrors(c->grid.sides.x_low.kind) || (f.two_d && boundary_mirrors(c->grid.sides.y_low.kind));
     f.in_kernel = f.stencil && f.two_d && !f.block && f.peer && (f.graph || w->form == STEP_FORMS);
     f.split = (f.stencil || config_kind_of(c)->by_lines) && !f.graph && !f.in_kernel;
     return f;
@@ -55,7 +54,6 @@ static bool has(const storm_way *w, storm_race race)
     case STORM_PART_BEFORE_FLAG: return f.stencil && f.peer && !f.in_kernel;
     case STORM_CHUNK_BEFORE_FLAG: return !f.stencil && f.peer;
     case STORM_COPY_BEFORE_MEETING: return f.stencil && w->c.run.transport == TRANSPORT_COPY && (w->c.run.ranks_x == 1 || !f.two_d);
-    case STORM_NEXT_BEFORE_BORDER: return f.stencil && f.two_d && f.block && f.mirrors;
     case STORM_UNPACK_BEFORE_CHUNKS: return w->chunked;
     case STORM_NO_RACE:
     case STORM_RACES: break;
