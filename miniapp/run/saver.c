@@ -2,6 +2,7 @@
 
 #include "base/cmd.h"
 #include "run/watchdog.h"
+#include "sim/sim_state.h"
 
 checkpoint_status saver_open(saver *v, sentence *why)
 {
@@ -10,12 +11,14 @@ checkpoint_status saver_open(saver *v, sentence *why)
     const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
     sentence reason = { "" };
     checkpoint_status status;
-    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async, &status, &reason);
+    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async && !sim_has_free_level(s), &status, &reason);
     if (status != CHECKPOINT_OK) {
         sentence_set(why, "checkpoint.dir: %s", reason.text);
         return status;
     }
     if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
+    if (c->checkpoint.async && sim_has_free_level(s))
+        sim_add_note(s, false, "the steps wait while a checkpoint is written: the level is put aside where the next one will be, since fields are in host memory");
     if (writer_not_async(v->writer)[0])
         sim_add_note(s, false, "the steps wait while a checkpoint is written: %.300s", writer_not_async(v->writer));
     if (c->checkpoint.aggregators > s->top.ranks)

@@ -100,8 +100,11 @@ static size_t snapshot_bytes(const sim *s)
     return (size_t)(transposed_cells > cells ? transposed_cells : cells) * dtype_bytes(s->cfg->problem.type);
 }
 
+bool sim_has_free_level(const sim *s) { return s->plan.window.slot_rows > 0; }
+
 static void *snapshot_buffer(sim *s, int slot)
 {
+    if (sim_has_free_level(s)) return slot == 0 ? s->next.u : s->next.prev;
     if (!s->snapshot[slot]) DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]);
     return s->snapshot[slot];
 }
@@ -109,7 +112,7 @@ static void *snapshot_buffer(sim *s, int slot)
 size_t sim_aside_bytes(const sim *s)
 {
     sim_field field[CHECKPOINT_FIELDS_MAX];
-    return (size_t)sim_level_fields(s, field) * snapshot_bytes(s);
+    return sim_has_free_level(s) ? 0 : (size_t)sim_level_fields(s, field) * snapshot_bytes(s);
 }
 
 const void *sim_host_copy(sim *s, sim_field field, int slot)
@@ -214,9 +217,9 @@ checkpoint_status sim_load(sim *s, const char *path, sentence *why)
 {
     checkpoint_state state = state_of(s);
     sim_field field[CHECKPOINT_FIELDS_MAX];
+    poison(s); /* before what is read may be there */
     const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why);
     if (status != CHECKPOINT_OK) return status;
-    poison(s);
     for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], state.field[i].data);
     settle(s, state.step);
     return CHECKPOINT_OK;

@@ -35,7 +35,8 @@ double sim_most(MPI_Comm comm, uint64_t mine);
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
 double sim_max_error(sim *s, sim_field field, const value *v);
-/* Own cells in host memory, dense rows, in snapshot[slot]; valid until the slot's next use. */
+/* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the slot's next use, or until
+ * the next step. */
 const void *sim_host_copy(sim *s, sim_field field, int slot);
 /* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
 void sim_set_count_table(sim *s, value *v, const double *table);
@@ -45,5 +46,8 @@ void sim_inject_fault(sim *s);
 /* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that is not allocated. */
 void sim_inject_device_error(sim *s);
 
+/* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where the next level will be, and
+ * takes no memory of its own. No step may be taken while it is in use. */
+bool sim_has_free_level(const sim *s);
 /* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the level put aside. */
 size_t sim_aside_bytes(const sim *s);

@@ -46,6 +46,7 @@ snapshot *snapshot_create(sim *s)
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
     const int fields = sim_level_fields(s, field);
     make_copies(p, field, fields);
+    if (sim_has_free_level(s)) return p;
     /* Touched here, not while the steps wait. */
     checkpoint_state state;
     sim_state_describe(s, "", &state);

@@ -103,3 +103,25 @@ plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     expect "bits, memory, steps of a visit" "$reference host 1" "$(record '"\(.fingerprint) \(.last_change) \(.memory) \(.fuse)"')"
     [[ $(record .plan.steps_per_pass.because) == *"single steps are taken by the processors"* ]]
 }
+
+# Bytes of memory that the run had at most, of all that it touched.
+most_bytes() { # command...
+    python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)' "$@"
+}
+
+@test "checkpoints, frames, the final state and a restart take no memory beside the fields" {
+    local plain level=$((2048 * 2048 * 8))
+    deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=2048 grid.ny=2048 time.steps=16 run.device=host run.memory=host \
+        run.device_memory=8M run.fuse=8
+    plain=$(most_bytes "$weft" run d.ini)
+    [ "$plain" -gt $((4 * level)) ]
+    cat >>d.ini <<<$'[checkpoint]\nevery = 8\n[output]\nfinal = final.h5\npicture = p.png'
+    local more
+    for more in "" "--restart checkpoints/step_0000000008.h5"; do
+        [ $(($(most_bytes "$weft" run d.ini $more) - plain)) -lt $((level / 2)) ]
+    done
+    expect "beside the steps" false "$(record .checkpoint.async)"
+    [[ $(record '.notes[]') == *"the steps wait while a checkpoint is written"* ]]
+}
