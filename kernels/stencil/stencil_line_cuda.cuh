@@ -49,7 +49,11 @@ static __global__ void __launch_bounds__(LINE_THREADS)
     }
     __syncthreads();
 #else
-    for (int i = (int)threadIdx.x; i < vectors; i += LINE_THREADS) row[LEFT - SIDE + i] = reinterpret_cast<const float4 *>(from)[i];
+#pragma unroll
+    for (int k = 0; k <= LINE_ITEMS; k++) {
+        const int i = k * LINE_THREADS + (int)threadIdx.x;
+        if (i < vectors) row[LEFT - SIDE + i] = reinterpret_cast<const float4 *>(from)[i];
+    }
     __syncthreads();
 #endif
     T old[LINE_ITEMS][V];

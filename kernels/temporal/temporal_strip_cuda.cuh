@@ -291,6 +291,17 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     }
 };
 
+/* Rows read again. Before sm_90 the same code takes more registers, which two kernels do not have. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+template <typename T, int R, int STEPS, bool PREV, int AGAIN>
+constexpr int again_here = sizeof(T) == 4                                            ? AGAIN
+                           : R == 1 && STEPS == 12 && !PREV && AGAIN == AGAIN_NEVER ? 1
+                           : R == 2 && PREV && AGAIN == 3                           ? 2
+                                                                                    : AGAIN;
+#else
+template <typename T, int R, int STEPS, bool PREV, int AGAIN> constexpr int again_here = AGAIN;
+#endif
+
 template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV, bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
     strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
@@ -298,7 +309,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
                  unsigned long long *change)
 {
     using S = strip_shape<T, R, STEPS, V>;
-    using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, AGAIN>;
+    using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, again_here<T, R, STEPS, PREV, AGAIN>>;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */

@@ -202,8 +202,13 @@ template <typename T, bool ADD> __device__ __forceinline__ void take(const trans
     count_block<T>(taken, (char *)p.shared_block + transpose_free_at(&c.layout, p.other, me), q);
 }
 
-/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. */
+/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. Before sm_90 the
+ * same code takes more registers. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? (ADD || !INCREMENT ? 4 : 3) : ADD || INCREMENT ? 2 : 3;
+#else
 template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : ADD || !INCREMENT ? 3 : 2;
+#endif
 
 template <typename T, bool ADD, bool INCREMENT>
 __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD, INCREMENT>)
