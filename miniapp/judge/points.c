@@ -73,7 +73,7 @@ static double median_without(const check_figure *figure, const int *order, int n
 }
 
 /* The i-th of n in ascending order, as an equally distributed number of mean 0 and variance 1. */
-static double place_of(int i, int n) { return n > 1 ? (i - (n - 1) / 2.0) / sqrt((n * n - 1) / 12.0) : 0; }
+static double place_of(int i, int n) { return n > 1 ? (i - (n - 1) / 2.0) / sqrt(((double)n * n - 1) / 12) : 0; }
 
 /* Of a row's figures the log of each beside the median of the others in its round (by itself, where there are none), and its place. */
 static void beside_others(const check_figure *figure, int figures, double *beside, double *place)

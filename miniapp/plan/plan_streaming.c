@@ -66,6 +66,14 @@ bool plan_can_stream(const plan_question *q, sentence *why)
     return has_room(q, why);
 }
 
+/* Of two that run beside each other. Where they take about as long they wait for each other in turns: a maximum that is smooth there. With
+ * this exponent it is within 2 % of what an H100 took at 324, 360 and 480 steps a visit. */
+static double beside(double a, double b)
+{
+    static const double exponent = 8;
+    return pow(pow(a, exponent) + pow(b, exponent), 1 / exponent);
+}
+
 /* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
 static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps, double *way_s)
 {
@@ -77,7 +85,7 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
     const double begun = r->started_cells * 2 * w->skew / (chunk_rows * (double)w->nx), twice = cuts * depth / 2 / rows;
     const double leads = 2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / r->copy_bytes_per_s;
     if (way_s) *way_s = way;
-    return fmax(way, steps / rate * (1 + begun) * (1 + twice) + leads) + way * fmin(1, chunk_rows / 4 / rows);
+    return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) + way * fmin(1, chunk_rows / 4 / rows);
 }
 
 /* The window for visits of `steps` steps, with chunks as the model has them best; seconds: of a visit and cell, that takes steps_taken.

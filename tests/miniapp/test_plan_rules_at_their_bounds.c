@@ -412,7 +412,7 @@ static void visits_fit_into_what_is_allowed(void **state)
         assert_int_equal(p->grid.shape.pitch, streaming_slot_shape(&p->window, 0).pitch); /* rows need not be copied one by one */
         assert_int_equal(p->streams, 1);
         if (bytes < 3 * gib) continue;
-        assert_in_range(p->block_steps, 336, 480); /* an H100 took 360 at .93 of the rate in its memory, 480 at .96, and 324 at .90 */
+        assert_in_range(p->block_steps, 456, 576); /* an H100 took 492 at .98 of the rate in its memory, 480 at .96, 360 at .90 to .93 */
         assert_in_range(chunk_rows(p), 2048, 16384);
     }
     const plan *p = streaming(1, gib / 8, host_bytes, "steps = 100000");
@@ -441,7 +441,7 @@ static void what_cannot_be_in_host_memory_is_refused(void **state)
     (void)state;
     (void)streaming(1, 6 * gib, 40 * gib, "steps = 1000");
     assert_int_equal(streaming_status, 3);
-    assert_non_null(strstr(streaming_why.text, "grid 65536 x 98304: rank 0 needs 52.1 GB of host memory; 42.9 GB are free for it"));
+    assert_non_null(strstr(streaming_why.text, "grid 65536 x 98304: rank 0 needs 52.6 GB of host memory; 42.9 GB are free for it"));
     (void)streaming(2, 6 * gib, host_bytes, "steps = 1000\n[run]\nranks_x = 2");
     assert_int_equal(streaming_status, 2);
     const plan *p = streaming(1, gib, host_bytes, "steps = 1000\n[run]\nfuse = 1000");
