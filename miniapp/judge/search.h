@@ -17,6 +17,8 @@ typedef struct reach { /* a facet, with the touches that it is made of */
     const touch *in_row;           /* all of the candidate in the row */
     int in_row_count;
     double error;                  /* by noise and scatter within; 0: nothing to compare with */
+    double usual;                  /* as in check_point */
+    double by_order;               /* how far out it is by its places in each round, in standard deviations; 0: there are too few */
     bool steady;                   /* behind the others in nine of ten rounds, or last in most */
     bool lone;                     /* figures of one smaller part: what is slow there may as well be that part */
 } reach;

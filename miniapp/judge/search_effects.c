@@ -49,6 +49,7 @@ static bool of_others(const search *s, const reach *h, int *others, double *medi
 
 static double rate_of(const check_point *p) { return p->x; }
 static double beside_of(const check_point *p) { return p->beside; }
+static double usual_of(const check_point *p) { return p->usual; }
 static double places_of(const check_point *p) { return p->places; }
 
 /* The median of that number over the facet's figures, of two the higher one. */
@@ -69,12 +70,13 @@ static void measure(const search *s, reach *h)
     const int n = h->facet.figures;
     double of;
     int others;
-    h->facet.effect = h->facet.errors = h->error = 0;
+    h->facet.effect = h->facet.errors = h->error = h->by_order = 0;
     if (!of_others(s, h, &others, &of)) return;
     const double is = middle(s, h, rate_of), scatter = n < 3 ? 0 : check_scatter(s->scratch, n);
     h->facet.is = exp(is);
     h->facet.of = exp(of);
     h->facet.effect = is - of;
+    h->usual = middle(s, h, usual_of);
     h->error = sqrt((row_noise * row_noise + scatter * scatter) / as_mean_of(n) + row_noise * row_noise / as_mean_of(others));
 }
 
@@ -86,18 +88,22 @@ static int by_kind(const void *pa, const void *pb)
     return (int)a->facet.role - (int)b->facet.role;
 }
 
-/* Rounds of which most are disturbed say too much of the noise of the best one. Then the order of the figures in each round says whether a
- * facet is slow by chance, and how far the best rounds of its kind lie apart whether it stands out. */
-static double errors_by_order(const reach *h, double places, double deviation)
-{
-    return fmax(places, h->facet.effect / fmax(deviation, CHECK_NOISE_LEAST));
-}
-
 /* The best round shows how slow it is. By a third of that at least it was behind the others in all rounds but a few, or it is load of others
  * that did not meet all alike. */
 static bool behind(const search *s, const reach *h)
 {
     return middle(s, h, beside_of) < fmin(log(1 - CHECK_LEAST_DIFFERENCE), h->facet.effect / 3);
+}
+
+/* Rounds of which most are disturbed say too much of the noise of the best one. Then the order of the figures in each round says whether a
+ * facet is slow by chance, and how far those of its kind lie apart, as a rule, whether it stands out. */
+static void order_kind(const search *s, reach **kind, int count)
+{
+    for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->usual;
+    const double like = check_median(s->scratch, count);
+    const double deviation = fmax(check_scatter(s->scratch, count) / check_few(count), CHECK_NOISE_LEAST);
+    for (int i = 0; i < count; i++)
+        kind[i]->by_order = fmax(middle(s, kind[i], places_of), (kind[i]->usual - like) / deviation);
 }
 
 /* Of all facets of a kind: one that is no further out than they scatter is as they are. */
@@ -108,15 +114,14 @@ static void weigh(const search *s, reach **kind, int count)
     const check_point_row *row = &s->p->row[kind[0]->facet.row];
     const bool tells = row->rounds >= CHECK_ROUNDS_ENOUGH && count >= ORDERED_LEAST;
     double scatter = 0, error = 0;
+    if (tells) order_kind(s, kind, count);
     for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->facet.effect;
     if (count > 2) scatter = check_scatter(s->scratch, count);
     for (int i = 0; i < count; i++) {
         reach *h = kind[i];
         if (h->error <= 0) continue;
-        const double places = tells ? middle(s, h, places_of) : 0;
-        h->steady = places < mostly_last || behind(s, h);
-        h->facet.errors = h->facet.effect / fmax(scatter, h->error);
-        if (tells) h->facet.errors = fmin(h->facet.errors, errors_by_order(h, places, scatter / check_few(count)));
+        h->steady = h->by_order < mostly_last || behind(s, h);
+        h->facet.errors = fmin(h->facet.effect / fmax(scatter, h->error), h->by_order);
         error = fmax(scatter, row->noise * sqrt(1.0 + 1.0 / count));
     }
     if (kind[0]->part != check_like_part(row->like)) return;
