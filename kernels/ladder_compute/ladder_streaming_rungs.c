@@ -81,7 +81,7 @@ static const ladder_rung cuda_rungs[] = RUNGS("both", cuda_rows, cuda_steps);
     }
 
 static const ladder_parameter host_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(2048, 16, 128);
-static const ladder_parameter cuda_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(16384, 64, 1024);
+static const ladder_parameter cuda_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(8192, 64, 1024);
 
 #define FAMILY(KIND, PARAMETERS_OF, RUNGS_OF)                                                                           \
     { .kind = KIND, .name = "streaming", .shows = "a plane in host memory, taken through the device",                   \
