@@ -26,7 +26,8 @@ top = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 inputs = os.path.join(top, 'inputs')
 in_a_clone = os.path.exists(os.path.join(top, 'Makefile'))  # beside installed files weft is on PATH
 
-host_families = ['ceiling', 'memory', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'halo', 'alltoall', 'io']
+host_families = ['ceiling', 'memory', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming',
+                 'halo', 'alltoall', 'io']
 cuda_families = host_families + ['arith', 'constant', 'launch', 'product', 'shared', 'streams']
 several_ranks = ['halo', 'alltoall', 'io']
 

@@ -12,5 +12,6 @@ extern const ladder_family ladder_memory_host, ladder_access_host, ladder_reduce
 extern const ladder_family ladder_fused_host, ladder_fused_cuda;
 extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
 extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
+extern const ladder_family ladder_streaming_host, ladder_streaming_cuda;
 
 LINKAGE_C_END

@@ -1,33 +1,17 @@
 #include "ladder_compute/ladder_fused.h"
 
-#include <string.h>
-
 #include "ladder/ladder_families.h"
+#include "ladder_compute/ladder_steps.h"
 
 static const char teaches[] =
     "Several time steps in one pass over memory, on the host: a sweep of a small star does few flops per byte, so memory is the "
     "limit. Where a band of rows takes all its steps while it is in a core's caches, memory is read and written once for all of "
     "them, and the fraction of the copy passes 1.\n";
 
-static int fill_own(device *d, const field_shape *f, void *field, int level, device_stream *s)
-{
-    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED + (uint64_t)level };
-    return d->value_fill(d, f, field, &v, field_own(f), s);
-}
-
-static int fill_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth, device_stream *s)
-{
-    const box boxes[] = { { -depth, 0, 0, f->ny },
-                          { f->nx, f->nx + depth, 0, f->ny },
-                          { -depth, f->nx + depth, -depth, 0 },
-                          { -depth, f->nx + depth, f->ny, f->ny + depth } };
-    return d->boundary_fill(d, f, field, sides, boxes, 4, s);
-}
-
 int ladder_fused_fill(ladder_case *c, void *field, int depth)
 {
     const ladder_fused *s = c->state;
-    return fill_ghosts(c->d, &s->shape, &s->sides, field, depth, c->stream);
+    return ladder_steps_ghosts(c->d, &s->shape, &s->sides, field, depth, c->stream);
 }
 
 int ladder_fused_prepare(ladder_case *c)
@@ -48,7 +32,7 @@ int ladder_fused_prepare(ladder_case *c)
     for (int level = 0; level < s->levels && !code; level++) {
         void **const field[] = { &s->cur[level], &s->next[level], &s->between[level] };
         for (int i = 0; i < 3 && !code; i++) code = ladder_alloc_poisoned(c, s->shape.bytes, field[i]);
-        if (!code) code = fill_own(d, &s->shape, s->cur[level], level, c->stream);
+        if (!code) code = ladder_steps_fill(d, &s->shape, s->cur[level], level, c->stream);
     }
     return code ? code : d->stencil_bind(d, &s->op);
 }
@@ -92,33 +76,14 @@ int ladder_fused_production(ladder_case *c)
     return code;
 }
 
-/* The own cells of `next` against as many single sweeps of the host device. b is the level before a. */
 int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 {
     const ladder_fused *s = c->state;
-    const field_shape f = s->shape;
-    const box own = field_own(&f);
-    void *a = NULL, *b = NULL, *seen = NULL, **const made[] = { &a, &b, &seen };
-    int code = 0;
-    for (int i = 0; i < 3 && !code; i++) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, f.bytes, made[i]);
-    if (!code) code = ladder_fetch(c, seen, s->next[0], f.bytes);
-    ladder_right(v);
-    if (code) return code;
-    device *host = device_host_create(0);
-    (void)host->stencil_bind(host, &s->op);
-    (void)fill_own(host, &f, a, 0, NULL);
-    if (s->levels == 2) (void)fill_own(host, &f, b, 1, NULL);
-    for (int i = 0; i < s->steps; i++) {
-        (void)fill_ghosts(host, &f, &s->sides, a, s->op.radius, NULL);
-        (void)host->stencil_pass(host, &f, b, a, s->levels == 2 ? b : NULL, &own, 1, NULL);
-        void *const swap = a;
-        a = b, b = swap;
-    }
-    device_destroy(&host);
-    for (int64_t y = 0; y < f.ny && v->right; y++)
-        if (memcmp(field_at(&f, seen, 0, y), field_at(&f, a, 0, y), (size_t)f.nx * dtype_bytes(f.type)))
-            ladder_wrong(v, "row %lld differs from single sweeps", (long long)y);
-    return 0;
+    void *seen = NULL;
+    int code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->shape.bytes, &seen);
+    if (!code) code = ladder_fetch(c, seen, s->next[0], s->shape.bytes);
+    if (!code) ladder_steps_compare(&s->shape, &s->op, &s->sides, s->steps, seen, v);
+    return code;
 }
 
 /* ---- the host's rungs ---- */

@@ -15,6 +15,9 @@
 #include "device/device.h"
 #include "streaming/streaming_window.h"
 
+/* Codes of the device that computes, if it is a GPU, stand beyond errno's: those of its own are so much less. */
+enum { STREAMING_CUDA_CODES = 1 << 20 };
+
 /* Owns `through`, whatever kind of device that is, from now on. An error code, as of the device's functions; *out is NULL where there is
  * no memory, else to be destroyed by the caller. threads: of the host's kernels; 0: OpenMP's own number. */
 int streaming_create(device *through, int threads, device **out);

@@ -4,7 +4,7 @@
 #include "device/device_host.h"
 #include "streaming/streaming.h"
 
-enum { STREAMING_LEVELS = 2, STREAMING_RING = 4, STREAMING_PINNED_MAX = 8, STREAMING_CUDA_CODES = 1 << 20 };
+enum { STREAMING_LEVELS = 2, STREAMING_RING = 4, STREAMING_PINNED_MAX = 8 };
 
 typedef struct streaming {
     device_host host; /* first: kernels of the host take the device for one */
@@ -19,7 +19,6 @@ typedef struct streaming {
     void *pinned[STREAMING_PINNED_MAX];              /* fields */
 } streaming;
 
-/* Codes of the device that computes, if it is a GPU, stand beyond errno's. */
 static inline int streaming_code(const streaming *s, int code)
 {
     return code && s->through->kind == DEVICE_CUDA ? STREAMING_CUDA_CODES + code : code;

@@ -50,7 +50,7 @@ taught_nothing() {
     bench transpose/naiveRow --help >text
     expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z][a-zA-Z]*\)  .*/\1/p' text | sort -u)"
     bench halo --help | grep -q '^  staged_ring '
-    expect "rungs with six words only" "" "$(bench ceiling memory access transpose stencil fused reduce roofline --help | taught_nothing)"
+    expect "rungs with six words only" "" "$(bench ceiling memory access transpose stencil fused reduce roofline streaming --help | taught_nothing)"
     "$weft" info | grep -q '^built .*CUDA: no' && return 0
     bench shared --help | grep -q '^  padded '
     expect "rungs with six words only" "" "$(bench shared launch streams constant arith product --help | taught_nothing)"
@@ -168,7 +168,7 @@ END
 
 @test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
     "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
-    local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline) type
+    local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline streaming) type
     expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" \
         "$(bench --list device=cuda | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
     for type in f32 f64; do
@@ -178,6 +178,27 @@ END
     done
     bench "${families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
     bench product device=cuda samples=none n=1000 >table
+}
+
+@test "a plane streamed through is right in chunks of any size, and its row names the slowest part" {
+    local size type
+    for type in f32 f64; do
+        for size in "chunk_rows=1 steps=3" "chunk_rows=5 steps=40 radius=2" "chunk_rows=64" "chunk_rows=1000 radius=4 steps=19"; do
+            bench streaming device=host dtype=$type nx=203 ny=101 $size samples=none threads=3 >table || { cat table; return 1; }
+        done
+    done
+    bench streaming device=host nx=203 ny=101 ceiling_bytes=1M samples=3 output=parts.jsonl --csv >rows
+    expect "rungs" "buffers chunks skewed whole" "$(jq -r .rung parts.jsonl | sort | xargs)"
+    expect "buffers" "1 2 3 4" "$(awk -F, '$2 == "buffers"' rows | grep -o 'buffers=[0-9]*' | cut -d = -f 2 | xargs)"
+    expect "work" "$((2 * 4 * 203 * 101))" "$(jq 'select(.rung == "whole") | .rate * .time_s.p50 | round' parts.jsonl)"
+    expect "slowest parts that are none" "" "$(jq -r '.sweep[], select(.sweep == []) | .slowest_part.name' parts.jsonl |
+        grep -vxE 'copies in|computing|copies out' | sort -u)"
+    run bench streaming device=host chunk_rows=0
+    refused 2 "chunk_rows = 0" "from 1 to"
+    run bench streaming device=host buffers=5
+    refused 2 "buffers = 5" "from 1 to 4"
+    run bench streaming device=host steps=2000
+    refused 2 "steps = 2000" "from 1 to 1024"
 }
 
 @test "samples=none verifies and times nothing" {

@@ -1,0 +1,251 @@
+/* Chunk n is in buffer n mod `buffers`, from the arrival of its rows until its results have left. A buffer is two arrays; rows arrive in
+ * the first one, and each pass goes to the other.
+ *
+ *   arrive    rows [first, first + shape.ny) of the plane: its own, and `reach` above and below   when the results of chunk n - buffers,
+ *                                                                                                 which had the buffer, have left
+ *   compute   all steps; of each level what the steps to come read                                when its rows are there
+ *   leave     its own rows                                                                        when all steps are taken */
+#include "ladder_compute/ladder_streaming.h"
+
+#include "ladder_compute/ladder_field.h"
+#include "ladder_compute/ladder_steps.h"
+
+enum { ARRIVE, COMPUTE, LEAVE, PARTS, TURNS = 3 };
+
+typedef struct chunk {
+    int buffer;
+    int64_t y0, y1;    /* own rows of the plane */
+    int64_t first;     /* row of the plane that is row 0 of the buffer */
+    field_shape shape; /* of the buffer with the rows that are brought */
+} chunk;
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A pass wants as many rows as its radius: a chunk that brings fewer, which only those without reach do, is measured with more. */
+static field_shape buffer_shape(const ladder_streaming *s, int64_t rows)
+{
+    return field_shape_make(s->plane.type, s->plane.nx, most(rows, s->op.radius), s->pass_depth, s->pass_depth);
+}
+
+static chunk chunk_of(const ladder_streaming *s, int64_t number)
+{
+    const int64_t ny = s->plane.ny, y0 = ny * number / s->chunks, y1 = ny * (number + 1) / s->chunks;
+    const int64_t first = most(y0 - s->reach, 0), end = least(y1 + s->reach, ny);
+    return (chunk){ (int)(number % s->buffers), y0, y1, first, buffer_shape(s, end - first) };
+}
+
+static void *array_of(const ladder_streaming *s, const chunk *k, int array)
+{
+    return s->memory + (size_t)(2 * k->buffer + array) * s->array_bytes;
+}
+
+/* ---- what happens to a chunk ---- */
+
+/* Rows are as far apart on either side, so that they are one copy, with what lies between them. */
+static size_t rows_bytes(const ladder_streaming *s, int64_t rows)
+{
+    return (size_t)((rows - 1) * s->plane.pitch + s->plane.nx) * dtype_bytes(s->plane.type);
+}
+
+static int arrive(const ladder_case *c, const chunk *k, device_stream *stream)
+{
+    const ladder_streaming *s = c->state;
+    const int64_t rows = least(k->shape.ny, s->plane.ny - k->first);
+    return c->d->copy(c->d, field_at(&k->shape, array_of(s, k, 0), 0, 0), field_at(&s->plane, c->in, 0, k->first), rows_bytes(s, rows),
+                      stream);
+}
+
+static int compute(const ladder_case *c, const chunk *k, device_stream *stream)
+{
+    const ladder_streaming *s = c->state;
+    const boundary_side cut = { BOUNDARY_NONE, 0 };
+    const boundary sides = { s->sides.x_low, s->sides.x_high, k->first == 0 ? s->sides.y_low : cut,
+                             k->first + k->shape.ny == s->plane.ny ? s->sides.y_high : cut };
+    int code = 0, array = 0;
+    for (int left = s->steps; left > 0 && !code; array = 1 - array) {
+        const int steps = c->d->temporal_steps(c->d, left);
+        left -= steps;
+        const int64_t beyond = least((int64_t)left * s->op.radius, s->reach);
+        const box wanted = box_make(0, s->plane.nx, k->y0 - beyond - k->first, k->y1 + beyond - k->first);
+        code = c->d->temporal_pass(c->d, &k->shape, array_of(s, k, 1 - array), NULL, array_of(s, k, array), NULL,
+                                   box_intersect(wanted, field_own(&k->shape)), steps, &sides, NULL, stream);
+    }
+    return code;
+}
+
+static int leave(const ladder_case *c, const chunk *k, device_stream *stream)
+{
+    const ladder_streaming *s = c->state;
+    return c->d->copy(c->d, field_at(&s->plane, c->out, 0, k->y0), field_at(&k->shape, array_of(s, k, s->passes % 2), 0, k->y0 - k->first),
+                      rows_bytes(s, k->y1 - k->y0), stream);
+}
+
+static int run_part(const ladder_case *c, int part, const chunk *k, device_stream *stream)
+{
+    return part == ARRIVE ? arrive(c, k, stream) : part == COMPUTE ? compute(c, k, stream) : leave(c, k, stream);
+}
+
+/* ---- a repetition ---- */
+
+static int enqueue_chunk(const ladder_case *c, int64_t number)
+{
+    device *d = c->d;
+    const ladder_streaming *s = c->state;
+    const chunk k = chunk_of(s, number);
+    const int b = k.buffer;
+    int code = number >= s->buffers ? d->event_wait(d, s->left[b], s->arrive) : 0;
+    if (!code) code = arrive(c, &k, s->arrive);
+    if (!code) code = d->event_record(d, s->arrived[b], s->arrive);
+    if (!code) code = d->event_wait(d, s->arrived[b], c->stream);
+    if (!code) code = compute(c, &k, c->stream);
+    if (!code) code = d->event_record(d, s->worked[b], c->stream);
+    if (!code) code = d->event_wait(d, s->worked[b], s->leave);
+    if (!code) code = leave(c, &k, s->leave);
+    return code ? code : d->event_record(d, s->left[b], s->leave);
+}
+
+int ladder_streaming_enqueue(ladder_case *c)
+{
+    device *d = c->d;
+    const ladder_streaming *s = c->state;
+    int code = d->event_record(d, s->begun, c->stream);
+    if (!code) code = d->event_wait(d, s->begun, s->arrive);
+    for (int64_t number = 0; number < s->chunks && !code; number++) code = enqueue_chunk(c, number);
+    return code ? code : d->event_wait(d, s->left[(s->chunks - 1) % s->buffers], c->stream);
+}
+
+int ladder_streaming_verify(ladder_case *c, ladder_verdict *v)
+{
+    const ladder_streaming *s = c->state;
+    ladder_steps_compare(&s->plane, &s->op, &s->sides, s->steps, c->out, v);
+    return 0;
+}
+
+/* ---- the parts alone ---- */
+
+static int part_seconds(const ladder_case *c, int part, double *seconds)
+{
+    device *d = c->d;
+    const ladder_streaming *s = c->state;
+    int code = d->event_record(d, s->from, c->stream);
+    for (int64_t number = 0; number < s->chunks && !code; number++) {
+        const chunk k = chunk_of(s, number);
+        code = run_part(c, part, &k, c->stream);
+    }
+    if (!code) code = d->event_record(d, s->to, c->stream);
+    if (!code) code = d->event_sync(d, s->to);
+    return code ? code : d->event_seconds(d, s->from, s->to, seconds);
+}
+
+int ladder_streaming_measure_parts(ladder_case *c)
+{
+    static const char *const names[PARTS] = { "copies in", "computing", "copies out" };
+    const ladder_streaming *s = c->state;
+    int code = 0;
+    for (int part = 0; part < PARTS && !code; part++) {
+        double fastest_s = 0, turn_s = 0;
+        for (int turn = 0; turn < TURNS && !code; turn++) {
+            code = part_seconds(c, part, &turn_s);
+            if (turn == 0 || turn_s < fastest_s) fastest_s = turn_s;
+        }
+        if (c->part_name && c->part_rate <= c->work / fastest_s) continue;
+        c->part_name = names[part];
+        c->part_rate = c->work / fastest_s;
+    }
+    if (!code) code = ladder_poison(c, s->memory, 2 * (size_t)s->buffers * s->array_bytes);
+    return code ? code : ladder_poison(c, c->out, s->plane.bytes);
+}
+
+/* ---- before and after ---- */
+
+int ladder_streaming_open(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_streaming *s = ladder_state(c, sizeof *s);
+    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_STREAMING_RADIUS], .type = c->type };
+    s->sides = (boundary){ { BOUNDARY_DIRICHLET, 0.5 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_DIRICHLET, -0.25 } };
+    s->steps = (int)c->value[LADDER_STREAMING_STEPS];
+    ladder_field_weights(&s->op);
+    int code = d->stencil_bind(d, &s->op);
+    if (code) return code;
+    s->pass_depth = s->op.radius * d->temporal_steps(d, s->steps);
+    for (int left = s->steps; left > 0; left -= d->temporal_steps(d, left)) s->passes++;
+    s->plane = field_shape_make(c->type, c->value[LADDER_STREAMING_NX], c->value[LADDER_STREAMING_NY], s->pass_depth, s->op.radius);
+    ladder_moves(c, s->plane.nx * s->plane.ny, 2);
+    c->flops = (double)s->steps * (2 * stencil_weights(STENCIL_STAR, s->op.radius) - 1) * (double)c->size;
+    code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->plane.bytes, &c->in);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->plane.bytes, &c->out);
+    if (!code) code = ladder_poison(c, c->in, s->plane.bytes);
+    return code ? code : ladder_steps_fill(d, &s->plane, c->in, 0, c->stream);
+}
+
+static int make_streams(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_streaming *s = c->state;
+    int code = d->event_create(d, false, &s->begun);
+    if (!code) code = d->event_create(d, true, &s->from);
+    if (!code) code = d->event_create(d, true, &s->to);
+    for (int b = 0; b < s->buffers && !code; b++) {
+        code = d->event_create(d, false, &s->arrived[b]);
+        if (!code) code = d->event_create(d, false, &s->worked[b]);
+        if (!code) code = d->event_create(d, false, &s->left[b]);
+    }
+    s->arrive = s->leave = c->stream;
+    if (code || c->rung->variant == LADDER_STREAMING_WHOLE) return code;
+    s->arrive = s->leave = NULL;
+    code = d->stream_create(d, true, &s->arrive); /* nothing is to keep a copy waiting */
+    return code ? code : d->stream_create(d, true, &s->leave);
+}
+
+int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_t reach)
+{
+    ladder_streaming *s = c->state;
+    size_t free_bytes = 0, total_bytes = 0;
+    s->chunks = (s->plane.ny + chunk_rows - 1) / chunk_rows;
+    s->buffers = (int)least(buffers, s->chunks);
+    s->reach = reach;
+    s->array_bytes = buffer_shape(s, least((s->plane.ny + s->chunks - 1) / s->chunks + 2 * reach, s->plane.ny)).bytes;
+    const size_t bytes = 2 * (size_t)s->buffers * s->array_bytes;
+    int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
+    if (code || bytes > free_bytes) {
+        sentence_set(&c->missing, "needs %.3g GiB of the device's memory, where %.3g are free", (double)bytes / (1 << 30),
+                     (double)free_bytes / (1 << 30));
+        return code;
+    }
+    code = ladder_alloc_poisoned(c, bytes, (void **)&s->memory);
+    return code ? code : make_streams(c);
+}
+
+int ladder_streaming_prepare(ladder_case *c)
+{
+    const bool whole = c->rung->variant == LADDER_STREAMING_WHOLE;
+    int code = ladder_streaming_open(c);
+    if (code) return code;
+    const ladder_streaming *s = c->state;
+    const int64_t reach = whole ? 0 : (int64_t)s->steps * s->op.radius;
+    code = ladder_streaming_cut(c, whole ? s->plane.ny : c->value[LADDER_STREAMING_CHUNK_ROWS],
+                                whole ? 1 : (int)c->value[LADDER_STREAMING_BUFFERS], reach);
+    if (code || c->missing.text[0]) return code;
+    int64_t brought = 0;
+    for (int64_t number = 0; number < s->chunks; number++) brought += chunk_of(s, number).shape.ny;
+    if (!whole) c->predicted[0] = (ladder_predicted){ "rows brought per row", (double)brought / (double)s->plane.ny };
+    return ladder_streaming_measure_parts(c);
+}
+
+void ladder_streaming_destroy(ladder_case *c)
+{
+    device *d = c->d;
+    ladder_streaming *s = c->state;
+    if (!s) return;
+    if (s->streaming) device_destroy(&s->streaming);
+    if (s->arrive && s->arrive != c->stream) (void)d->stream_destroy(d, &s->arrive);
+    if (s->leave && s->leave != c->stream) (void)d->stream_destroy(d, &s->leave);
+    device_event **const alone[] = { &s->begun, &s->from, &s->to }, **const of_buffers[] = { s->arrived, s->worked, s->left };
+    for (int i = 0; i < 3; i++) {
+        if (*alone[i]) (void)d->event_destroy(d, alone[i]);
+        for (int b = 0; b < LADDER_STREAMING_BUFFERS_MAX; b++)
+            if (of_buffers[i][b]) (void)d->event_destroy(d, &of_buffers[i][b]);
+    }
+}
