@@ -96,14 +96,16 @@ static bool behind(const search *s, const reach *h)
 }
 
 /* Rounds of which most are disturbed say too much of the noise of the best one. Then the order of the figures in each round says whether a
- * facet is slow by chance, and how far those of its kind lie apart, as a rule, whether it stands out. */
-static void order_kind(const search *s, reach **kind, int count)
+ * facet is slow by chance, and how far those of its kind lie apart, by their best rounds or as a rule, whether it stands out. */
+static void order_kind(const search *s, reach **kind, int count, double scatter)
 {
+    const double few = check_few(count), of_best = fmax(scatter / few, CHECK_NOISE_LEAST);
     for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->usual;
-    const double like = check_median(s->scratch, count);
-    const double deviation = fmax(check_scatter(s->scratch, count) / check_few(count), CHECK_NOISE_LEAST);
-    for (int i = 0; i < count; i++)
-        kind[i]->by_order = fmax(middle(s, kind[i], places_of), (kind[i]->usual - like) / deviation);
+    const double like = check_median(s->scratch, count), of_usual = fmax(check_scatter(s->scratch, count) / few, CHECK_NOISE_LEAST);
+    for (int i = 0; i < count; i++) {
+        const double stands_out = fmin(kind[i]->facet.effect / of_best, (kind[i]->usual - like) / of_usual);
+        kind[i]->by_order = fmax(middle(s, kind[i], places_of), stands_out);
+    }
 }
 
 /* Of all facets of a kind: one that is no further out than they scatter is as they are. */
@@ -114,9 +116,9 @@ static void weigh(const search *s, reach **kind, int count)
     const check_point_row *row = &s->p->row[kind[0]->facet.row];
     const bool tells = row->rounds >= CHECK_ROUNDS_ENOUGH && count >= ORDERED_LEAST;
     double scatter = 0, error = 0;
-    if (tells) order_kind(s, kind, count);
     for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->facet.effect;
     if (count > 2) scatter = check_scatter(s->scratch, count);
+    if (tells) order_kind(s, kind, count, scatter);
     for (int i = 0; i < count; i++) {
         reach *h = kind[i];
         if (h->error <= 0) continue;
