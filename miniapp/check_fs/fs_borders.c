@@ -55,9 +55,9 @@ static int write_stripes(const shared_file *f, int fd)
 }
 
 /* Half of the files have their length before, and in half of these a rank has read what is there. */
-static int open_shared(const shared_file *f)
+static int open_shared(fs_world *w, const shared_file *f)
 {
-    const int fd = fs_open(f->path, O_RDWR);
+    const int fd = fs_open_shared(w, f->team->mine >= 0, f->path, O_RDWR);
     if (fd >= 0 && f->round % 4 == 3) (void)!pread(fd, f->memory, f->bytes, 0);
     return fd;
 }
@@ -67,7 +67,7 @@ static bool write_file(fs_world *w, const shared_file *f)
 {
     const fs_team *const t = f->team;
     const int turns = f->round % 2 ? t->size : 1;
-    const int fd = t->mine >= 0 ? open_shared(f) : -1;
+    const int fd = open_shared(w, f);
     int code = t->mine >= 0 && fd < 0 ? errno : 0;
     for (int turn = 0; turn < turns; turn++) {
         fs_meet(w);

@@ -92,7 +92,9 @@ static void try_lock(fs_world *w, const lock_kind *k, int challenger, bool here)
     char path[CHECKPOINT_PATH_BYTES];
     fs_name(w, "locked", path);
     if (!fs_all_well(w, k->key, w->rank == 0 ? fs_make(path, RANGE_BYTES) : 0, "making a file")) return;
-    const int holds = w->rank == 0 ? fs_open(path, O_RDWR) : -1, challenges = w->rank == challenger ? fs_open(path, O_RDWR) : -1;
+    const int first = fs_open_shared(w, w->rank == 0 || w->rank == challenger, path, O_RDWR);
+    const int second = w->rank == 0 && challenger == 0 && first >= 0 ? fs_open(path, O_RDWR) : -1;
+    const int holds = w->rank == 0 ? first : -1, challenges = w->rank != challenger ? -1 : challenger == 0 ? second : first;
     const bool opened = (w->rank != 0 || holds >= 0) && (w->rank != challenger || challenges >= 0);
     if (fs_all_well(w, k->key, opened ? 0 : errno, "opening a file")) add_line(w, k, hold_and_challenge(w, k, holds, challenges), here);
     if (challenges >= 0) close(challenges);

@@ -26,18 +26,17 @@ typedef struct share {
 } share;
 
 /* 0 or errno. A call to stop leaves the rest away. */
-static int write_share(const char *path, share s)
+static int write_share(int fd, share s)
 {
     char *const data = CHECK_ALLOC(malloc(PIECE_BYTES));
-    const int fd = fs_open(path, O_RDWR);
-    int code = fd < 0 ? errno : 0;
+    int code = 0;
     memset(data, 'w', PIECE_BYTES);
     for (uint64_t done = 0; done < s.bytes && !code && !fs_is_stopped(); done += PIECE_BYTES) {
         const uint64_t left = s.bytes - done;
         code = checkpoint_pwrite(fd, data, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, s.from + done);
     }
     if (!code && fsync(fd) != 0) code = errno;
-    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
+    if (close(fd) != 0 && !code) code = errno;
     free(data);
     return code;
 }
@@ -50,8 +49,11 @@ static double rate_of(fs_world *w, share mine)
     fs_name(w, "rate", path);
     if (!fs_all_well(w, key, w->rank == 0 ? fs_make(path, 0) : 0, "making a file")) return NAN;
     MPI_CHECK(ranks_allreduce(&mine.bytes, &all, 1, MPI_UINT64_T, MPI_SUM, w->comm));
+    const int fd = fs_open_shared(w, mine.bytes > 0, path, O_RDWR);
+    int code = mine.bytes > 0 && fd < 0 ? errno : 0;
+    fs_meet(w);
     const double begin_s = timer_now_s();
-    const int code = mine.bytes > 0 ? write_share(path, mine) : 0;
+    if (fd >= 0) code = write_share(fd, mine);
     const double seconds = timer_slowest_s(timer_now_s() - begin_s, w->comm);
     const bool well = fs_all_well(w, key, code, "write or fsync of a large file");
     fs_forget(w, path);

@@ -71,6 +71,8 @@ void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
 int fs_make(const char *path, uint64_t bytes);
 /* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
 int fs_open(const char *path, int flags);
+/* The same for a file that ranks of several hosts open to write: rank 0 first, then the others. Collective; opens: this rank does. */
+int fs_open_shared(fs_world *w, bool opens, const char *path, int flags);
 /* All have come here: rank 0 deletes it. */
 void fs_forget(fs_world *w, const char *path);
 /* code: 0 or errno of this rank's call. True if it went well on all ranks; else a line FS_FAILED. */
