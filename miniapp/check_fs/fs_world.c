@@ -130,6 +130,20 @@ static volatile sig_atomic_t stopped;
 
 static void on_signal(int number) { stopped = number; }
 
+/* What trials have open in the folder, but not its lock: NFS would keep it there under another name. */
+static void close_files(const char *folder)
+{
+    enum { MOST = 1024 };
+    char link[32], *const real = realpath(folder, NULL);
+    for (int fd = 3; real && fd < MOST; fd++) {
+        char path[CHECKPOINT_PATH_BYTES] = "";
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        const ssize_t n = readlink(link, path, sizeof path - 1);
+        if (n > 0 && strncmp(path, real, strlen(real)) == 0 && strcmp(path + strlen(real), "/" LOCK_NAME) != 0) (void)close(fd);
+    }
+    free(real);
+}
+
 void fs_catch_signals(void)
 {
     signals_catch(SIGTERM, on_signal);
@@ -145,6 +159,7 @@ bool fs_more(fs_world *w, double end_s)
     int mine = stopped ? STOPPED : w->rank == 0 && timer_now_s() >= end_s ? OVER : GO_ON, all;
     MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, w->comm));
     if (all != STOPPED) return all == GO_ON;
+    close_files(w->folder);
     fs_end(w);
     exit(cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "check fs was stopped by a signal; nothing is left in its folder")));
 }
