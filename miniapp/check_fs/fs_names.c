@@ -229,27 +229,46 @@ static int64_t missing_until(const char *path, double end_s)
     return missing;
 }
 
-static void try_rename(fs_world *w)
+typedef struct rename_kind {
+    const char *key, *who;
+    fs_word missing;
+    const char *means;
+} rename_kind;
+
+static void try_rename(fs_world *w, const rename_kind *k, bool reads)
 {
-    static const char key[] = "rename";
     char path[CHECKPOINT_PATH_BYTES];
     int64_t missing = 0;
     fs_name(w, "renamed", path);
-    if (w->ranks == 1) return;
-    if (!fs_all_well(w, key, w->rank == 0 ? fs_make(path, 0) : 0, "making a file")) return;
-    const int seen = w->rank > 0 ? fs_open(path, O_RDONLY) : -1;
+    if (!fs_all_well(w, k->key, w->rank == 0 ? fs_make(path, 0) : 0, "making a file")) return;
+    const int seen = reads ? fs_open(path, O_RDONLY) : -1;
     if (seen >= 0) close(seen);
     fs_meet(w);
     const double end_s = timer_now_s() + renames_for * w->seconds;
     const int code = w->rank == 0 ? rename_until(path, end_s) : 0;
-    const int64_t mine = w->rank > 0 ? missing_until(path, end_s) : 0;
+    const int64_t mine = reads ? missing_until(path, end_s) : 0;
     MPI_CHECK(ranks_allreduce(&mine, &missing, 1, MPI_INT64_T, MPI_SUM, w->comm));
     fs_forget(w, path);
-    if (!fs_all_well(w, key, code, "rename")) return;
-    if (missing == 0) fs_add(w, key, FS_KEPT, "", "while a file is replaced again and again its name is always there");
+    if (!fs_all_well(w, k->key, code, "rename")) return;
+    if (missing == 0) fs_add(w, k->key, FS_KEPT, "", "while a file is replaced again and again its name is always there, %s", k->who);
     else
-        fs_add(w, key, FS_BROKEN, "a reader finds neither the old file nor the new one",
-               "while a file was replaced again and again its name was missing %lld times", (long long)missing);
+        fs_add(w, k->key, k->missing, k->means, "while a file was replaced again and again its name was missing for %lld looks, %s",
+               (long long)missing, k->who);
+}
+
+/* NFS's client moves a file aside that a process of its own host has open, before it gives the name to another: for a moment other hosts
+ * find neither. Without such a reader rename replaces at once, which is what weft relies on. */
+static void try_renames(fs_world *w)
+{
+    static const char broken[] = "a reader finds neither the old file nor the new one";
+    static const rename_kind one_host = { "rename", "for ranks of one host", FS_BROKEN, broken },
+        others = { "rename", "for other hosts", FS_BROKEN, broken },
+        all = { "rename, open", "with readers on the host that renames, too", FS_NOTE,
+                "weft has no file open that it replaces; let nobody read one there meanwhile" };
+    if (w->ranks == 1) return;
+    if (w->hosts->count == 1) try_rename(w, &one_host, w->rank > 0);
+    else try_rename(w, &others, w->hosts->of[w->rank] > 0);
+    if (w->hosts->count > 1 && w->hosts->begin[1] > 1) try_rename(w, &all, w->rank > 0);
 }
 
 void fs_names(fs_world *w)
@@ -258,7 +277,7 @@ void fs_names(fs_world *w)
     try_used_again(w);
     try_appears(w, "new names", is_there, "a name that was looked for in vain is found", "weft lets no other rank look before rank 0 has made a file");
     try_exclusive(w);
-    try_rename(w);
+    try_renames(w);
 }
 
 void fs_listing(fs_world *w)
