@@ -263,8 +263,8 @@ static void try_renames(fs_world *w)
     static const char broken[] = "a reader finds neither the old file nor the new one";
     static const rename_kind one_host = { "rename", "for ranks of one host", FS_BROKEN, broken },
         others = { "rename", "for other hosts", FS_BROKEN, broken },
-        all = { "rename, open", "with readers on the host that renames, too", FS_NOTE,
-                "weft has no file open that it replaces; let nobody read one there meanwhile" };
+        all = { "rename here", "with readers on the host that renames, too", FS_NOTE,
+                "weft has no file open that it replaces" };
     if (w->ranks == 1) return;
     if (w->hosts->count == 1) try_rename(w, &one_host, w->rank > 0);
     else try_rename(w, &others, w->hosts->of[w->rank] > 0);

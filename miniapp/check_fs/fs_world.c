@@ -196,8 +196,8 @@ int fs_open(const char *path, int flags)
     return fd;
 }
 
-/* Were two hosts to open it at once, a server of NFSv4 could call back a delegation that has not reached its host yet; it asks again only
- * after 2 s, and who waits for that looks after 3.1 s. */
+/* Where two hosts open a file of NFSv4 at once, one of them now and then waits for 3 s: about as long as a server takes that calls back a
+ * delegation which its host does not have yet, and asks again. */
 int fs_open_shared(fs_world *w, bool opens, const char *path, int flags)
 {
     int fd = opens && w->rank == 0 ? fs_open(path, flags) : -1, code = errno;
