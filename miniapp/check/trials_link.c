@@ -50,7 +50,7 @@ static cpu_set_t take_core(const check *c, const meeting *m)
     cpu_set_t allowed, one;
     CPU_ZERO(&allowed);
     CPU_ZERO(&one);
-    if (!c->crowded || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return allowed;
+    if (!c->crowded || m->like != CHECK_PAIR_ONEWAY || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return allowed;
     for (size_t i = 0; i < CPU_SETSIZE; i++) {
         if (!CPU_ISSET(i, &allowed)) continue;
         if (m->top.rank > 0) CPU_ZERO(&one);
