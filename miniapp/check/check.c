@@ -131,14 +131,14 @@ static double all_rounds_s(const check_request *ask)
 }
 
 /* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. On the host device, whose cores others use
- * too, there are two more than CHECK_ROUNDS_ENOUGH, if twice the time suffices. */
+ * too, there are CHECK_ROUNDS_ENOUGH, if twice the time suffices. */
 static int next_samples(const check *c, double begin_s, double round_s)
 {
-    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2, ROUNDS_OF_HOST = CHECK_ROUNDS_ENOUGH + 2 };
+    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
     const double all_s = all_rounds_s(c->ask), left_s = begin_s + all_s - timer_now_s();
     const int rounds = c->found.rounds, samples = c->rungs.samples;
     const bool few_tell = c->d->kind == DEVICE_CUDA || left_s + all_s < round_s;
-    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (few_tell ? ROUNDS_LEAST : ROUNDS_OF_HOST);
+    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (few_tell ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
     if (enough && left_s < round_s / 2) return 0;
     return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;

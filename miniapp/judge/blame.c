@@ -42,6 +42,31 @@ static void judge_candidate(const search *s, candidate *c)
     }
 }
 
+/* By the order of each round, where rates are mostly noise: all facets together, slow or not. That says nothing of how slow it is; so by
+ * their best rounds most of them must be slow, and stand out from their kind. */
+static void judge_by_order(const search *s, candidate *c)
+{
+    static const double out_least = 3;
+    const double slow = log(1 - CHECK_LEAST_DIFFERENCE);
+    double sum = 0;
+    int n = 0, clear = 0;
+    for (int i = c->first; i < c->first + c->count; i++) {
+        const reach *h = &s->reach[i];
+        if (!h->ordered || h->lone) continue;
+        sum += h->places;
+        n++;
+        clear += h->facet.effect < slow && h->out < -out_least;
+    }
+    const double beyond = n > 0 ? -sum / sqrt(n) / s->order_least : 0;
+    if (beyond < 1 || 2 * clear <= n) return;
+    c->errors = fmin(c->errors, -beyond * s->errors_least);
+    c->explains = fmax(c->explains, c->errors * c->errors);
+    for (int i = c->first; i < c->first + c->count; i++) {
+        reach *h = &s->reach[i];
+        h->facet.slow |= h->ordered && !h->lone && h->facet.effect < slow;
+    }
+}
+
 static bool shares(const search *s, const candidate *c, const bool *points)
 {
     for (int i = c->first; i < c->first + c->count; i++)
@@ -129,6 +154,7 @@ static bool pass(search *s, check_blames *b)
     search_measure(s);
     for (int i = 0; i < s->candidates; i++) {
         judge_candidate(s, &s->candidate[i]);
+        judge_by_order(s, &s->candidate[i]);
         if (s->candidate[i].explains > 0) found[count++] = &s->candidate[i];
     }
     qsort(found, (size_t)count, sizeof *found, most_explained_first);

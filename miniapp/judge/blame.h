@@ -6,8 +6,8 @@
  * GPU is slow in pairs only where most of its pairs are, a host where most of its GPUs are, and of two components the worse one lies below
  * the better. The effect counts in units of its error: noise of rounds and repeats, scatter within the facet, and scatter of the effects
  * of all candidates of the kind, each by medians. Where load of others leaves of most rounds nothing but noise, the order of the figures
- * in each round counts instead: how far the places of a facet lie below those that chance gives, if its best round stands out from its
- * kind as far (rank sums, as Friedman's test has them). A candidate may be blamed if one facet, or all together, lie so far out that of a
+ * in each round still tells: how far the places of all facets of a candidate lie below those that chance gives (rank sums, as Friedman's
+ * test has them), if by their best rounds most of these stand out from their kind. A candidate may be blamed if one facet, or all together, lie so far out that of a
  * thousand healthy machines about ten have one; never for less than 3 %; and never for a facet that was slow in some rounds only. Load of
  * others seldom meets one component in every round, and the others in none. The one that explains most is blamed, its effects are taken
  * off the figures, and the rest is looked at again. */

@@ -105,8 +105,8 @@ static double add_point(check_points *p, const check_figure *figure, double *bes
         if (figure[i].rate > best->rate) best = &figure[i];
         places += place[i];
     }
-    const double usual = check_median(beside, rounds); /* sorts */
-    p->point[p->points++] = (check_point){ .row = p->rows, .a = figure->a, .b = figure->b, .x = log(best->rate), .usual = usual,
+    qsort(beside, (size_t)rounds, sizeof *beside, ascending);
+    p->point[p->points++] = (check_point){ .row = p->rows, .a = figure->a, .b = figure->b, .x = log(best->rate),
                                            .beside = beside[rounds - 1 - rounds / EXCEPTIONS], .places = places / sqrt(rounds) };
     return isfinite(best->noise) ? best->noise : 0;
 }

@@ -10,14 +10,13 @@
 #define CHECK_LEAST_DIFFERENCE 0.03
 #define CHECK_NOISE_LEAST 0.005
 /* From as many rounds on their order in each round shows who is slow, even where most rounds are disturbed. */
-enum { CHECK_ROUNDS_ENOUGH = 5 };
+enum { CHECK_ROUNDS_ENOUGH = 7 };
 
 typedef struct check_point { /* a component in a row */
     int row;
     int a, b;      /* as in check_figure */
     double x;      /* log of the rate of its best round */
     double beside; /* log of its rate by the median of the others' in the same round: nine of ten rounds have no more */
-    double usual;  /* the same, half of the rounds */
     double places; /* the sum of its places in the order of each round's rates, in standard deviations of what chance would give */
 } check_point;
 

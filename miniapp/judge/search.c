@@ -138,6 +138,14 @@ static void find_candidates(search *s)
  * asked. */
 static double errors_least_of(const search *s) { return sqrt(2 * log(100.0 * (s->reaches + s->candidates + 1))); }
 
+/* The same of the candidates, as a quantile of the normal distribution itself, which sums of places follow closely; of p it is about
+ * sqrt(L - log(2 pi L)), L = 2 log(1 / p). */
+static double order_least_of(const search *s)
+{
+    const double l = 2 * log(100.0 * (s->candidates + 1));
+    return sqrt(l - log(6.283185307179586 * l));
+}
+
 static void *array(size_t n, size_t each) { return CHECK_ALLOC(calloc(n + 1, each)); }
 
 void search_begin(search *s, check_points *p, const check_findings *f, check_blames *b)
@@ -156,6 +164,7 @@ void search_begin(search *s, check_points *p, const check_findings *f, check_bla
     s->taken = array(points, sizeof *s->taken);
     find_candidates(s);
     b->errors_least = s->errors_least = errors_least_of(s);
+    s->order_least = order_least_of(s);
     for (int r = 0; r < p->rows; r++)
         b->row_noise[r] = fmax(CHECK_LEAST_DIFFERENCE, 1 - exp(-s->errors_least * p->row[r].noise));
 }

@@ -17,9 +17,10 @@ typedef struct reach { /* a facet, with the touches that it is made of */
     const touch *in_row;           /* all of the candidate in the row */
     int in_row_count;
     double error;                  /* by noise and scatter within; 0: nothing to compare with */
-    double usual;                  /* as in check_point */
-    double by_order;               /* how far out it is by its places in each round, in standard deviations; 0: there are too few */
-    bool steady;                   /* behind the others in nine of ten rounds, or last in most */
+    bool ordered;                  /* rounds and figures are enough for their order to tell */
+    double places;                 /* as in check_point */
+    double out;                    /* effect in standard deviations of its kind */
+    bool steady;                   /* behind the others in nine of ten rounds */
     bool lone;                     /* figures of one smaller part: what is slow there may as well be that part */
 } reach;
 
@@ -44,7 +45,7 @@ typedef struct search {
     int *order, *place; /* points of each row by ascending x; where a point stands in its row's order */
     double *scratch;
     bool *taken;        /* points that this pass has explained */
-    double errors_least;
+    double errors_least, order_least; /* beyond which errors count, and places of all facets of a candidate together */
     double *row_noise;
 } search;
 

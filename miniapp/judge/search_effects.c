@@ -49,7 +49,6 @@ static bool of_others(const search *s, const reach *h, int *others, double *medi
 
 static double rate_of(const check_point *p) { return p->x; }
 static double beside_of(const check_point *p) { return p->beside; }
-static double usual_of(const check_point *p) { return p->usual; }
 static double places_of(const check_point *p) { return p->places; }
 
 /* The median of that number over the facet's figures, of two the higher one. */
@@ -70,13 +69,12 @@ static void measure(const search *s, reach *h)
     const int n = h->facet.figures;
     double of;
     int others;
-    h->facet.effect = h->facet.errors = h->error = h->by_order = 0;
+    h->facet.effect = h->facet.errors = h->error = 0;
     if (!of_others(s, h, &others, &of)) return;
     const double is = middle(s, h, rate_of), scatter = n < 3 ? 0 : check_scatter(s->scratch, n);
     h->facet.is = exp(is);
     h->facet.of = exp(of);
     h->facet.effect = is - of;
-    h->usual = middle(s, h, usual_of);
     h->error = sqrt((row_noise * row_noise + scatter * scatter) / as_mean_of(n) + row_noise * row_noise / as_mean_of(others));
 }
 
@@ -95,35 +93,22 @@ static bool behind(const search *s, const reach *h)
     return middle(s, h, beside_of) < fmin(log(1 - CHECK_LEAST_DIFFERENCE), h->facet.effect / 3);
 }
 
-/* Rounds of which most are disturbed say too much of the noise of the best one. Then the order of the figures in each round says whether a
- * facet is slow by chance, and how far those of its kind lie apart, by their best rounds or as a rule, whether it stands out. */
-static void order_kind(const search *s, reach **kind, int count, double scatter)
-{
-    const double few = check_few(count), of_best = fmax(scatter / few, CHECK_NOISE_LEAST);
-    for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->usual;
-    const double like = check_median(s->scratch, count), of_usual = fmax(check_scatter(s->scratch, count) / few, CHECK_NOISE_LEAST);
-    for (int i = 0; i < count; i++) {
-        const double stands_out = fmin(kind[i]->facet.effect / of_best, (kind[i]->usual - like) / of_usual);
-        kind[i]->by_order = fmax(middle(s, kind[i], places_of), stands_out);
-    }
-}
-
 /* Of all facets of a kind: one that is no further out than they scatter is as they are. */
 static void weigh(const search *s, reach **kind, int count)
 {
     enum { ORDERED_LEAST = 5 };
-    static const double mostly_last = -2.5;
     const check_point_row *row = &s->p->row[kind[0]->facet.row];
-    const bool tells = row->rounds >= CHECK_ROUNDS_ENOUGH && count >= ORDERED_LEAST;
     double scatter = 0, error = 0;
     for (int i = 0; i < count; i++) s->scratch[i] = kind[i]->facet.effect;
     if (count > 2) scatter = check_scatter(s->scratch, count);
-    if (tells) order_kind(s, kind, count, scatter);
     for (int i = 0; i < count; i++) {
         reach *h = kind[i];
+        h->ordered = h->error > 0 && row->rounds >= CHECK_ROUNDS_ENOUGH && count >= ORDERED_LEAST;
         if (h->error <= 0) continue;
-        h->steady = h->by_order < mostly_last || behind(s, h);
-        h->facet.errors = fmin(h->facet.effect / fmax(scatter, h->error), h->by_order);
+        h->places = middle(s, h, places_of);
+        h->out = h->facet.effect / fmax(scatter / check_few(count), CHECK_NOISE_LEAST);
+        h->steady = behind(s, h);
+        h->facet.errors = h->facet.effect / fmax(scatter, h->error);
         error = fmax(scatter, row->noise * sqrt(1.0 + 1.0 / count));
     }
     if (kind[0]->part != check_like_part(row->like)) return;
