@@ -107,7 +107,7 @@ static int number_in(MPI_Comm comm, MPI_Comm world, int rank)
     return number;
 }
 
-/* Ranks that give the same number `together` meet, from `way` on; MPI_UNDEFINED: this one does not. partner: a rank of the world, or -1.
+/* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one does not. partner: a rank of the world, or -1.
  * Collective over the world. */
 static void meet(check *c, meeting m, int together, int partner, int way)
 {
@@ -119,7 +119,7 @@ static void meet(check *c, meeting m, int together, int partner, int way)
     MPI_CHECK(MPI_Comm_size(m.top.comm, &m.top.ranks));
     m.partner = partner < 0 ? m.top.rank : number_in(m.top.comm, c->top->comm, partner);
     const cpu_set_t allowed = take_core(c, &m);
-    for (; way < WAYS; way++) measure(c, &m, way);
+    for (int n = 0; n < WAYS - way; n++) measure(c, &m, way + (n + c->round) % (WAYS - way));
     give_core_back(allowed);
     MPI_CHECK(MPI_Comm_free(&m.top.comm));
 }
@@ -164,18 +164,24 @@ static bool pair_alone(check *c, int i, int j)
     return check_trial_end(c);
 }
 
+/* Each round begins with another pair: on a loaded host the first one meets schedulers that do not know yet who runs beside whom. */
 static bool pairs_at_once(check *c, int most)
 {
+    const int rounds = round_robin_rounds(most);
     bool more = true;
-    for (int r = 0; r < round_robin_rounds(most) && more; r++) more = round_of_pairs(c, r, most);
+    for (int r = 0; r < rounds && more; r++) more = round_of_pairs(c, (r + c->round) % rounds, most);
     return more;
 }
 
 static bool pairs_alone(check *c, int most)
 {
+    const int pairs = most * (most - 1) / 2;
     bool more = true;
-    for (int i = 0; i < most && more; i++)
-        for (int j = i + 1; j < most && more; j++) more = pair_alone(c, i, j);
+    for (int n = 0; n < pairs && more; n++) {
+        int k = (n + c->round) % pairs, i = 0;
+        for (; k >= most - 1 - i; i++) k -= most - 1 - i;
+        more = pair_alone(c, i, i + 1 + k);
+    }
     return more;
 }
 
