@@ -107,8 +107,8 @@ static int number_in(MPI_Comm comm, MPI_Comm world, int rank)
     return number;
 }
 
-/* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one does not. partner: a rank of the world, or -1.
- * Collective over the world. */
+/* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one does not. partner: a rank of
+ * the world, or -1. Collective over the world. */
 static void meet(check *c, meeting m, int together, int partner, int way)
 {
     m.top = *c->top;
