@@ -7,10 +7,10 @@
  * the better. The effect counts in units of its error: noise of rounds and repeats, scatter within the facet, and scatter of the effects
  * of all candidates of the kind, each by medians. Where load of others leaves of most rounds nothing but noise, the order of the figures
  * in each round still tells: how far the places of all facets of a candidate lie below those that chance gives (rank sums, as Friedman's
- * test has them), if by their best rounds most of these stand out from their kind. A candidate may be blamed if one facet, or all together, lie so far out that of a
- * thousand healthy machines about ten have one; never for less than 3 %; and never for a facet that was slow in some rounds only. Load of
- * others seldom meets one component in every round, and the others in none. The one that explains most is blamed, its effects are taken
- * off the figures, and the rest is looked at again. */
+ * test has them), if by their best rounds most of these stand out from their kind. A candidate may be blamed if one facet, or all
+ * together, lie so far out that of a thousand healthy machines about ten have one; never for less than 3 %; and never for a facet that was
+ * slow in some rounds only. Load of others seldom meets one component in every round, and the others in none. The one that explains
+ * most is blamed, its effects are taken off the figures, and the rest is looked at again. */
 #pragma once
 
 #include "judge/points.h"

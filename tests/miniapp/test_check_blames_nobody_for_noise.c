@@ -77,6 +77,16 @@ static void nobody(void **state)
     }
 }
 
+typedef made_machine made_by(int trial, double (*factor)(const made_machine *, const check_figure *));
+
+static void links_are_found(made_by *make, int a_most, int b)
+{
+    int right = 0;
+    for (int i = 0; i < TRIALS; i++) right += blamed_alone(make(i, made_slow_link), CHECK_LINK, i % a_most, b);
+    print_message("%d of %d\n", right, TRIALS);
+    assert_true(right >= RIGHT);
+}
+
 static void a_gpu(void **state)
 {
     (void)state;
@@ -89,10 +99,7 @@ static void a_gpu(void **state)
 static void a_link(void **state)
 {
     (void)state;
-    int right = 0;
-    for (int i = 0; i < TRIALS; i++) right += blamed_alone(made(i, made_slow_link), CHECK_LINK, i % 7, 7);
-    print_message("%d of %d\n", right, TRIALS);
-    assert_true(right >= RIGHT);
+    links_are_found(made, 7, 7);
 }
 
 static void a_gpu_or_a_link_of_a_crowded_host(void **state)
@@ -110,10 +117,7 @@ static void a_gpu_or_a_link_of_a_crowded_host(void **state)
 static void a_link_of_a_loaded_host(void **state)
 {
     (void)state;
-    int right = 0;
-    for (int i = 0; i < TRIALS; i++) right += blamed_alone(loaded(i, made_slow_link), CHECK_LINK, i % 3, 3);
-    print_message("%d of %d\n", right, TRIALS);
-    assert_true(right >= RIGHT);
+    links_are_found(loaded, 3, 3);
 }
 
 int main(void)
