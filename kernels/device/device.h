@@ -8,7 +8,8 @@
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
  * cannot do it leaves NULL, behind a question that says so: kind before pin, unpin and stream_delay, unshared before handle_*, peer_exchange,
- * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words.
+ * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words,
+ * persistent_bytes before persistent_prepare and persistent_pass.
  * An empty box is a no-op. */
 #pragma once
 
@@ -87,6 +88,12 @@ typedef struct device_link {
     uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
     unsigned late;             /* late.h */
 } device_link;
+
+/* Through which tiles of persistent passes, and ranks, exchange cells. */
+typedef struct persistent_memory {
+    void *here;          /* persistent_bytes, 0 at first */
+    void *above, *below; /* of the ranks that own the rows above and below; NULL: none */
+} persistent_memory;
 
 enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
@@ -196,6 +203,17 @@ struct device {
     int (*temporal_change_steps)(device *d, int most);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
                          int steps, const boundary *sides, uint64_t *change, device_stream *s);
+    /* Persistent passes: the bound stencil any number of times in one launch, on a field that the device's registers hold meanwhile. Rows
+     * may be cut among ranks that have as many each and a device each, of one model: then all of them launch the same passes, and wait for each
+     * other in these. sides: the domain's; cut: rows are.
+     * persistent_bytes: of the memory for each rank that such passes want; 0: the registers do not hold this field, or the stencil has no such
+     * passes. persistent_prepare, where they do: set-up, after each stencil_bind; makes ready for fields of that size. persistent_pass then
+     * computes the own cells of next from those of cur; ghosts of neither are read or written. own_sides: BOUNDARY_NONE where rows are cut.
+     * change: NULL, or *change is raised to what max_change of the last two levels is. One pass at a time. */
+    size_t (*persistent_bytes)(device *d, const field_shape *f, const boundary *sides, bool cut);
+    int (*persistent_prepare)(device *d, const field_shape *f, const boundary *sides, bool cut);
+    int (*persistent_pass)(device *d, const field_shape *f, void *next, const void *cur, int steps, const boundary *own_sides,
+                           const persistent_memory *m, uint64_t *change, device_stream *s);
     /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                          int count, device_stream *s);

@@ -13,6 +13,7 @@
 LINKAGE_C_BEGIN
 
 struct stencil_unit;
+struct persistent_state;
 
 /* A kernel for a stencil and the tiles it is launched with: all variants give the same bits. */
 typedef enum stencil_kernel { STENCIL_KERNEL_TILED, STENCIL_KERNEL_STRAIGHT } stencil_kernel;
@@ -30,6 +31,7 @@ typedef struct device_cuda {
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
     stencil_variant variant[STENCIL_VARIANTS_MAX]; /* as base.stencil_variants */
+    struct persistent_state *persistent; /* what persistent_prepare made ready, owned; NULL: nothing */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 
@@ -71,6 +73,9 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(temporal_steps, temporal_cuda_steps) \
     X(temporal_change_steps, temporal_cuda_change_steps) \
     X(temporal_pass, temporal_cuda_pass) \
+    X(persistent_bytes, persistent_cuda_bytes) \
+    X(persistent_prepare, persistent_cuda_prepare) \
+    X(persistent_pass, persistent_cuda_pass) \
     X(boundary_fill, boundary_cuda_fill) \
     X(pack, pack_cuda) \
     X(unpack, unpack_cuda) \
@@ -86,6 +91,8 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(pattern_check, pattern_cuda_check)
 DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
+
+void persistent_cuda_release(struct persistent_state **p); /* which may be NULL */
 
 /* DEVICE_MEMORY_SHARED: allocated, with what is rounded up at the end; freed, or no longer mapped here. */
 int memory_cuda_alloc_shared(device *d, size_t bytes, void **out);

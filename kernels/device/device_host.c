@@ -258,6 +258,11 @@ static bool inkernel_can(device *d, bool change)
     return false;
 }
 
+static size_t persistent_bytes(device *d, const field_shape *f, const boundary *sides, bool cut)
+{
+    return 0;
+}
+
 /* ---- the device ---- */
 
 static void destroy(device **self)
@@ -299,6 +304,7 @@ device *device_host_create(int threads)
         .fill_bytes = host_fill_bytes,
         DEVICE_HOST_FUNCTIONS(DEVICE_SET)
         .stencil_inkernel_can = inkernel_can,
+        .persistent_bytes = persistent_bytes,
     };
     if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
         snprintf(h->base.name, sizeof h->base.name, "host CPU");

@@ -53,13 +53,17 @@ typedef struct plan_exchange {
 } plan_exchange;
 
 /* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
- * rank. */
+ * rank. Persistent passes. */
 enum { PLAN_LENGTHS_MAX = 2 };
 typedef struct plan_temporal_trial {
-    int count; /* 0: nothing was tried */
+    bool tried;
+    int count; /* of lengths of blocks */
     int steps[PLAN_LENGTHS_MAX];
     double step_s[PLAN_LENGTHS_MAX], single_step_s;
     int best; /* of count */
+    int persistent_steps;     /* 0: no such passes were tried */
+    double persistent_step_s; /* INFINITY: they cannot be had, since ... */
+    sentence no_persistent;   /* ... a sentence part */
 } plan_temporal_trial;
 
 /* Steps, or blocks of them, in the forms that can be had (step.h); of the slowest rank. */
@@ -96,6 +100,7 @@ typedef struct plan_note { /* what a user should know */
 typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
+    bool persistent;                 /* such a pass keeps all cells in the device's registers (device.h) */
     bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is a visit there, of ... */
     streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
     step_form form;
@@ -142,7 +147,9 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
     /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
-    void *owner;              /* for block_steps */
+    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be persistent? NULL: no. */
+    bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
+    void *owner;              /* for block_steps and persistent */
 };
 
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best on most machines.
@@ -160,6 +167,8 @@ typedef struct plan_trial {
     bool (*in_kernel)(void *context, const plan *p, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1: single steps. */
     void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
+    /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they cannot be had. */
+    double (*persistent)(void *context, const plan *p, int steps, sentence *why);
     /* Seconds of a step or block in each of these forms. */
     void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
     /* Names and times of the kernel's variants; count 0 where there are fewer than two. */

@@ -58,6 +58,17 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
+static void feed_persistent(plan *p, const plan_question *q)
+{
+    const char *const because = "a launch takes all steps of a persistent pass";
+    plan_reason *r = &p->reason[PLAN_FEED];
+    if (q->cfg->run.feed == CONFIG_FEED_GRAPH) plan_add_note(p, true, "run.feed = graph: %s; using serial", because);
+    if (q->cfg->run.feed != CONFIG_FEED_AUTO && q->cfg->run.feed != CONFIG_FEED_GRAPH) return;
+    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
+    r = plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
+    sentence_set(&r->because, "%s", because);
+}
+
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
  * every grid that was tried, in every form of the step. */
 void plan_choose_graphs(plan *p, const plan_question *q)
@@ -66,6 +77,10 @@ void plan_choose_graphs(plan *p, const plan_question *q)
     const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
     plan_reason *r = &p->reason[PLAN_FEED];
     sentence why = { "" };
+    if (p->persistent) {
+        feed_persistent(p, q);
+        return;
+    }
     if (q->facts->through || (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0]))) return;
     if (!graphs_serve(p, q, &why)) {
         if (asked) plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));

@@ -123,12 +123,27 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
+/* Longer blocks than other passes have, that the deck asks for. */
+static bool lay_out_persistent(plan *p, const plan_question *q, int steps, sentence *why)
+{
+    p->block_steps = 1;
+    if (!lay_out(p, q, why)) return false;
+    p->persistent = true;
+    p->block_steps = steps;
+    plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", steps);
+    sentence_set(&r->because, "run.fuse asks for it, and the device's registers hold all cells");
+    sentence_set(&r->otherwise, "run.fuse asks for another number; with run.fuse = 0 a trial may decide");
+    return true;
+}
+
 /* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where ranks are too small for
  * them, fewer steps. */
 static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
     const int asked = q->cfg->run.fuse;
     sentence fewer_since = { "" };
+    if (asked > 1 && q->facts->ranks == 1 && asked > q->facts->block_steps(q->facts, asked, false) && asked <= plan_persistent_steps(q))
+        return lay_out_persistent(p, q, asked, why);
     p->block_steps = q->facts->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
     for (const int wanted = p->block_steps; !lay_out(p, q, why);) {
         if (p->block_steps == 1) return false;

@@ -105,8 +105,7 @@ static streaming_window window_of(const plan_question *q, int steps, double step
     return w;
 }
 
-/* Steps that are taken in a row, at most: between norms, checkpoints and frames. */
-static int64_t steps_in_a_row(const config *c)
+int64_t plan_steps_in_a_row(const config *c)
 {
     const int64_t every[] = { c->time.norm_every, c->checkpoint.every, c->output.every };
     int64_t least = c->time.steps;
@@ -129,7 +128,7 @@ int plan_visit_steps(const plan_question *q)
 {
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    const int64_t in_a_row = steps_in_a_row(c), deepest = (int64_t)rows_of_rank(q) / c->problem.radius;
+    const int64_t in_a_row = plan_steps_in_a_row(c), deepest = (int64_t)rows_of_rank(q) / c->problem.radius;
     int64_t most = in_a_row < STREAMING_STEPS_MAX ? in_a_row : STREAMING_STEPS_MAX;
     if (deepest < most) most = deepest;
     if (most < 2) return 1;

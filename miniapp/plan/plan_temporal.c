@@ -103,6 +103,21 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
 }
 
+/* More of them gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
+enum { PERSISTENT_STEPS_MAX = 4096 };
+
+int plan_persistent_steps(const plan_question *q)
+{
+    const config *c = q->cfg;
+    const plan_facts *f = q->facts;
+    const int64_t steps = plan_steps_in_a_row(c);
+    const bool alike = f->hosts == 1 && f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
+    if (f->through || !f->persistent || (f->ranks > 1 && !alike) || c->run.streams > 1) return 1;
+    if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
+    if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
+    return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
+}
+
 /* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
 static void find_lengths(plan *p, const plan_question *q)
 {
@@ -119,40 +134,20 @@ static void explain_blocks(plan *p)
     sentence_set(&r->because, "in a trial a step took %s singly", terminal_seconds(a, sizeof a, t->single_step_s));
     for (int i = 0; i < t->count; i++)
         sentence_add(&r->because, ", %s in blocks of %d", terminal_seconds(a, sizeof a, t->step_s[i]), t->steps[i]);
-    if (p->block_steps > 1)
+    if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
+        sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
+                     terminal_seconds(a, sizeof a, t->persistent_step_s), t->persistent_steps);
+    else if (t->persistent_steps > 0) sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
+    if (p->persistent)
+        sentence_set(&r->otherwise, "other steps are taken where they are shorter than %s; run.fuse asks for a number",
+                     terminal_seconds(a, sizeof a, t->persistent_step_s / trial_gain));
+    else if (p->block_steps > 1)
         sentence_set(&r->otherwise, "single steps are taken where they are shorter than %s; run.fuse asks for a number",
                      terminal_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
     else
         sentence_set(&r->otherwise, "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
                      terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
 }
-
-void plan_choose_block(plan *p, const plan_question *q)
-{
-    plan_temporal_trial *t = &p->temporal_trial;
-    int steps[PLAN_LENGTHS_MAX + 1];
-    double step_s[PLAN_LENGTHS_MAX + 1];
-    if (q->cfg->run.fuse != 0 || p->block_steps == 1 || q->facts->through) return;
-    if (!q->trial || !q->trial->blocks) {
-        plan_reason *r = &p->reason[PLAN_BLOCK];
-        sentence_set(&r->because, "no trial was asked for: a run tries blocks of up to %d steps and single steps", p->block_steps);
-        sentence_set(&r->otherwise, "run.fuse asks for a number");
-        return;
-    }
-    find_lengths(p, q);
-    for (int i = 0; i < t->count; i++) steps[i] = t->steps[i];
-    steps[t->count] = 1;
-    q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
-    t->single_step_s = step_s[t->count];
-    for (int i = 0; i < t->count; i++) {
-        t->step_s[i] = step_s[i];
-        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
-    }
-    p->block_steps = t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
-    explain_blocks(p);
-}
-
-/* ---- the form of a step ---- */
 
 /* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike. */
 static bool links_are_mixed(const plan *p)
@@ -161,6 +156,48 @@ static bool links_are_mixed(const plan *p)
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) links += p->exchange.used[t];
     return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
 }
+
+static void choose_persistent(plan *p, const plan_question *q, int steps)
+{
+    plan_temporal_trial *t = &p->temporal_trial;
+    const double other_s = p->block_steps > 1 ? t->step_s[t->best] : t->single_step_s;
+    t->persistent_steps = steps;
+    t->persistent_step_s = q->trial->persistent(q->trial->context, p, steps, &t->no_persistent);
+    p->persistent = t->persistent_step_s < trial_gain * other_s;
+    if (p->persistent) p->block_steps = steps;
+}
+
+void plan_choose_block(plan *p, const plan_question *q)
+{
+    plan_temporal_trial *t = &p->temporal_trial;
+    int steps[PLAN_LENGTHS_MAX + 1];
+    double step_s[PLAN_LENGTHS_MAX + 1];
+    const bool linked = q->facts->ranks == 1 || (p->transport == TRANSPORT_PEER && !links_are_mixed(p) && p->grid.dec.ranks_x == 1);
+    const int persistent = linked && q->cfg->run.tune == CONFIG_TUNE_ON ? plan_persistent_steps(q) : 1;
+    if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
+    if (!q->trial || !q->trial->blocks) {
+        if (p->block_steps == 1) return;
+        plan_reason *r = &p->reason[PLAN_BLOCK];
+        sentence_set(&r->because, "no trial was asked for: a run tries blocks of up to %d steps and single steps", p->block_steps);
+        sentence_set(&r->otherwise, "run.fuse asks for a number");
+        return;
+    }
+    find_lengths(p, q);
+    for (int i = 0; i < t->count; i++) steps[i] = t->steps[i];
+    steps[t->count] = 1;
+    t->tried = true;
+    q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
+    t->single_step_s = step_s[t->count];
+    for (int i = 0; i < t->count; i++) {
+        t->step_s[i] = step_s[i];
+        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
+    }
+    p->block_steps = t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
+    if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);
+    explain_blocks(p);
+}
+
+/* ---- the form of a step ---- */
 
 static plan_reason *choose_form(plan *p, step_form form)
 {
@@ -250,7 +287,7 @@ static void choose_block_form(plan *p, const plan_question *q)
 void plan_choose_form(plan *p, const plan_question *q)
 {
     p->form = STEP_OVERLAPPED;
-    if (config_kind_of(q->cfg)->transposes) return;
+    if (config_kind_of(q->cfg)->transposes || p->persistent) return;
     if (p->block_steps > 1) choose_block_form(p, q);
     else choose_step_form(p, q);
 }

@@ -98,7 +98,8 @@ void report_print_head(const sim *s, report *r)
             s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
     print_form(to, s);
-    if (s->plan.block_steps > 1)
+    if (s->plan.persistent) fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
+    else if (s->plan.block_steps > 1)
         fprintf(to, "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where boxes and ranks "
                     "meet\n", s->plan.block_steps, 100 * r->redundant_fraction);
     print_transports(to, s);

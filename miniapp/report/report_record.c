@@ -91,12 +91,13 @@ static json_t *streaming_json(const sim *s)
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
 static json_t *temporal_trial_json(const plan_temporal_trial *t)
 {
-    if (t->count == 0) return json_null();
+    if (!t->tried) return json_null();
     json_t *tried = json_array();
     for (int i = 0; i < t->count; i++)
         json_array_append_new(tried, json_pack("{s:i, s:o}", "steps", t->steps[i], "step_s", record_number(t->step_s[i])));
-    return json_pack("{s:i, s:o, s:o, s:o}", "steps", t->steps[t->best], "fused_step_s", record_number(t->step_s[t->best]),
-                     "single_step_s", record_number(t->single_step_s), "tried", tried);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "steps", t->count > 0 ? json_integer(t->steps[t->best]) : json_null(), "fused_step_s",
+                     t->count > 0 ? record_number(t->step_s[t->best]) : json_null(), "single_step_s", record_number(t->single_step_s),
+                     "persistent_step_s", t->persistent_steps > 0 ? record_number(t->persistent_step_s) : json_null(), "tried", tried);
 }
 
 /* What overlapped or exchange first was chosen from; null: nothing was tried. */
@@ -210,6 +211,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     const record_member rest[] = {
         { "memory", json_string(s->plan.in_host_memory ? "host" : "device") },
         { "streaming", streaming_json(s) },
+        { "persistent", json_boolean(s->plan.persistent) },
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },

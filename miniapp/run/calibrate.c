@@ -95,10 +95,11 @@ static overlap simulated_exchange(sim *s)
     return o;
 }
 
-/* A visit to the device begins when all ghosts are there, and takes so long that its own time is not measured here. */
-static overlap exchange_before_visits(sim *s)
+/* A visit to the device begins when all ghosts are there, and takes so long that its own time is not measured here. A persistent pass
+ * exchanges within. */
+static overlap exchange_alone(sim *s, const char *because)
 {
-    overlap o = overlap_none("rows stream through the device after the exchange");
+    overlap o = overlap_none(because);
     o.comm_s = exchanges_s(s, 2);
     return o;
 }
@@ -123,7 +124,9 @@ static double measure_host(sim *s)
 static overlap overlap_of_exchange(sim *s)
 {
     if (WEFT_SIM) return simulated_exchange(s);
-    return s->plan.window.slot_rows > 0 ? exchange_before_visits(s) : measure_overlap(s);
+    if (s->plan.persistent) return exchange_alone(s, "passes exchange within, while cells stay in registers");
+    if (s->plan.window.slot_rows > 0) return exchange_alone(s, "rows stream through the device after the exchange");
+    return measure_overlap(s);
 }
 
 double calibrate_ceiling(sim *s)

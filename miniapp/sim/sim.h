@@ -15,6 +15,7 @@
 #include "problem/problem.h"
 #include "state/checkpoint_state.h"
 #include "step/graph_batch.h"
+#include "step/persistent_links.h"
 #include "step/step.h"
 #include "topology/topology.h"
 
@@ -49,6 +50,7 @@ typedef struct sim {
     void *transposed[2];
     step_streams streams;
     step_pass pass, transposed_pass;
+    persistent_links *persistent; /* NULL: no persistent pass was tried or taken */
     graph_batch *batch;          /* feed graph; NULL: steps are enqueued one by one */
     redist *to_transposed, *from_transposed;
     problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */

@@ -23,13 +23,20 @@ static void swap_levels(sim *s)
     s->next = now;
 }
 
+/* Steps of one pass of several, of at most `most`; norm: which takes its last step's; 0: there is none. */
+static int pass_steps(const sim *s, int64_t most, bool norm)
+{
+    const int longest = s->plan.block_steps, steps = (int)(most < longest ? most : longest);
+    if (s->plan.persistent) return steps;
+    return norm ? s->dev->temporal_change_steps(s->dev, steps) : s->dev->temporal_steps(s->dev, steps);
+}
+
 /* In a run with temporal blocking the steps before a norm's level that are to be taken by themselves: a pass that takes the norm too,
  * or one step, or, as passes of two levels leave both, none. */
 static int steps_with_norm(const sim *s, int64_t most)
 {
-    const int block = s->plan.block_steps;
-    if (block == 1) return 0;
-    const int taken = s->dev->temporal_change_steps(s->dev, (int)(most < block ? most : block));
+    if (s->plan.block_steps == 1) return 0;
+    const int taken = pass_steps(s, most, true);
     return taken > 0 ? taken : s->prob.op.has_prev ? 0 : 1;
 }
 
@@ -37,7 +44,7 @@ static int passes_at_once(const sim *s, int64_t most, bool norm, int passes)
 {
     const int block = s->plan.block_steps, last = norm ? steps_with_norm(s, most) : 0;
     if (most > last) most -= last;
-    if (most < block) return s->dev->temporal_steps(s->dev, (int)most);
+    if (most < block) return pass_steps(s, most, false);
     return block * (int)(most / block < passes ? most / block : passes);
 }
 
@@ -80,7 +87,7 @@ static const form in_kernel = { one_at_once, steps_take_norm, enqueue_pass, norm
 
 static bool block_takes_norm(const sim *s, int steps)
 {
-    return steps <= s->plan.block_steps && s->dev->temporal_change_steps(s->dev, steps) == steps;
+    return steps <= s->plan.block_steps && pass_steps(s, steps, true) == steps;
 }
 
 static double norm_of_block(sim *s, int64_t level)

@@ -65,13 +65,14 @@ void sim_make_pass(sim *s)
     const plan *p = &s->plan;
     sim_make_fields(s);
     make_streams(s);
-    if (s->pass.halo && s->pass.block_steps == p->block_steps) return;
+    if (s->pass.halo && s->pass.block_steps == p->block_steps && !s->pass.persistent == !p->persistent) return;
     if (s->pass.halo) {
         step_pass_destroy(&s->pass);
         leave_two_fields(s);
     }
     step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, p->block_steps, &p->choice, s->top.comm);
+                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, p->block_steps,
+                     p->persistent ? persistent_links_memory(s->persistent) : NULL, &p->choice, s->top.comm);
 }
 
 void sim_make_transposed_pass(sim *s)
@@ -81,7 +82,7 @@ void sim_make_transposed_pass(sim *s)
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
     if (s->transposed_pass.halo) return;
     step_pass_create(&s->transposed_pass, p->streams, &p->transposed_grid.dec, s->dev, &p->transposed_grid.shape, &transposed_sides,
-                     s->cfg->problem.radius, false, false, 1, &p->transposed_choice, s->top.comm);
+                     s->cfg->problem.radius, false, false, 1, NULL, &p->transposed_choice, s->top.comm);
 }
 
 bool sim_make_inkernel(sim *s, sentence *why)
@@ -90,6 +91,17 @@ bool sim_make_inkernel(sim *s, sentence *why)
     if (s->pass.inkernel) return true;
     return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
                                s->top.comm, why);
+}
+
+bool sim_make_persistent(sim *s, sentence *why)
+{
+    const plan_grid *g = &s->plan.grid;
+    const boundary *sides = &s->cfg->grid.sides;
+    if (s->persistent) return true;
+    s->persistent = persistent_links_create(&g->dec, s->dev, &g->shape, sides, s->top.comm, why);
+    if (!s->persistent) return false;
+    DEVICE_CALL(s->dev, persistent_prepare, &g->shape, sides, g->dec.ranks_y > 1);
+    return true;
 }
 
 static redist *make_redist(sim *s, const plan_grid *from, const plan_grid *to, transport_kind t)
@@ -121,6 +133,8 @@ void sim_make_parts(sim *s)
     sentence why = { "" };
     sim_make_fields(s);
     make_streams(s);
+    if (!p->persistent) persistent_links_destroy(&s->persistent);
+    if (p->persistent && !sim_make_persistent(s, &why)) check_fail(__FILE__, __LINE__, "persistent passes", why.text);
     if (kind->stencil) sim_make_pass(s);
     if (kind->by_lines) sim_make_transposed_pass(s);
     if (step_form_in_kernel(p->form, p->block_steps) && !sim_make_inkernel(s, &why))
@@ -138,6 +152,7 @@ void sim_destroy_parts(sim *s)
     redist_destroy(&s->to_transposed);
     redist_destroy(&s->from_transposed);
     graph_batch_destroy(&s->batch);
+    persistent_links_destroy(&s->persistent);
     step_pass_destroy(&s->pass);
     step_pass_destroy(&s->transposed_pass);
     step_streams_destroy(&s->streams);

@@ -44,6 +44,13 @@ static int block_steps(const plan_facts *f, int most, bool norm)
     return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
 }
 
+static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides)
+{
+    const field_shape rank = field_shape_make(DTYPE_F32, nx, ny, 0, 0);
+    device *d = f->owner;
+    return d->persistent_bytes(d, &rank, sides, f->ranks > 1) > 0;
+}
+
 /* What differs from rank to rank, agreed on; owned. */
 typedef struct common_facts {
     double *free_bytes;
@@ -66,7 +73,7 @@ static plan_facts facts_of(const sim *s, common_facts *all)
     const char *no_graphs = d->graph_refusal(d);
     plan_facts f = { .device = d->kind, .threads = d->threads, .rank = s->top.rank, .ranks = s->top.ranks, .hosts = s->top.hosts,
                      .most_on_device = s->top.ranks_on_device, .mpi_claims_cuda = s->top.mpi_claims_cuda,
-                     .block_steps = block_steps, .owner = d };
+                     .block_steps = block_steps, .persistent = persistent, .owner = d };
     const double mine = free_bytes_of(s, d);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));

@@ -111,7 +111,7 @@ static double passes_s(sim *s, box cells, int steps, int launches)
     return seconds;
 }
 
-enum { ROUNDS = 3, FORM_PASSES = 4, EXCHANGES = 10, LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
+enum { ROUNDS = 3, FORM_PASSES = 4, EXCHANGES = 10, LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, PERSISTENT_STEPS = 512 };
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line the first cells */
 
 /* Blocks of several lengths, and behind them single steps, on the same cells. */
@@ -174,6 +174,39 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
 }
 
+/* One launch of `steps` steps, or several of a few. */
+static double persistent_step_s(void *context, int steps)
+{
+    sim *s = context;
+    device *d = s->dev;
+    device_stream *stream = s->streams.stream[0];
+    const int launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1;
+    double seconds = 0;
+    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    for (int i = 0; i < launches; i++)
+        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, steps, &s->pass.sides,
+                    persistent_links_memory(s->persistent), NULL, stream);
+    DEVICE_CALL(d, event_record, s->stamp[1], stream);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    return seconds / launches / steps;
+}
+
+static double persistent(void *context, const plan *p, int steps, sentence *why)
+{
+    sim *s = ((sim_trial *)context)->s;
+    double best_s = INFINITY;
+    sim_make_pass(s);
+    if (!sim_make_persistent(s, why)) return INFINITY;
+    sim_touch(s);
+    for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
+        MPI_CHECK(ranks_barrier(s->top.comm));
+        const double step_s = persistent_step_s(s, steps);
+        if (i > 0) best_s = fmin(best_s, step_s);
+    }
+    return timer_slowest_s(best_s, s->top.comm);
+}
+
 typedef struct forms_of {
     sim *s;
     const step_form *form;
@@ -228,7 +261,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
     const bool single = p->block_steps == 1;
     const int count = single ? s->dev->stencil_variants.count : block_variants(s);
     assert(count <= PLAN_VARIANTS_MAX);
-    if (count < 2) return;
+    if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
     const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1,
@@ -240,7 +273,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
 
 const char *sim_trial_variant_name(const sim *s, int variant)
 {
-    return variants_of(s)->name[variant];
+    return s->plan.persistent ? "persistent" : variants_of(s)->name[variant];
 }
 
 void sim_trial_choose_variant(sim *s)
@@ -261,6 +294,7 @@ plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
     if (!how_long) return all;
     all.exchange = exchange;
     all.blocks = blocks;
+    all.persistent = persistent;
     all.forms = forms;
     all.variants = variants;
     return all;

@@ -62,6 +62,12 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
             inkernel_pass_step(p->inkernel, boxes[i], j->epoch, j->cur.prev, j->exchange, j->rides, stream);
         return;
     }
+    if (p->persistent) {
+        assert(count == 0 || box_cells(boxes[0]) == box_cells(field_own(p->shape)));
+        if (count > 0) DEVICE_CALL(d, persistent_pass, p->shape, j->next.u, j->cur.u, j->steps, &p->sides, p->persistent, j->norm,
+                                   stream);
+        return;
+    }
     if (p->block_steps == 1) {
         DEVICE_CALL(d, stencil_pass, p->shape, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
         return;
@@ -219,7 +225,7 @@ static void enqueue_with_halo(step_streams *s, step_pass *p, step_job j)
         step_complete(s);
     }
     assert(p->strips == s->count);
-    if (halo_neighbours(p->halo) == 0) j.exchange = false;
+    if (halo_neighbours(p->halo) == 0 || p->persistent) j.exchange = false;
     if (j.probe && j.probe->detail) {
         j.probe->detail->streams = s->count;
         j.probe->detail->exchanged = j.exchange;

@@ -72,6 +72,7 @@ typedef struct step_pass {
     unsigned near;            /* transports, bit by bit, whose links a mixed step does not take for far: peer */
     int depth;                /* halo depth: of the ghosts that a step or block reads */
     int block_steps;          /* that one pass takes at most; 1: stencil_pass */
+    const persistent_memory *persistent; /* not NULL: such a pass is a persistent one (device.h), of all own cells */
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images of received ones */
     int wraps_count;
@@ -86,9 +87,11 @@ typedef struct step_levels {
 } step_levels;
 
 /* streams: that compute the interior; sides: of the domain; corners: the stencil reads diagonal ghosts; has_prev: it reads two levels.
- * block_steps: 1, or a number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep. */
+ * block_steps: 1, or a number that temporal_steps gave for the bound stencil; the field's ghosts are radius * block_steps deep.
+ * persistent: NULL, or of persistent passes, of any number of steps, on one stream; not owned. Ghosts are neither read nor written then. */
 void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm);
+                      int radius, bool corners, bool has_prev, int block_steps, const persistent_memory *persistent,
+                      const transport_choice *choice, MPI_Comm comm);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone, in-kernel exchange of single steps, for
  * which this and mixed want step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
@@ -104,10 +107,10 @@ void step_begin_generation(step_streams *s);
 /* next from cur: a step, or a block of steps. */
 typedef struct step_job {
     step_levels next, cur;   /* a step writes next.u alone, which may be cur.prev; all fields of a block are different */
-    int steps;               /* of a block as temporal_steps gave them, at most the pass's block_steps; else 1 */
+    int steps;               /* of a block as temporal_steps gave them, of a persistent pass any, at most the pass's block_steps; else 1 */
     bool exchange;           /* false: without the halo (stale ghosts), to time the same step without communication */
     uint64_t *norm;          /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number of steps that
-                                temporal_change_steps gave, leaves it there; a step that step_can_change in its inkernel_pass */
+                                temporal_change_steps gave, or a persistent pass, leaves it there; a step that step_can_change in its inkernel_pass */
     const step_probe *probe; /* may be NULL */
     int epoch;               /* step_advance's own, as is: */
     inkernel_pass_norm rides;

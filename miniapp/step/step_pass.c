@@ -77,7 +77,7 @@ static void early_ghosts_first(step_pass *p)
 static int64_t left_to_shell(const step_pass *p, int dx, int dy)
 {
     const bool far_corner = p->form == STEP_MIXED && dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy));
-    if (dy != 0 && p->shape->depth_y == 0) return 0;
+    if (p->persistent || (dy != 0 && p->shape->depth_y == 0)) return 0;
     if (p->form == STEP_MIXED) return far_corner || is_far(p, dx, dy) ? p->depth : 0;
     return p->block_steps > 1 && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
 }
@@ -104,12 +104,13 @@ void step_pass_set_form(step_pass *p, step_form form)
 }
 
 void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, bool has_prev, int block_steps, const transport_choice *choice, MPI_Comm comm)
+                      int radius, bool corners, bool has_prev, int block_steps, const persistent_memory *persistent,
+                      const transport_choice *choice, MPI_Comm comm)
 {
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
-    const int depth = radius * block_steps;
+    const int depth = persistent ? radius : radius * block_steps;
     *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
-                      .makes_images = block && d->through, .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
+                      .persistent = persistent, .makes_images = block && (d->through || persistent), .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -137,6 +138,7 @@ static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
 step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
 {
     step_pass_cells all = { 0, 0 };
+    if (p->persistent) return (step_pass_cells){ steps * box_cells(field_own(p->shape)), 2 * box_cells(field_own(p->shape)) };
     for (int i = 0; i < p->strips + p->shell_count; i++) {
         const box b = i < p->strips ? p->strip[i] : p->shell[i - p->strips];
         if (box_empty(b)) continue;

@@ -88,7 +88,7 @@ static void alone(void **state)
         assert_int_equal(d->fill_bytes(d, field[i], 0, f.bytes, NULL), 0);
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
-    step_pass_create(&p, 1, &dec, d, &f, &sides, 2, false, false, 1, &choice, MPI_COMM_WORLD);
+    step_pass_create(&p, 1, &dec, d, &f, &sides, 2, false, false, 1, NULL, &choice, MPI_COMM_WORLD);
     assert_true(step_pass_make_inkernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, &why));
     step_pass_set_form(&p, STEP_IN_KERNEL);
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */

@@ -130,6 +130,76 @@ static void blocks_are_taken_for_a_tenth(void **state)
     assert_int_equal(m.asked, 0);
 }
 
+static bool up_to_2048(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides)
+{
+    (void)f, (void)sides;
+    return nx <= 2048 && ny <= 2048;
+}
+
+static const plan *held(int ranks, made_up *m, int n, int steps, int norm_every, int checkpoint_every, const char *run)
+{
+    int status = 0;
+    plan_facts f = made_up_facts(DEVICE_CUDA, ranks, ranks, &norms);
+    f.persistent = up_to_2048;
+    harness_config(&cfg, DECK "[run]\n%s\n", n, n, steps, norm_every, checkpoint_every, run);
+    const plan *p = made_up_plan(&cfg, &f, m, &status);
+    assert_int_equal(status, 0);
+    return p;
+}
+
+static void assert_persistent(const plan *p, int steps)
+{
+    assert_true(p->persistent);
+    assert_int_equal(p->block_steps, steps);
+    assert_int_equal(p->feed, CONFIG_FEED_SERIAL);
+    assert_int_equal(p->form, STEP_OVERLAPPED);
+}
+
+static void passes_are_persistent_where_registers_hold_all_cells(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.persistent_step_s = 0.899 * m.longest_step_s;
+    const plan *p = held(1, &m, 2048, 10000, 0, 0, "");
+    assert_persistent(p, 4096);
+    assert_int_equal(p->temporal_trial.count, 2);
+    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text, "in persistent passes of 4096, with all cells in registers"));
+    assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* too small for blocks of steps */
+    assert_int_equal(p->temporal_trial.count, 0);
+    assert_persistent(held(1, &m, 64, 1000, 300, 0, ""), 300); /* as many as are taken in a row */
+    assert_persistent(held(1, &m, 64, 1000, 300, 200, ""), 200);
+    assert_false(held(1, &m, 64, 1000, 1, 0, "")->persistent);
+    assert_false(held(1, &m, 2049, 10000, 0, 0, "")->persistent);
+    assert_false(held(2, &m, 2047, 10000, 0, 0, "")->persistent); /* ranks with different numbers of rows */
+    assert_false(held(2, &m, 2048, 10000, 0, 0, "transport = copy")->persistent);
+    assert_false(held(4, &m, 2048, 10000, 0, 0, "ranks_x = 2")->persistent);
+    assert_persistent(held(4, &m, 2048, 10000, 0, 0, ""), 4096);
+    assert_false(held(1, &m, 2048, 10000, 0, 0, "lanes = 2")->persistent);
+    assert_false(held(1, &m, 2048, 10000, 0, 0, "tune = off")->persistent);
+    m.persistent_step_s = INFINITY;
+    p = held(2, &m, 2048, 10000, 0, 0, "");
+    assert_false(p->persistent);
+    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text, "; passes cannot be persistent: they are made up not to serve"));
+    m.persistent_step_s = 0.901 * m.longest_step_s;
+    assert_int_equal(held(1, &m, 2048, 10000, 0, 0, "")->block_steps, 32);
+    assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* beside single steps, which take twice as long */
+
+    m.asked = 0;
+    assert_persistent(held(1, &m, 2048, 1000, 0, 0, "fuse = 33"), 33); /* asked for: no trial */
+    assert_int_equal(m.asked, 0);
+    assert_int_equal(p->grid.shape.depth_x, 1);
+    assert_int_equal(p->notes, 0);
+    assert_false(held(1, &m, 2048, 1000, 0, 0, "fuse = 32")->persistent); /* other passes take as many */
+    p = held(1, &m, 2048, 1000, 20, 0, "fuse = 33"); /* not in a row */
+    assert_false(p->persistent);
+    assert_int_equal(p->block_steps, 16);
+    assert_int_equal(held(2, &m, 2048, 1000, 0, 0, "fuse = 33")->block_steps, 32); /* of a rank alone */
+    p = held(1, &m, 64, 1000, 0, 0, "fuse = 100\nfeed = graph");
+    assert_persistent(p, 100);
+    assert_int_equal(p->notes, 1);
+    assert_non_null(strstr(p->note[0].said.text, "run.feed = graph: a launch takes all steps of a persistent pass; using serial"));
+}
+
 static void overlapped_has_to_win_by_a_twentieth(void **state)
 {
     made_up m = made_up_all_serve();
@@ -532,6 +602,7 @@ int main(void)
         cmocka_unit_test(blocks_that_find_no_room_are_shorter),
         cmocka_unit_test(blocks_are_tried_where_the_run_is_long_and_large),
         cmocka_unit_test(blocks_are_taken_for_a_tenth),
+        cmocka_unit_test(passes_are_persistent_where_registers_hold_all_cells),
         cmocka_unit_test(overlapped_has_to_win_by_a_twentieth),
         cmocka_unit_test(the_fastest_transport_is_taken_and_half_of_peers_time_counts),
         cmocka_unit_test(a_link_leaves_the_favourite_for_more_than_a_tenth),

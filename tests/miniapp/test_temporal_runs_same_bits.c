@@ -50,7 +50,7 @@ static void part_links(sim *s)
     if (tested == CONFIG_DEVICE_HOST) host_inkernel_give(s->dev, radius);
     step_pass_destroy(&s->pass);
     step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius, corners, s->prob.op.has_prev,
-                     s->plan.block_steps, &choice, s->top.comm);
+                     s->plan.block_steps, NULL, &choice, s->top.comm);
     assert_string_equal(halo_refused(s->pass.halo), "");
     s->pass.near = 1u << near;
     if (s->plan.block_steps > 1) return;

@@ -86,6 +86,26 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     expect fingerprint "$reference" "$(fingerprint)"
 }
 
+@test "a small grid stays in the registers of GPUs, with norms, checkpoints and a restart on the way, to the bits of the host" {
+    "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
+    local ranks last
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=256 grid.ny=192 "grid.x_low=dirichlet 0" grid.x_high=neumann \
+        time.steps=3000 time.norm_every=500 checkpoint.every=1000 checkpoint.keep=0
+    weft_alone d.ini run.device=host checkpoint.dir=host
+    last=$(record '"\(.fingerprint) \(.last_change)"')
+    for ranks in 1 2; do
+        [ $ranks = 1 ] || [ "$("$weft" info | sed -n 's/^gpus  *\([0-9]*\).*/\1/p')" -ge $ranks ] || continue
+        weft_run $ranks d.ini run.device=cuda
+        expect "on $ranks: persistent, fuse, passes, verdict" "true 500 6 exact" "$(record '"\(.persistent) \(.fuse) \(.sweeps) \(.verdict)"')"
+        expect "on $ranks: fingerprint, change" "$last" "$(record '"\(.fingerprint) \(.last_change)"')"
+        "$weft" diff host/step_0000001000.h5 checkpoints/step_0000001000.h5
+        weft_run $ranks d.ini run.device=cuda time.norm_every=0 --restart host/step_0000002000.h5
+        expect "on $ranks: persistent, fuse, fingerprint" "true 1000 ${last% *}" "$(record '"\(.persistent) \(.fuse) \(.fingerprint)"')"
+    done
+    weft_alone d.ini run.device=cuda run.fuse=77 time.norm_every=0
+    expect "asked: persistent, fuse, fingerprint" "true 77 ${last% *}" "$(record '"\(.persistent) \(.fuse) \(.fingerprint)"')"
+}
+
 @test "USR1 between two blocks: a checkpoint of that step, and the run goes on from there" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
     "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &

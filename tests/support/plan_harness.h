@@ -15,6 +15,7 @@ typedef struct made_up {
     const char *note; /* of peer, where it serves; NULL: nothing */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer steps */
+    double persistent_step_s;
     double overlapped_s, exchange_first_s, mixed_s;
     int asked; /* how often anything was */
 } made_up;
@@ -77,6 +78,15 @@ static inline void made_up_blocks(void *context, const plan *p, const int steps[
     for (int i = 0; i < count; i++) step_s[i] = steps[i] == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
 }
 
+static inline double made_up_persistent(void *context, const plan *p, int steps, sentence *why)
+{
+    made_up *m = context;
+    (void)p, (void)steps;
+    if (isinf(m->persistent_step_s)) sentence_set(why, "they are made up not to serve");
+    m->asked++;
+    return m->persistent_step_s;
+}
+
 static inline void made_up_forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
 {
     made_up *m = context;
@@ -88,7 +98,9 @@ static inline void made_up_forms(void *context, const plan *p, const step_form *
 
 static inline plan_trial made_up_trial(made_up *m)
 {
-    return (plan_trial){ m, made_up_exchange, made_up_halos, made_up_transposes, made_up_in_kernel, made_up_blocks, made_up_forms, NULL };
+    return (plan_trial){ .context = m, .exchange = made_up_exchange, .halos = made_up_halos, .transposes = made_up_transposes,
+                         .in_kernel = made_up_in_kernel, .blocks = made_up_blocks, .persistent = made_up_persistent,
+                         .forms = made_up_forms };
 }
 
 /* Everything serves, all alike; blocks of steps are twice as fast. */

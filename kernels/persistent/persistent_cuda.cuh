@@ -1,0 +1,658 @@
+/* Many time steps of a star in one launch, on a field that the GPU's registers hold.
+ *
+ * Each block has a tile of the field and some cells around it, and stays for all steps; there is one for each SM at most, so that all of
+ * them run. A warp holds K rows of 32 V cells in registers, V per lane, and the warps of a block lie one below the other. In a step
+ * neighbours in x come by shuffle, and those in y, from the warps above and below, through shared memory: rows at a warp's ends are
+ * computed first, and are on their way while it computes those between.
+ *
+ * Between blocks nothing is exchanged in a step. After each one R cells less at each end of what a tile holds are right, so that after
+ * some its own cells are and the halo around them is not. Then blocks give each other these cells, through L2, in one of two ways.
+ *
+ * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of the exchange, and reads the
+ * words of the cells around it until they have that number. A word says by itself that it is there, so that one way through L2 is all
+ * that is waited for. By flags: it stores the cells as they are, and then the exchange's number as its flag; whoever has seen the
+ * flags of the tiles around reads their cells. Words are twice the bytes and flags a second way through L2: small tiles want words.
+ *
+ * What is given has two places, used in turn: who stores into one again has seen the exchange between from everybody who read it, and
+ * these had read it before.
+ *
+ * Beyond a periodic side the cells around are those of the other end. At a side that mirrors a tile ends; the ghosts there are made of
+ * its cells in each step. */
+#pragma once
+
+#include <iterator>
+#include <utility>
+
+#include "cuda/change_cuda.cuh"
+#include "cuda/late_cuda.cuh"
+#include "persistent/persistent_cuda.h"
+#include "temporal/temporal_sides_cuda.cuh"
+
+/* A launch's parameters. */
+template <typename T> struct persistent_arguments {
+    T *next;
+    const T *cur;
+    int64_t pitch;
+    temporal_axis<T> ax, ay;
+    int tiles_x, tiles_y, width, height, halo_x, halo_y;
+    int steps, steps_between;
+    int rows_beyond; /* of a cut side: the halo's; 0: rows are not cut */
+    void *given, *given_there[2];      /* here, and to the ranks above and below; NULL: none */
+    unsigned *flags, *flags_there[2];
+    unsigned *numbers; /* of the last exchange; of blocks of the launch that have ended */
+    unsigned long long *change;
+    unsigned late;
+};
+
+/* ---- pieces of a row: a lane's cells, 16 bytes at a time, or 8 where it has no more ---- */
+
+static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[2])
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(c[0]), "f"(c[1]) : "memory");
+}
+static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[4])
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]) : "memory");
+}
+static __device__ __forceinline__ void put_piece(unsigned to, const double (&c)[2])
+{
+    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(to), "d"(c[0]), "d"(c[1]) : "memory");
+}
+static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[2])
+{
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(c[0]), "=f"(c[1]) : "r"(from) : "memory");
+}
+static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4])
+{
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+                 : "r"(from)
+                 : "memory");
+}
+static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
+{
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
+}
+
+/* Past L1 caches, which know nothing of each other. */
+static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2]) { __stcg((float2 *)to, make_float2(c[0], c[1])); }
+static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
+{
+    __stcg((float4 *)to, make_float4(c[0], c[1], c[2], c[3]));
+}
+static __device__ __forceinline__ void give_piece(double *to, const double (&c)[2])
+{
+    __stcg((double2 *)to, make_double2(c[0], c[1]));
+}
+static __device__ __forceinline__ void take_piece(const float *from, float (&c)[2])
+{
+    const float2 all = __ldcg((const float2 *)from);
+    c[0] = all.x, c[1] = all.y;
+}
+static __device__ __forceinline__ void take_piece(const float *from, float (&c)[4])
+{
+    const float4 all = __ldcg((const float4 *)from);
+    c[0] = all.x, c[1] = all.y, c[2] = all.z, c[3] = all.w;
+}
+static __device__ __forceinline__ void take_piece(const double *from, double (&c)[2])
+{
+    const double2 all = __ldcg((const double2 *)from);
+    c[0] = all.x, c[1] = all.y;
+}
+
+/* ---- words: two side by side, each 4 bytes of a cell and above them the number of the exchange ---- */
+
+struct persistent_words {
+    unsigned bits[2];
+};
+static __device__ __forceinline__ void store_words(uint64_t *to, persistent_words w, unsigned number)
+{
+    const uint64_t high = (uint64_t)number << 32;
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(high | w.bits[0]), "l"(high | w.bits[1]) : "memory");
+}
+/* wrong: gets more bits if one of them is not there. */
+static __device__ __forceinline__ persistent_words load_words(const uint64_t *from, unsigned number, unsigned &wrong)
+{
+    uint64_t a, b;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(from) : "memory");
+    wrong |= (unsigned)(a >> 32) ^ number;
+    wrong |= (unsigned)(b >> 32) ^ number;
+    return { { (unsigned)a, (unsigned)b } };
+}
+static __device__ __forceinline__ persistent_words words_of(const float *c)
+{
+    return { { __float_as_uint(c[0]), __float_as_uint(c[1]) } };
+}
+static __device__ __forceinline__ persistent_words words_of(const double *c)
+{
+    return { { (unsigned)__double2loint(*c), (unsigned)__double2hiint(*c) } };
+}
+static __device__ __forceinline__ void cells_of(persistent_words w, float *c)
+{
+    c[0] = __uint_as_float(w.bits[0]);
+    c[1] = __uint_as_float(w.bits[1]);
+}
+static __device__ __forceinline__ void cells_of(persistent_words w, double *c)
+{
+    *c = __hiloint2double((int)w.bits[1], (int)w.bits[0]);
+}
+
+/* ---- a lane's part of a tile ---- */
+
+template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
+    static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS; /* cells of a pair of words; pairs of a lane's row */
+    static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16, PIECES = V * (int)sizeof(T) / PIECE_BYTES;
+    static constexpr int PIECE = V / PIECES;
+    static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS; /* rows whose words are asked for at a time */
+    static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
+    static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T),
+                              SLOT_BYTES = 2 * R * ROW_BYTES; /* of shared memory: R rows above a warp, R below */
+    static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0, "a warp's ends do not meet; images are in the lane");
+    enum { OWN, GIVEN, TAKEN }; /* the tile's own, those of them that others take, others' that it takes */
+
+    const persistent_arguments<T> &c;
+    T cell[K][V];
+    bool is_first, is_last;                    /* the warp, of its block's */
+    bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a side that mirrors */
+    int x;                                     /* of the lane's first cell, in the field */
+    unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of its two places */
+    const volatile int *row_of;                /* likewise: where the warp's rows are in the field ... */
+    const volatile unsigned
+        *has; /* ... and which the lane has of each kind, bit k for row k. Volatile: nothing that follows from them shall
+                                     wait in registers through all steps */
+
+    __device__ __forceinline__ persistent_tile(const persistent_arguments<T> &arguments, int *shared) : c(arguments)
+    {
+        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
+        const int tile_x = (int)blockIdx.x % c.tiles_x, tile_y = (int)blockIdx.x / c.tiles_x;
+        const persistent_span sx = persistent_span_of((int)c.ax.cells, c.ax.low != BOUNDARY_NONE, c.ax.high != BOUNDARY_NONE,
+                                                      tile_x, c.width, 32 * V, c.halo_x);
+        const persistent_span sy = persistent_span_of((int)c.ay.cells, c.ay.low != BOUNDARY_NONE, c.ay.high != BOUNDARY_NONE,
+                                                      tile_y, c.height, K * warps, c.halo_y);
+        const int at_x = sx.first + lane * V, at_y = sy.first + warp * K;
+        int *const rows = shared + warp * K;
+        unsigned *const bits = (unsigned *)shared + warps * K + threadIdx.x;
+        const unsigned slots = (unsigned)__cvta_generic_to_shared(shared + (warps * (K + 3 * 32) + 3) / 4 * 4);
+        unsigned own = 0, given = 0, taken = 0, wanted = 0;
+        if constexpr (SIDES) {
+            at_left = sx.at_low && lane == 0, at_right = sx.at_high && lane == 31;
+            at_top = sy.at_low && warp == 0, at_bottom = sy.at_high && warp == warps - 1;
+        }
+        x = persistent_wrapped(at_x, (int)c.ax.cells);
+        is_first = warp == 0, is_last = warp == warps - 1;
+        here = slots + warp * SLOT_BYTES + lane * PIECE_BYTES;
+        turns = 2 * here + warps * SLOT_BYTES;
+        if (lane < K) rows[lane] = c.rows_beyond > 0 ? at_y + lane : persistent_wrapped(at_y + lane, (int)c.ay.cells);
+#pragma unroll 4
+        for (int k = 0; k < K; k++) {
+            const bool mine = persistent_is_own(&sx, at_x) && persistent_is_own(&sy, at_y + k);
+            const bool in_halo = persistent_is_wanted(&sx, at_x) && persistent_is_wanted(&sy, at_y + k) && !mine;
+            own |= (unsigned)mine << k;
+            taken |= (unsigned)in_halo << k;
+            wanted |= (unsigned)(mine || (in_halo && c.rows_beyond == 0)) << k;
+            given |= (unsigned)(mine && (persistent_is_given(&sx, at_x) || persistent_is_given(&sy, at_y + k))) << k;
+        }
+        bits[OWN * blockDim.x] = own;
+        bits[GIVEN * blockDim.x] = given;
+        bits[TAKEN * blockDim.x] = taken;
+        row_of = rows;
+        has = bits;
+        __syncwarp();
+        load(wanted);
+    }
+
+    /* ---- memory ---- */
+
+    __device__ __forceinline__ void load(unsigned wanted)
+    {
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const T *const row = c.cur + row_of[k] * c.pitch + x;
+#pragma unroll
+            for (int v = 0; v < V; v++) cell[k][v] = wanted >> k & 1 ? __ldg(row + v) : (T)0;
+        }
+    }
+
+    __device__ __forceinline__ void store() const
+    {
+        const unsigned own = has[OWN * blockDim.x];
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            if (!(own >> k & 1)) continue;
+            T *const row = c.next + row_of[k] * c.pitch + x;
+#pragma unroll
+            for (int v = 0; v < V; v++) row[v] = cell[k][v];
+        }
+    }
+
+    /* The largest change since store. */
+    __device__ __forceinline__ change_word<T> change() const
+    {
+        const unsigned own = has[OWN * blockDim.x];
+        change_word<T> most = 0;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            if (!(own >> k & 1)) continue;
+            const volatile T *const row = c.next + row_of[k] * c.pitch + x;
+#pragma unroll
+            for (int v = 0; v < V; v++) most = change_larger(most, cell[k][v], row[v]);
+        }
+        return most;
+    }
+
+    /* ---- between blocks ---- */
+
+    /* Where a row's cells are given in exchange `number`, here or at another rank: units of some per cell. */
+    template <typename U> __device__ __forceinline__ U *place_of(void *given, int per_cell, unsigned number, int row) const
+    {
+        const int rows = (int)c.ay.cells + 2 * c.rows_beyond;
+        const unsigned place = number % 2 * (unsigned)rows + (unsigned)(row + c.rows_beyond);
+        return (U *)given + (place * (unsigned)c.ax.cells + (unsigned)x) * per_cell;
+    }
+
+    /* Row k, there or here. */
+    __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
+    {
+        uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
+#pragma unroll
+        for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, words_of(cell[k] + i * PER_WORDS), number);
+    }
+    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k) const
+    {
+        T *const to = place_of<T>(given, 1, number, row);
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            T piece[PIECE];
+#pragma unroll
+            for (int v = 0; v < PIECE; v++) piece[v] = cell[k][p * PIECE + v];
+            give_piece(to + p * PIECE, piece);
+        }
+    }
+
+    template <bool FLAGS> __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
+    {
+        if constexpr (FLAGS) give_cells(given, number, row, k);
+        else give_words(given, number, row, k);
+    }
+
+    /* Is the rank above or below (side 0, 1) to have that row? */
+    __device__ __forceinline__ bool near(int side, int row) const
+    {
+        return side == 0 ? row < c.rows_beyond : row >= (int)c.ay.cells - c.rows_beyond;
+    }
+
+    template <bool FLAGS> __device__ __forceinline__ void give_halos(unsigned number) const
+    {
+        const unsigned mine = has[GIVEN * blockDim.x];
+#pragma unroll
+        for (int side = 0; side < 2; side++) {
+            if (!c.given_there[side] || !near(side, row_of[side == 0 ? 0 : K - 1])) continue;
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                const int row = row_of[k], cells = (int)c.ay.cells;
+                if (mine >> k & 1 && near(side, row)) give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            if (mine >> k & 1) give_row<FLAGS>(c.given, number, row_of[k], k);
+    }
+
+    template <int FIRST> __device__ __forceinline__ void take_words(unsigned number)
+    {
+        constexpr int ROWS = FIRST + AT_ONCE < K ? AT_ONCE : K - FIRST;
+        const unsigned taken = has[TAKEN * blockDim.x];
+        unsigned wrong;
+        do {
+            wrong = 0;
+#pragma unroll
+            for (int k = FIRST; k < FIRST + ROWS; k++) {
+                if (!(taken >> k & 1)) continue;
+                const uint64_t *const from = place_of<uint64_t>(c.given, 2 / PER_WORDS, number, row_of[k]);
+#pragma unroll
+                for (int i = 0; i < WORDS; i++) cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
+            }
+            /* all lanes together: else the compiler lets every shuffle wait for lanes that are apart */
+        } while (__any_sync(~0u, wrong != 0) && !late_goes_on(c.late));
+        if constexpr (FIRST + ROWS < K) take_words<FIRST + ROWS>(number);
+    }
+
+    static __device__ __forceinline__ void raise(unsigned *flags, int which, unsigned number)
+    {
+        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flags + which * PERSISTENT_FLAG_WORDS), "r"(number) : "memory");
+    }
+
+    /* All that the block has given is there. */
+    __device__ __forceinline__ void raise_flags(unsigned number) const
+    {
+        const int tiles = (int)gridDim.x, tile_x = (int)blockIdx.x % c.tiles_x, tile_y = (int)blockIdx.x / c.tiles_x;
+        const bool above = c.flags_there[0] && tile_y == 0, below = c.flags_there[1] && tile_y == c.tiles_y - 1;
+        __syncthreads();
+        if (threadIdx.x > 0) return;
+        if (above || below) __threadfence_system();
+        else __threadfence();
+        raise(c.flags, (int)blockIdx.x, number);
+        if (above) raise(c.flags_there[0], tiles + c.tiles_x + tile_x, number);
+        if (below) raise(c.flags_there[1], tiles + tile_x, number);
+    }
+
+    /* Waits for one of the nine tiles around and here, if there is one. */
+    __device__ __forceinline__ void await_tile(int which, unsigned number) const
+    {
+        const int tiles = (int)gridDim.x;
+        int tile_x = (int)blockIdx.x % c.tiles_x + which % 3 - 1, tile_y = (int)blockIdx.x / c.tiles_x + which / 3 - 1;
+        if ((c.ax.low != BOUNDARY_NONE && tile_x < 0) || (c.ax.high != BOUNDARY_NONE && tile_x >= c.tiles_x)) return;
+        if ((c.ay.low != BOUNDARY_NONE && tile_y < 0) || (c.ay.high != BOUNDARY_NONE && tile_y >= c.tiles_y)) return;
+        tile_x = persistent_wrapped(tile_x, c.tiles_x);
+        int flag = persistent_wrapped(tile_y, c.tiles_y) * c.tiles_x + tile_x;
+        if (c.rows_beyond > 0 && tile_y < 0) flag = tiles + tile_x;
+        if (c.rows_beyond > 0 && tile_y >= c.tiles_y) flag = tiles + c.tiles_x + tile_x;
+        unsigned there;
+        do
+            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(there) : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS) : "memory");
+        while ((int)(there - number) < 0 && !late_goes_on(c.late)); /* it may be one ahead */
+    }
+
+    __device__ __forceinline__ void take_cells(unsigned number)
+    {
+        if (threadIdx.x < 9) await_tile((int)threadIdx.x, number);
+        __syncthreads();
+        const unsigned taken = has[TAKEN * blockDim.x];
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            if (!(taken >> k & 1)) continue;
+            const T *const from = place_of<T>(c.given, 1, number, row_of[k]);
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                T piece[PIECE];
+                take_piece(from + p * PIECE, piece);
+#pragma unroll
+                for (int v = 0; v < PIECE; v++) cell[k][p * PIECE + v] = piece[v];
+            }
+        }
+    }
+
+    template <bool FLAGS> __device__ __forceinline__ void exchange(unsigned number)
+    {
+        late_warp(c.late);
+        give_halos<FLAGS>(number);
+        if constexpr (FLAGS) {
+            raise_flags(number);
+            take_cells(number);
+        } else {
+            take_words<0>(number);
+        }
+    }
+
+    /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below ---- */
+
+    static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
+    {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            T piece[PIECE];
+#pragma unroll
+            for (int v = 0; v < PIECE; v++) piece[v] = row[p * PIECE + v];
+            put_piece(to + p * 32 * PIECE_BYTES, piece);
+        }
+    }
+    static __device__ __forceinline__ void get(unsigned from, T (&row)[V])
+    {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            T piece[PIECE];
+            get_piece(from + p * 32 * PIECE_BYTES, piece);
+#pragma unroll
+            for (int v = 0; v < PIECE; v++) row[p * PIECE + v] = piece[v];
+        }
+    }
+
+    /* The ghost i beyond a side, 0 the nearest, from the cell i away from it and the one before. */
+    static __device__ __forceinline__ T ghost_of(boundary_kind kind, T value, int i, T cell_i, T cell_before)
+    {
+        return kind == BOUNDARY_NEUMANN ? cell_i : i == 0 ? value : mirror(value, cell_before);
+    }
+
+    /* A warp's first and last rows, into the slots of those above and below it; and ghosts, into its own. */
+    __device__ __forceinline__ void put_ends(const T (&first)[R][V], const T (&last)[R][V]) const
+    {
+#pragma unroll
+        for (int i = 0; i < R; i++)
+            if (!is_first) put(here - SLOT_BYTES + (R + i) * ROW_BYTES, first[i]);
+#pragma unroll
+        for (int i = 0; i < R; i++)
+            if (!is_last) put(here + SLOT_BYTES + i * ROW_BYTES, last[i]);
+        if (SIDES && at_top) {
+#pragma unroll
+            for (int i = 0; i < R; i++) {
+                T ghost[V];
+#pragma unroll
+                for (int v = 0; v < V; v++)
+                    ghost[v] = ghost_of(c.ay.low, c.ay.low_value, i, first[i][v], first[i > 0 ? i - 1 : 0][v]);
+                put(here + (R - 1 - i) * ROW_BYTES, ghost);
+            }
+        }
+        if (SIDES && at_bottom) {
+#pragma unroll
+            for (int i = 0; i < R; i++) {
+                T ghost[V];
+#pragma unroll
+                for (int v = 0; v < V; v++)
+                    ghost[v] = ghost_of(c.ay.high, c.ay.high_value, i, last[R - 1 - i][v], last[i > 0 ? R - i : R - 1][v]);
+                put(here + (R + i) * ROW_BYTES, ghost);
+            }
+        }
+    }
+
+    /* ---- a step ---- */
+
+    __device__ __forceinline__ void beside(const T (&row)[V], T (&around)[V + 2 * R]) const
+    {
+        widen<R>(row, around);
+#pragma unroll
+        for (int k = 0; SIDES && k < R; k++) {
+            const T low = ghost_of(c.ax.low, c.ax.low_value, k, row[k], row[k > 0 ? k - 1 : 0]);
+            const T high = ghost_of(c.ax.high, c.ax.high_value, k, row[V - 1 - k], row[k > 0 ? V - k : V - 1]);
+            around[R - 1 - k] = at_left ? low : around[R - 1 - k];
+            around[R + V + k] = at_right ? high : around[R + V + k];
+        }
+    }
+
+    /* A row's next level; north(k, v), south(k, v): cell v of the rows k above and below. */
+    template <typename NORTH, typename SOUTH>
+    __device__ __forceinline__ void sum_row(const T (&row)[V], NORTH north, SOUTH south, T (&sum)[V]) const
+    {
+        T around[V + 2 * R];
+        beside(row, around);
+#pragma unroll
+        for (int k = R; k >= 1; k--) {
+#pragma unroll
+            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k), around[R + v - k], k == R ? (T)0 : sum[v]);
+#pragma unroll
+            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 1, around[R + v + k], sum[v]);
+#pragma unroll
+            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 2, north(k, v), sum[v]);
+#pragma unroll
+            for (int v = 0; v < V; v++) sum[v] = term(4 * (R - k) + 3, south(k, v), sum[v]);
+        }
+#pragma unroll
+        for (int v = 0; v < V; v++) sum[v] = term(4 * R, around[R + v], sum[v]);
+    }
+
+    __device__ __forceinline__ void get_below(T (&south)[R][V]) const
+    {
+#pragma unroll
+        for (int i = 0; i < R; i++) get(here + (R + i) * ROW_BYTES, south[i]);
+    }
+
+    __device__ __forceinline__ void step()
+    {
+        T north[R][V], south[R][V], first[R][V], last[R][V],
+            above[R][V]; /* above: rows of this level over the one at work, the nearest first */
+#pragma unroll
+        for (int i = 0; i < R; i++) get(here + i * ROW_BYTES, north[i]);
+        if (!CROWDED) get_below(south);
+#pragma unroll
+        for (int i = 0; i < R; i++)
+            sum_row(
+                cell[i], [&](int k, int v) { return i >= k ? cell[i >= k ? i - k : 0][v] : north[i >= k ? 0 : R + i - k][v]; },
+                [&](int k, int v) { return cell[i + k][v]; }, first[i]);
+        if (CROWDED) get_below(south);
+        here = turns - here;
+#pragma unroll
+        for (int i = 0; i < R; i++) {
+            const int at = K - R + i;
+            sum_row(
+                cell[at], [&](int k, int v) { return cell[at - k][v]; },
+                [&](int k, int v) { return i + k < R ? cell[i + k < R ? at + k : 0][v] : south[i + k < R ? 0 : i + k - R][v]; },
+                last[i]);
+        }
+        put_ends(first, last);
+#pragma unroll
+        for (int i = 0; i < R; i++)
+#pragma unroll
+            for (int v = 0; v < V; v++) above[i][v] = cell[R - 1 - i][v];
+#pragma unroll
+        for (int at = R; at < K - R; at++) {
+            T sum[V];
+            sum_row(
+                cell[at], [&](int k, int v) { return above[k - 1][v]; }, [&](int k, int v) { return cell[at + k][v]; }, sum);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+#pragma unroll
+                for (int i = R - 1; i > 0; i--) above[i][v] = above[i - 1][v];
+                above[0][v] = cell[at][v];
+                cell[at][v] = sum[v];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < R; i++)
+#pragma unroll
+            for (int v = 0; v < V; v++) cell[i][v] = first[i][v], cell[K - R + i][v] = last[i][v];
+        __syncthreads();
+    }
+
+    /* The rows at the ends, which have come from memory or another block. */
+    __device__ __forceinline__ void begin_steps() const
+    {
+        T first[R][V], last[R][V];
+#pragma unroll
+        for (int i = 0; i < R; i++)
+#pragma unroll
+            for (int v = 0; v < V; v++) first[i][v] = cell[i][v], last[i][v] = cell[K - R + i][v];
+        put_ends(first, last);
+        __syncthreads();
+    }
+};
+
+/* The last block to end leaves the next launch the number of the last exchange. */
+static __device__ __forceinline__ void leave_number(unsigned *numbers, unsigned number)
+{
+    if (threadIdx.x > 0 || atomicAdd(&numbers[1], 1u) + 1 < gridDim.x) return;
+    numbers[1] = 0;
+    numbers[0] = number;
+}
+
+template <typename T, int R, int V, int K, int WARPS, bool FLAGS, bool SIDES>
+static __global__ void __launch_bounds__(32 * WARPS, 1) persistent_kernel(const __grid_constant__ persistent_arguments<T> c)
+{
+    extern __shared__ float4 shared[];
+    persistent_tile<T, R, V, K, SIDES> tile(c, reinterpret_cast<int *>(shared));
+    unsigned number = *(const volatile unsigned *)c.numbers;
+    int left = c.steps;
+    for (bool others = c.rows_beyond > 0;; others = true) { /* what is not this rank's is not in its memory */
+        if (others) tile.template exchange<FLAGS>(++number);
+        const int steps = min(left - (c.change && left > 1), c.steps_between); /* one by itself before a norm */
+        if (c.change && left == 1) tile.store();
+        tile.begin_steps();
+#pragma unroll 1
+        for (int i = 0; i < steps; i++) tile.step();
+        left -= steps;
+        if (left == 0) break;
+    }
+    if (c.change) change_raise(c.change, tile.change());
+    tile.store();
+    leave_number(c.numbers, number);
+}
+
+/* ---- the unit of a table (temporal_unit_cuda.cuh) ---- */
+
+template <typename T>
+static inline temporal_axis<T> persistent_axis(int64_t cells, const boundary_side &low, const boundary_side &high)
+{
+    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
+             (T)low.value, (T)high.value };
+}
+
+template <typename T, const persistent_tiling *TILINGS, int I> struct persistent_instance {
+    static constexpr persistent_tiling TILING = TILINGS[I];
+    template <bool SIDES>
+    static constexpr auto kernel =
+        persistent_kernel<T, TILING.radius, TILING.columns, TILING.rows, TILING.warps, TILING.flags, SIDES>;
+    static constexpr dtype TYPE = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
+
+    static cudaError_t prepare(const persistent_plan *plan)
+    {
+        const int bytes = (int)persistent_shared_bytes(&TILING, plan->warps, TYPE);
+        const cudaError_t e = cudaFuncSetAttribute(kernel<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        return e != cudaSuccess ? e : cudaFuncSetAttribute(kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    }
+
+    /* At another rank, if there is one. */
+    static unsigned *flags_of(void *memory, const persistent_layout *l) { return memory ? (unsigned *)((char *)memory + l->flags_at) : nullptr; }
+
+    static persistent_arguments<T> arguments_of(const persistent_call *call)
+    {
+        const persistent_plan *p = call->plan;
+        const boundary *b = call->own_sides;
+        const field_shape *f = call->shape;
+        const persistent_memory *m = call->memory;
+        const persistent_layout l = persistent_layout_of(&TILING, p, f->nx, f->ny, call->cut, f->type);
+        persistent_arguments<T> a = {};
+        a.next = (T *)call->next;
+        a.cur = (const T *)call->cur;
+        a.pitch = f->pitch;
+        a.ax = persistent_axis<T>(f->nx, b->x_low, b->x_high);
+        a.ay = persistent_axis<T>(f->ny, b->y_low, b->y_high);
+        a.tiles_x = p->tiles_x, a.tiles_y = p->tiles_y;
+        a.width = p->width, a.height = p->height;
+        a.halo_x = p->halo_x, a.halo_y = p->halo_y;
+        a.steps = call->steps, a.steps_between = p->steps_between;
+        a.rows_beyond = l.rows_beyond;
+        a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
+        a.flags = flags_of(m->here, &l), a.flags_there[0] = flags_of(m->above, &l), a.flags_there[1] = flags_of(m->below, &l);
+        a.numbers = (unsigned *)((char *)m->here + l.numbers_at);
+        a.change = call->change;
+        a.late = call->late;
+        return a;
+    }
+
+    /* Cooperative: all blocks run at the same time, or none. */
+    static cudaError_t pass(const persistent_call *call)
+    {
+        const persistent_plan *p = call->plan;
+        const persistent_arguments<T> all = arguments_of(call);
+        const bool sides = all.ax.low != BOUNDARY_NONE || all.ax.high != BOUNDARY_NONE || all.ay.low != BOUNDARY_NONE || all.ay.high != BOUNDARY_NONE;
+        cudaLaunchAttribute cooperative = {};
+        cooperative.id = cudaLaunchAttributeCooperative;
+        cooperative.val.cooperative = 1;
+        const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
+        const cudaLaunchConfig_t config = { blocks, threads, persistent_shared_bytes(&TILING, p->warps, TYPE), call->stream, &cooperative, 1 };
+        const cudaError_t e = cudaLaunchKernelEx(&config, sides ? kernel<true> : kernel<false>, all);
+        const cudaError_t last = cudaGetLastError();
+        return e != cudaSuccess ? e : last;
+    }
+};
+
+namespace
+{
+template <template <int> class INSTANCE, int... I> struct persistent_unit_kernels {
+    static constexpr persistent_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
+};
+} // namespace
+
+template <template <int> class INSTANCE, int... I>
+static constexpr persistent_unit persistent_unit_of(std::integer_sequence<int, I...>)
+{
+    return { upload_weights, persistent_unit_kernels<INSTANCE, I...>::kernels };
+}

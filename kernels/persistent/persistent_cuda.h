@@ -1,0 +1,35 @@
+/* What persistent_cuda.cu, the dispatch, shares with the files that hold the kernels; one for each cell type, a unit with constant memory
+ * of its own (stencil_cuda.h). */
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "device/device_cuda.h"
+#include "persistent/persistent_plan.h"
+
+/* One launch; the pointers stand at own cell (0,0). */
+typedef struct persistent_call {
+    const persistent_plan *plan;
+    const field_shape *shape;
+    void *next;
+    const void *cur;
+    int steps;
+    const boundary *own_sides;
+    bool cut;                        /* are the domain's rows? */
+    const persistent_memory *memory; /* persistent_layout_of has what is where */
+    unsigned long long *change;      /* NULL: no norm */
+    unsigned late;                   /* late.h */
+    cudaStream_t stream;
+} persistent_call;
+
+typedef struct persistent_kernels {
+    cudaError_t (*prepare)(const persistent_plan *plan);
+    cudaError_t (*pass)(const persistent_call *call);
+} persistent_kernels;
+
+typedef struct persistent_unit {
+    cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
+    const persistent_kernels *kernels;                             /* of each row of the stencil's table (persistent_tilings.h) */
+} persistent_unit;
+
+extern const persistent_unit persistent_cuda_f32, persistent_cuda_f64;

@@ -1,0 +1,90 @@
+#include "persistent/persistent_plan.h"
+
+#include <math.h>
+
+static const persistent_table tables[] = {
+    [DTYPE_F32] = { persistent_star_f32, (int)(sizeof persistent_star_f32 / sizeof *persistent_star_f32) },
+    [DTYPE_F64] = { persistent_star_f64, (int)(sizeof persistent_star_f64 / sizeof *persistent_star_f64) },
+};
+
+persistent_table persistent_table_of(const stencil *op)
+{
+    const persistent_table none = { NULL, 0 };
+    return op->form == STENCIL_STAR && !op->has_prev ? tables[op->type] : none;
+}
+
+/* ---- how long a step takes: fitted to an H100, from 256 x 256 to 2048 x 2048 cells ---- */
+
+static const double issue_per_s = 1.755e9; /* instructions of each of an SM's four schedulers */
+
+/* Of a warp and row: a multiply-add per term and cell, in f64 at half the rate, a shuffle for each neighbour beyond a lane. Of a warp: what
+ * its ends cost. Warps share out four schedulers, and all meet in each step. */
+static double compute_s(const persistent_tiling *t, int warps, dtype type)
+{
+    const int words = (int)dtype_bytes(type) / 4, in_turn = (warps + 3) / 4;
+    const double row = words * (4 * t->radius + 1) * t->columns + 2 * t->radius + 1, ends = 10 * t->radius, meeting_s = 3e-9;
+    return in_turn * (t->rows * row + ends) / issue_per_s + warps * meeting_s;
+}
+
+/* bytes: that a tile takes from others; cut: some from other devices, over a link. */
+static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
+{
+    return (t->flags ? 1.1e-6 : 0.8e-6) + (cut ? 1.5e-6 : 0) + 6e-11 * bytes;
+}
+
+/* ---- tiles ---- */
+
+static int rounded_up(int cells, int unit) { return (cells + unit - 1) / unit * unit; }
+static int64_t tiles_of(int64_t cells, int own) { return (cells + own - 1) / own; }
+
+/* Own cells of tiles that hold `held`, as even as whole units allow; 0: there are none, or the last one has fewer than a halo, which
+ * others take from it alone. */
+static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
+{
+    const int most = (held - 2 * halo) / unit * unit;
+    if (most <= 0 || (mirrors && cells < held)) return 0;
+    const int64_t tiles = tiles_of(cells, most), even = tiles_of(cells, (int)tiles);
+    const int own = rounded_up((int)even, unit);
+    return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
+}
+
+static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors, int warps,
+                int steps_between, persistent_plan *p)
+{
+    const bool along_x = boundary_mirrors(sides->x_low.kind) || boundary_mirrors(sides->x_high.kind);
+    const bool along_y = boundary_mirrors(sides->y_low.kind) || boundary_mirrors(sides->y_high.kind);
+    *p = (persistent_plan){ .warps = warps, .steps_between = steps_between, .halo_y = steps_between * t->radius };
+    p->halo_x = rounded_up(p->halo_y, t->columns);
+    p->width = own_of(nx, 32 * t->columns, p->halo_x, t->columns, along_x);
+    p->height = own_of(ny, t->rows * warps, p->halo_y, 1, along_y);
+    if (p->width == 0 || p->height == 0) return false;
+    const int64_t tiles_x = tiles_of(nx, p->width), tiles_y = tiles_of(ny, p->height);
+    if (tiles_x * tiles_y > processors) return false;
+    p->tiles_x = (int)tiles_x;
+    p->tiles_y = (int)tiles_y;
+    const double own = (double)p->width * p->height, held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
+    p->step_s = compute_s(t, warps, type) + exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / steps_between;
+    return true;
+}
+
+enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* of no GPU's registers */ };
+
+bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors, persistent_plan *plan)
+{
+    const persistent_table table = persistent_table_of(op);
+    double best_s = INFINITY;
+    if (nx > CELLS_MAX / ny) return false;
+    for (int i = 0; i < table.count; i++) {
+        const persistent_tiling *t = &table.tilings[i];
+        if (t->radius != op->radius || nx % t->columns != 0) continue;
+        for (int warps = 2; warps <= t->warps; warps++)
+            for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
+                persistent_plan p;
+                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, warps, steps, &p) || p.step_s >= best_s) continue;
+                *plan = p;
+                plan->tiling = i;
+                best_s = p.step_s;
+            }
+    }
+    return best_s < INFINITY;
+}

@@ -1,0 +1,251 @@
+/* The plan of a persistent pass gives every cell of the field to one tile, and every tile the cells around it that its own depend on until
+ * the next exchange: tiles next to it give them, here or at the next rank, or it ends at a side. Pure arithmetic, no GPU: random sizes, all
+ * sides.
+ *
+ * Spans are those of one axis, and so are the checks: a cell that a tile takes is none of its own along one axis at least, and to be given
+ * along that one is enough. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "persistent/persistent_plan.h"
+#include "support/sanitized.h"
+
+enum { RADIUS_MAX = 4, SIDE_MIN = 8, SIDE_MAX = 2200, RANKS_MAX = 3 /* one at each side of the domain, and one between */ };
+enum { SIZES = SANITIZED ? 60 : 600 /* of each stencil, number of processors and kinds of sides */ };
+enum { SHARED_BYTES_MAX = 163 * 1024 /* of a block, on sm_80 */ };
+
+static const boundary_kind pairs[][2] = {
+    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
+    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN }, { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
+};
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+static const int processors[] = { 1, 16, 108, 132 };
+enum { GPUS = sizeof processors / sizeof *processors };
+
+static uint64_t state = 5;
+static int64_t random_below(int64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((state >> 33) % (uint64_t)n);
+}
+
+typedef struct problem {
+    stencil op;
+    int64_t nx, ny; /* of each rank */
+    int ranks;      /* among which rows are cut */
+    boundary sides;
+    int processors;
+} problem;
+
+static boundary sides_of(int along_x, int along_y)
+{
+    return (boundary){ { pairs[along_x][0], 0 }, { pairs[along_x][1], 0 }, { pairs[along_y][0], 0 }, { pairs[along_y][1], 0 } };
+}
+
+static bool plan_of(const problem *q, persistent_plan *p)
+{
+    return persistent_plan_of(&q->op, q->nx, q->ny, &q->sides, q->ranks > 1, q->processors, p);
+}
+
+/* One axis of a plan; cells and tiles are those of each rank. */
+typedef struct axis {
+    const problem *of;
+    char name;
+    int ranks, cells, tiles, own, held, halo;
+    int unit;       /* a lane's columns, or a row: whatever begins or ends does so at a multiple of it */
+    int depth;      /* at the next exchange own cells depend on those so far away */
+    bool low, high; /* these sides of the domain mirror */
+    bool flags;     /* a tile waits for those next to it alone */
+} axis;
+
+static const char *text_of(const axis *a)
+{
+    static char text[300];
+    const problem *q = a->of;
+    snprintf(text, sizeof text,
+             "%s, r = %d, %lldx%lld on %d ranks, sides %d%d %d%d, %d processors; along %c: %d tiles of %d, halo %d, held %d, depth %d",
+             dtype_name(q->op.type), q->op.radius, (long long)q->nx, (long long)q->ny, q->ranks, (int)q->sides.x_low.kind,
+             (int)q->sides.x_high.kind, (int)q->sides.y_low.kind, (int)q->sides.y_high.kind, q->processors, a->name, a->tiles, a->own,
+             a->halo, a->held, a->depth);
+    return text;
+}
+#define CHECK(a, condition)                                           \
+    do {                                                              \
+        if (!(condition)) fail_msg("%s: %s", #condition, text_of(a)); \
+    } while (0)
+
+static bool mirrors_low(const axis *a, int rank) { return a->low && rank == 0; }
+static bool mirrors_high(const axis *a, int rank) { return a->high && rank == a->ranks - 1; }
+
+/* In the rank's own coordinates. */
+static persistent_span span_of(const axis *a, int rank, int tile)
+{
+    return persistent_span_of(a->cells, mirrors_low(a, rank), mirrors_high(a, rank), tile, a->own, a->held, a->halo);
+}
+
+static int larger(int a, int b) { return a > b ? a : b; }
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* A tile's cells: its own, and as far around as they depend on, to a side that mirrors and not beyond. */
+static void has_what_it_needs(const axis *a, const persistent_span *s, bool low, bool high)
+{
+    const int end = s->first + s->held, need_low = s->own_low - a->depth, need_high = s->own_high + a->depth;
+    CHECK(a, s->held == a->held && s->own_low < s->own_high);
+    CHECK(a, s->first <= s->low && s->low <= s->own_low && s->own_high <= s->high && s->high <= end);
+    CHECK(a, s->low <= (low ? larger(need_low, 0) : need_low));
+    CHECK(a, s->high >= (high ? smaller(need_high, a->cells) : need_high));
+    CHECK(a, !low || s->first >= 0);
+    CHECK(a, !high || end <= a->cells);
+    CHECK(a, s->at_low == (low && s->first == 0));
+    CHECK(a, s->at_high == (high && end == a->cells));
+    CHECK(a, !low || s->low > 0 || s->at_low);
+    CHECK(a, !high || s->high < a->cells || s->at_high);
+    CHECK(a, -a->halo <= s->low && s->high <= a->cells + a->halo && a->halo <= a->cells); /* one other length at most */
+    CHECK(a, s->first % a->unit == 0 && s->own_low % a->unit == 0 && s->own_high % a->unit == 0);
+    CHECK(a, s->low % a->unit == 0 && s->high % a->unit == 0 && s->band_low % a->unit == 0 && s->band_high % a->unit == 0);
+}
+
+/* Every cell of the domain is one tile's own; those that others take, and no others, are given, by a tile next to them. */
+static void check_axis(const axis *a)
+{
+    static int owner[RANKS_MAX * SIDE_MAX];
+    static bool given[RANKS_MAX * SIDE_MAX], taken[RANKS_MAX * SIDE_MAX];
+    const int cells = a->ranks * a->cells, tiles = a->ranks * a->tiles;
+    CHECK(a, a->tiles > 0 && a->depth > 0 && a->cells % a->unit == 0 && a->halo % a->unit == 0);
+    for (int at = 0; at < cells; at++) owner[at] = -1, given[at] = taken[at] = false;
+    for (int tile = 0; tile < tiles; tile++) {
+        const int rank = tile / a->tiles, begin = rank * a->cells;
+        const persistent_span s = span_of(a, rank, tile % a->tiles);
+        has_what_it_needs(a, &s, mirrors_low(a, rank), mirrors_high(a, rank));
+        for (int at = s.first; at < s.first + s.held; at++) {
+            if (!persistent_is_own(&s, at)) continue;
+            CHECK(a, 0 <= at && at < a->cells && owner[begin + at] == -1 && persistent_is_wanted(&s, at));
+            owner[begin + at] = tile;
+            given[begin + at] = persistent_is_given(&s, at);
+        }
+    }
+    for (int at = 0; at < cells; at++) CHECK(a, owner[at] != -1);
+    for (int tile = 0; tile < tiles; tile++) {
+        const int rank = tile / a->tiles, begin = rank * a->cells;
+        const persistent_span s = span_of(a, rank, tile % a->tiles);
+        for (int at = s.first; at < s.first + s.held; at++) {
+            if (persistent_is_own(&s, at) || !persistent_is_wanted(&s, at)) continue;
+            const int from = persistent_wrapped(begin + at, cells), next = at < s.own_low ? tile - 1 : tile + 1;
+            CHECK(a, 0 <= from && from < cells && given[from]);
+            CHECK(a, !a->flags || owner[from] == persistent_wrapped(next, tiles));
+            taken[from] = true;
+        }
+    }
+    for (int at = 0; at < cells; at++) CHECK(a, taken[at] || !given[at]);
+}
+
+static void check_plan(const problem *q, const persistent_plan *p)
+{
+    const boundary *b = &q->sides;
+    const persistent_table table = persistent_table_of(&q->op);
+    assert_in_range(p->tiling, 0, table.count - 1);
+    const persistent_tiling *t = &table.tilings[p->tiling];
+    const int depth = p->steps_between * q->op.radius;
+    const axis x = { q, 'x', 1, (int)q->nx, p->tiles_x, p->width, 32 * t->columns, p->halo_x, t->columns, depth,
+                     boundary_mirrors(b->x_low.kind), boundary_mirrors(b->x_high.kind), t->flags };
+    const axis y = { q, 'y', q->ranks, (int)q->ny, p->tiles_y, p->height, t->rows * p->warps, p->halo_y, 1, depth,
+                     boundary_mirrors(b->y_low.kind), boundary_mirrors(b->y_high.kind), t->flags };
+    CHECK(&x, t->radius == q->op.radius && p->steps_between >= 1 && p->step_s > 0);
+    CHECK(&x, p->warps >= 1 && p->warps <= t->warps);
+    CHECK(&x, p->tiles_x * p->tiles_y <= q->processors);
+    check_axis(&x);
+    check_axis(&y);
+}
+
+/* Small ones as often as large ones. */
+static int64_t random_side(int unit)
+{
+    static const int most[] = { 70, 200, 700, SIDE_MAX };
+    return (SIDE_MIN + random_below(most[random_below(4)] - SIDE_MIN + 1)) / unit * unit;
+}
+
+static void every_cell_once(void **unused)
+{
+    (void)unused;
+    enum { ROWS_MAX = 16 };
+    static const int units[] = { 8, 8, 2, 1 }; /* of widths; no lane has one column */
+    int plans[2][ROWS_MAX] = { { 0 } };
+    for (int i = 0; i < 2 * RADIUS_MAX * GPUS * PAIRS * PAIRS * SIZES; i++) {
+        const int pair = i % (PAIRS * PAIRS), gpu = i / (PAIRS * PAIRS) % GPUS, kind = i / (PAIRS * PAIRS * GPUS) % (2 * RADIUS_MAX);
+        const problem q = { .op = { .form = STENCIL_STAR, .radius = 1 + kind / 2, .type = (dtype)(kind % 2) },
+                            .nx = random_side(units[random_below(4)]),
+                            .ny = random_side(1),
+                            .ranks = i / (PAIRS * PAIRS * GPUS * 2 * RADIUS_MAX) % RANKS_MAX + 1,
+                            .sides = sides_of(pair % PAIRS, pair / PAIRS),
+                            .processors = processors[gpu] };
+        persistent_plan p;
+        if (!plan_of(&q, &p)) continue;
+        check_plan(&q, &p);
+        plans[q.op.type][p.tiling]++;
+    }
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        const stencil op = { .form = STENCIL_STAR, .radius = 1, .type = type };
+        const int rows = persistent_table_of(&op).count;
+        assert_in_range(rows, 1, ROWS_MAX);
+        for (int row = 0; row < rows; row++)
+            if (plans[type][row] == 0) fail_msg("row %d of the %s table serves no field", row, dtype_name(type));
+    }
+}
+
+static void shared_memory_suffices(void **unused)
+{
+    (void)unused;
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        const stencil op = { .form = STENCIL_STAR, .radius = 1, .type = type };
+        const persistent_table table = persistent_table_of(&op);
+        for (int row = 0; row < table.count; row++) {
+            const persistent_tiling *t = &table.tilings[row];
+            const size_t bytes = persistent_shared_bytes(t, t->warps, type);
+            if (bytes > SHARED_BYTES_MAX) fail_msg("%s, row %d, r = %d: %zu bytes", dtype_name(type), row, t->radius, bytes);
+        }
+    }
+}
+
+/* Each of a field that has a plan, but for one thing. */
+static void no_plan(void **unused)
+{
+    (void)unused;
+    const problem good = { .op = { .form = STENCIL_STAR, .radius = 1, .type = DTYPE_F32 },
+                           .nx = 256,
+                           .ny = 255,
+                           .ranks = 1,
+                           .sides = sides_of(0, 0),
+                           .processors = 132 };
+    problem bad[7];
+    enum { BAD = sizeof bad / sizeof *bad };
+    for (int i = 0; i < BAD; i++) bad[i] = good;
+    bad[0].op.form = STENCIL_LINE;
+    bad[1].op.form = STENCIL_BOX;
+    bad[2].op.has_prev = true;
+    bad[3].op.radius = RADIUS_MAX + 1;
+    bad[4].nx = 255;
+    bad[5].nx = bad[5].ny = 1 << 13;
+    bad[6].processors = 1;
+    for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
+        persistent_plan p;
+        problem q = good;
+        q.op.type = type;
+        assert_true(plan_of(&q, &p));
+        for (int i = 0; i < BAD; i++) {
+            bad[i].op.type = type;
+            if (plan_of(&bad[i], &p)) fail_msg("%s, number %d has a plan", dtype_name(type), i);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once), cmocka_unit_test(shared_memory_suffices),
+                                        cmocka_unit_test(no_plan) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
