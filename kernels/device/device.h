@@ -91,7 +91,7 @@ typedef struct device_link {
 
 /* Through which tiles of persistent passes, and ranks, exchange cells. */
 typedef struct persistent_memory {
-    void *here;          /* persistent_bytes, 0 at first */
+    void *here;          /* persistent_bytes; on all ranks 0 before the first pass after persistent_prepare */
     void *above, *below; /* of the ranks that own the rows above and below; NULL: none */
 } persistent_memory;
 

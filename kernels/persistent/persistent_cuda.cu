@@ -14,10 +14,12 @@ static const persistent_unit *unit_of(const stencil *op) { return op->type == DT
 
 static bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut, persistent_plan *plan)
 {
-    int processors = 0;
-    const cudaError_t e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->ordinal);
-    return device_cuda_checked(e) == 0 &&
-           persistent_plan_of(&((const device_cuda *)d)->bound, f->nx, f->ny, sides, cut, processors, plan);
+    const stencil *op = &((const device_cuda *)d)->bound;
+    int processors = 0, shared_bytes = 0;
+    cudaError_t e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->ordinal);
+    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal);
+    if (device_cuda_checked(e) != 0 || !persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan)) return false;
+    return persistent_shared_bytes(&persistent_table_of(op).tilings[plan->tiling], plan->warps, op->type) <= (size_t)shared_bytes;
 }
 
 size_t persistent_cuda_bytes(device *d, const field_shape *f, const boundary *sides, bool cut)

@@ -16,8 +16,8 @@
  * What is given has two places, used in turn: who stores into one again has seen the exchange between from everybody who read it, and
  * these had read it before.
  *
- * Beyond a periodic side the cells around are those of the other end. At a side that mirrors a tile ends; the ghosts there are made of
- * its cells in each step. */
+ * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another rank, which stores them here. At
+ * a side that mirrors a tile ends; the ghosts there are made of its cells in each step. */
 #pragma once
 
 #include <iterator>
@@ -145,8 +145,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static constexpr int PIECE = V / PIECES;
     static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS; /* rows whose words are asked for at a time */
     static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
-    static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T),
-                              SLOT_BYTES = 2 * R * ROW_BYTES; /* of shared memory: R rows above a warp, R below */
+    static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES; /* of shared memory */
     static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0, "a warp's ends do not meet; images are in the lane");
     enum { OWN, GIVEN, TAKEN }; /* the tile's own, those of them that others take, others' that it takes */
 
@@ -156,10 +155,10 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a side that mirrors */
     int x;                                     /* of the lane's first cell, in the field */
     unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of its two places */
-    const volatile int *row_of;                /* likewise: where the warp's rows are in the field ... */
-    const volatile unsigned
-        *has; /* ... and which the lane has of each kind, bit k for row k. Volatile: nothing that follows from them shall
-                                     wait in registers through all steps */
+    /* Likewise, and volatile, so that nothing that follows from them waits in registers through all steps: where the warp's rows are in the
+     * field, and which of them the lane has of each kind, bit k for row k. */
+    const volatile int *row_of;
+    const volatile unsigned *has;
 
     __device__ __forceinline__ persistent_tile(const persistent_arguments<T> &arguments, int *shared) : c(arguments)
     {
@@ -384,7 +383,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below ---- */
+    /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below. The first warp's slot has none above
+     * unless they are ghosts, nor the last one's below: what is there instead reaches cells alone that are not right any more ---- */
 
     static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
     {
@@ -487,8 +487,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     __device__ __forceinline__ void step()
     {
-        T north[R][V], south[R][V], first[R][V], last[R][V],
-            above[R][V]; /* above: rows of this level over the one at work, the nearest first */
+        T north[R][V], south[R][V], first[R][V], last[R][V];
+        T above[R][V]; /* rows of this level over the one at work, the nearest first */
 #pragma unroll
         for (int i = 0; i < R; i++) get(here + i * ROW_BYTES, north[i]);
         if (!CROWDED) get_below(south);

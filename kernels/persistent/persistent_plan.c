@@ -1,5 +1,6 @@
 #include "persistent/persistent_plan.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const persistent_table tables[] = {
@@ -38,7 +39,7 @@ static int rounded_up(int cells, int unit) { return (cells + unit - 1) / unit * 
 static int64_t tiles_of(int64_t cells, int own) { return (cells + own - 1) / own; }
 
 /* Own cells of tiles that hold `held`, as even as whole units allow; 0: there are none, or the last one has fewer than a halo, which
- * others take from it alone. */
+ * its neighbours want whole. */
 static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
 {
     const int most = (held - 2 * halo) / unit * unit;
@@ -73,7 +74,8 @@ bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundar
 {
     const persistent_table table = persistent_table_of(op);
     double best_s = INFINITY;
-    if (nx > CELLS_MAX / ny) return false;
+    assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE); /* those of the domain */
+    if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
     for (int i = 0; i < table.count; i++) {
         const persistent_tiling *t = &table.tilings[i];
         if (t->radius != op->radius || nx % t->columns != 0) continue;

@@ -111,8 +111,9 @@ int plan_persistent_steps(const plan_question *q)
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
     const int64_t steps = plan_steps_in_a_row(c);
-    const bool alike = f->hosts == 1 && f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
-    if (f->through || !f->persistent || (f->ranks > 1 && !alike) || c->run.streams > 1) return 1;
+    const bool reached = f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
+    const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
+    if (f->through || !f->persistent || (f->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
     if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
@@ -149,14 +150,6 @@ static void explain_blocks(plan *p)
                      terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
 }
 
-/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike. */
-static bool links_are_mixed(const plan *p)
-{
-    int links = 0;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) links += p->exchange.used[t];
-    return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
-}
-
 static void choose_persistent(plan *p, const plan_question *q, int steps)
 {
     plan_temporal_trial *t = &p->temporal_trial;
@@ -172,8 +165,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     plan_temporal_trial *t = &p->temporal_trial;
     int steps[PLAN_LENGTHS_MAX + 1];
     double step_s[PLAN_LENGTHS_MAX + 1];
-    const bool linked = q->facts->ranks == 1 || (p->transport == TRANSPORT_PEER && !links_are_mixed(p) && p->grid.dec.ranks_x == 1);
-    const int persistent = linked && q->cfg->run.tune == CONFIG_TUNE_ON ? plan_persistent_steps(q) : 1;
+    const int persistent = q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!q->trial || !q->trial->blocks) {
         if (p->block_steps == 1) return;
@@ -198,6 +190,14 @@ void plan_choose_block(plan *p, const plan_question *q)
 }
 
 /* ---- the form of a step ---- */
+
+/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike. */
+static bool links_are_mixed(const plan *p)
+{
+    int links = 0;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) links += p->exchange.used[t];
+    return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
+}
 
 static plan_reason *choose_form(plan *p, step_form form)
 {
