@@ -78,6 +78,7 @@ CURVES = {  # the parameter along which a family's rungs are drawn, and which ru
     "constant": ("addresses", ["tableBank", "tableLdg", "tableShared"]),
     "product": ("fmas", ["roofline"]),
     "arith": ("slots", ["atomicSpread"]),
+    "streaming": ("steps", ["skewed"]),
     "streams": ("streams", ["depthFirst", "breadthFirst", "openmp", "graph"]),
     "halo": ("bytes", ["link_both", "mpi_ring", "peer_ring", "nccl_ring", "aware_ring", "staged_ring"]),
     "alltoall": ("n", ["aware_slabs", "mapped_slabs", "peer_slabs", "staged_slabs"]),
