@@ -1,6 +1,7 @@
 /* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of `from`, which is
  * along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column of tiles does not keep all
- * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. */
+ * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. An update, which adds and increments, goes
+ * along the rows of `from` instead, one row of tiles after the other, at any pitch. */
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
@@ -9,29 +10,39 @@ namespace {
 /* Addresses this far apart, and not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
 
-/* Tile columns are dealt to 2^group_bits groups, which run side by side. */
+/* Lines of tiles, rows for an update and else columns, are dealt to 2^group_bits groups, which run side by side. */
 struct schedule {
     int group_bits;
-    int64_t group_columns; /* tile columns of a group */
+    int64_t lines, group_lines;
 };
 
+/* to += transpose of from; from += 1, in vectors. */
+template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED && ADD && INCREMENT;
+
+/* The blocks on an SM that registers are capped for. */
 template <typename T, way WAY, bool ADD, bool INCREMENT>
-__global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, ADD || INCREMENT ? 2 : tile_shape<T, WAY>::BLOCKS)
+constexpr int BLOCKS = is_update<WAY, ADD, INCREMENT> ? 1024 / tile_shape<T, WAY>::THREADS
+                       : ADD || INCREMENT             ? 2
+                                                      : tile_shape<T, WAY>::BLOCKS;
+
+template <typename T, way WAY, bool ADD, bool INCREMENT>
+__global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, ADD, INCREMENT>)
     transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, schedule t)
 {
     using shape = tile_shape<T, WAY>;
-    constexpr bool LAST = WAY == ALIGNED || !shape::F32;
+    constexpr bool UPDATE = is_update<WAY, ADD, INCREMENT>;
+    constexpr kept KEPT = UPDATE ? KEPT_ALL : WAY == ALIGNED || !shape::F32 ? KEPT_READ : KEPT_NONE;
     __shared__ T tile[shape::ROWS + shape::ABOVE][shape::COLS + 1];
-    const int64_t column = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
+    const int64_t of_group = (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
     const int64_t group = blockIdx.x & ((1u << t.group_bits) - 1);
-    const int64_t r0 = (int64_t)(blockIdx.x >> t.group_bits) * shape::ROWS;
-    const int64_t c0 = (group * t.group_columns + column) * shape::COLS;
-    if (column >= t.group_columns || c0 >= cols) return;
+    const int64_t line = group * t.group_lines + of_group, along = blockIdx.x >> t.group_bits;
+    if (of_group >= t.group_lines || line >= t.lines) return;
+    const int64_t r0 = (UPDATE ? line : along) * shape::ROWS, c0 = (UPDATE ? along : line) * shape::COLS;
     const box matrix = { 0, cols, 0, rows };
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
-        transpose_tile<T, WAY, ADD, INCREMENT, false, LAST>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, false, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
     else
-        transpose_tile<T, WAY, ADD, INCREMENT, true, LAST>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, true, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
 }
 
 template <typename T, way WAY, bool INCREMENT>
@@ -41,15 +52,17 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     using shape = tile_shape<T, WAY>;
     constexpr int64_t GRID_Y = 65535;
     constexpr int GROUP_BITS_MAX = 3;
+    const bool update = add && is_update<WAY, true, INCREMENT>;
     const int64_t tile_rows = (rows + shape::ABOVE + shape::ROWS - 1) / shape::ROWS;
     const int64_t tile_cols = (cols + shape::COLS - 1) / shape::COLS;
-    const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T);
+    const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T), along = update ? tile_cols : tile_rows;
     schedule t = {};
-    while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
-    t.group_columns = ((tile_cols - 1) >> t.group_bits) + 1;
-    assert(tile_rows <= INT32_MAX >> GROUP_BITS_MAX && t.group_columns <= GRID_Y * GRID_Y);
-    const int64_t y = t.group_columns < GRID_Y ? t.group_columns : GRID_Y;
-    const dim3 grid((unsigned)(tile_rows << t.group_bits), (unsigned)y, (unsigned)((t.group_columns + y - 1) / y));
+    t.lines = update ? tile_rows : tile_cols;
+    while (!update && t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
+    t.group_lines = ((t.lines - 1) >> t.group_bits) + 1;
+    assert(along <= INT32_MAX >> GROUP_BITS_MAX && t.group_lines <= GRID_Y * GRID_Y);
+    const int64_t y = t.group_lines < GRID_Y ? t.group_lines : GRID_Y;
+    const dim3 grid((unsigned)(along << t.group_bits), (unsigned)y, (unsigned)((t.group_lines + y - 1) / y));
     const auto kernel = add ? transpose_kernel<T, WAY, true, INCREMENT> : transpose_kernel<T, WAY, false, INCREMENT>;
     kernel<<<grid, shape::THREADS, 0, stream>>>(to, to_pitch, from, from_pitch, rows, cols, t);
     return cudaGetLastError();

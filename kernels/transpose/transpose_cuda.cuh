@@ -9,7 +9,9 @@
  *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE those rows
  *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
  * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is incremented cell by
- *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived. */
+ *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived.
+ * - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store without it takes
+ *   it from the line. Then a part of both matrices may still be in L2 when the next update comes. */
 #pragma once
 
 #include <stdint.h>
@@ -39,7 +41,13 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : 3;
 };
 
-/* What is read leaves L2 last. */
+/* What leaves L2 last. */
+enum kept {
+    KEPT_NONE,
+    KEPT_READ, /* what is loaded; but no source that is incremented cell by cell: its lines are in the way of others */
+    KEPT_ALL,  /* what is loaded, and what is stored */
+};
+
 __device__ __forceinline__ uint64_t evict_last()
 {
     uint64_t policy;
@@ -63,6 +71,19 @@ __device__ __forceinline__ void load_last(double (&u)[2], const double *p)
 {
     asm volatile("ld.global.L2::cache_hint.v2.f64 {%0, %1}, [%2], %3;" : "=d"(u[0]), "=d"(u[1]) : "l"(p), "l"(evict_last()));
 }
+__device__ __forceinline__ void store_last(double *p, const double (&u)[1])
+{
+    asm volatile("st.global.L2::cache_hint.f64 [%0], %1, %2;" :: "l"(p), "d"(u[0]), "l"(evict_last()) : "memory");
+}
+__device__ __forceinline__ void store_last(float *p, const float (&u)[4])
+{
+    asm volatile("st.global.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;"
+                 :: "l"(p), "f"(u[0]), "f"(u[1]), "f"(u[2]), "f"(u[3]), "l"(evict_last()) : "memory");
+}
+__device__ __forceinline__ void store_last(double *p, const double (&u)[2])
+{
+    asm volatile("st.global.L2::cache_hint.v2.f64 [%0], {%1, %2}, %3;" :: "l"(p), "d"(u[0]), "d"(u[1]), "l"(evict_last()) : "memory");
+}
 
 /* V cells to and from registers. LAST: with the policy above; else STREAMS decides. */
 template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__ void load(T (&u)[V], const T *p)
@@ -73,9 +94,10 @@ template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__
     else unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), u);
 }
 
-template <bool STREAMS, int V, typename T> __device__ __forceinline__ void store(T *p, const T (&u)[V])
+template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__ void store(T *p, const T (&u)[V])
 {
-    if constexpr (V == 1) *p = u[0];
+    if constexpr (LAST) store_last(p, u);
+    else if constexpr (V == 1) *p = u[0];
     else if (STREAMS) store_once(p, u);
     else __stcg(reinterpret_cast<typename vector16<T>::type *>(p), pack16(u));
 }
@@ -85,9 +107,9 @@ struct at_once {
 };
 
 /* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are transposed. EDGE: the
- * tile may stick out of them. LAST: for loads. may_store: called by all threads when the loads are on their way; no thread stores
- * into `to` before all have returned from it. */
-template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, bool LAST, typename TILE, typename WAIT = at_once>
+ * tile may stick out of them. may_store: called by all threads when the loads are on their way; no thread stores into `to` before
+ * all have returned from it. */
+template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, kept KEPT, typename TILE, typename WAIT = at_once>
 __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const box &matrix,
                                                int64_t r0, int64_t c0, TILE &tile, WAIT may_store = {})
 {
@@ -104,8 +126,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     const int high_x = EDGE ? (int)min(matrix.x1 - c0, (int64_t)shape::COLS) : shape::COLS;
     const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)-ABOVE) : -ABOVE;
     const int high_y = EDGE ? (int)min(matrix.y1 - r0, (int64_t)shape::ROWS) : shape::ROWS;
-    /* a source that is written soon after: its lines must go, and kept ones are in the way of others */
-    constexpr bool LAST_IN = LAST && !(INCREMENT && V_IN == 1);
+    constexpr bool ALL = KEPT == KEPT_ALL, LAST_IN = ALL || (KEPT == KEPT_READ && !(INCREMENT && V_IN == 1));
     const auto inside = [&](int j, int v) { /* is cell (x + v, j) in the matrix? */
         return (TALL % DOWN == 0 || j < TALL) &&
                (!EDGE || (j - ABOVE >= low_y && j - ABOVE < high_y && x + v >= low_x && x + v < high_x));
@@ -134,11 +155,23 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
                 more[v] = u[l][v] + (T)1;
                 if (INCREMENT && EDGE) changed[v] = more[v];
             }
-        if (INCREMENT && !EDGE && inside(y + l * DOWN, 0)) store<shape::STREAMS>(changed, more);
+        if (INCREMENT && !EDGE && inside(y + l * DOWN, 0)) store<ALL, shape::STREAMS>(changed, more);
     }
     __syncthreads();
 
     T *out = to + (c0 + threadIdx.x / OUT) * to_pitch + r0;
+    T before[ADD && ALL ? STORES : 1][V]; /* asked for at once: asm keeps its order, a load would wait for the last store */
+    if constexpr (ADD && ALL) {
+        const int j = (int)threadIdx.x % OUT * V;
+        const T *sum = out + j;
+#pragma unroll
+        for (int s = 0; s < STORES; s++, sum += ACROSS * to_pitch) {
+            const int column = (int)threadIdx.x / OUT + s * ACROSS;
+            if (!EDGE || (column >= low_x && column < high_x && j >= low_y && j + V <= high_y))
+                load<true, shape::STREAMS>(before[s], sum);
+        }
+        __syncwarp();
+    }
 #pragma unroll
     for (int s = 0; s < STORES; s++, out += ACROSS * to_pitch) {
         const int column = (int)threadIdx.x / OUT + s * ACROSS;
@@ -150,12 +183,11 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
         for (int v = 0; v < V; v++) w[v] = tile[ABOVE + j + v][column];
         if (!EDGE || (j >= low_y && j + V <= high_y)) {
             if (ADD) {
-                T before[V];
-                load<LAST, shape::STREAMS>(before, out + j);
+                if (!ALL) load<KEPT == KEPT_READ, shape::STREAMS>(before[0], out + j);
 #pragma unroll
-                for (int v = 0; v < V; v++) w[v] = before[v] + w[v];
+                for (int v = 0; v < V; v++) w[v] = before[ALL ? s : 0][v] + w[v];
             }
-            store<shape::STREAMS>(out + j, w);
+            store<ALL, shape::STREAMS>(out + j, w);
         } else if (V > 1) {
 #pragma unroll
             for (int v = 0; v < V; v++)

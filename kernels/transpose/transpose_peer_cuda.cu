@@ -77,11 +77,11 @@ __device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T
     const box part = { 0, p.cols, 0, p.rows };
     T *const target = to - c.col * to_pitch - c.row;
     if (is_inside<T>(p, c))
-        transpose_tile<T, ALIGNED, ADD, INCREMENT, false, false>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
-                                                                 may_store);
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, false, KEPT_NONE>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
+                                                                     may_store);
     else
-        transpose_tile<T, ALIGNED, ADD, INCREMENT, true, false>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
-                                                                may_store);
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, true, KEPT_NONE>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
+                                                                    may_store);
 }
 
 /* A chunk's number, and where it stands in the ring. */
