@@ -23,14 +23,14 @@ static const double issue_per_s = 1.755e9; /* instructions of each of an SM's fo
 static double compute_s(const persistent_tiling *t, int warps, dtype type)
 {
     const int words = (int)dtype_bytes(type) / 4, in_turn = (warps + 3) / 4;
-    const double row = words * (4 * t->radius + 1) * t->columns + 2 * t->radius + 1, ends = 10 * t->radius, meeting_s = 3e-9;
-    return in_turn * (t->rows * row + ends) / issue_per_s + warps * meeting_s;
+    const double row = words * (4 * t->radius + 1) * t->columns + 2 * t->radius + 1, ends = 10 * t->radius;
+    return in_turn * (t->rows * row + ends) / issue_per_s + 25e-9 + 2e-9 * warps;
 }
 
 /* bytes: that a tile takes from others; cut: some from other devices, over a link. */
 static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
 {
-    return (t->flags ? 1.1e-6 : 0.8e-6) + (cut ? 1.5e-6 : 0) + 6e-11 * bytes;
+    return (t->flags ? 1.2e-6 : 0.75e-6) + (cut ? 1.5e-6 : 0) + 3e-8 * t->rows + 3e-11 * bytes;
 }
 
 /* ---- tiles ---- */
