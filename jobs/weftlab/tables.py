@@ -101,7 +101,7 @@ def small_grids(folder):
     machines = [list(runs(folder, machine, "small-grids")) for machine in ONE_GPU]
     rows = []
     for n in (256, 512, 1024, 2048, 4096):
-        for name, asked in (("one step at a time", 1), ("blocks where they pay", 0)):
+        for name, asked in (("one step at a time", 1), ("several steps per launch where that pays", 0)):
             cells = by_type(machines, lambda chosen: step(median(chosen, "step_s", "p50")), nx=n, asked=asked)
             rows.append(["%d x %d, %s" % (n, n, name)] + cells)
     return type_header("heat, order 2: time of a step"), rows

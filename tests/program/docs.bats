@@ -167,7 +167,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
 
 @test "the contract has every key of a run's record, and only those" {
     local gpu
-    gpu=("$top"/jobs/results/{h200x2/*-overlap,h200x1/*-shared-gpu}.jsonl)
+    gpu=("$top"/jobs/results/{h200x2/*-overlap,h200x1/*-shared-gpu,h100x1/*-small-grids}.jsonl)
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 time.steps=20 checkpoint.every=5 run.device=host
     weft_alone d.ini --quiet
     weft=$weft_debug
