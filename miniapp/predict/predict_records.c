@@ -152,6 +152,7 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     run->hosts = hosts_of(o);
     if (!kind || t < 0 || !(run->step_s > 0) || !(run->copy_bytes_per_s > 0) || run->hosts < 1) return false;
     if (strcmp(record_text_of(o, "memory"), "host") == 0) return false; /* visits are no passes in memory */
+    if (json_is_true(json_object_get(o, "persistent"))) return false;   /* nor are those in registers */
     if (int_of(o, "lanes") > 1 || strcmp(record_text_of(o, "verdict"), "failed") == 0) return false;
     c->kind = kind_id_of(kind);
     c->type = strcmp(record_text_of(problem, "dtype"), "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
