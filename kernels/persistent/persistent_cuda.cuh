@@ -288,8 +288,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             if (!c.given_there[side] || !near(side, row_of[side == 0 ? 0 : K - 1])) continue;
 #pragma unroll
             for (int k = 0; k < K; k++) {
-                const int row = row_of[k], cells = (int)c.ay.cells;
-                if (mine >> k & 1 && near(side, row)) give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
+                const int row = row_of[k], there = side == 0 ? row + (int)c.ay.cells : row - (int)c.ay.cells;
+                if (mine >> k & 1 && near(side, row)) give_row<FLAGS>(c.given_there[side], number, there, k);
             }
         }
 #pragma unroll
@@ -599,7 +599,10 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
     }
 
     /* At another rank, if there is one. */
-    static unsigned *flags_of(void *memory, const persistent_layout *l) { return memory ? (unsigned *)((char *)memory + l->flags_at) : nullptr; }
+    static unsigned *flags_of(void *memory, const persistent_layout *l)
+    {
+        return memory ? (unsigned *)((char *)memory + l->flags_at) : nullptr;
+    }
 
     static persistent_arguments<T> arguments_of(const persistent_call *call)
     {
@@ -632,12 +635,15 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
     {
         const persistent_plan *p = call->plan;
         const persistent_arguments<T> all = arguments_of(call);
-        const bool sides = all.ax.low != BOUNDARY_NONE || all.ax.high != BOUNDARY_NONE || all.ay.low != BOUNDARY_NONE || all.ay.high != BOUNDARY_NONE;
+        const boundary_kind kinds[] = { all.ax.low, all.ax.high, all.ay.low, all.ay.high };
+        bool sides = false;
+        for (const boundary_kind k : kinds) sides = sides || k != BOUNDARY_NONE;
         cudaLaunchAttribute cooperative = {};
         cooperative.id = cudaLaunchAttributeCooperative;
         cooperative.val.cooperative = 1;
         const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
-        const cudaLaunchConfig_t config = { blocks, threads, persistent_shared_bytes(&TILING, p->warps, TYPE), call->stream, &cooperative, 1 };
+        const size_t shared_bytes = persistent_shared_bytes(&TILING, p->warps, TYPE);
+        const cudaLaunchConfig_t config = { blocks, threads, shared_bytes, call->stream, &cooperative, 1 };
         const cudaError_t e = cudaLaunchKernelEx(&config, sides ? kernel<true> : kernel<false>, all);
         const cudaError_t last = cudaGetLastError();
         return e != cudaSuccess ? e : last;

@@ -49,8 +49,8 @@ static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
     return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
 }
 
-static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors, int warps,
-                int steps_between, persistent_plan *p)
+static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors,
+                    int warps, int steps_between, persistent_plan *p)
 {
     const bool along_x = boundary_mirrors(sides->x_low.kind) || boundary_mirrors(sides->x_high.kind);
     const bool along_y = boundary_mirrors(sides->y_low.kind) || boundary_mirrors(sides->y_high.kind);

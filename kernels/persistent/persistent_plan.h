@@ -40,9 +40,9 @@ static inline size_t persistent_shared_bytes(const persistent_tiling *t, int war
     return sizeof(int) * (size_t)persistent_shared_ints(t, warps) +
            (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
 }
-/* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places, with as many rows beyond a cut
- * side as the halo has; then flags, a line each, of all tiles and of the row of tiles above and below; then the number of the last exchange, and of
- * the blocks of a launch that have ended. */
+/* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places, with as many rows beyond
+ * a cut side as the halo has; then flags, a line each, of all tiles and of the row of tiles above and below; then the number of the
+ * last exchange, and of the blocks of a launch that have ended. */
 enum { PERSISTENT_FLAG_WORDS = 32 };
 typedef struct persistent_layout {
     int rows_beyond;
