@@ -147,7 +147,8 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
     /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
-    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be persistent? NULL: no. */
+    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be persistent? The same on all ranks, which
+     * ask together; NULL: no. */
     bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
     void *owner;              /* for block_steps and persistent */
 };

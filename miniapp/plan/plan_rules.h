@@ -21,8 +21,9 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
 /* Steps that are taken in a row, at most: between norms, checkpoints and frames. */
 int64_t plan_steps_in_a_row(const config *c);
 
-/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or 1; why: of the
- * numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block: the next fewer steps to look at. */
+/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are none. plan_longest_block: the
+ * longest block that the deck, the device and the length of the run allow, or 1; why: of the numbers that the deck asks for, where it is
+ * fewer, as a sentence part. plan_shorter_block: the next fewer steps to look at. */
 int plan_persistent_steps(const plan_question *q);
 int plan_longest_block(plan *p, const plan_question *q, sentence *why);
 int plan_shorter_block(const plan_question *q, int steps);

@@ -40,15 +40,16 @@ static void make_tables(sim *s)
 /* What the plan may ask of a device about blocks of steps. */
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
-    device *d = f->owner;
+    device *d = ((sim *)f->owner)->dev;
     return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
 }
 
+/* Collective: GPUs may be of several models. */
 static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides)
 {
-    const field_shape rank = field_shape_make(DTYPE_F32, nx, ny, 0, 0);
-    device *d = f->owner;
-    return d->persistent_bytes(d, &rank, sides, f->ranks > 1) > 0;
+    const sim *s = f->owner;
+    const field_shape rank = field_shape_make(s->prob.op.type, nx, ny, 0, 0);
+    return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
 /* What differs from rank to rank, agreed on; owned. */
@@ -67,13 +68,13 @@ static double free_bytes_of(const sim *s, device *d)
     return d->through || allowed == 0 || mine < allowed ? mine : allowed;
 }
 
-static plan_facts facts_of(const sim *s, common_facts *all)
+static plan_facts facts_of(sim *s, common_facts *all)
 {
     device *d = s->dev;
     const char *no_graphs = d->graph_refusal(d);
     plan_facts f = { .device = d->kind, .threads = d->threads, .rank = s->top.rank, .ranks = s->top.ranks, .hosts = s->top.hosts,
                      .most_on_device = s->top.ranks_on_device, .mpi_claims_cuda = s->top.mpi_claims_cuda,
-                     .block_steps = block_steps, .persistent = persistent, .owner = d };
+                     .block_steps = block_steps, .persistent = persistent, .owner = s };
     const double mine = free_bytes_of(s, d);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
