@@ -160,6 +160,16 @@ static void choose_persistent(plan *p, const plan_question *q, int steps)
     if (p->persistent) p->block_steps = steps;
 }
 
+static void explain_untried(plan *p, int persistent)
+{
+    plan_reason *r = &p->reason[PLAN_BLOCK];
+    sentence_set(&r->because, "no trial was asked for: a run tries ");
+    if (persistent > 1) sentence_add(&r->because, "persistent passes of %d steps, ", persistent);
+    if (p->block_steps > 1) sentence_add(&r->because, "blocks of up to %d ", p->block_steps);
+    sentence_add(&r->because, "and single steps");
+    sentence_set(&r->otherwise, "run.fuse asks for a number");
+}
+
 void plan_choose_block(plan *p, const plan_question *q)
 {
     plan_temporal_trial *t = &p->temporal_trial;
@@ -168,10 +178,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     const int persistent = q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!q->trial || !q->trial->blocks) {
-        if (p->block_steps == 1) return;
-        plan_reason *r = &p->reason[PLAN_BLOCK];
-        sentence_set(&r->because, "no trial was asked for: a run tries blocks of up to %d steps and single steps", p->block_steps);
-        sentence_set(&r->otherwise, "run.fuse asks for a number");
+        explain_untried(p, persistent);
         return;
     }
     find_lengths(p, q);

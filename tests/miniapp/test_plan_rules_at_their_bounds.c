@@ -184,6 +184,14 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     assert_int_equal(held(1, &m, 2048, 10000, 0, 0, "")->block_steps, 32);
     assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* beside single steps, which take twice as long */
 
+    p = held(1, NULL, 2048, 10000, 0, 0, "");
+    assert_string_equal(p->reason[PLAN_BLOCK].because.text,
+                        "no trial was asked for: a run tries persistent passes of 4096 steps, blocks of up to 32 and single steps");
+    assert_int_equal(p->block_steps, 32);
+    p = held(1, NULL, 64, 10000, 0, 0, "");
+    assert_string_equal(p->reason[PLAN_BLOCK].because.text,
+                        "no trial was asked for: a run tries persistent passes of 4096 steps, and single steps");
+
     m.asked = 0;
     assert_persistent(held(1, &m, 2048, 1000, 0, 0, "fuse = 33"), 33); /* asked for: no trial */
     assert_int_equal(m.asked, 0);
