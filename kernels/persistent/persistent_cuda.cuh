@@ -171,7 +171,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         const int at_x = sx.first + lane * V, at_y = sy.first + warp * K;
         int *const rows = shared + warp * K;
         unsigned *const bits = (unsigned *)shared + warps * K + threadIdx.x;
-        const unsigned slots = (unsigned)__cvta_generic_to_shared(shared + (warps * (K + 3 * 32) + 3) / 4 * 4);
+        const unsigned slots = (unsigned)__cvta_generic_to_shared(shared + persistent_shared_ints(K, warps));
         unsigned own = 0, given = 0, taken = 0, wanted = 0;
         if constexpr (SIDES) {
             at_left = sx.at_low && lane == 0, at_right = sx.at_high && lane == 31;
@@ -288,8 +288,9 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             if (!c.given_there[side] || !near(side, row_of[side == 0 ? 0 : K - 1])) continue;
 #pragma unroll
             for (int k = 0; k < K; k++) {
-                const int row = row_of[k], there = side == 0 ? row + (int)c.ay.cells : row - (int)c.ay.cells;
-                if (mine >> k & 1 && near(side, row)) give_row<FLAGS>(c.given_there[side], number, there, k);
+                const int row = row_of[k], cells = (int)c.ay.cells;
+                if (!(mine >> k & 1 && near(side, row))) continue;
+                give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
             }
         }
 #pragma unroll
@@ -577,13 +578,6 @@ static __global__ void __launch_bounds__(32 * WARPS, 1) persistent_kernel(const 
 
 /* ---- the unit of a table (temporal_unit_cuda.cuh) ---- */
 
-template <typename T>
-static inline temporal_axis<T> persistent_axis(int64_t cells, const boundary_side &low, const boundary_side &high)
-{
-    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
-             (T)low.value, (T)high.value };
-}
-
 template <typename T, const persistent_tiling *TILINGS, int I> struct persistent_instance {
     static constexpr persistent_tiling TILING = TILINGS[I];
     template <bool SIDES>
@@ -615,8 +609,8 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
         a.next = (T *)call->next;
         a.cur = (const T *)call->cur;
         a.pitch = f->pitch;
-        a.ax = persistent_axis<T>(f->nx, b->x_low, b->x_high);
-        a.ay = persistent_axis<T>(f->ny, b->y_low, b->y_high);
+        a.ax = axis_of<T>(f->nx, b->x_low, b->x_high);
+        a.ay = axis_of<T>(f->ny, b->y_low, b->y_high);
         a.tiles_x = p->tiles_x, a.tiles_y = p->tiles_y;
         a.width = p->width, a.height = p->height;
         a.halo_x = p->halo_x, a.halo_y = p->halo_y;

@@ -13,6 +13,12 @@
 
 LINKAGE_C_BEGIN
 
+#ifdef __CUDACC__
+#define PERSISTENT_INLINE static __host__ __device__ __forceinline__
+#else
+#define PERSISTENT_INLINE static inline
+#endif
+
 typedef struct persistent_plan {
     int tiling;        /* its row in the stencil's table */
     int warps;         /* of a block */
@@ -31,13 +37,10 @@ persistent_table persistent_table_of(const stencil *op);
 
 /* A block's shared memory: the field's row of each of its rows, and of each thread three words, in ints; then the rows at the ends of
  * warps, twice. */
-static inline int persistent_shared_ints(const persistent_tiling *t, int warps)
-{
-    return (t->rows * warps + 3 * 32 * warps + 3) / 4 * 4;
-}
+PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps) { return (warps * (rows + 3 * 32) + 3) / 4 * 4; }
 static inline size_t persistent_shared_bytes(const persistent_tiling *t, int warps, dtype type)
 {
-    return sizeof(int) * (size_t)persistent_shared_ints(t, warps) +
+    return sizeof(int) * (size_t)persistent_shared_ints(t->rows, warps) +
            (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
 }
 /* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places, with as many rows beyond
@@ -63,12 +66,6 @@ static inline persistent_layout persistent_layout_of(const persistent_tiling *t,
     l.bytes = numbers_at + line;
     return l;
 }
-
-#ifdef __CUDACC__
-#define PERSISTENT_INLINE static __host__ __device__ __forceinline__
-#else
-#define PERSISTENT_INLINE static inline
-#endif
 
 /* Where a tile lies along an axis; cells of the field, and beyond a periodic side. */
 typedef struct persistent_span {

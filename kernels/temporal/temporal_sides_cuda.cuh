@@ -16,6 +16,12 @@ template <typename T> struct temporal_axis {
     T low_value, high_value;
 };
 
+template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
+{
+    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
+             (T)low.value, (T)high.value };
+}
+
 /* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends, up to LANES lanes away; beyond the
  * warp's own: its own. */
 template <int R, typename T, int V> static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])

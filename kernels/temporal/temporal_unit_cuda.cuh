@@ -10,12 +10,6 @@
 #include "temporal/temporal_line_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
-template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
-{
-    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
-             (T)low.value, (T)high.value };
-}
-
 /* Stars and boxes by tiling I of a table; PREV: of two levels. */
 template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];

@@ -2,14 +2,19 @@
 #include "plan/plan_rules.h"
 #include "step/step_probe.h"
 
+static void choose_serial(plan *p, const char *because)
+{
+    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
+    sentence_set(&plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed))->because, "%s", because);
+}
+
 /* A visit's rows come one after the other, so one thread sees to it, and one stream. */
 static void choose_visits(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
     const char *const because = "rows stream through the device in one order";
-    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
+    choose_serial(p, because);
     p->streams = 1;
-    sentence_set(&plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed))->because, "%s", because);
     sentence_set(&plan_chosen(p, PLAN_STREAMS, "1")->because, "%s", because);
     if (c->run.feed == CONFIG_FEED_OPENMP || c->run.feed == CONFIG_FEED_GRAPH)
         plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(c->run.feed), because);
@@ -61,12 +66,9 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
 static void feed_persistent(plan *p, const plan_question *q)
 {
     const char *const because = "a launch takes all steps of a persistent pass";
-    plan_reason *r = &p->reason[PLAN_FEED];
-    if (q->cfg->run.feed == CONFIG_FEED_GRAPH) plan_add_note(p, true, "run.feed = graph: %s; using serial", because);
-    if (q->cfg->run.feed != CONFIG_FEED_AUTO && q->cfg->run.feed != CONFIG_FEED_GRAPH) return;
-    p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
-    r = plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
-    sentence_set(&r->because, "%s", because);
+    const bool graph = q->cfg->run.feed == CONFIG_FEED_GRAPH;
+    if (graph) plan_add_note(p, true, "run.feed = graph: %s; using serial", because);
+    if (graph || q->cfg->run.feed == CONFIG_FEED_AUTO) choose_serial(p, because);
 }
 
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on

@@ -91,7 +91,19 @@ static bool in_kernel(void *context, const plan *p, sentence *why)
 
 /* ---- passes ---- */
 
-/* Seconds of `launches` passes of this box, each of `steps` steps, by the device's clock. */
+/* Seconds by the device's clock, on the first stream. */
+static void begin_timing(sim *s) { DEVICE_CALL(s->dev, event_record, s->stamp[0], s->streams.stream[0]); }
+static double end_timing_s(sim *s)
+{
+    device *d = s->dev;
+    double seconds = 0;
+    DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
+    DEVICE_CALL(d, event_sync, s->stamp[1]);
+    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    return seconds;
+}
+
+/* Seconds of `launches` passes of this box, each of `steps` steps. */
 static double passes_s(sim *s, box cells, int steps, int launches)
 {
     device *d = s->dev;
@@ -99,16 +111,12 @@ static double passes_s(sim *s, box cells, int steps, int launches)
     const field_shape *f = &s->plan.grid.shape;
     const step_levels cur = s->now, next = s->next;
     void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
-    double seconds = 0;
-    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    begin_timing(s);
     for (int i = 0; i < launches; i++) {
         if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &cells, 1, stream);
         else DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
     }
-    DEVICE_CALL(d, event_record, s->stamp[1], stream);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return seconds;
+    return end_timing_s(s);
 }
 
 enum { ROUNDS = 3, FORM_PASSES = 4, EXCHANGES = 10, LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, PERSISTENT_STEPS = 512 };
@@ -174,37 +182,36 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
 }
 
-/* One launch of `steps` steps, or several of a few. */
-static double persistent_step_s(void *context, int steps)
+typedef struct persistent_launch {
+    sim *s;
+    int steps;
+} persistent_launch;
+
+/* One launch of `steps` steps, or several of a few; all ranks at once, for they wait for each other on their GPUs. */
+static double persistent_step_s(void *context, int way)
 {
-    sim *s = context;
+    const persistent_launch *l = context;
+    sim *s = l->s;
     device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
-    const int launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1;
-    double seconds = 0;
-    DEVICE_CALL(d, event_record, s->stamp[0], stream);
+    const int launches = l->steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / l->steps : 1;
+    MPI_CHECK(ranks_barrier(s->top.comm));
+    begin_timing(s);
     for (int i = 0; i < launches; i++)
-        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, steps, &s->pass.sides,
-                    persistent_links_memory(s->persistent), NULL, stream);
-    DEVICE_CALL(d, event_record, s->stamp[1], stream);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return seconds / launches / steps;
+        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, l->steps, &s->pass.sides,
+                    persistent_links_memory(s->persistent), NULL, s->streams.stream[0]);
+    return end_timing_s(s) / launches / l->steps;
 }
 
 static double persistent(void *context, const plan *p, int steps, sentence *why)
 {
     sim *s = ((sim_trial *)context)->s;
-    double best_s = INFINITY;
+    double seconds = 0;
     sim_make_pass(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
-    for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
-        MPI_CHECK(ranks_barrier(s->top.comm));
-        const double step_s = persistent_step_s(s, steps);
-        if (i > 0) best_s = fmin(best_s, step_s);
-    }
-    return timer_slowest_s(best_s, s->top.comm);
+    trial_run(&(trial){ .ways = 1, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, persistent_step_s,
+              &(persistent_launch){ s, steps }, &seconds, s->top.comm);
+    return seconds;
 }
 
 typedef struct forms_of {

@@ -2,6 +2,7 @@
  * does the next one, from what the first gave; neither changes cur, nor reads or writes a ghost. */
 #include "support/cuda_twin.h"
 #include "support/host_field.h"
+#include "support/side_pairs.h"
 
 enum { PASSES = 2, UNWRITTEN = 0x5a, NAN_BYTE = 0xff /* what is read of it is seen */ };
 
@@ -11,19 +12,6 @@ typedef struct problem {
     int64_t nx, ny;
     int steps;
 } problem;
-
-static const boundary_kind pairs[][2] = {
-    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
-    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN }, { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
-};
-enum { PAIRS = sizeof pairs / sizeof *pairs };
-
-static boundary sides_of(int along_x, int along_y)
-{
-    const boundary b = { { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 },
-                         { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
-    return b;
-}
 
 /* Magnitudes add up to 1, so that fields neither grow without bound nor die away in a hundred steps. */
 static stencil bind_random(int radius, dtype type)
@@ -145,10 +133,10 @@ static void small(void **state)
             int some = 0;
             for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
-                    for (int turn = 0; turn <= PAIRS; turn++) { /* the last: all periodic, which has kernels of its own */
+                    for (int turn = 0; turn <= SIDE_PAIRS; turn++) { /* the last: all periodic, which has kernels of its own */
                         p.nx = sizes[size][0], p.ny = sizes[size][1];
                         p.steps = steps[k];
-                        p.sides = sides_of(turn % PAIRS, turn < PAIRS ? (turn + k + size) % PAIRS : 0);
+                        p.sides = side_pairs_of(turn % SIDE_PAIRS, turn < SIDE_PAIRS ? (turn + k + size) % SIDE_PAIRS : 0);
                         some += problem_case(&p);
                     }
             if (some == 0) fail_msg("r = %d, %s: no size can", radius, dtype_name(type));
@@ -170,9 +158,9 @@ static void large(void **state)
     int cases = 0;
     for (int i = 0; i < (int)(sizeof fields / sizeof *fields); i++) {
         problem p = { .op = bind_random(fields[i].radius, fields[i].type), .nx = fields[i].nx, .ny = fields[i].ny };
-        for (int along_x = 0; along_x < PAIRS; along_x++) {
+        for (int along_x = 0; along_x < SIDE_PAIRS; along_x++) {
             p.steps = 17 + along_x;
-            p.sides = sides_of(along_x, 2 * along_x % PAIRS);
+            p.sides = side_pairs_of(along_x, 2 * along_x % SIDE_PAIRS);
             cases += problem_case(&p);
         }
     }
@@ -182,7 +170,7 @@ static void large(void **state)
 static void cannot(void **state)
 {
     (void)state;
-    const boundary wraps = sides_of(0, 0);
+    const boundary wraps = side_pairs_of(0, 0);
     const field_shape f = field_shape_make(DTYPE_F32, 256, 256, 1, 1), odd = field_shape_make(DTYPE_F32, 255, 256, 1, 1);
     stencil op = bind_random(1, DTYPE_F32);
     assert_true(dev[CUDA]->persistent_bytes(dev[CUDA], &f, &wraps, false) > 0);

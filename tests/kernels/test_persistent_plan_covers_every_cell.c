@@ -14,16 +14,12 @@
 
 #include "persistent/persistent_plan.h"
 #include "support/sanitized.h"
+#include "support/side_pairs.h"
 
 enum { RADIUS_MAX = 4, SIDE_MIN = 8, SIDE_MAX = 2200, RANKS_MAX = 3 /* one at each side of the domain, and one between */ };
 enum { SIZES = SANITIZED ? 60 : 600 /* of each stencil, number of processors and kinds of sides */ };
 enum { SHARED_BYTES_MAX = 163 * 1024 /* of a block, on sm_80 */ };
 
-static const boundary_kind pairs[][2] = {
-    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
-    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN }, { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
-};
-enum { PAIRS = sizeof pairs / sizeof *pairs };
 static const int processors[] = { 1, 16, 108, 132 };
 enum { GPUS = sizeof processors / sizeof *processors };
 
@@ -41,11 +37,6 @@ typedef struct problem {
     boundary sides;
     int processors;
 } problem;
-
-static boundary sides_of(int along_x, int along_y)
-{
-    return (boundary){ { pairs[along_x][0], 0 }, { pairs[along_x][1], 0 }, { pairs[along_y][0], 0 }, { pairs[along_y][1], 0 } };
-}
 
 static bool plan_of(const problem *q, persistent_plan *p)
 {
@@ -175,13 +166,14 @@ static void every_cell_once(void **unused)
     enum { ROWS_MAX = 16 };
     static const int units[] = { 8, 8, 2, 1 }; /* of widths; no lane has one column */
     int plans[2][ROWS_MAX] = { { 0 } };
-    for (int i = 0; i < 2 * RADIUS_MAX * GPUS * PAIRS * PAIRS * SIZES; i++) {
-        const int pair = i % (PAIRS * PAIRS), gpu = i / (PAIRS * PAIRS) % GPUS, kind = i / (PAIRS * PAIRS * GPUS) % (2 * RADIUS_MAX);
+    for (int i = 0; i < 2 * RADIUS_MAX * GPUS * SIDE_PAIRS * SIDE_PAIRS * SIZES; i++) {
+        const int pair = i % (SIDE_PAIRS * SIDE_PAIRS), gpu = i / (SIDE_PAIRS * SIDE_PAIRS) % GPUS;
+        const int kind = i / (SIDE_PAIRS * SIDE_PAIRS * GPUS) % (2 * RADIUS_MAX);
         const problem q = { .op = { .form = STENCIL_STAR, .radius = 1 + kind / 2, .type = (dtype)(kind % 2) },
                             .nx = random_side(units[random_below(4)]),
                             .ny = random_side(1),
-                            .ranks = i / (PAIRS * PAIRS * GPUS * 2 * RADIUS_MAX) % RANKS_MAX + 1,
-                            .sides = sides_of(pair % PAIRS, pair / PAIRS),
+                            .ranks = i / (SIDE_PAIRS * SIDE_PAIRS * GPUS * 2 * RADIUS_MAX) % RANKS_MAX + 1,
+                            .sides = side_pairs_of(pair % SIDE_PAIRS, pair / SIDE_PAIRS),
                             .processors = processors[gpu] };
         persistent_plan p;
         if (!plan_of(&q, &p)) continue;
@@ -219,7 +211,7 @@ static void no_plan(void **unused)
                            .nx = 256,
                            .ny = 255,
                            .ranks = 1,
-                           .sides = sides_of(0, 0),
+                           .sides = side_pairs_of(0, 0),
                            .processors = 132 };
     problem bad[7];
     enum { BAD = sizeof bad / sizeof *bad };

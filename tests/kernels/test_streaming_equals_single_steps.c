@@ -13,6 +13,7 @@
 #include "streaming/streaming.h"
 #include "support/deferred_device.h"
 #include "support/sanitized.h"
+#include "support/side_pairs.h"
 #include "temporal/temporal.h"
 
 static device *host;
@@ -24,12 +25,6 @@ static device *host;
     } while (0)
 
 enum { LEVELS = 2, UNWRITTEN = 0x5a };
-
-static const boundary_kind pairs[][2] = {
-    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },   { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
-    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },   { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
-};
-enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static uint64_t state = 1;
 /* From low to high, all alike. */
@@ -156,9 +151,8 @@ static problem any_problem(void)
     p.op.radius = (int)any(1, p.op.form == STENCIL_BOX ? 2 : 4);
     p.op.type = any(0, 1) ? DTYPE_F32 : DTYPE_F64;
     p.op.has_prev = p.op.form == STENCIL_STAR && any(0, 2) == 0;
-    const int along_x = (int)any(0, PAIRS - 1), along_y = (int)any(0, PAIRS - 1);
-    p.sides = (boundary){ { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 },
-                          { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
+    const int along_x = (int)any(0, SIDE_PAIRS - 1), along_y = (int)any(0, SIDE_PAIRS - 1);
+    p.sides = side_pairs_of(along_x, along_y);
     p.nx = any(p.op.radius, any(0, 3) > 0 ? 40 : 300);
     p.ny = any(p.op.radius, any(0, 1) ? 60 : 200);
     p.steps = (int)any(1, any(0, 1) ? 20 : 70);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "support/sanitized.h"
+#include "support/side_pairs.h"
 #include "temporal/temporal.h"
 
 static device *host, *tested;
@@ -197,19 +198,6 @@ static void bind_random(stencil *op)
     OK(tested, tested->stencil_bind(tested, op));
 }
 
-static const boundary_kind pairs[][2] = {
-    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },   { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
-    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },   { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
-};
-enum { PAIRS = sizeof pairs / sizeof *pairs };
-
-static boundary sides_of(int along_x, int along_y)
-{
-    const boundary b = { { pairs[along_x][0], 0.3 }, { pairs[along_x][1], -0.7 },
-                         { pairs[along_y][0], 1.1 }, { pairs[along_y][1], 0.0 } };
-    return b;
-}
-
 /* Of one level and of two, f32 and f64. */
 enum { KINDS = 4 };
 static stencil op_of(stencil_form form, int radius, int kind)
@@ -236,7 +224,7 @@ static void small(void **state)
                             if (SANITIZED && (k + size + turn + kind) % 3 != 0) continue;
                             p.steps = steps[k];
                             p.nx = sizes[size][0], p.ny = form == STENCIL_LINE ? 3 : sizes[size][1]; /* lines: each by itself */
-                            p.sides = sides_of((k + size + turn) % PAIRS, (2 * k + 3 * size + 2 * turn) % PAIRS);
+                            p.sides = side_pairs_of((k + size + turn) % SIDE_PAIRS, (2 * k + 3 * size + 2 * turn) % SIDE_PAIRS);
                             problem_case(&p);
                         }
             }
@@ -255,7 +243,7 @@ static void narrow(void **state)
             if (p.steps == 0 || (SANITIZED && (i + kind) % 3 != 0)) continue;
             for (p.nx = p.op.radius; p.nx <= 70; p.nx += 3 + (p.nx + i + kind) % 4) {
                 p.ny = p.op.radius + (5 * p.nx + i) % 29;
-                p.sides = sides_of((int)(p.nx + i) % (PAIRS - 1) + 1, (int)(p.nx / 2 + kind) % PAIRS);
+                p.sides = side_pairs_of((int)(p.nx + i) % (SIDE_PAIRS - 1) + 1, (int)(p.nx / 2 + kind) % SIDE_PAIRS);
                 problem_case(&p);
             }
         }
@@ -277,7 +265,7 @@ static void large(void **state)
                 if (SANITIZED && (i + kind + k) % 3 != 0) continue;
                 p.steps = k == 2 ? 3 : 12;
                 const int along_x = others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2;
-                p.sides = sides_of(along_x, (radius + k) % PAIRS);
+                p.sides = side_pairs_of(along_x, (radius + k) % SIDE_PAIRS);
                 problem_case(&p);
             }
         }
