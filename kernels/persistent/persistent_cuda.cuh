@@ -5,8 +5,8 @@
  * neighbours in x come by shuffle, and those in y, from the warps above and below, through shared memory: rows at a warp's ends are
  * computed first, and are on their way while it computes those between.
  *
- * Between blocks nothing is exchanged in a step. After each one R cells less at each end of what a tile holds are right, so that after
- * some its own cells are and the halo around them is not. Then blocks give each other these cells, through L2, in one of two ways.
+ * Between blocks nothing is exchanged in a step. Each step makes R more cells at each end of a tile wrong, until only its own cells are
+ * right and no longer the halo around them. Then blocks give each other the cells of the halo, through L2, in one of two ways.
  *
  * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of the exchange, and reads the
  * words of the cells around it until they have that number. A word says by itself that it is there, so that one way through L2 is all
@@ -20,12 +20,10 @@
  * a side that mirrors a tile ends; the ghosts there are made of its cells in each step. */
 #pragma once
 
-#include <iterator>
-#include <utility>
-
 #include "cuda/change_cuda.cuh"
 #include "cuda/late_cuda.cuh"
-#include "persistent/persistent_cuda.h"
+#include "persistent/persistent_cells_cuda.cuh"
+#include "persistent/persistent_plan.h"
 #include "temporal/temporal_sides_cuda.cuh"
 
 /* A launch's parameters. */
@@ -44,101 +42,7 @@ template <typename T> struct persistent_arguments {
     unsigned late;
 };
 
-/* ---- pieces of a row: a lane's cells, 16 bytes at a time, or 8 where it has no more ---- */
-
-static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[2])
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(c[0]), "f"(c[1]) : "memory");
-}
-static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[4])
-{
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]) : "memory");
-}
-static __device__ __forceinline__ void put_piece(unsigned to, const double (&c)[2])
-{
-    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(to), "d"(c[0]), "d"(c[1]) : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[2])
-{
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(c[0]), "=f"(c[1]) : "r"(from) : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4])
-{
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-                 : "r"(from)
-                 : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
-{
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
-}
-
-/* Past L1 caches, which know nothing of each other. */
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2]) { __stcg((float2 *)to, make_float2(c[0], c[1])); }
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
-{
-    __stcg((float4 *)to, make_float4(c[0], c[1], c[2], c[3]));
-}
-static __device__ __forceinline__ void give_piece(double *to, const double (&c)[2])
-{
-    __stcg((double2 *)to, make_double2(c[0], c[1]));
-}
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[2])
-{
-    const float2 all = __ldcg((const float2 *)from);
-    c[0] = all.x, c[1] = all.y;
-}
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[4])
-{
-    const float4 all = __ldcg((const float4 *)from);
-    c[0] = all.x, c[1] = all.y, c[2] = all.z, c[3] = all.w;
-}
-static __device__ __forceinline__ void take_piece(const double *from, double (&c)[2])
-{
-    const double2 all = __ldcg((const double2 *)from);
-    c[0] = all.x, c[1] = all.y;
-}
-
-/* ---- words: two side by side, each 4 bytes of a cell and above them the number of the exchange ---- */
-
-struct persistent_words {
-    unsigned bits[2];
-};
-static __device__ __forceinline__ void store_words(uint64_t *to, persistent_words w, unsigned number)
-{
-    const uint64_t high = (uint64_t)number << 32;
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(high | w.bits[0]), "l"(high | w.bits[1]) : "memory");
-}
-/* wrong: gets more bits if one of them is not there. */
-static __device__ __forceinline__ persistent_words load_words(const uint64_t *from, unsigned number, unsigned &wrong)
-{
-    uint64_t a, b;
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(from) : "memory");
-    wrong |= (unsigned)(a >> 32) ^ number;
-    wrong |= (unsigned)(b >> 32) ^ number;
-    return { { (unsigned)a, (unsigned)b } };
-}
-static __device__ __forceinline__ persistent_words words_of(const float *c)
-{
-    return { { __float_as_uint(c[0]), __float_as_uint(c[1]) } };
-}
-static __device__ __forceinline__ persistent_words words_of(const double *c)
-{
-    return { { (unsigned)__double2loint(*c), (unsigned)__double2hiint(*c) } };
-}
-static __device__ __forceinline__ void cells_of(persistent_words w, float *c)
-{
-    c[0] = __uint_as_float(w.bits[0]);
-    c[1] = __uint_as_float(w.bits[1]);
-}
-static __device__ __forceinline__ void cells_of(persistent_words w, double *c)
-{
-    *c = __hiloint2double((int)w.bits[1], (int)w.bits[0]);
-}
-
-/* ---- a lane's part of a tile ---- */
-
+/* A lane's part of a tile. */
 template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS; /* cells of a pair of words; pairs of a lane's row */
     static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16, PIECES = V * (int)sizeof(T) / PIECE_BYTES;
@@ -574,85 +478,4 @@ static __global__ void __launch_bounds__(32 * WARPS, 1) persistent_kernel(const 
     if (c.change) change_raise(c.change, tile.change());
     tile.store();
     leave_number(c.numbers, number);
-}
-
-/* ---- the unit of a table (temporal_unit_cuda.cuh) ---- */
-
-template <typename T, const persistent_tiling *TILINGS, int I> struct persistent_instance {
-    static constexpr persistent_tiling TILING = TILINGS[I];
-    template <bool SIDES>
-    static constexpr auto kernel =
-        persistent_kernel<T, TILING.radius, TILING.columns, TILING.rows, TILING.warps, TILING.flags, SIDES>;
-    static constexpr dtype TYPE = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
-
-    static cudaError_t prepare(const persistent_plan *plan)
-    {
-        const int bytes = (int)persistent_shared_bytes(&TILING, plan->warps, TYPE);
-        const cudaError_t e = cudaFuncSetAttribute(kernel<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        return e != cudaSuccess ? e : cudaFuncSetAttribute(kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    }
-
-    /* At another rank, if there is one. */
-    static unsigned *flags_of(void *memory, const persistent_layout *l)
-    {
-        return memory ? (unsigned *)((char *)memory + l->flags_at) : nullptr;
-    }
-
-    static persistent_arguments<T> arguments_of(const persistent_call *call)
-    {
-        const persistent_plan *p = call->plan;
-        const boundary *b = call->own_sides;
-        const field_shape *f = call->shape;
-        const persistent_memory *m = call->memory;
-        const persistent_layout l = persistent_layout_of(&TILING, p, f->nx, f->ny, call->cut, f->type);
-        persistent_arguments<T> a = {};
-        a.next = (T *)call->next;
-        a.cur = (const T *)call->cur;
-        a.pitch = f->pitch;
-        a.ax = axis_of<T>(f->nx, b->x_low, b->x_high);
-        a.ay = axis_of<T>(f->ny, b->y_low, b->y_high);
-        a.tiles_x = p->tiles_x, a.tiles_y = p->tiles_y;
-        a.width = p->width, a.height = p->height;
-        a.halo_x = p->halo_x, a.halo_y = p->halo_y;
-        a.steps = call->steps, a.steps_between = p->steps_between;
-        a.rows_beyond = l.rows_beyond;
-        a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
-        a.flags = flags_of(m->here, &l), a.flags_there[0] = flags_of(m->above, &l), a.flags_there[1] = flags_of(m->below, &l);
-        a.numbers = (unsigned *)((char *)m->here + l.numbers_at);
-        a.change = call->change;
-        a.late = call->late;
-        return a;
-    }
-
-    /* Cooperative: all blocks run at the same time, or none. */
-    static cudaError_t pass(const persistent_call *call)
-    {
-        const persistent_plan *p = call->plan;
-        const persistent_arguments<T> all = arguments_of(call);
-        const boundary_kind kinds[] = { all.ax.low, all.ax.high, all.ay.low, all.ay.high };
-        bool sides = false;
-        for (const boundary_kind k : kinds) sides = sides || k != BOUNDARY_NONE;
-        cudaLaunchAttribute cooperative = {};
-        cooperative.id = cudaLaunchAttributeCooperative;
-        cooperative.val.cooperative = 1;
-        const dim3 blocks((unsigned)(p->tiles_x * p->tiles_y)), threads(32u * (unsigned)p->warps);
-        const size_t shared_bytes = persistent_shared_bytes(&TILING, p->warps, TYPE);
-        const cudaLaunchConfig_t config = { blocks, threads, shared_bytes, call->stream, &cooperative, 1 };
-        const cudaError_t e = cudaLaunchKernelEx(&config, sides ? kernel<true> : kernel<false>, all);
-        const cudaError_t last = cudaGetLastError();
-        return e != cudaSuccess ? e : last;
-    }
-};
-
-namespace
-{
-template <template <int> class INSTANCE, int... I> struct persistent_unit_kernels {
-    static constexpr persistent_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
-};
-} // namespace
-
-template <template <int> class INSTANCE, int... I>
-static constexpr persistent_unit persistent_unit_of(std::integer_sequence<int, I...>)
-{
-    return { upload_weights, persistent_unit_kernels<INSTANCE, I...>::kernels };
 }
