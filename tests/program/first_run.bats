@@ -56,7 +56,7 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     chmod +x cuda/bin/nvcc
     printf '#!/bin/sh\nexit 9\n' >nvidia-smi
     chmod +x nvidia-smi
-    tried() { PATH=$PWD:$PATH env -u CUDA -u ARCH make -n -C "$top" -j2 BUILD="$PWD/b" CUDA_HOME="$PWD/cuda" "$@" 2>&1; }
+    tried() { PATH=$PWD:$PATH env -u CUDA -u ARCH -u MAKEFLAGS make -n -C "$top" -j2 BUILD="$PWD/b" CUDA_HOME="$PWD/cuda" "$@" 2>&1; }
     tried run >host
     grep -q "There is an nvcc, but no GPU is visible: this builds and runs the host program. 'make -j ARCH=90' builds" host
     grep -q "Building $PWD/b/weft for the host: about " host
