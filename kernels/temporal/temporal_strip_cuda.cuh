@@ -42,13 +42,14 @@ template <typename T, int R, int STEPS, int V> struct strip_shape {
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
-    static_assert(PIECES == 1 || PIECES == 2, "swizzled knows two");
+    static_assert(PIECES <= 3, "eight lanes that read every fourth piece would meet half of the banks");
 };
 
-/* Where piece i of a row lies in it: where two are a lane's, any eight lanes that read at a time meet all banks. */
+/* Where piece i of a row lies in it, so that any eight lanes that read at a time meet all banks: every piece and every third one they
+ * find so. */
 template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsigned piece)
 {
-    return PIECES == 1 ? piece : piece ^ (piece >> 3 & 1);
+    return PIECES == 2 ? piece ^ (piece >> 3 & 1) : piece;
 }
 
 static __device__ __forceinline__ void read16(unsigned from, float *c)
@@ -194,6 +195,11 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     change_word<T> change; /* CHANGE: the largest so far of the lane's cells */
 
+    /* An offset in the ring, from one that is less than twice as long. */
+    static __device__ __forceinline__ unsigned wrapped(unsigned offset)
+    {
+        return (CUR_BYTES & (CUR_BYTES - 1)) == 0 ? offset % CUR_BYTES : offset < CUR_BYTES ? offset : offset - CUR_BYTES;
+    }
     /* A row's offset in the ring of prev, which is never longer. */
     static __device__ __forceinline__ unsigned of_prev(unsigned offset) { return AGAIN > 0 ? offset % S::RING_BYTES : offset; }
 
@@ -211,7 +217,7 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
         }
         async_copy_commit();
         from += pitch;
-        put_row = (put_row + S::ROW_BYTES) % CUR_BYTES;
+        put_row = wrapped(put_row + S::ROW_BYTES);
     }
 
     /* Stores row `out` of the chunk, if it is one. */
@@ -235,7 +241,10 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     __device__ __forceinline__ void read(unsigned offset, unsigned beyond, T (&cells)[V]) const
     {
 #pragma unroll
-        for (int p = 0; p < S::PIECES; p++) read16(((get + offset) ^ 16 * p) + beyond, cells + p * S::PIECE);
+        for (int p = 0; p < S::PIECES; p++) {
+            const unsigned at = S::PIECES == 2 ? (get + offset) ^ 16 * p : get + offset + 16 * p;
+            read16(at + beyond, cells + p * S::PIECE);
+        }
     }
 
     /* The oldest rows of level 0, from 2R above the row that has just been read on. */
@@ -243,7 +252,7 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     {
 #pragma unroll
         for (int i = 0; i < AGAIN; i++)
-            read((get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES) % CUR_BYTES, 0, queue[0][(OLDEST + i) % QUEUE]);
+            read(wrapped(get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES), 0, queue[0][(OLDEST + i) % QUEUE]);
     }
 
     /* Row `row` enters, one comes out. */
@@ -256,7 +265,7 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
         __syncwarp();
         read(get_row, 0, arriving);
         if constexpr (PREV) read(of_prev(get_row), CUR_BYTES, before);
-        get_row = (get_row + S::ROW_BYTES) % CUR_BYTES;
+        get_row = wrapped(get_row + S::ROW_BYTES);
         ask(row + S::AHEAD); /* into the place of a row that no lane reads any more */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {

@@ -128,8 +128,9 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f32[] = {
 };
 TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     /* radius, steps, columns, unroll, warps, use, again */
-    { 1,      6,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      3,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      8,     6,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      4,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      2,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      3,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
