@@ -99,7 +99,7 @@ enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
 /* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the one that is fastest
  * where this was measured; whoever chooses another waits until no pass is enqueued. */
-enum { DEVICE_VARIANTS_MAX = 16 };
+enum { DEVICE_VARIANTS_MAX = 18 };
 typedef struct device_variants {
     int count, chosen;
     const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */

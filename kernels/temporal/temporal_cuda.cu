@@ -14,8 +14,8 @@ static const temporal_unit *const units[][2][2] = {
 
 static const temporal_unit *unit_of(const stencil *op) { return units[op->form][op->has_prev][op->type]; }
 
-/* What was best for some radius or type on an H200, and what lies between: how long items take beside others no model of it said
- * well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */
+/* What was best for some radius or type on an H200 or an H100, and what lies between: how long items take beside others no model of it
+ * said well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */
 static const temporal_schedule schedules[] = {
     /* name                          narrow  waves  side_lasts  band_lasts  spread */
     { "its own",                    false,  0,     0,          0,          false },
@@ -23,12 +23,16 @@ static const temporal_schedule schedules[] = {
     { "one wave, border 0.85",      false,  1,     .85,        .85,        false },
     { "one wave",                   false,  1,     1,          1,          false },
     { "one wave, border 1.2",       false,  1,     1.2,        1.2,        false },
+    { "one wave, border 1.6",       false,  1,     1.6,        1.6,        false },
     { "two waves, border 0.85",     false,  2,     .85,        .85,        false },
     { "two waves",                  false,  2,     1,          1,          false },
     { "two waves, border 1.2",      false,  2,     1.2,        1.2,        false },
+    { "two waves, border 1.6",      false,  2,     1.6,        1.6,        false },
     { "three waves, border 0.85",   false,  3,     .85,        .85,        false },
     { "three waves",                false,  3,     1,          1,          false },
     { "three waves, border 1.2",    false,  3,     1.2,        1.2,        false },
+    { "three waves, border 1.6",    false,  3,     1.6,        1.6,        false },
+    { "three waves, border 2.2",    false,  3,     2.2,        2.2,        false },
     { "one wave, border spread",    false,  1,     1,          1.8,        true },
     { "two waves, border spread",   false,  2,     1,          1.8,        true },
     { "three waves, border spread", false,  3,     1,          1.8,        true },

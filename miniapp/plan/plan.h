@@ -73,11 +73,10 @@ typedef struct plan_form_trial {
 } plan_form_trial;
 
 /* Variants of the bound stencil's kernel, or of its blocks of steps. */
-enum { PLAN_VARIANTS_MAX = 16 };
 typedef struct plan_variant_trial {
     int count;                           /* 0: there is nothing to choose from, or run.tune = off */
-    const char *name[PLAN_VARIANTS_MAX]; /* live until the next bind */
-    double pass_s[PLAN_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache holds), the slowest rank's */
+    const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
+    double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache holds), the slowest rank's */
 } plan_variant_trial;
 
 typedef enum plan_choice {

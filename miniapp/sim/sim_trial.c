@@ -267,7 +267,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
     sim *s = ((sim_trial *)context)->s;
     const bool single = p->block_steps == 1;
     const int count = single ? s->dev->stencil_variants.count : block_variants(s);
-    assert(count <= PLAN_VARIANTS_MAX);
+    assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);

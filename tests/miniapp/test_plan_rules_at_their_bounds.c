@@ -566,7 +566,7 @@ static void transposes_go_over_peer_then_aware_then_staged(void **state)
     assert_int_equal(transposed(1, &m, "")->transport, TRANSPORT_STAGED);
 }
 
-static double variant_s[PLAN_VARIANTS_MAX];
+static double variant_s[DEVICE_VARIANTS_MAX];
 static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     static const char *const names[] = { "default", "second", "third" };
