@@ -17,6 +17,7 @@ typedef enum trial_statistic {
 typedef struct trial {
     int ways, rounds; /* up to TRIAL_WAYS_MAX, TRIAL_ROUNDS_MAX */
     int warm_up;      /* rounds before these, which count for nothing: a first launch loads its kernel */
+    int heat;         /* trial_run: rounds first of all, behind which ways slower than the fastest by more than a tenth retire; 0: none do */
     trial_statistic statistic;
     double budget_s;  /* of all rounds: behind the first one that ends past it there is no other; or INFINITY */
 } trial;

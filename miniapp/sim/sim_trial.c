@@ -236,7 +236,7 @@ static void forms(void *context, const plan *p, const step_form *form, int count
 
 /* ---- variants ---- */
 
-enum { BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
+enum { BLOCK_PASSES = 2, HEAT_ROUNDS = 2, VISIT_SLOTS = 3 };
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
@@ -246,8 +246,8 @@ static device_variants *variants_of(const sim *s)
 }
 
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
- * for its passes are long; visits to a device on some chunks, for the same reasons. Of blocks of steps a few passes, one behind the
- * other as in a run. */
+ * for its passes are long; visits to a device on some chunks, for the same reasons. Single steps on a GPU are taken in the form in which
+ * the run takes them: with an exchange inside, low tiles cost more. Of blocks of steps a few passes, one behind the other. */
 static double variant_s(void *context, int variant)
 {
     sim *s = context;
@@ -259,6 +259,7 @@ static double variant_s(void *context, int variant)
     const int launches = s->plan.block_steps == 1 || visits ? 1 : BLOCK_PASSES;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
     variants_of(s)->chosen = variant;
+    if (s->plan.block_steps == 1 && s->dev->kind != DEVICE_HOST) return sim_pass_s(s, true, FORM_PASSES);
     return passes_s(s, cells, s->plan.block_steps, launches) / launches;
 }
 
@@ -271,7 +272,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
-    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1,
+    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = single ? 0 : HEAT_ROUNDS,
                       .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
     trial_run(&t, variant_s, s, answer->pass_s, s->top.comm);
     answer->count = count;
