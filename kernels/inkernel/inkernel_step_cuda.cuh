@@ -188,7 +188,7 @@ static __device__ __forceinline__ void join_change(unsigned long long *norm, cha
 
 /* Blocks per SM, at least, by radius from 1: as many as the tiles' kernel has. */
 constexpr int inkernel_star_blocks[2][2][STENCIL_RADIUS_MAX] = {
-    { { 5, 4, 4, 4, 4, 3, 3, 3 },   /* one level, f32 */
+    { { 5, 4, 4, 4, 4, 4, 4, 4 },   /* one level, f32 */
       { 5, 4, 4, 4, 4, 4, 3, 3 } }, /* f64 */
     { { 3, 3, 3, 3, 3, 3, 2, 2 },   /* two levels, f32 */
       { 3, 3, 3, 3, 3, 3, 2, 2 } }, /* f64 */
