@@ -266,14 +266,14 @@ static double variant_s(void *context, int variant)
 static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     sim *s = ((sim_trial *)context)->s;
-    const bool single = p->block_steps == 1;
+    const bool single = p->block_steps == 1, few = single && s->dev->kind == DEVICE_HOST; /* rounds: steps are long there */
     const int count = single ? s->dev->stencil_variants.count : block_variants(s);
     assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
-    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = single ? 0 : HEAT_ROUNDS,
-                      .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
+    const trial t = { .ways = count, .rounds = few ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = few ? 0 : HEAT_ROUNDS,
+                      .statistic = few ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
     trial_run(&t, variant_s, s, answer->pass_s, s->top.comm);
     answer->count = count;
     for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
