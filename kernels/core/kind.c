@@ -12,10 +12,10 @@ static const double advect_1d[KIND_ORDERS] = { 1., .728745, .630525, .577834, .5
 static const double advect_2d[KIND_ORDERS] = { .5, .364372, .315262, .288917, .272117, .260301, .251448, .244514 };
 
 static const char heat[] = "heat", wave[] = "wave", advect[] = "advect", laplace[] = "laplace", custom[] = "custom",
-                  transpose[] = "transpose", sweep[] = "sweep";
+                  transpose[] = "transpose", sweep[] = "sweep", separable[] = "separable";
 const char *const kind_names[KIND_ROWS + 1] = {
     [KIND_HEAT] = heat, [KIND_WAVE] = wave, [KIND_ADVECT] = advect, [KIND_LAPLACE] = laplace, [KIND_CUSTOM] = custom,
-    [KIND_TRANSPOSE] = transpose, [KIND_SWEEP] = sweep,
+    [KIND_TRANSPOSE] = transpose, [KIND_SWEEP] = sweep, [KIND_SEPARABLE] = separable,
 };
 
 static const kind_row row[KIND_ROWS] = {
@@ -33,6 +33,8 @@ static const kind_row row[KIND_ROWS] = {
     [KIND_TRANSPOSE] = { .name = transpose, .transposes = 1, .words = 4, .v_sum = { 1, 1 }, .field = { "a", "b" }, .main_field = 1 },
     [KIND_SWEEP] = { .name = sweep, .stencil = KIND_STENCIL_DIFFERENCES, .modes = KIND_MODES_POWER, .by_lines = true, .transposes = 2,
                      .words = 4, .alpha = KIND_ALPHA_FROM_0, .alpha_limit = { heat_1d, heat_1d }, .v_sum = { 1, 3 }, .field = { "u" } },
+    [KIND_SEPARABLE] = { .name = separable, .stencil = KIND_STENCIL_FACTORS, .modes = KIND_MODES_POWER, .words = 2, .v_sum = { 1, 2 },
+                         .field = { "u" } },
 };
 
 const kind_row *kind_of(kind_id id) { return &row[id]; }

@@ -3,14 +3,16 @@
 
 #include <stdbool.h>
 
-typedef enum kind_id { KIND_HEAT, KIND_WAVE, KIND_ADVECT, KIND_LAPLACE, KIND_CUSTOM, KIND_TRANSPOSE, KIND_SWEEP } kind_id;
-enum { KIND_ROWS = KIND_SWEEP + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
+typedef enum kind_id { KIND_HEAT, KIND_WAVE, KIND_ADVECT, KIND_LAPLACE, KIND_CUSTOM, KIND_TRANSPOSE, KIND_SWEEP,
+                       KIND_SEPARABLE } kind_id;
+enum { KIND_ROWS = KIND_SEPARABLE + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
 
 typedef enum kind_stencil {
     KIND_STENCIL_NONE,        /* cells change without their neighbours: no sides, no modes */
     KIND_STENCIL_DIFFERENCES, /* differences of problem.order times problem.alpha; radius order / 2 */
     KIND_STENCIL_MEAN,        /* the mean of the nearest neighbours; radius 1 */
     KIND_STENCIL_WEIGHTS,     /* problem.weights, which give the radius */
+    KIND_STENCIL_FACTORS,     /* problem.factors, likewise: 2D grids alone */
 } kind_stencil;
 
 typedef enum kind_alpha { KIND_ALPHA_NONE, KIND_ALPHA_FROM_0, KIND_ALPHA_ABOVE_0, KIND_ALPHA_EITHER_SIGN } kind_alpha;

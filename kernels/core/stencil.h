@@ -5,16 +5,32 @@
  *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre             (1D problems, the axes of `sweep`)
  *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
  *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending
- * and beta * prev last, if has_prev. Zero weights enter like any other. */
+ * and beta * prev last, if has_prev. Zero weights enter like any other.
+ *
+ * The weights of a SEPARABLE box are a product of a row and a column, those of a SEPARABLE_SUM the sum of two such products; they
+ * stand as their factors, first the rows, then the columns:
+ *   rows     product k = 0, 1: dx ascending from -r:      h_k(y') = sum of a_k(dx) cur(x+dx, y')
+ *   columns  dy ascending from -r, within a dy k = 0, 1:  next = sum of b_k(dy) h_k(y+dy)
+ * The first term of each sum is a product, every other one an fma onto it. They have no prev. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "core/dtype.h"
 
-enum { STENCIL_RADIUS_MAX = 8, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
+enum { STENCIL_RADIUS_MAX = 8, STENCIL_SEPARABLE_RADIUS_MAX = 4, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
 
-typedef enum stencil_form { STENCIL_LINE, STENCIL_STAR, STENCIL_BOX } stencil_form;
+typedef enum stencil_form { STENCIL_LINE, STENCIL_STAR, STENCIL_BOX, STENCIL_SEPARABLE, STENCIL_SEPARABLE_SUM } stencil_form;
+enum { STENCIL_FORMS = STENCIL_SEPARABLE_SUM + 1, STENCIL_PRODUCTS_MAX = 2 };
+
+/* nvcc takes them as constants too. */
+#if defined(__CUDACC__)
+#define STENCIL_FORMULA static __host__ __device__ constexpr
+#elif defined(__cplusplus)
+#define STENCIL_FORMULA static constexpr
+#else
+#define STENCIL_FORMULA static inline
+#endif
 
 typedef struct stencil {
     stencil_form form;
@@ -27,7 +43,38 @@ typedef struct stencil {
 
 static inline const char *stencil_form_name(stencil_form form)
 {
-    return form == STENCIL_LINE ? "line" : form == STENCIL_STAR ? "star" : "box";
+    switch (form) {
+    case STENCIL_LINE: return "line";
+    case STENCIL_STAR: return "star";
+    case STENCIL_BOX: return "box";
+    case STENCIL_SEPARABLE: return "separable";
+    case STENCIL_SEPARABLE_SUM: return "separable sum";
+    }
+    return "";
+}
+
+/* Of a row and a column each; 0: the form has weights of cells. */
+STENCIL_FORMULA int stencil_products(stencil_form form)
+{
+    return form == STENCIL_SEPARABLE ? 1 : form == STENCIL_SEPARABLE_SUM ? 2 : 0;
+}
+
+/* Does a cell read others that are neither in its row nor in its column? */
+STENCIL_FORMULA bool stencil_reads_corners(stencil_form form) { return form == STENCIL_BOX || stencil_products(form) > 0; }
+
+STENCIL_FORMULA int stencil_radius_max(stencil_form form)
+{
+    return stencil_products(form) > 0 ? STENCIL_SEPARABLE_RADIUS_MAX : STENCIL_RADIUS_MAX;
+}
+
+/* Has a step with this form a kernel that exchanges inside (inkernel.h), on devices with such kernels? */
+static inline bool stencil_exchanges_inside(stencil_form form) { return form == STENCIL_STAR || form == STENCIL_BOX; }
+
+/* Where a_k(dx) and b_k(dy) of a form of `products` products stand. */
+STENCIL_FORMULA int stencil_row_factor(int r, int k, int dx) { return k * (2 * r + 1) + dx + r; }
+STENCIL_FORMULA int stencil_column_factor(int products, int r, int k, int dy)
+{
+    return products * (2 * r + 1) + (dy + r) * products + k;
 }
 
 static inline int stencil_weights(stencil_form form, int r)
@@ -36,11 +83,13 @@ static inline int stencil_weights(stencil_form form, int r)
     case STENCIL_LINE: return 2 * r + 1;
     case STENCIL_STAR: return 4 * r + 1;
     case STENCIL_BOX: return (2 * r + 1) * (2 * r + 1);
+    case STENCIL_SEPARABLE:
+    case STENCIL_SEPARABLE_SUM: return 2 * stencil_products(form) * (2 * r + 1);
     }
     return 0;
 }
 
-/* Index of the weight of cur(x+dx, y+dy), or -1 where the form has none. */
+/* Index of the weight of cur(x+dx, y+dy), or -1 where the form has none; factors belong to no cell. */
 static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
 {
     const int along = dx + dy, k = along < 0 ? -along : along;
@@ -54,11 +103,13 @@ static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
         return k == 0 ? 4 * r : 4 * (r - k) + (dy != 0 ? 2 : 0) + (along > 0);
     case STENCIL_BOX:
         return (dy + r) * (2 * r + 1) + dx + r;
+    case STENCIL_SEPARABLE:
+    case STENCIL_SEPARABLE_SUM: break;
     }
     return -1;
 }
 
-/* The other way round: the cell (x + *dx, y + *dy) that weight `at` belongs to. */
+/* The other way round: the cell (x + *dx, y + *dy) that weight `at` belongs to; of a line, a star or a box. */
 static inline void stencil_weight_place(stencil_form form, int r, int at, int *dx, int *dy)
 {
     const int side = 2 * r + 1, arms = form == STENCIL_LINE ? 2 : 4, arm = at % arms, k = r - at / arms, step = arm % 2 ? k : -k;

@@ -51,7 +51,7 @@ _Static_assert(1 + sizeof blocks / sizeof *blocks <= STENCIL_HOST_VARIANTS_MAX, 
 static int list_variants(const stencil *op, const stencil_host_variant *variant[])
 {
     int count = 0;
-    if (op->radius <= (op->form == STENCIL_BOX ? 1 : 2)) variant[count++] = &row_by_row;
+    if (op->radius <= (stencil_reads_corners(op->form) ? 1 : 2)) variant[count++] = &row_by_row;
     if (op->form == STENCIL_LINE) {
         variant[count++] = &line_blocks;
     } else {
@@ -63,7 +63,7 @@ static int list_variants(const stencil *op, const stencil_host_variant *variant[
 int stencil_host_bind(device *d, const stencil *op)
 {
     device_host *h = (device_host *)d;
-    assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
+    assert(op->radius >= 1 && op->radius <= stencil_radius_max(op->form) && (!op->has_prev || stencil_products(op->form) == 0));
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
     d->stencil_variants = (device_variants){ .count = list_variants(op, h->variant) };
@@ -74,9 +74,9 @@ int stencil_host_bind(device *d, const stencil *op)
 
 static stencil_host_kernel *kernel_of(const stencil_host_variant *v, const stencil *op)
 {
-    static stencil_host_kernel *const rows[2][3] = {
-        [DTYPE_F32] = { line_f32, star_f32, square_f32 },
-        [DTYPE_F64] = { line_f64, star_f64, square_f64 },
+    static stencil_host_kernel *const rows[2][STENCIL_FORMS] = {
+        [DTYPE_F32] = { line_f32, star_f32, square_f32, separable_f32, separable_sum_f32 },
+        [DTYPE_F64] = { line_f64, star_f64, square_f64, separable_f64, separable_sum_f64 },
     };
     return v->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
 }

@@ -105,15 +105,17 @@ static TARGET STENCIL_HOST_INLINE __m512d cut_f64(__m512d a, __m512d b, int64_t 
 
 #define KERNELS_OF(VECTORS)                                                                      \
     {                                                                                            \
-        [DTYPE_F32] = { line_##VECTORS##_f32, star_##VECTORS##_f32, square_##VECTORS##_f32 },    \
-        [DTYPE_F64] = { line_##VECTORS##_f64, star_##VECTORS##_f64, square_##VECTORS##_f64 },    \
+        [DTYPE_F32] = { line_##VECTORS##_f32, star_##VECTORS##_f32, square_##VECTORS##_f32,      \
+                        separable_##VECTORS##_f32, separable_sum_##VECTORS##_f32 },              \
+        [DTYPE_F64] = { line_##VECTORS##_f64, star_##VECTORS##_f64, square_##VECTORS##_f64,      \
+                        separable_##VECTORS##_f64, separable_sum_##VECTORS##_f64 },              \
     }
 
 stencil_host_kernel *stencil_host_block(dtype t, stencil_form form)
 {
-    static stencil_host_kernel *const plain[2][3] = KERNELS_OF(plain);
+    static stencil_host_kernel *const plain[2][STENCIL_FORMS] = KERNELS_OF(plain);
 #if defined(__x86_64__)
-    static stencil_host_kernel *const avx2[2][3] = KERNELS_OF(avx2), *const avx512[2][3] = KERNELS_OF(avx512);
+    static stencil_host_kernel *const avx2[2][STENCIL_FORMS] = KERNELS_OF(avx2), *const avx512[2][STENCIL_FORMS] = KERNELS_OF(avx512);
     if (__builtin_cpu_supports("avx512f")) return avx512[t][form];
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2[t][form];
 #endif

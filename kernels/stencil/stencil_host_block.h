@@ -16,15 +16,22 @@
         for (int j = 0; j < count; j++) STATEMENT; \
     } while (0)
 
-/* u += or, for the first term, which is a product so that a sum of zeros keeps its sign, = W * FROM. */
-#define TERM(W, FROM)                                           \
+/* SUM = W * FROM, the first term, a product so that a sum of zeros keeps its sign, or += it. */
+#define BEGIN(SUM, W, FROM)                           \
+    do {                                              \
+        const VECTOR weight_ = DO(set1)(W);           \
+        EACH_VECTOR(SUM[j] = DO(mul)(weight_, FROM)); \
+    } while (0)
+#define ADD(SUM, W, FROM)                                       \
     do {                                                        \
         const VECTOR weight_ = DO(set1)(W);                     \
-        if (first)                                              \
-            EACH_VECTOR(u[j] = DO(mul)(weight_, FROM));         \
-        else                                                    \
-            EACH_VECTOR(u[j] = DO(fmadd)(weight_, FROM, u[j])); \
-        first = false;                                          \
+        EACH_VECTOR(SUM[j] = DO(fmadd)(weight_, FROM, SUM[j])); \
+    } while (0)
+#define TERM(W, FROM)                 \
+    do {                              \
+        if (first) BEGIN(u, W, FROM); \
+        else ADD(u, W, FROM);         \
+        first = false;                \
     } while (0)
 
 /* Vector j of ROW, K cells to its side. Nearly every such load straddles two cache lines and costs two, four where they
@@ -52,6 +59,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
     const CELL *cur = (const CELL *)s->cur + at, *w = s->weight;
     CELL *out = (CELL *)s->next + at;
     const int64_t pitch = s->shape->pitch;
+    const int products = stencil_products(form);
     bool first = true;
     VECTOR u[BLOCK_VECTORS];
 #ifdef CUT
@@ -88,6 +96,23 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
             HOLD(row);
             _Pragma("GCC unroll 17")
             for (int dx = -r; dx <= r; dx++) TERM(w[dx + r], BESIDE(row, dx));
+        }
+        break;
+    case STENCIL_SEPARABLE:
+    case STENCIL_SEPARABLE_SUM: /* likewise */
+        first = false;
+        EACH_VECTOR(u[j] = DO(set1)(-(CELL)0));
+        for (int dy = -r; dy <= r; dy++) {
+            const CELL *row = cur + dy * pitch;
+            HOLD(row);
+            _Pragma("GCC unroll 2")
+            for (int k = 0; k < products; k++) {
+                VECTOR h[BLOCK_VECTORS];
+                BEGIN(h, w[stencil_row_factor(r, k, -r)], BESIDE(row, -r));
+                _Pragma("GCC unroll 8")
+                for (int dx = 1 - r; dx <= r; dx++) ADD(h, w[stencil_row_factor(r, k, dx)], BESIDE(row, dx));
+                TERM(w[stencil_column_factor(products, r, k, dy)], h[j]);
+            }
         }
         break;
     }
@@ -143,21 +168,31 @@ static TARGET STENCIL_HOST_INLINE void NAME(rows)(stencil_form form, int r, cons
         ROWS(FORM, 1) ROWS(FORM, 2) ROWS(FORM, 3) ROWS(FORM, 4)                                            \
         ROWS(FORM, 5) ROWS(FORM, 6) ROWS(FORM, 7) ROWS(FORM, 8)                                            \
     }
+#define RADIUS_1_TO_4(FORM)                                     \
+    switch (s->op->radius) {                                    \
+        ROWS(FORM, 1) ROWS(FORM, 2) ROWS(FORM, 3) ROWS(FORM, 4) \
+    }
 #else
 #define ANY_RADIUS(FORM) NAME(rows)(FORM, s->op->radius, s, b);
+#define RADIUS_1_TO_4(FORM) ANY_RADIUS(FORM)
 #endif
 
 static TARGET void NAME(line)(const stencil_host_job *s, box b) { ANY_RADIUS(STENCIL_LINE) }
 static TARGET void NAME(star)(const stencil_host_job *s, box b) { ANY_RADIUS(STENCIL_STAR) }
 static TARGET void NAME(square)(const stencil_host_job *s, box b) { ANY_RADIUS(STENCIL_BOX) }
+static TARGET void NAME(separable)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE) }
+static TARGET void NAME(separable_sum)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE_SUM) }
 
 #undef LANES
 #undef EACH_VECTOR
+#undef BEGIN
+#undef ADD
 #undef TERM
 #undef HOLD
 #undef BESIDE
 #undef ROWS
 #undef ANY_RADIUS
+#undef RADIUS_1_TO_4
 #undef CELL
 #undef VECTOR
 #undef DO

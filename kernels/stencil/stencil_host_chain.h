@@ -71,3 +71,39 @@ static STENCIL_HOST_INLINE void NAME(box_chain)(int r, bool has_prev, CELL *rest
         sum[i] = has_prev ? FMA(beta, before[i], u) : u;
     }
 }
+
+/* A row's sum of each product goes into the cell's at once; `products` is a constant too. */
+static STENCIL_HOST_INLINE void NAME(products_chain)(int products, int r, CELL *restrict sum, const CELL *const *row,
+                                                     const CELL *weight, int64_t n)
+{
+    const int side = 2 * r + 1;
+    CELL a[2 * 9], b[9 * 2];
+    for (int k = 0; k < products * side; k++) a[k] = weight[k];
+    for (int k = 0; k < products * side; k++) b[k] = weight[products * side + k];
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        CELL u = -(CELL)0; /* so that the first product is an fma too */
+#pragma GCC unroll 9
+        for (int dy = 0; dy < side; dy++)
+#pragma GCC unroll 2
+            for (int k = 0; k < products; k++) {
+                CELL h = a[k * side] * row[dy][i - r];
+#pragma GCC unroll 8
+                for (int dx = 1; dx < side; dx++) h = FMA(a[k * side + dx], row[dy][i + dx - r], h);
+                u = FMA(b[products * dy + k], h, u);
+            }
+        sum[i] = u;
+    }
+}
+
+static STENCIL_HOST_INLINE void NAME(separable_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row,
+                                                      const CELL *before, const CELL *weight, CELL beta, int64_t n)
+{
+    NAME(products_chain)(1, r, sum, row, weight, n);
+}
+
+static STENCIL_HOST_INLINE void NAME(separable_sum_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row,
+                                                          const CELL *before, const CELL *weight, CELL beta, int64_t n)
+{
+    NAME(products_chain)(2, r, sum, row, weight, n);
+}

@@ -7,7 +7,7 @@
  * core to compute one while it writes another. */
 #include "stencil/stencil_host_chain.h"
 
-/* The sums of n cells of one row, without prev; a box has radius 1. */
+/* The sums of n cells of one row, without prev; boxes, of weights or factors, have radius 1. */
 static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum, const CELL *cur, int64_t pitch,
                                             const CELL *w, int64_t n)
 {
@@ -18,6 +18,8 @@ static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum,
     case STENCIL_LINE: NAME(line_chain)(r, false, sum, row, NULL, w, 0, n); break;
     case STENCIL_STAR: NAME(star_chain)(r, false, sum, row, NULL, w, 0, n); break;
     case STENCIL_BOX: NAME(box_chain)(r, false, sum, row, NULL, w, 0, n); break;
+    case STENCIL_SEPARABLE: NAME(separable_chain)(r, false, sum, row, NULL, w, 0, n); break;
+    case STENCIL_SEPARABLE_SUM: NAME(separable_sum_chain)(r, false, sum, row, NULL, w, 0, n); break;
     }
 }
 
@@ -43,7 +45,7 @@ static STENCIL_HOST_INLINE void NAME(row)(stencil_form form, int r, const stenci
     const int64_t pitch = s->shape->pitch;
     const CELL *cur = (const CELL *)s->cur + at, *prev = s->prev ? (const CELL *)s->prev + at : NULL, *weight = s->weight;
     const CELL beta = (CELL)s->op->beta;
-    CELL *out = (CELL *)s->next + at, w[9]; /* in registers */
+    CELL *out = (CELL *)s->next + at, w[12]; /* in registers */
     for (int k = 0; k < stencil_weights(form, r); k++) w[k] = weight[k];
     if (!prev && !s->streams) {
         NAME(chain)(form, r, out, cur, pitch, w, n);
@@ -88,6 +90,12 @@ static void NAME(star)(const stencil_host_job *s, box b)
 
 DEVICE_HOST_CLONES
 static void NAME(square)(const stencil_host_job *s, box b) { ROWS(STENCIL_BOX, 1); }
+
+DEVICE_HOST_CLONES
+static void NAME(separable)(const stencil_host_job *s, box b) { ROWS(STENCIL_SEPARABLE, 1); }
+
+DEVICE_HOST_CLONES
+static void NAME(separable_sum)(const stencil_host_job *s, box b) { ROWS(STENCIL_SEPARABLE_SUM, 1); }
 
 #undef ROWS
 #undef CELL

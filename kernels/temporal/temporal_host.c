@@ -44,14 +44,17 @@ typedef void row_kernel(void *sum, const void *const *row, const void *before, c
 #define KERNELS_OF(FORM, SUFFIX)                                                             \
     { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX },            \
       { FORM##_1_prev##SUFFIX, FORM##_2_prev##SUFFIX, FORM##_3_prev##SUFFIX, FORM##_4_prev##SUFFIX } }
+#define FACTORS_OF(FORM, SUFFIX) { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX } }
 
 static row_kernel *kernel_of(const stencil *op)
 {
-    static row_kernel *const kernel[2][3][2][STAR_RADIUS_MAX] = { /* NULL: none */
+    static row_kernel *const kernel[2][STENCIL_FORMS][2][STAR_RADIUS_MAX] = { /* NULL: none */
         [DTYPE_F32] = { [STENCIL_LINE] = KERNELS_OF(line, _f32), [STENCIL_STAR] = KERNELS_OF(star, _f32),
-                        [STENCIL_BOX] = { { square_1_f32, square_2_f32 } } },
+                        [STENCIL_BOX] = { { square_1_f32, square_2_f32 } },
+                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32), [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f32) },
         [DTYPE_F64] = { [STENCIL_LINE] = KERNELS_OF(line, _f64), [STENCIL_STAR] = KERNELS_OF(star, _f64),
-                        [STENCIL_BOX] = { { square_1_f64, square_2_f64 } } },
+                        [STENCIL_BOX] = { { square_1_f64, square_2_f64 } },
+                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64), [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f64) },
     };
     return op->radius <= STAR_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1] : NULL;
 }

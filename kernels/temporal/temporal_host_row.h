@@ -23,6 +23,12 @@ ROWS_OF(star, 3, 7)
 ROWS_OF(star, 4, 9)
 ROW(square_1, box, 1, 3, false)
 ROW(square_2, box, 2, 5, false)
+#define FACTORS_OF(R, ROWS) ROW(separable_##R, separable, R, ROWS, false) ROW(separable_sum_##R, separable_sum, R, ROWS, false)
+FACTORS_OF(1, 3)
+FACTORS_OF(2, 5)
+FACTORS_OF(3, 7)
+FACTORS_OF(4, 9)
+#undef FACTORS_OF
 #undef ROWS_OF
 #undef ROW
 

@@ -103,6 +103,13 @@ static bool check_alpha(const checking *k)
 
 static bool fits_type(const config *c, double v) { return c->problem.type == DTYPE_F64 || isfinite((float)v); }
 
+static bool finite_in_type(const checking *k, const char *key, const double *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!fits_type(k->c, numbers[i])) return refuse(k, key, "%g is not finite in f32", numbers[i]);
+    return true;
+}
+
 /* Sets the radius. */
 static bool check_weights(const checking *k)
 {
@@ -128,11 +135,30 @@ static bool check_weights(const checking *k)
     if (row % 2 == 0 || r < 1 || r > STENCIL_RADIUS_MAX)
         return refuse(k, "problem.weights", "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)",
                       row, 2 * STENCIL_RADIUS_MAX + 1, STENCIL_RADIUS_MAX);
-    for (int i = 0; i < count; i++)
-        if (!fits_type(c, c->problem.weights[i]))
-            return refuse(k, "problem.weights", "%g is not finite in f32", c->problem.weights[i]);
     c->problem.radius = r;
-    return true;
+    return finite_in_type(k, "problem.weights", c->problem.weights, count);
+}
+
+/* Likewise. */
+static bool check_factors(const checking *k)
+{
+    config *c = k->c;
+    const kind_row *kind = config_kind_of(c);
+    if (kind->stencil != KIND_STENCIL_FACTORS) {
+        memset(c->problem.factors, 0, sizeof c->problem.factors);
+        c->problem.factors_count = c->problem.products = 0;
+        return true;
+    }
+    if (!given(k, "problem.factors"))
+        return refuse(k, "problem.factors", "required for %s; allowed: %s", kind->name, config_table_find("problem.factors")->allowed);
+    if (!config_two_d(c))
+        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more (in 1D problem.kind = custom serves)", kind->name);
+    const int row = c->problem.factors_count / (2 * c->problem.products), r = row / 2;
+    if (row % 2 == 0 || r < 1 || r > STENCIL_SEPARABLE_RADIUS_MAX)
+        return refuse(k, "problem.factors", "rows of %d numbers; allowed are 3, 5, 7 and %d (2r+1, radius r = 1 .. %d)", row,
+                      2 * STENCIL_SEPARABLE_RADIUS_MAX + 1, STENCIL_SEPARABLE_RADIUS_MAX);
+    c->problem.radius = r;
+    return finite_in_type(k, "problem.factors", c->problem.factors, c->problem.factors_count);
 }
 
 static bool check_order(const checking *k)
@@ -142,7 +168,8 @@ static bool check_order(const checking *k)
     switch (config_kind_of(c)->stencil) {
     case KIND_STENCIL_DIFFERENCES: c->problem.radius = c->problem.order / 2; break;
     case KIND_STENCIL_MEAN: c->problem.radius = 1; break;
-    case KIND_STENCIL_WEIGHTS: break; /* check_weights */
+    case KIND_STENCIL_WEIGHTS:
+    case KIND_STENCIL_FACTORS: break; /* check_weights, check_factors */
     case KIND_STENCIL_NONE: c->problem.radius = 0; break;
     }
     return true;
@@ -156,13 +183,26 @@ static void set_periodic(boundary_side *s)
     s->value = 0.0;
 }
 
+static double sum_of_sizes(const double *numbers, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++) sum += fabs(numbers[i]);
+    return sum;
+}
+
 /* What a sum of V alone may reach: |c| summed over the terms of an update at the limit on alpha, and V + V where a side reflects
  * more than one node deep. */
 static double largest_sum(const config *c)
 {
-    double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], weights = 0;
-    for (int i = 0; i < c->problem.weights_count; i++) weights += fabs(c->problem.weights[i]);
-    return fmax(sum, weights);
+    const double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], *factors = c->problem.factors;
+    const int side = 2 * c->problem.radius + 1;
+    double products = 0, rows = 0;
+    for (int k = 0; k < c->problem.products; k++, factors += 2 * side) {
+        const double row = sum_of_sizes(factors, side);
+        rows = fmax(rows, row);
+        products += row * sum_of_sizes(factors + side, side);
+    }
+    return fmax(fmax(sum, sum_of_sizes(c->problem.weights, c->problem.weights_count)), fmax(rows, products));
 }
 
 static bool check_value(const checking *k, const char *key, const boundary_side *side)
@@ -297,8 +337,8 @@ bool config_from_deck(config *c, const deck *d, sentence *why)
 {
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
-    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_grid(&k) && check_alpha(&k) &&
-           check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
+    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_factors(&k) && check_grid(&k) &&
+           check_alpha(&k) && check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
 }
 
 /* ---- what is given and not used ---- */
@@ -316,6 +356,7 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
         { "problem.order", "2", differences },
         { "problem.alpha", "0", differences },
         { "problem.weights", "", kind->stencil == KIND_STENCIL_WEIGHTS },
+        { "problem.factors", "", kind->stencil == KIND_STENCIL_FACTORS },
         { "problem.mode_x", c->problem.mode_x == 0 ? "0" : "1", mode },
         { "problem.mode_y", config_two_d(c) && c->problem.mode_y != 0 ? "1" : "0", mode && config_two_d(c) },
         { "problem.seed", "0", c->problem.initial == CONFIG_INITIAL_RANDOM },
@@ -352,6 +393,9 @@ const char *config_first_difference(const config *a, const config *b)
     if (a->problem.weights_count != b->problem.weights_count ||
         memcmp(a->problem.weights, b->problem.weights, sizeof a->problem.weights) != 0)
         return "problem.weights";
+    if (a->problem.factors_count != b->problem.factors_count || a->problem.products != b->problem.products ||
+        memcmp(a->problem.factors, b->problem.factors, sizeof a->problem.factors) != 0)
+        return "problem.factors";
     if (a->problem.initial != b->problem.initial || strcmp(a->problem.file, b->problem.file) != 0 ||
         strcmp(a->problem.dataset, b->problem.dataset) != 0)
         return "problem.initial";

@@ -33,6 +33,9 @@ const config_row config_table[] = {
     { "problem.weights", CONFIG_TYPE_WEIGHTS, "", NULL, "required for custom", 0, 0,
       "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8", NULL,
       "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r", AT(problem.weights) },
+    { "problem.factors", CONFIG_TYPE_FACTORS, "", NULL, "required for separable", 0, 0,
+      "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4", NULL,
+      "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added", AT(problem.factors) },
     { "problem.initial", CONFIG_TYPE_INITIAL, "", "mode", NULL, 0, 0,
       "mode, random, gaussian, zero or FILE.h5[:/dataset]", initials,
       "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D", AT(problem.initial) },
@@ -259,12 +262,12 @@ static bool read_initial(config *c, const char *text, sentence *why)
     return path[0] != '\0' && dataset[1] != '\0';
 }
 
-/* Rows of the same length; how many of each is for config.c, which knows whether the grid is 1D. */
-static bool read_weights(config *c, const char *text, sentence *why)
+/* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there are too many. */
+static bool read_rows(const char *text, double *to, int most, int *numbers, int *rows_read, sentence *why)
 {
     int count = 0, rows = 0, in_row = 0, first_row = 0;
-    memset(c->problem.weights, 0, sizeof c->problem.weights);
-    c->problem.weights_count = 0;
+    memset(to, 0, (size_t)most * sizeof *to);
+    *numbers = *rows_read = 0;
     for (;; text++) {
         text += strspn(text, " \t");
         if (*text == '|' || *text == '\0') {
@@ -278,18 +281,36 @@ static bool read_weights(config *c, const char *text, sentence *why)
         }
         char word[64];
         const size_t length = strcspn(text, " \t|");
-        if (length >= sizeof word || count == STENCIL_WEIGHTS_MAX) return false;
+        if (length >= sizeof word || count == most) return false;
         memcpy(word, text, length);
         word[length] = '\0';
-        if (!read_number(word, &c->problem.weights[count])) return sentence_refuse(why, "\"%s\" is not a finite number", word);
+        if (!read_number(word, &to[count])) return sentence_refuse(why, "\"%s\" is not a finite number", word);
         count++;
         in_row++;
         text += length - 1;
     }
-    if (rows != 1 && rows != first_row)
-        return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, first_row);
-    c->problem.weights_count = count;
+    *numbers = count;
+    *rows_read = rows;
     return true;
+}
+
+/* How many of each is for config.c, which knows whether the grid is 1D. */
+static bool read_weights(config *c, const char *text, sentence *why)
+{
+    int rows;
+    if (!read_rows(text, c->problem.weights, STENCIL_WEIGHTS_MAX, &c->problem.weights_count, &rows, why)) return false;
+    const int in_row = c->problem.weights_count / rows;
+    if (rows == 1 || rows == in_row) return true;
+    return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, in_row);
+}
+
+static bool read_factors(config *c, const char *text, sentence *why)
+{
+    int rows;
+    if (!read_rows(text, c->problem.factors, CONFIG_FACTORS_MAX, &c->problem.factors_count, &rows, why)) return false;
+    c->problem.products = rows / 2;
+    if (rows == 2 || rows == 4) return true;
+    return sentence_refuse(why, "%d row%s; allowed are 2, or 4: a row and a column of each product", rows, rows == 1 ? "" : "s");
 }
 
 bool config_table_read(config *c, const config_row *row, const char *value, sentence *why)
@@ -327,6 +348,7 @@ bool config_table_read(config *c, const config_row *row, const char *value, sent
                read_side(value, &c->grid.sides.y_low) && read_side(value, &c->grid.sides.y_high);
     case CONFIG_TYPE_INITIAL: return read_initial(c, value, why);
     case CONFIG_TYPE_WEIGHTS: return read_weights(c, value, why);
+    case CONFIG_TYPE_FACTORS: return read_factors(c, value, why);
     }
     return false;
 }

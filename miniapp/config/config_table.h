@@ -18,7 +18,8 @@ typedef enum config_type {
     CONFIG_TYPE_SIDE,    /* a boundary_side */
     CONFIG_TYPE_SIDES,   /* grid.boundary: all four sides at once */
     CONFIG_TYPE_INITIAL, /* problem.initial with problem.file and problem.dataset */
-    CONFIG_TYPE_WEIGHTS  /* problem.weights; the count is checked in config.c */
+    CONFIG_TYPE_WEIGHTS, /* problem.weights; the count is checked in config.c */
+    CONFIG_TYPE_FACTORS  /* problem.factors, likewise */
 } config_type;
 
 typedef struct config_row {

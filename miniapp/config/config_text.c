@@ -45,13 +45,14 @@ static void write_number(FILE *to, double x)
     fputs(text, to);
 }
 
-static void write_weights(FILE *to, const config *c)
+/* Rows of 2r+1 numbers; in 1D they are one. */
+static void write_rows(FILE *to, const config *c, const double *numbers, int count)
 {
-    const int count = c->problem.weights_count, row = config_two_d(c) ? 2 * c->problem.radius + 1 : count;
+    const int row = 2 * c->problem.radius + 1;
     for (int i = 0; i < count; i++) {
         if (i > 0 && i % row == 0) fputs(" |\n    ", to);
         else if (i > 0) fputs(i % row % WEIGHTS_A_LINE == 0 ? "\n    " : " ", to);
-        write_number(to, c->problem.weights[i]);
+        write_number(to, numbers[i]);
     }
     fputc('\n', to);
 }
@@ -101,7 +102,8 @@ static void write_value(FILE *to, const config *c, const config_row *row)
         break;
     case CONFIG_TYPE_SIDE: write_side(to, (const boundary_side *)(const void *)from); break;
     case CONFIG_TYPE_INITIAL: write_initial(to, c); break;
-    case CONFIG_TYPE_WEIGHTS: write_weights(to, c); break;
+    case CONFIG_TYPE_WEIGHTS: write_rows(to, c, c->problem.weights, c->problem.weights_count); break;
+    case CONFIG_TYPE_FACTORS: write_rows(to, c, c->problem.factors, c->problem.factors_count); break;
     case CONFIG_TYPE_SIDES: break;
     }
 }
@@ -121,7 +123,8 @@ char *config_to_text(const config *c)
             section_bytes = dot;
         }
         const bool empty = row->type == CONFIG_TYPE_SIDES ||
-                           (row->type == CONFIG_TYPE_WEIGHTS && c->problem.weights_count == 0);
+                           (row->type == CONFIG_TYPE_WEIGHTS && c->problem.weights_count == 0) ||
+                           (row->type == CONFIG_TYPE_FACTORS && c->problem.factors_count == 0);
         if (empty) continue;
         fprintf(to, "%s = ", row->key + dot + 1);
         write_value(to, c, row);

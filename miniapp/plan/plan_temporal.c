@@ -243,6 +243,13 @@ static void choose_tried_form(plan *p, const char *pass)
     sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
 }
 
+static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
+{
+    if (!stencil_exchanges_inside(q->op->form))
+        return sentence_refuse(why, "in-kernel exchange exists for 2D stars and boxes whose weights are given one by one only");
+    return !q->trial || !q->trial->in_kernel || q->trial->in_kernel(q->trial->context, p, why);
+}
+
 /* In-kernel exchange where every rank can store into its neighbours; mixed where it can into some. */
 static void choose_step_form(plan *p, const plan_question *q)
 {
@@ -256,7 +263,7 @@ static void choose_step_form(plan *p, const plan_question *q)
     } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER && !mixed) {
         sentence_set(&r->because, "steps with in-kernel exchange need transport peer");
         sentence_set(&r->otherwise, "run.transport = peer, where all ranks run on one host");
-    } else if (q->trial && q->trial->in_kernel && !q->trial->in_kernel(q->trial->context, p, &why)) {
+    } else if (!can_exchange_inside(p, q, &why)) {
         sentence_set(&r->because, "%s", why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);

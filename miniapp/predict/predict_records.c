@@ -124,7 +124,7 @@ static bool same_sides(const boundary *a, const boundary *b)
 static stencil_form stencil_of(const json_t *problem, const predict_case *c)
 {
     const char *name = record_text_of(problem, "stencil");
-    for (int f = STENCIL_LINE; f <= STENCIL_BOX; f++)
+    for (int f = 0; f < STENCIL_FORMS; f++)
         if (strcmp(name, stencil_form_name((stencil_form)f)) == 0) return (stencil_form)f;
     return c->ny == 1 ? STENCIL_LINE : c->kind == KIND_CUSTOM ? STENCIL_BOX : STENCIL_STAR;
 }

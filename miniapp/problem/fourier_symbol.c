@@ -8,10 +8,41 @@
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
+/* The symbol of the 2r+1 factors that stand `step` apart from `first` on, along one axis. */
+static fourier_symbol symbol_along(const stencil *op, int first, int step, const mode_axis *axis)
+{
+    const int r = op->radius;
+    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
+    for (int d = -r; d <= r; d++) {
+        double_double re, im;
+        const double_double w = double_double_of(op->weight[first + (d + r) * step]);
+        mode_axis_shift_factor(axis, d, &re, &im);
+        g.re = double_double_add(g.re, double_double_mul(w, re));
+        g.im = double_double_add(g.im, double_double_mul(w, im));
+    }
+    return g;
+}
+
+static fourier_symbol symbol_of_factors(const stencil *op, const mode_axis *x, const mode_axis *y)
+{
+    const int r = op->radius, products = stencil_products(op->form);
+    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
+    for (int k = 0; k < products; k++) {
+        const fourier_symbol a = symbol_along(op, stencil_row_factor(r, k, -r), 1, x);
+        const fourier_symbol b = symbol_along(op, stencil_column_factor(products, r, k, -r), products, y);
+        const double_double re = double_double_sub(double_double_mul(a.re, b.re), double_double_mul(a.im, b.im));
+        const double_double im = double_double_add(double_double_mul(a.re, b.im), double_double_mul(a.im, b.re));
+        g.re = double_double_add(g.re, re);
+        g.im = double_double_add(g.im, im);
+    }
+    return g;
+}
+
 fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
     fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
+    if (stencil_products(op->form) > 0) return symbol_of_factors(op, x, y);
     for (int dy = -r; dy <= r; dy++) {
         double_double y_re, y_im;
         mode_axis_shift_factor(y, dy, &y_re, &y_im);
@@ -35,8 +66,17 @@ fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mo
 /* The stencil as rows of weights, [dy + r][dx + r]. */
 typedef struct dense {
     int radius, rows; /* rows 1 for a LINE */
-    double weight[2 * STENCIL_RADIUS_MAX + 1][2 * STENCIL_RADIUS_MAX + 1];
+    long double weight[2 * STENCIL_RADIUS_MAX + 1][2 * STENCIL_RADIUS_MAX + 1];
 } dense;
+
+static long double product_weight(const stencil *op, int dx, int dy)
+{
+    const int r = op->radius, products = stencil_products(op->form);
+    long double w = 0.0L;
+    for (int k = 0; k < products; k++)
+        w += (long double)op->weight[stencil_row_factor(r, k, dx)] * (long double)op->weight[stencil_column_factor(products, r, k, dy)];
+    return w;
+}
 
 static dense dense_of(const stencil *op)
 {
@@ -44,7 +84,8 @@ static dense dense_of(const stencil *op)
     for (int dy = -d.rows; dy <= d.rows; dy++)
         for (int dx = -d.radius; dx <= d.radius; dx++) {
             const int at = stencil_weight_index(op->form, d.radius, dx, dy);
-            if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = op->weight[at];
+            if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = (long double)op->weight[at];
+            else if (stencil_products(op->form) > 0) d.weight[dy + d.rows][dx + d.radius] = product_weight(op, dx, dy);
         }
     return d;
 }
@@ -169,12 +210,35 @@ static long double enumerate(const dense *d, const config *c)
     return best;
 }
 
+/* `count` weights that stand `step` apart. */
+static weight_sums sums_along(const double *weight, int count, int step)
+{
+    weight_sums s = { 0 };
+    for (int i = 0; i < count; i++) {
+        s.sum += (long double)weight[i * step];
+        s.size += fabsl((long double)weight[i * step]);
+    }
+    return s;
+}
+
+weight_sums weight_sums_of(const stencil *op)
+{
+    const int r = op->radius, products = stencil_products(op->form), side = 2 * r + 1;
+    weight_sums s = { 0 };
+    if (products == 0) return sums_along(op->weight, stencil_weights(op->form, r), 1);
+    for (int k = 0; k < products; k++) {
+        const weight_sums a = sums_along(op->weight + stencil_row_factor(r, k, -r), side, 1);
+        const weight_sums b = sums_along(op->weight + stencil_column_factor(products, r, k, -r), side, products);
+        s.sum += a.sum * b.sum;
+        s.size += a.size * b.size;
+    }
+    return s;
+}
+
 long double fourier_symbol_largest(const stencil *op, const config *c)
 {
     const dense d = dense_of(op);
-    long double sum = 0.0L;
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) sum += fabsl((long double)op->weight[i]);
-    if (sum <= 1.0L) return 1.0L;
+    if (weight_sums_of(op).size <= 1.0L) return 1.0L;
     if (c->grid.nx <= ENUMERATE_MODES_MAX && c->grid.ny <= ENUMERATE_MODES_MAX &&
         c->grid.nx * c->grid.ny <= ENUMERATE_MODES_MAX)
         return enumerate(&d, c);

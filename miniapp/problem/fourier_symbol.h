@@ -11,8 +11,16 @@ typedef struct fourier_symbol {
     double_double re, im;
 } fourier_symbol;
 
-/* For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
+/* Of a form with factors the sum of A_k(theta_x) B_k(theta_y), the symbols of its rows and columns.
+ * For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
 fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
+
+/* Of the weights by which cells are multiplied, be they given as factors: their sum, and the sum of their sizes, of a product of factors
+ * the product of its factors' sizes. */
+typedef struct weight_sums {
+    long double sum, size;
+} weight_sums;
+weight_sums weight_sums_of(const stencil *op);
 
 /* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum over all
  * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of

@@ -80,6 +80,20 @@ static void set_custom(stencil *op, const config *c)
                 set_weight(op, dx, dy, (long double)c->problem.weights[(dy + above) * width + dx + r]);
 }
 
+/* The rows a_k of the deck, then its columns b_k, in the order of their sum. */
+static void set_separable(stencil *op, const config *c)
+{
+    const int r = op->radius, side = 2 * r + 1, products = c->problem.products;
+    op->form = products == 1 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM;
+    for (int k = 0; k < products; k++) {
+        const double *row = c->problem.factors + 2 * k * side, *column = row + side;
+        for (int d = -r; d <= r; d++) {
+            op->weight[stencil_row_factor(r, k, d)] = rounded(op->type, (long double)row[d + r]);
+            op->weight[stencil_column_factor(products, r, k, d)] = rounded(op->type, (long double)column[d + r]);
+        }
+    }
+}
+
 static void set_operator(stencil *op, const config *c)
 {
     const int r = c->problem.radius;
@@ -111,6 +125,7 @@ static void set_operator(stencil *op, const config *c)
         if (config_two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
         set_custom(op, c);
         break;
+    case KIND_SEPARABLE: set_separable(op, c); break;
     case KIND_TRANSPOSE: break;
     }
 }
@@ -139,22 +154,38 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
     return true;
 }
 
-/* Of the update with beta: then a constant stays constant. Only custom weights can miss 1 by more than rounding. */
+/* The weights are the deck's own. */
+static bool given_weights(const config *c)
+{
+    const kind_stencil from = config_kind_of(c)->stencil;
+    return from == KIND_STENCIL_WEIGHTS || from == KIND_STENCIL_FACTORS;
+}
+
+/* Of the update with beta: then a constant stays constant. Only weights of the deck's own can miss 1 by more than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
-    if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) return true;
+    if (!given_weights(c)) return true;
     const long double eps = op->type == DTYPE_F32 ? 0x1p-23L : 0x1p-52L;
-    long double sum = 0.0L, size = 0.0L;
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
-        sum += (long double)op->weight[i];
-        size += fabsl((long double)op->weight[i]);
-    }
-    return fabsl(sum - 1.0L) <= eps / 2 * size;
+    const weight_sums s = weight_sums_of(op);
+    return fabsl(s.sum - 1.0L) <= eps / 2 * s.size;
+}
+
+static bool factors_mirror_symmetric(const stencil *op, bool in_x)
+{
+    const int r = op->radius, products = stencil_products(op->form);
+    for (int k = 0; k < products; k++)
+        for (int d = 1; d <= r; d++) {
+            const int low = in_x ? stencil_row_factor(r, k, -d) : stencil_column_factor(products, r, k, -d);
+            const int high = in_x ? stencil_row_factor(r, k, d) : stencil_column_factor(products, r, k, d);
+            if (op->weight[low] != op->weight[high]) return false;
+        }
+    return true;
 }
 
 static bool mirror_symmetric(const stencil *op, bool in_x)
 {
     const int r = op->radius;
+    if (stencil_products(op->form) > 0) return factors_mirror_symmetric(op, in_x);
     for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
@@ -175,7 +206,7 @@ static const char *why_not_exact(problem *p, const config *c)
     };
     if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];
     const kind_row *kind = config_kind_of(c);
-    const bool weights = kind->stencil == KIND_STENCIL_WEIGHTS;
+    const bool weights = given_weights(c);
     if (!kind->stencil) return NULL;
     const boundary *b = &c->grid.sides;
     const bool x_periodic = periodic(b->x_low), y_periodic = !config_two_d(c) || periodic(b->y_low);
@@ -304,15 +335,41 @@ static long double largest_growth(const stencil *op, const config *c)
     return largest;
 }
 
+/* Over a chain of coefficients: their sizes, and the sum of their prefix sums. */
+typedef struct chain {
+    long double size, prefixes;
+} chain;
+
+static void chain_add(chain *c, long double coefficient)
+{
+    c->size += fabsl(coefficient);
+    c->prefixes += c->size;
+}
+
+/* What a row's sum has lost comes into the cell with the factor of its column. */
+static long double prefix_sum_of_factors(const stencil *op)
+{
+    const int r = op->radius, products = stencil_products(op->form);
+    chain row[STENCIL_PRODUCTS_MAX] = { { 0 } }, cell = { 0 };
+    long double of_rows = 0.0L;
+    for (int k = 0; k < products; k++)
+        for (int dx = -r; dx <= r; dx++) chain_add(&row[k], (long double)op->weight[stencil_row_factor(r, k, dx)]);
+    for (int dy = -r; dy <= r; dy++)
+        for (int k = 0; k < products; k++) {
+            const long double b = (long double)op->weight[stencil_column_factor(products, r, k, dy)];
+            chain_add(&cell, b * row[k].size);
+            of_rows += fabsl(b) * row[k].prefixes;
+        }
+    return cell.prefixes + of_rows;
+}
+
 /* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself, counts 1. */
 static long double prefix_sum(const stencil *op)
 {
-    long double prefix = 0.0L, sum = 0.0L;
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
-        prefix += fabsl((long double)op->weight[i]);
-        sum += prefix;
-    }
-    return sum + (op->has_prev ? 1.0L : 0.0L);
+    chain all = { 0 };
+    if (stencil_products(op->form) > 0) return prefix_sum_of_factors(op);
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) chain_add(&all, (long double)op->weight[i]);
+    return all.prefixes + (op->has_prev ? 1.0L : 0.0L);
 }
 
 void problem_make(problem *p, const config *c)
@@ -332,7 +389,7 @@ void problem_make(problem *p, const config *c)
     if (p->exact) set_growth(p, c);
     p->slow = 1.0L;
     if (kind->modes == KIND_MODES_COSINE) p->slow = wave_slowest(&p->op, c);
-    else if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
+    else if (given_weights(c) && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
     else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
     if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,

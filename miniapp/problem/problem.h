@@ -26,7 +26,7 @@ typedef struct problem {
     long double prefix_sum;     /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     long double limit;          /* stability limit on alpha, 0 where there is none */
-    long double slow;           /* of the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
+    long double slow;           /* of the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
     char warning[256];          /* to be said once, "" if none (f32 wave without a dirichlet side) */
 } problem;
 

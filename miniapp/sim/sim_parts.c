@@ -71,7 +71,7 @@ void sim_make_pass(sim *s)
         leave_two_fields(s);
     }
     step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     s->prob.op.form == STENCIL_BOX, s->prob.op.has_prev, p->block_steps,
+                     stencil_reads_corners(s->prob.op.form), s->prob.op.has_prev, p->block_steps,
                      p->persistent ? persistent_links_memory(s->persistent) : NULL, &p->choice, s->top.comm);
 }
 
@@ -89,8 +89,8 @@ bool sim_make_inkernel(sim *s, sentence *why)
 {
     void *const fields[2] = { s->now.u, s->next.u };
     if (s->pass.inkernel) return true;
-    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, s->prob.op.form == STENCIL_BOX, fields,
-                               s->top.comm, why);
+    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, stencil_reads_corners(s->prob.op.form),
+                                   fields, s->top.comm, why);
 }
 
 bool sim_make_persistent(sim *s, sentence *why)

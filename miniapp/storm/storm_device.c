@@ -184,7 +184,7 @@ static int stencil_pass(device *d, const field_shape *f, void *next, const void 
                         device_stream *s)
 {
     const int64_t r = storm.s->cfg->problem.radius, ry = f->depth_y > 0 ? r : 0;
-    const bool corners = storm.s->prob.op.form == STENCIL_BOX;
+    const bool corners = stencil_reads_corners(storm.s->prob.op.form);
     const int code = begin(s, STORM_WORK_OTHER);
     for (int i = 0; i < count && takes_copies(f); i++) {
         const box b = boxes[i], cells = box_make(b.x0 - r, b.x1 + r, b.y0 - ry, b.y1 + ry);

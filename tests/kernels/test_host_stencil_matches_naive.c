@@ -5,9 +5,28 @@
 
 #include <math.h>
 
+static double product(dtype t, double w, double u) { return t == DTYPE_F32 ? (double)((float)w * (float)u) : w * u; }
 static double term(dtype t, double w, double u, double sum)
 {
     return t == DTYPE_F32 ? (double)fmaf((float)w, (float)u, (float)sum) : fma(w, u, sum);
+}
+
+/* Of the products' rows the sums, of these and the columns the cell; the layout of the factors is that of stencil.h, written out. */
+static double naive_cell_of_factors(const stencil *op, const field_shape *f, const void *cur, int64_t x, int64_t y)
+{
+    const int r = op->radius, side = 2 * r + 1, products = op->form == STENCIL_SEPARABLE ? 1 : 2;
+    const double *column = op->weight + products * side;
+    double sum = 0;
+    for (int dy = -r; dy <= r; dy++)
+        for (int k = 0; k < products; k++, column++) {
+            double row = 0;
+            for (int dx = -r; dx <= r; dx++) {
+                const double w = op->weight[k * side + dx + r], u = host_field_get(f->type, cur, field_index(f, x + dx, y + dy));
+                row = dx == -r ? product(f->type, w, u) : term(f->type, w, u, row);
+            }
+            sum = dy == -r && k == 0 ? product(f->type, *column, row) : term(f->type, *column, row, sum);
+        }
+    return sum;
 }
 
 /* The order of the sum, spelt out; the first term is a product. */
@@ -16,13 +35,12 @@ static double naive_cell(const stencil *op, const field_shape *f, const void *cu
     double sum = 0;
     int n = 0;
 #define U(DX, DY) host_field_get(f->type, cur, field_index(f, x + (DX), y + (DY)))
-#define ADD(DX, DY)                                                                                                   \
-    do {                                                                                                              \
-        const double product = f->type == DTYPE_F32 ? (double)((float)op->weight[n] * (float)U(DX, DY))               \
-                                                    : op->weight[n] * U(DX, DY);                                      \
-        sum = n == 0 ? product : term(f->type, op->weight[n], U(DX, DY), sum);                                        \
-        n++;                                                                                                          \
+#define ADD(DX, DY)                                                                      \
+    do {                                                                                 \
+        const double w = op->weight[n], u = U(DX, DY);                                   \
+        sum = n++ == 0 ? product(f->type, w, u) : term(f->type, w, u, sum);              \
     } while (0)
+    if (stencil_products(op->form) > 0) return naive_cell_of_factors(op, f, cur, x, y);
     if (op->form == STENCIL_BOX) {
         for (int dy = -op->radius; dy <= op->radius; dy++)
             for (int dx = -op->radius; dx <= op->radius; dx++) ADD(dx, dy);
@@ -42,6 +60,7 @@ static double naive_cell(const stencil *op, const field_shape *f, const void *cu
 }
 
 typedef enum use_of_prev { PREV_NONE, PREV_APART, PREV_IS_NEXT, PREV_USES } use_of_prev;
+static int uses_of(int form) { return stencil_products((stencil_form)form) > 0 ? PREV_NONE + 1 : PREV_USES; }
 
 static stencil make_stencil(stencil_form form, int radius, dtype t, use_of_prev use, uint64_t *seed)
 {
@@ -74,7 +93,8 @@ static void check(device *d, const stencil *op, use_of_prev use, content fields,
     void *cur = host_field_create(d, &f, 1), *next = host_field_create(d, &f, 2), *other = host_field_create(d, &f, 3);
     void *prev = use == PREV_IS_NEXT ? next : other;
     if (fields == ZEROS) {
-        const int terms = stencil_weights(op->form, op->radius) + (op->has_prev ? 1 : 0);
+        const int side = 2 * op->radius + 1, cells = stencil_reads_corners(op->form) ? side * side : stencil_weights(op->form, op->radius);
+        const int terms = cells + (op->has_prev ? 1 : 0);
         fill_with_zeros(&f, cur, 4, terms); /* so a third of the sums is all -0 */
         if (op->has_prev) fill_with_zeros(&f, prev, 5, terms);
     }
@@ -115,10 +135,10 @@ static void every_operator(bool streams)
     device *d = device_host_create(3);
     if (streams) ((device_host *)d)->far_cache_bytes = 0;
     uint64_t seed = 7;
-    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
-        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
+    for (int form = 0; form < STENCIL_FORMS; form++)
+        for (int radius = 1; radius <= stencil_radius_max((stencil_form)form); radius++)
             for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
-                for (int use = PREV_NONE; use < PREV_USES; use++)
+                for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                         const stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
                         const box all = box_make(0, sizes[i].nx, 0, sizes[i].ny);
@@ -144,8 +164,8 @@ static void boxes_inside_and_empty(void **state)
     (void)state;
     device *d = device_host_create(2);
     uint64_t seed = 9;
-    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
-        for (int use = PREV_NONE; use < PREV_USES; use++)
+    for (int form = 0; form < STENCIL_FORMS; form++)
+        for (int use = PREV_NONE; use < uses_of(form); use++)
             for (int streams = 0; streams < 2; streams++) {
                 if (streams) ((device_host *)d)->far_cache_bytes = 0;
                 const stencil op = make_stencil((stencil_form)form, 2, DTYPE_F64, (use_of_prev)use, &seed);
@@ -168,8 +188,8 @@ static void teams_tiles_and_streams(void **state)
     const struct {
         int64_t nx, ny;
     } large[] = { { 1301, 40 }, { 2, 9001 }, { 20011, 1 }, { 6007, 3 } };
-    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
-        for (int use = PREV_NONE; use < PREV_USES; use++)
+    for (int form = 0; form < STENCIL_FORMS; form++)
+        for (int use = PREV_NONE; use < uses_of(form); use++)
             for (int streams = 0; streams < 2; streams++)
                 for (size_t i = 0; i < sizeof large / sizeof *large; i++)
                     for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
@@ -190,10 +210,10 @@ static void sums_of_zeros_keep_their_sign(void **state)
     device *d = device_host_create(3);
     device_host *h = (device_host *)d;
     uint64_t seed = 13;
-    for (int form = STENCIL_LINE; form <= STENCIL_BOX; form++)
-        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
+    for (int form = 0; form < STENCIL_FORMS; form++)
+        for (int radius = 1; radius <= stencil_radius_max((stencil_form)form); radius++)
             for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
-                for (int use = PREV_NONE; use < PREV_USES; use++)
+                for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (int streams = 0; streams < 2; streams++) {
                         h->far_cache_bytes = streams ? 0 : SIZE_MAX;
                         stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);

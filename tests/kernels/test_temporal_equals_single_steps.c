@@ -200,6 +200,7 @@ static void bind_random(stencil *op)
 
 /* Of one level and of two, f32 and f64. */
 enum { KINDS = 4 };
+static int kinds_of(stencil_form form) { return stencil_products(form) > 0 ? KINDS / 2 : KINDS; }
 static stencil op_of(stencil_form form, int radius, int kind)
 {
     const stencil op = { .form = form, .radius = radius, .type = kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, .has_prev = kind >= 2 };
@@ -212,9 +213,9 @@ static void small(void **state)
     (void)state;
     static const int steps[] = { 1, 2, 3, 4, 8, 16 };
     static const int64_t sizes[][2] = { { 4, 4 }, { 9, 5 }, { 37, 23 }, { 130, 41 }, { 261, 90 } };
-    for (stencil_form form = STENCIL_LINE; form <= STENCIL_BOX; form++)
+    for (stencil_form form = STENCIL_LINE; form <= STENCIL_SEPARABLE_SUM; form++)
         for (int radius = 1; radius <= (form == STENCIL_BOX ? 2 : 4); radius++)
-            for (int kind = 0; kind < KINDS; kind++) {
+            for (int kind = 0; kind < kinds_of(form); kind++) {
                 problem p = { .op = op_of(form, radius, kind) };
                 bind_random(&p.op);
                 if (tested->temporal_steps(tested, 16) == 0) continue;
@@ -234,10 +235,14 @@ static void small(void **state)
 static void narrow(void **state)
 {
     (void)state;
-    for (int i = 0; i < 6; i++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            const stencil_form form = i < 4 ? STENCIL_STAR : STENCIL_BOX;
-            problem p = { .op = op_of(form, i < 4 ? i + 1 : i - 3, kind) };
+    static const struct {
+        stencil_form form;
+        int radius;
+    } all[] = { { STENCIL_STAR, 1 }, { STENCIL_STAR, 2 }, { STENCIL_STAR, 3 }, { STENCIL_STAR, 4 }, { STENCIL_BOX, 1 }, { STENCIL_BOX, 2 },
+                { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 2 }, { STENCIL_SEPARABLE_SUM, 1 }, { STENCIL_SEPARABLE_SUM, 2 } };
+    for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
+        for (int kind = 0; kind < kinds_of(all[i].form); kind++) {
+            problem p = { .op = op_of(all[i].form, all[i].radius, kind) };
             bind_random(&p.op);
             p.steps = tested->temporal_steps(tested, 16);
             if (p.steps == 0 || (SANITIZED && (i + kind) % 3 != 0)) continue;
@@ -254,10 +259,10 @@ static void large(void **state)
 {
     (void)state;
     static const boundary_kind others[] = { BOUNDARY_PERIODIC, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
-    for (int i = 0; i < 10; i++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : STENCIL_LINE;
-            const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i - 5;
+    for (int i = 0; i < 14; i++) {
+        const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : i < 10 ? STENCIL_LINE : i < 12 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM;
+        const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i < 10 ? i - 5 : i % 2 + 1;
+        for (int kind = 0; kind < kinds_of(form); kind++) {
             problem p = { .op = op_of(form, radius, kind), .nx = 1103, .ny = (SANITIZED ? 173 : 517) + 2 * radius };
             bind_random(&p.op);
             if (tested->temporal_steps(tested, 12) == 0) continue;
@@ -269,6 +274,7 @@ static void large(void **state)
                 problem_case(&p);
             }
         }
+    }
 }
 
 static int run(void)

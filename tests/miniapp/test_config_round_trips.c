@@ -40,6 +40,9 @@ static const char *const decks[] = {
     "[checkpoint]\ndir = a b\nevery = 5\n"
     "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\n"
     "picture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
+    "[problem]\nkind = separable\nfactors = .25 .5 .25 | .1 .8 .1\nweights = 1 2 3\n[grid]\nnx = 4\nny = 3\nboundary = neumann" TAIL,
+    "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 .4 .30000000000000004 .2 .1 .05 .01 | 1 2 3 4 5 6 7 8 9\n  | 9 8 7 6 5 4 3 2 1 |\n"
+    "  0 0 0 0 1e-300 0 0 0 0\n[grid]\nnx = 9\nny = 9" TAIL,
 };
 
 static config again; /* large: kept off the stack, twice */
@@ -181,6 +184,11 @@ static void sides_and_differences(void **state)
     assert_null(config_first_difference(&first, &again));
     again.problem.alpha = 0.2;
     assert_string_equal(config_first_difference(&first, &again), "problem.alpha");
+    harness_config(&first, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1\n[grid]\nnx = 8\nny = 8" TAIL);
+    harness_config(&again, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 3\n[grid]\nnx = 8\nny = 8" TAIL);
+    assert_string_equal(config_first_difference(&first, &again), "problem.factors");
+    harness_config(&again, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1 | 0 0 0 | 0 0 0\n[grid]\nnx = 8\nny = 8" TAIL);
+    assert_string_equal(config_first_difference(&first, &again), "problem.factors");
 }
 
 int main(void)

@@ -55,7 +55,7 @@ static double decimal(double low, double high)
     return strtod(text, NULL);
 }
 
-static const char *const kind_names[] = { "heat", "wave", "advect", "laplace", "custom", "sweep", "transpose" };
+static const char *const kind_names[] = { "heat", "wave", "advect", "laplace", "custom", "sweep", "transpose", "separable" };
 static bool two_levels(const plain *p) { return p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT; }
 
 /* ---- drawing ---- */
@@ -98,6 +98,18 @@ static void draw_weights(plain *p, bool box)
         }
 }
 
+/* The sizes of their products sum to 1.2 at most. */
+static void draw_factors(plain *p)
+{
+    const int width = 2 * p->radius + 1;
+    p->products = 1 + (int)chance(2);
+    for (int k = 0; k < p->products; k++)
+        for (int i = 0; i < width; i++) {
+            p->row[k][i] = one_in(8) ? 0.0 : decimal(-1.0 / width, 1.0 / width);
+            p->column[k][i] = one_in(8) ? 0.0 : decimal(-1.2 / p->products / width, 1.2 / p->products / width);
+        }
+}
+
 /* A process grid; where weft is to choose it, room for any. */
 static void draw_launch(launch_drawn *l, const plain *p, int *least_x, int *least_y)
 {
@@ -128,14 +140,16 @@ static drawn draw(uint64_t seed, uint64_t number)
     memset(&d, 0, sizeof d);
     state = plain_mix(seed) + number;
     for (int i = 0; i < 4; i++) (void)chance(2);
-    p->kind = (plain_kind)chance(8) % 7; /* heat twice */
+    p->kind = (plain_kind)(chance(PLAIN_KINDS + 1) % PLAIN_KINDS); /* heat twice */
     p->f32 = one_in(2);
     const bool box = p->kind == PLAIN_CUSTOM && one_in(2);
-    p->two_d = box || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE || !one_in(3);
+    p->two_d = box || p->kind == PLAIN_SEPARABLE || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE || !one_in(3);
     p->radius = 1 + (int)chance(one_in(2) ? 3 : PLAIN_RADIUS_MAX);
     if (box && p->radius > 4 && !one_in(4)) p->radius = 1 + (int)chance(3);
     if (p->kind == PLAIN_LAPLACE || p->kind == PLAIN_TRANSPOSE) p->radius = 1;
+    if (p->kind == PLAIN_SEPARABLE && p->radius > 4) p->radius -= 4;
     if (p->kind == PLAIN_CUSTOM) draw_weights(p, box);
+    else if (p->kind == PLAIN_SEPARABLE) draw_factors(p);
     else if (p->kind != PLAIN_LAPLACE && p->kind != PLAIN_TRANSPOSE) p->alpha = draw_alpha(p);
     draw_axis(p, &p->x_low, &p->x_high);
     draw_axis(p, &p->y_low, &p->y_high);
@@ -170,11 +184,23 @@ static void put_weights(FILE *f, const plain *p)
     fprintf(f, "\n");
 }
 
+static void put_factors(FILE *f, const plain *p)
+{
+    fprintf(f, "factors =");
+    for (int row = 0; row < 2 * p->products; row++) {
+        const double *factor = row % 2 ? p->column[row / 2] : p->row[row / 2];
+        for (int i = 0; i <= 2 * p->radius; i++) fprintf(f, " %.7g", factor[i]);
+        if (row + 1 < 2 * p->products) fprintf(f, " |\n   ");
+    }
+    fprintf(f, "\n");
+}
+
 static void put_deck(FILE *f, const drawn *d)
 {
     const plain *p = &d->p;
     fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind], p->f32 ? "f32" : "f64");
     if (p->kind == PLAIN_CUSTOM) put_weights(f, p);
+    else if (p->kind == PLAIN_SEPARABLE) put_factors(f, p);
     else if (p->alpha != 0.0) fprintf(f, "order = %d\nalpha = %.7g\n", 2 * p->radius, p->alpha);
     fprintf(f, "[grid]\nnx = %d\nny = %d\n", p->nx, p->ny);
     if (p->kind != PLAIN_TRANSPOSE) {
@@ -368,7 +394,7 @@ static void test_random_decks(void **unused)
     const uint64_t seed = strtoull(setting("WEFT_RANDOM_SEED", "4629"), NULL, 10);
     const uint64_t first = strtoull(setting("WEFT_RANDOM_FIRST", "0"), NULL, 10);
     const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", SANITIZED ? "6" : "20"), NULL, 10); /* the sanitizers see the reference; the program is the release's */
-    uint64_t wrong = 0, restarts = 0, ranks = 0, of_kind[7] = { 0 };
+    uint64_t wrong = 0, restarts = 0, ranks = 0, of_kind[PLAIN_KINDS] = { 0 };
     snprintf(path, sizeof path, "%s/weft", setting("BUILD", "build"));
     assert_non_null(realpath(path, weft));
     assert_non_null(getcwd(home, sizeof home));
@@ -387,7 +413,7 @@ static void test_random_decks(void **unused)
     assert_int_equal(system(path), 0);
     printf("%llu decks from number %llu of seed %llu, %llu with a restart, %.1f ranks on average:", (unsigned long long)decks,
            (unsigned long long)first, (unsigned long long)seed, (unsigned long long)restarts, (double)ranks / (double)decks);
-    for (int k = 0; k < 7; k++) printf(" %s %llu", kind_names[k], (unsigned long long)of_kind[k]);
+    for (int k = 0; k < PLAIN_KINDS; k++) printf(" %s %llu", kind_names[k], (unsigned long long)of_kind[k]);
     printf("; %llu differ\n", (unsigned long long)wrong);
     assert_int_equal(wrong, 0);
 }

@@ -42,7 +42,7 @@ static void part_links(sim *s)
     const transport_kind near = tested == CONFIG_DEVICE_HOST ? TRANSPORT_AWARE : TRANSPORT_PEER;
     const plan_grid *g = &s->plan.grid;
     void *const fields[2] = { s->now.u, s->next.u };
-    const bool corners = s->prob.op.form == STENCIL_BOX;
+    const bool corners = stencil_reads_corners(s->prob.op.form);
     const int radius = s->cfg->problem.radius, mine = made_up_host(s, s->top.rank);
     transport_choice choice;
     sentence why = { "" };
@@ -215,6 +215,20 @@ static void boxes(void **state)
     }
 }
 
+static void products(void **state)
+{
+    (void)state;
+    static const char *const problems[] = {
+        "kind = separable\nfactors = .0625 .25 .375 .25 .0625 | .05 .27 .36 .23 .06",
+        "kind = separable\ndtype = f32\nfactors = .2 .5 .3 | .3 .4 .2 | -.1 .05 .1 | .1 .2 -.1",
+    };
+    config c;
+    for (int i = 1; i < SIDES; i += 2) {
+        deck_of(&c, problems[i / 2 % 2], "steps = 29", i);
+        every_way(&c);
+    }
+}
+
 /* Along x alone; ranks side by side. */
 static void lines(void **state)
 {
@@ -315,7 +329,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_steps_of_the_mixed_form),
         cmocka_unit_test(stars),
-        cmocka_unit_test(boxes),
+        cmocka_unit_test(boxes), cmocka_unit_test(products),
         cmocka_unit_test(lines),
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),

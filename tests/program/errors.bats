@@ -67,6 +67,11 @@ bad() { # key=value text...
     deck d.ini problem.kind=custom grid.nx=40 time.steps=5
     run weft_run 2 d.ini
     refused 2 problem.weights
+    deck d.ini problem.kind=separable grid.nx=40 grid.ny=30 time.steps=5
+    run weft_run 2 d.ini
+    refused 2 problem.factors
+    run weft_run 2 d.ini grid.ny=1 "problem.factors=1 2 1 | 1 2 1"
+    refused 2 grid.ny custom
     deck d.ini problem.kind=heat problem.alpha=.1 time.steps=5
     run weft_run 2 d.ini
     refused 2 grid.nx

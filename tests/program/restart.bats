@@ -34,6 +34,12 @@ cut_and_go_on() { # key=value...
     rm -rf checkpoints whole results.jsonl
     cut_and_go_on problem.kind=custom problem.initial=random "${plate[@]}" "problem.weights=.1 .1 .1 | .1 .2 .1 | .1 .1 .1"
 }
+@test "a product of a row and a column goes on; with another factor it is refused" {
+    cut_and_go_on problem.kind=separable problem.initial=random "${plate[@]}" "problem.factors=.25 .5 .25 | .2 .5 .3"
+    run weft_run 2 d.ini --restart checkpoints "problem.factors=.25 .5 .25 | .2 .5 .2"
+    expect status 2 "$status"
+    [[ $output == *problem.factors* ]]
+}
 @test "transpose goes on with A and B" {
     cut_and_go_on problem.kind=transpose "${plate[@]}"
     expect verdict exact "$(record .verdict)"

@@ -95,6 +95,18 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+@test "a product of a row and a column, no symmetry, radius 3, periodic: corners arrive" {
+    deck d.ini problem.kind=separable "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
+        "problem.factors=.01 .1 .2 .4 .15 .05 .03 | .02 .12 .2 .36 .14 .04 .1"
+    wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
+}
+
+@test "two products of a row and a column, mixed sides, f32" {
+    deck d.ini problem.kind=separable problem.dtype=f32 "${plate[@]}" grid.x_low=neumann "grid.x_high=dirichlet 0" \
+        "problem.factors=.25 .5 .25 | .2 .3 .25 | -.1 .2 -.1 | .1 .3 .15"
+    wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
+}
+
 @test "custom star in 1D, nine points, random start" {
     deck d.ini problem.kind=custom problem.initial=random problem.seed=7 grid.nx=97 time.steps=11 \
         "problem.weights=-.004 .03 -.1 .2 .73 .24 -.12 .028 -.004"

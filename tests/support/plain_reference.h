@@ -9,7 +9,8 @@
 #include <string.h>
 
 typedef enum plain_kind {
-    PLAIN_HEAT, PLAIN_WAVE, PLAIN_ADVECT, PLAIN_LAPLACE, PLAIN_CUSTOM, PLAIN_SWEEP, PLAIN_TRANSPOSE
+    PLAIN_HEAT, PLAIN_WAVE, PLAIN_ADVECT, PLAIN_LAPLACE, PLAIN_CUSTOM, PLAIN_SWEEP, PLAIN_TRANSPOSE,
+    PLAIN_SEPARABLE, PLAIN_KINDS
 } plain_kind;
 
 typedef struct plain_side {
@@ -25,6 +26,8 @@ typedef struct plain {
     int nx, ny, radius;
     double alpha;
     double weight[PLAIN_WIDTH_MAX][PLAIN_WIDTH_MAX]; /* of custom, [dy + radius][dx + radius]; in 1D only row `radius` */
+    int products;
+    double row[2][PLAIN_WIDTH_MAX], column[2][PLAIN_WIDTH_MAX]; /* of separable, [product][offset + radius] */
     plain_side x_low, x_high, y_low, y_high;
 } plain;
 
@@ -99,7 +102,9 @@ static inline double plain_star_weight(const plain *p, int offset, bool along_y)
     case PLAIN_ADVECT: return plain_round(p, k == 0 ? 0.0L : (offset < 0 ? 2.0L : -2.0L) * alpha * plain_first(r, k));
     case PLAIN_LAPLACE: return k > 0 ? 0.5 / (double)axes : 0.0;
     case PLAIN_CUSTOM: return plain_round(p, along_y ? p->weight[r + offset][r] : p->weight[r][r + offset]);
-    case PLAIN_TRANSPOSE: break;
+    case PLAIN_SEPARABLE:
+    case PLAIN_TRANSPOSE:
+    case PLAIN_KINDS: break;
     }
     return 0.0;
 }
@@ -140,6 +145,19 @@ static inline double plain_box(const plain *p, const double *u, int x, int y)
     return c.sum;
 }
 
+static inline double plain_separable(const plain *p, const double *u, int x, int y)
+{
+    const int r = p->radius;
+    plain_chain cell = { false, 0.0 };
+    for (int dy = -r; dy <= r; dy++)
+        for (int k = 0; k < p->products; k++) {
+            plain_chain row = { false, 0.0 };
+            for (int dx = -r; dx <= r; dx++) plain_add(p, &row, plain_round(p, p->row[k][r + dx]), plain_cell(p, u, x + dx, y + dy));
+            plain_add(p, &cell, plain_round(p, p->column[k][r + dy]), row.sum);
+        }
+    return cell.sum;
+}
+
 static inline bool plain_is_box(const plain *p)
 {
     bool box = false;
@@ -166,7 +184,8 @@ static inline void plain_step(const plain *p, double *next, const double *u, con
     for (int y = 0; y < p->ny; y++)
         for (int x = 0; x < p->nx; x++) {
             const int i = y * p->nx + x;
-            next[i] = box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
+            if (p->kind == PLAIN_SEPARABLE) next[i] = plain_separable(p, u, x, y);
+            else next[i] = box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
             if (two_levels) next[i] = plain_fma(p, beta, prev[i], next[i]);
         }
 }
