@@ -57,13 +57,40 @@ constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
         { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
+/* [two products][f64][radius - 1], of boxes whose weights are factors. */
+constexpr ring_tiling separable_tilings[STENCIL_PRODUCTS_MAX][2][STENCIL_SEPARABLE_RADIUS_MAX] = {
+    /*  columns, groups, step_rows, ahead, blocks, height, wave */
+    { { { 4,       2,      4,         0,     1,      16,     0 }, /* one product, f32, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 } },
+      { { 4,       2,      4,         0,     1,      16,     0 }, /* one product, f64, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 } } },
+    { { { 4,       2,      4,         0,     1,      16,     0 }, /* two products, f32, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 } },
+      { { 4,       2,      4,         0,     1,      16,     0 }, /* two products, f64, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 } } },
+};
+
+template <stencil_form FORM, typename T, int R> constexpr ring_tiling ring_tiling_of()
+{
+    if constexpr (stencil_products(FORM) > 0) return separable_tilings[stencil_products(FORM) - 1][sizeof(T) == 8][R - 1];
+    else return ring_tilings[FORM == STENCIL_BOX][sizeof(T) == 8][R - 1];
+}
+
 template <stencil_form FORM, typename T, int R> struct ring_shape {
-    static constexpr bool BOX = FORM == STENCIL_BOX;
-    static constexpr ring_tiling TILING = ring_tilings[BOX][sizeof(T) == 8][R - 1];
+    static constexpr bool BOX = FORM == STENCIL_BOX, STAR = FORM == STENCIL_STAR;
+    static constexpr ring_tiling TILING = ring_tiling_of<FORM, T, R>();
     static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows, AHEAD = TILING.ahead;
     static constexpr bool AT_ONCE = AHEAD == 0;
     static constexpr bool SLIDES = BOX && (R == 3 || R == 4); /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
-    static constexpr int BACK = ((SLIDES ? 2 * R : BOX ? 0 : R) + B - 1) / B; /* steps still read besides the newest */
+    static constexpr int BACK = ((SLIDES ? 2 * R : STAR ? R : 0) + B - 1) / B; /* steps still read besides the newest */
     static constexpr int STEPS = AT_ONCE ? (TILING.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
     static constexpr int FIRST = AT_ONCE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD; /* steps asked for at once */
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
@@ -72,7 +99,7 @@ template <stencil_form FORM, typename T, int R> struct ring_shape {
      * the next share their padding. */
     static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + (SLIDES ? LEFT : 2 * LEFT);
     static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16, BYTES = BARRIERS_AT + STEPS * 8;
-    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && TILING.height % (GROUPS * B) == 0 && (BOX || B <= R + 1), "");
+    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && TILING.height % (GROUPS * B) == 0 && (!STAR || B <= R + 1), "");
     static_assert(AT_ONCE || GROUPS == 1, "the barriers of a ring are the whole block's");
     static_assert(!SLIDES || (!AT_ONCE && (N & (N - 1)) == 0), "the warps take turns");
 };

@@ -7,6 +7,8 @@ static const stencil_unit *unit_of(stencil_form form)
     case STENCIL_LINE: return &stencil_cuda_line;
     case STENCIL_STAR: return &stencil_cuda_star;
     case STENCIL_BOX: return &stencil_cuda_box;
+    case STENCIL_SEPARABLE: return &stencil_cuda_separable;
+    case STENCIL_SEPARABLE_SUM: return &stencil_cuda_separable_sum;
     }
     return nullptr;
 }
@@ -14,9 +16,11 @@ static const stencil_unit *unit_of(stencil_form form)
 static const inkernel_unit *inkernel_unit_of(stencil_form form)
 {
     switch (form) {
-    case STENCIL_LINE: break;
     case STENCIL_STAR: return &inkernel_cuda_star;
     case STENCIL_BOX: return &inkernel_cuda_box;
+    case STENCIL_LINE:
+    case STENCIL_SEPARABLE:
+    case STENCIL_SEPARABLE_SUM: break;
     }
     return nullptr;
 }
@@ -25,7 +29,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = unit_of(op->form);
-    assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    assert(unit && 1 <= op->radius && op->radius <= stencil_radius_max(op->form) && (!op->has_prev || stencil_products(op->form) == 0));
     const cudaError_t idle = cudaDeviceSynchronize(); /* passes still running read the weights about to be replaced */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
@@ -82,7 +86,7 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
 bool stencil_cuda_inkernel_can(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    return inkernel_unit_of(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
+    return stencil_exchanges_inside(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
 int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,

@@ -32,11 +32,13 @@ template <typename T> static __device__ __forceinline__ T weight(int i)
 static __device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
 static __device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
 
-/* Term i of the sum, and beta * prev as term STENCIL_CUDA_BETA; the first is a product. */
-template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum)
+/* A sum's next term, with weight i: the first is a product. */
+template <typename T> static __device__ __forceinline__ T next_term(bool first, int i, T u, T sum)
 {
-    return i == 0 ? weight<T>(0) * u : fma_of(weight<T>(i), u, sum);
+    return first ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
 }
+/* Term i of the sum of a line, a star or a box, and beta * prev as term STENCIL_CUDA_BETA. */
+template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum) { return next_term(i == 0, i, u, sum); }
 
 /* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
 struct span {

@@ -6,7 +6,7 @@
 
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0, "the order of the table");
 /* Of a form, without prev and with it; as the tables of temporal_tilings.c. */
-static const temporal_unit *const units[][2][2] = {
+static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
     { { &temporal_cuda_line_f32, &temporal_cuda_line_f64 }, { &temporal_cuda_line_prev_f32, &temporal_cuda_line_prev_f64 } },
     { { &temporal_cuda_star_f32, &temporal_cuda_star_f64 }, { &temporal_cuda_star_prev_f32, &temporal_cuda_star_prev_f64 } },
     { { &temporal_cuda_box_f32, &temporal_cuda_box_f64 } },

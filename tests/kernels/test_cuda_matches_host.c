@@ -27,10 +27,9 @@ static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth
         OK(i, d->stencil_pass(d, &f, prev.at[i], next.at[i], prev.at[i], shell, count, stream[i]));
         OK(i, d->stencil_pass(d, &f, cur.at[i], prev.at[i], next.at[i], odd, odd_count, stream[i]));
     }
-    const char *form = op->form == STENCIL_LINE ? "line" : op->form == STENCIL_STAR ? "star" : "box";
     const twin *fields[] = { &next, &prev, &cur };
     for (int k = 0; k < 3; k++)
-        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld pass %d", form, op->radius, dtype_name(op->type),
+        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld pass %d", stencil_form_name(op->form), op->radius, dtype_name(op->type),
                     op->has_prev, (long long)nx, (long long)ny, k + 1);
     twin_free(&cur);
     twin_free(&prev);
@@ -39,9 +38,9 @@ static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth
 
 static void passes(stencil_form form)
 {
-    for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
+    for (int radius = 1; radius <= stencil_radius_max(form); radius++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
-            for (int has_prev = 0; has_prev <= 1; has_prev++) {
+            for (int has_prev = 0; has_prev <= (stencil_products(form) == 0); has_prev++) {
                 stencil op = { form, radius, type, has_prev, has_prev ? random_number() : 0.0, { 0 } };
                 for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = random_number() / radius;
                 if (type == DTYPE_F32)
@@ -54,6 +53,8 @@ static void passes(stencil_form form)
 static void line_passes(void **state) { (void)state, passes(STENCIL_LINE); }
 static void star_passes(void **state) { (void)state, passes(STENCIL_STAR); }
 static void box_passes(void **state) { (void)state, passes(STENCIL_BOX); }
+static void separable_passes(void **state) { (void)state, passes(STENCIL_SEPARABLE); }
+static void separable_sum_passes(void **state) { (void)state, passes(STENCIL_SEPARABLE_SUM); }
 
 /* So wide that tiles go in more than one band of columns. */
 static void wide_passes(void **state)
@@ -73,10 +74,11 @@ static void tall_passes(void **state)
     static const struct { stencil_form form; int radius; } all[] = {
         { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 }, { STENCIL_STAR, 5 }, { STENCIL_STAR, 8 },
         { STENCIL_BOX, 2 },  { STENCIL_BOX, 3 },  { STENCIL_BOX, 4 },  { STENCIL_BOX, 5 },
+        { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 4 }, { STENCIL_SEPARABLE_SUM, 2 }, { STENCIL_SEPARABLE_SUM, 4 },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-            stencil op = { all[k].form, all[k].radius, type, k % 2 == 0, -1.0, { 0 } };
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 0 && stencil_products(all[k].form) == 0, -1.0, { 0 } };
             for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
@@ -93,10 +95,11 @@ static void variants(void **state)
     static const struct { stencil_form form; int radius; } all[] = {
         { STENCIL_LINE, 1 }, { STENCIL_LINE, 8 }, { STENCIL_STAR, 1 }, { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 },
         { STENCIL_STAR, 6 }, { STENCIL_STAR, 8 }, { STENCIL_BOX, 2 },  { STENCIL_BOX, 4 },
+        { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 3 }, { STENCIL_SEPARABLE_SUM, 2 }, { STENCIL_SEPARABLE_SUM, 4 },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-            stencil op = { all[k].form, all[k].radius, type, k % 2 == 1, 0.5, { 0 } };
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 1 && stencil_products(all[k].form) == 0, 0.5, { 0 } };
             for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
@@ -159,6 +162,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line_passes), cmocka_unit_test(star_passes), cmocka_unit_test(box_passes),
+        cmocka_unit_test(separable_passes), cmocka_unit_test(separable_sum_passes),
         cmocka_unit_test(wide_passes), cmocka_unit_test(tall_passes), cmocka_unit_test(variants),
         cmocka_unit_test(ghosts),
     };
