@@ -6,7 +6,7 @@
  * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
  *
  * A strip along x is 32 columns, of which those far enough from its ends are stored, those at a side that it holds too. Of a star
- * lanes near the side take a ghost's image from the lane that has it; of a box the strip holds R columns beyond, and ghosts are lanes.
+ * lanes near the side take a ghost's image from the lane that has it; of boxes the strip holds R columns beyond, and ghosts are lanes.
  * So are they where halos are so deep that a lane has two cells (temporal_side_columns). Corners are the strips'; bands know no x side,
  * nor do gaps, which are bands in all but their height. */
 #pragma once
@@ -98,6 +98,18 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
+/* Likewise, of factors: each row is summed along x anew for every row of sums, as what waits may yet be a ghost's. */
+template <int PRODUCTS, typename T, int R, int V>
+static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+{
+#pragma unroll
+    for (int dy = -R; dy <= R; dy++) {
+        T along[PRODUCTS][V] = {};
+        sum_along<PRODUCTS, R>(dy == R ? below : queue[R + dy], along);
+        add_along<R>(dy, along, sum);
+    }
+}
+
 /* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
@@ -112,11 +124,13 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
     static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
     static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
     static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
+    static constexpr int PRODUCTS = stencil_products(FORM);
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
+    static constexpr int SHORT_WAITING = PRODUCTS > 1 ? 32 : 64; /* so few that as many rows may come as there is use for */
     /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
      * many, moving these rows up costs more. */
     static constexpr bool LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
-    static constexpr int SIDE_AHEAD = LONGEST ? 4 : STEPS <= 4 ? 12 : 6, SHORT_BAND_AHEAD = WAITING <= 64 && !PREV ? 8 : 2;
+    static constexpr int SIDE_AHEAD = LONGEST ? 4 : STEPS <= 4 ? 12 : 6, SHORT_BAND_AHEAD = WAITING <= SHORT_WAITING && !PREV ? 8 : 2;
     static constexpr int BAND_AHEAD = !LONGEST ? SHORT_BAND_AHEAD : STEPS >= 12 ? 1 : 2, AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* asked for */
@@ -178,7 +192,9 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
     /* The row R above the arriving one, a level further. */
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V], T (&sum)[V]) const
     {
-        if constexpr (FORM == STENCIL_BOX) {
+        if constexpr (PRODUCTS > 0) {
+            separable_row<PRODUCTS, T, R, V>(waiting, arriving, sum);
+        } else if constexpr (FORM == STENCIL_BOX) {
             box_row<0, T, R, V>(waiting, arriving, sum);
         } else {
             T around[V + 2 * R];
@@ -206,7 +222,7 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
             if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
-            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
+            if constexpr (SIDE && stencil_reads_corners(FORM)) arriving[0] = own[0].of(arriving);
             if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);

@@ -7,7 +7,8 @@
  * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
  *
  * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to,
- * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled.
+ * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Where the
+ * weights are factors, the arriving row is summed along x once for each product, and these sums are added to the 2R + 1.
  *
  * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is
  * wanted, so a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are
@@ -134,6 +135,49 @@ template <int FIRST, typename T, int R, int V> static __device__ __forceinline__
     }
 }
 
+/* A row's sums along x, of each product one. */
+template <int PRODUCTS, int R, typename T, int V>
+static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[PRODUCTS][V])
+{
+    T around[V + 2 * R];
+    widen<R>(row, around);
+#pragma unroll
+    for (int k = 0; k < PRODUCTS; k++)
+#pragma unroll
+        for (int dx = -R; dx <= R; dx++)
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                along[k][v] = next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
+}
+
+/* Adds them to the sum of a cell, of whose 2R + 1 rows this is number `dy` + R. */
+template <int R, int PRODUCTS, typename T, int V>
+static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUCTS][V], T (&sum)[V])
+{
+#pragma unroll
+    for (int k = 0; k < PRODUCTS; k++)
+#pragma unroll
+        for (int v = 0; v < V; v++)
+            sum[v] = next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), along[k][v], sum[v]);
+}
+
+/* As box_sums, of factors. The sum that is complete comes last: the other way round takes 20 registers more. */
+template <int FIRST, int PRODUCTS, typename T, int R, int V>
+static __device__ __forceinline__ void separable_sums(T (&waiting)[2 * R][V], T (&row)[V])
+{
+    constexpr int Q = 2 * R;
+    T along[PRODUCTS][V] = {}, begun[V] = {};
+    sum_along<PRODUCTS, R>(row, along);
+    add_along<R>(-R, along, begun);
+#pragma unroll
+    for (int k = Q - 1; k >= 0; k--) add_along<R>(R - k, along, waiting[(FIRST + k) % Q]);
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        row[v] = waiting[FIRST][v];
+        waiting[FIRST][v] = begun[v];
+    }
+}
+
 /* p, moved on by `bytes` bytes. */
 template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t bytes)
 {
@@ -180,11 +224,14 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(AGAIN == AGAIN_NEVER || FORM == STENCIL_STAR, "sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
+    static constexpr int PRODUCTS = stencil_products(FORM);
+    /* A branch between two rows, or the compiler works at both and has too few registers: f32's 12 steps spilled 300 bytes. */
+    static constexpr bool APART = PRODUCTS == 1 && R == 1;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
     static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES; /* of the ring; prev's follows it */
     static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
     static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
-    T queue[STEPS][QUEUE][V]; /* rows that wait; of a box, sums */
+    T queue[STEPS][QUEUE][V]; /* rows that wait; of boxes, sums */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
@@ -269,6 +316,10 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
         ask(row + S::AHEAD); /* into the place of a row that no lane reads any more */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
+            if constexpr (PRODUCTS > 0) {
+                separable_sums<SLOT, PRODUCTS, T, R, V>(queue[level], arriving);
+                continue;
+            }
             if constexpr (FORM == STENCIL_BOX) {
                 box_sums<SLOT, T, R, V>(queue[level], arriving);
                 continue;
@@ -293,22 +344,23 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
         to += pitch;
     }
 
-    template <int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row)
+    template <int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row, int rows)
     {
         step<U % QUEUE>(row + U);
-        if constexpr (U + 1 < UNROLL) steps<UNROLL, U + 1>(row);
+        if (APART && row + U + 1 >= rows) return;
+        if constexpr (U + 1 < UNROLL) steps<UNROLL, U + 1>(row, rows);
     }
 };
 
 /* Rows read again. Before sm_90 the same code takes more registers, which two kernels do not have. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-template <typename T, int R, int STEPS, bool PREV, int AGAIN>
-constexpr int again_here = sizeof(T) == 4                                            ? AGAIN
+template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, int AGAIN>
+constexpr int again_here = sizeof(T) == 4 || FORM != STENCIL_STAR                    ? AGAIN
                            : R == 1 && STEPS == 12 && !PREV && AGAIN == AGAIN_NEVER ? 1
                            : R == 2 && PREV && AGAIN == 3                           ? 2
                                                                                     : AGAIN;
 #else
-template <typename T, int R, int STEPS, bool PREV, int AGAIN> constexpr int again_here = AGAIN;
+template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, int AGAIN> constexpr int again_here = AGAIN;
 #endif
 
 template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV, bool CHANGE, int AGAIN>
@@ -318,7 +370,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
                  unsigned long long *change)
 {
     using S = strip_shape<T, R, STEPS, V>;
-    using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, again_here<T, R, STEPS, PREV, AGAIN>>;
+    using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, again_here<FORM, T, R, STEPS, PREV, AGAIN>>;
     static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
@@ -360,7 +412,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll 1
     for (int row = 0; row < S::AHEAD; row++) s.ask(row);
 #pragma unroll 1
-    for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
+    for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row, rows);
     if constexpr (CHANGE) raise_by_shuffles(change, s.change);
     wait_for_others();
 }

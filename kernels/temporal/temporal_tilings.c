@@ -8,6 +8,8 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
     [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
     [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },
     [STENCIL_BOX] = { BOTH_TYPES(temporal_box) },
+    [STENCIL_SEPARABLE] = { BOTH_TYPES(temporal_separable) },
+    [STENCIL_SEPARABLE_SUM] = { BOTH_TYPES(temporal_separable_sum) },
 };
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }

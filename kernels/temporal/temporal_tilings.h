@@ -136,6 +136,50 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
+TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
+    /* radius, steps, columns, unroll, warps, use, again */
+    { 1,      12,    8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      8,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      4,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      2,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      6,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+};
+TEMPORAL_TABLE temporal_tiling temporal_separable_f64[] = { /* 12 steps of radius 1 spill on sm_80 */
+    /* radius, steps, columns, unroll, warps, use, again */
+    { 1,      10,    4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      8,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      4,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      2,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      6,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      4,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+};
+TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f32[] = { /* two products */
+    /* radius, steps, columns, unroll, warps, use, again */
+    { 1,      8,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      4,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      2,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+};
+TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f64[] = {
+    /* radius, steps, columns, unroll, warps, use, again */
+    { 1,      8,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      4,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      2,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      4,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+};
 TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* of one level and of two: the same are best */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       0,      0,     TEMPORAL_PLAIN,  AGAIN_NEVER },
