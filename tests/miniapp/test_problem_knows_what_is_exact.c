@@ -60,6 +60,8 @@ static const rule rules[] = {
     { SHORT GRID "boundary = dirichlet 2", "sum to 1", 0 },
     { SHORT GRID "boundary = dirichlet 0", NULL, 0 },
     { SMOOTH GRID "boundary = dirichlet 2", NULL, 2 },
+    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125\n" GRID "boundary = dirichlet 2", NULL, 2 },
+    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125 | 1 1 1 | 1 -2 1\n" GRID "boundary = dirichlet 2", NULL, 2 },
     { SKEW_ROW GRID, NULL, 0 },
     { SKEW_ROW GRID "y_low = neumann\ny_high = neumann", NULL, 0 },
     { SKEW_ROW GRID "x_low = neumann\nx_high = neumann", "mirror-symmetric in x", 0 },
