@@ -78,6 +78,8 @@ static size_t cache_bytes(int index, int *sharing_cpus)
 static void measure_caches(device_host *h)
 {
     int sharing = 0;
+    h->first_cache_bytes = cache_bytes(0, &sharing); /* index1 is that of instructions */
+    if (h->first_cache_bytes == 0) h->first_cache_bytes = (size_t)32 << 10;
     h->near_cache_bytes = cache_bytes(2, &sharing);
     if (h->near_cache_bytes == 0) h->near_cache_bytes = (size_t)512 << 10;
     h->far_cache_bytes = cache_bytes(3, &sharing);

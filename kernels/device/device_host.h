@@ -28,8 +28,9 @@ typedef struct device_host {
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
     const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* as base.stencil_variants */
-    size_t near_cache_bytes; /* a core's own (L2) */
-    size_t far_cache_bytes;  /* all last-level caches that the threads can fill */
+    size_t first_cache_bytes; /* a core's first (L1, of data) */
+    size_t near_cache_bytes;  /* a core's own (L2) */
+    size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
 } device_host;
 
 /* Below this many cells a team costs more to wake than it saves. */

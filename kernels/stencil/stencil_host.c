@@ -68,7 +68,7 @@ int stencil_host_bind(device *d, const stencil *op)
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
     d->stencil_variants = (device_variants){ .count = list_variants(op, h->variant) };
     for (int i = 0; i < d->stencil_variants.count; i++) d->stencil_variants.name[i] = h->variant[i]->name;
-    d->temporal_variants = (device_variants){ .count = 1, .name = { "cascade" } };
+    d->temporal_variants = (device_variants){ .count = 2, .name = { "strips in L1", "strips in L2" } };
     return 0;
 }
 

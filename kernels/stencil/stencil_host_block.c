@@ -3,10 +3,7 @@
  *
  * The code is a template over cell type and vector (stencil_host_block.h): AVX-512, AVX2, or one cell at a time for every
  * other processor, chosen at run time. All give the same bits, since an fma is exact by definition. */
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
+#include "stencil/stencil_host_cut.h"
 #include "stencil/stencil_host_pass.h"
 
 enum { BLOCK_VECTORS = 8 };
@@ -57,44 +54,18 @@ DEFINE_PLAIN(double, _f64)
 
 /* ---- AVX-512 ---- */
 
-#define TARGET __attribute__((target("avx512f")))
-
-/* valign wants its shift in the instruction: k is a constant wherever these are inlined. */
-#define CASE(K, TYPE, LANE)                                                                                       \
-    case K: return _mm512_castsi512_##TYPE(_mm512_alignr_##LANE(_mm512_cast##TYPE##_si512(b), _mm512_cast##TYPE##_si512(a), K));
-#define CASES_1_TO_7(TYPE, LANE)                                                                                  \
-    CASE(1, TYPE, LANE) CASE(2, TYPE, LANE) CASE(3, TYPE, LANE) CASE(4, TYPE, LANE)                               \
-    CASE(5, TYPE, LANE) CASE(6, TYPE, LANE) CASE(7, TYPE, LANE)
-
-static TARGET STENCIL_HOST_INLINE __m512 cut_f32(__m512 a, __m512 b, int64_t k)
-{
-    switch (k) {
-        CASES_1_TO_7(ps, epi32)
-        CASE(8, ps, epi32) CASE(9, ps, epi32) CASE(10, ps, epi32) CASE(11, ps, epi32)
-        CASE(12, ps, epi32) CASE(13, ps, epi32) CASE(14, ps, epi32) CASE(15, ps, epi32)
-    }
-    return k == 0 ? a : b;
-}
-
-static TARGET STENCIL_HOST_INLINE __m512d cut_f64(__m512d a, __m512d b, int64_t k)
-{
-    switch (k) {
-        CASES_1_TO_7(pd, epi64)
-    }
-    return k == 0 ? a : b;
-}
-
+#define TARGET STENCIL_HOST_AVX512
 #define CELL float
 #define VECTOR __m512
 #define DO(x) _mm512_##x##_ps
-#define CUT(a, b, k) cut_f32(a, b, k)
+#define CUT(a, b, k) stencil_host_cut_f32(a, b, k)
 #define NAME(x) x##_avx512_f32
 #include "stencil/stencil_host_block.h"
 
 #define CELL double
 #define VECTOR __m512d
 #define DO(x) _mm512_##x##_pd
-#define CUT(a, b, k) cut_f64(a, b, k)
+#define CUT(a, b, k) stencil_host_cut_f64(a, b, k)
 #define NAME(x) x##_avx512_f64
 #include "stencil/stencil_host_block.h"
 #undef TARGET

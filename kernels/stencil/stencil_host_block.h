@@ -9,47 +9,7 @@
  * A vector that the side of a box cuts is computed whole and stored in part; what it reads too much lies in the field's
  * allocation (field.h) and is not used. */
 
-#define LANES ((int64_t)(sizeof(VECTOR) / sizeof(CELL)))
-#define EACH_VECTOR(STATEMENT)                     \
-    do {                                           \
-        _Pragma("GCC unroll 8")                    \
-        for (int j = 0; j < count; j++) STATEMENT; \
-    } while (0)
-
-/* SUM = W * FROM, the first term, a product so that a sum of zeros keeps its sign, or += it. */
-#define BEGIN(SUM, W, FROM)                           \
-    do {                                              \
-        const VECTOR weight_ = DO(set1)(W);           \
-        EACH_VECTOR(SUM[j] = DO(mul)(weight_, FROM)); \
-    } while (0)
-#define ADD(SUM, W, FROM)                                       \
-    do {                                                        \
-        const VECTOR weight_ = DO(set1)(W);                     \
-        EACH_VECTOR(SUM[j] = DO(fmadd)(weight_, FROM, SUM[j])); \
-    } while (0)
-#define TERM(W, FROM)                 \
-    do {                              \
-        if (first) BEGIN(u, W, FROM); \
-        else ADD(u, W, FROM);         \
-        first = false;                \
-    } while (0)
-
-/* Vector j of ROW, K cells to its side. Nearly every such load straddles two cache lines and costs two, four where they
- * are not in L1 yet; it is cut instead out of `line`, the vectors of the row that HOLD loaded whole. */
-#ifdef CUT
-#define HOLD(ROW)                                                                   \
-    do {                                                                            \
-        _Pragma("GCC unroll 10")                                                    \
-        for (int j = 0; j < count + 2; j++) line[j] = DO(loadu)((ROW) + (j - 1) * LANES); \
-    } while (0)
-#define BESIDE(ROW, K)                                   \
-    ((K) == 0  ? line[j + 1]                             \
-     : (K) < 0 ? CUT(line[j], line[j + 1], LANES + (K)) \
-               : CUT(line[j + 1], line[j + 2], K))
-#else
-#define HOLD(ROW) (void)0
-#define BESIDE(ROW, K) DO(loadu)((ROW) + j * LANES + (K))
-#endif
+#include "stencil/stencil_host_terms.h"
 
 /* `count` vectors of a row, the first at index `at`; of each the lanes from `low` to `high`. Form, radius (where CUT needs
  * it) and count are constants, so that u and line are registers. */
@@ -183,13 +143,8 @@ static TARGET void NAME(square)(const stencil_host_job *s, box b) { ANY_RADIUS(S
 static TARGET void NAME(separable)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE) }
 static TARGET void NAME(separable_sum)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE_SUM) }
 
-#undef LANES
-#undef EACH_VECTOR
-#undef BEGIN
-#undef ADD
-#undef TERM
-#undef HOLD
-#undef BESIDE
+#define STENCIL_HOST_TERMS_END
+#include "stencil/stencil_host_terms.h"
 #undef ROWS
 #undef ANY_RADIUS
 #undef RADIUS_1_TO_4

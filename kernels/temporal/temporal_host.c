@@ -9,13 +9,18 @@
  * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still there, so prev takes no
  * memory of its own; level 1 reads it from prev itself, and the pass streams out two levels.
  *
- * Rows of cur are read where they lie, unless the strip depends on ghosts beyond a side along x: then they are copied first.
+ * Strips are as wide as lets the rows of all levels stay in L1, or, where that is narrow, in L2: a row that comes from L2 takes
+ * longer than its arithmetic. Rows are computed in whole lines, on lines of the fields: what lies beyond a row is undefined, as what
+ * it was computed from was.
+ *
+ * Rows of a star are read from cur where they lie. They are copied first where there are enough to crowd each other out of their
+ * sets in L1; where the strip depends on ghosts beyond a side along x; and of other forms, which would read a line before the field.
  *
  * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
  * those that they mirror are there, beyond the high side one when it is needed, in the slots that these rows would have.
  *
  * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows more. A thread's
- * memory lives as long as the call, some hundred kilobytes. */
+ * memory lives as long as the call. */
 #include "temporal/temporal.h"
 
 #include <errno.h>
@@ -23,8 +28,10 @@
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "stencil/stencil_host_pass.h"
+#include "temporal/temporal_host_pass.h"
 
-enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, ROWS_MAX = 2 * STAR_RADIUS_MAX + 1 };
+enum { STEPS_MAX = 16, ROWS_MAX = 2 * TEMPORAL_HOST_RADIUS_MAX + 1, IN_PLACE_RADIUS_MAX = 2 };
+enum { AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
 #define CELL float
 #define FMA cell_fma_f32
@@ -38,25 +45,19 @@ enum { STRIP_BYTES = 4096, STEPS_MAX = 16, STAR_RADIUS_MAX = 4, ROWS_MAX = 2 * S
 #define NAME(x) x##_f64
 #include "temporal/temporal_host_row.h"
 
-typedef void row_kernel(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n);
-
-/* [has_prev][radius - 1] */
-#define KERNELS_OF(FORM, SUFFIX)                                                             \
-    { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX },            \
-      { FORM##_1_prev##SUFFIX, FORM##_2_prev##SUFFIX, FORM##_3_prev##SUFFIX, FORM##_4_prev##SUFFIX } }
 #define FACTORS_OF(FORM, SUFFIX) { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX } }
 
-static row_kernel *kernel_of(const stencil *op)
+static temporal_host_kernel *loop_of(const stencil *op)
 {
-    static row_kernel *const kernel[2][STENCIL_FORMS][2][STAR_RADIUS_MAX] = { /* NULL: none */
-        [DTYPE_F32] = { [STENCIL_LINE] = KERNELS_OF(line, _f32), [STENCIL_STAR] = KERNELS_OF(star, _f32),
-                        [STENCIL_BOX] = { { square_1_f32, square_2_f32 } },
-                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32), [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f32) },
-        [DTYPE_F64] = { [STENCIL_LINE] = KERNELS_OF(line, _f64), [STENCIL_STAR] = KERNELS_OF(star, _f64),
-                        [STENCIL_BOX] = { { square_1_f64, square_2_f64 } },
-                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64), [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f64) },
+    static temporal_host_kernels kernel = {
+        [DTYPE_F32] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f32), [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f32),
+                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f32), [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32),
+                        [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f32) },
+        [DTYPE_F64] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f64), [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f64),
+                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f64), [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64),
+                        [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f64) },
     };
-    return op->radius <= STAR_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1] : NULL;
+    return op->radius <= TEMPORAL_HOST_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1] : NULL;
 }
 
 /* A strip at work. */
@@ -64,41 +65,53 @@ typedef struct strip {
     /* the same for all of a pass */
     const field_shape *shape;
     const boundary *sides;
-    row_kernel *kernel;
+    temporal_host_kernel *kernel;
+    bool kernel_streams;
     const void *weight;
     double beta;
+    stencil_form form;
     int radius, steps;
-    int radius_y, rows;     /* of a step along y: radius, of lines 0; 2 radius_y + 1 */
+    int radius_y, rows; /* of a step along y: radius, of lines 0; 2 radius_y + 1 */
     size_t cell_bytes;
-    const void *cur, *prev; /* prev NULL: one level */
-    int64_t pitch, lead;   /* of memory's rows, in cells: from one to the next, to the strip's first */
+    int64_t line_cells;
+    const void *cur, *prev;     /* prev NULL: one level */
+    int64_t width, pitch, lead; /* in cells: of strips at most; of memory's rows, from one to the next, to the strip's first line */
     /* a thread's */
-    char *memory;          /* steps levels of `rows` rows, and the row that comes out */
-    bool norm;             /* is the last step's change wanted? */
-    uint64_t change;       /* so far */
+    char *memory;    /* steps levels of `rows` rows, and the row that comes out */
+    bool norm;       /* is the last step's change wanted? */
+    uint64_t change; /* so far */
     /* its own */
-    box cells;             /* own coordinates, as all x and y are */
-    bool in_place;         /* level 0 is read from cur */
+    box cells;      /* own coordinates, as all x and y are */
+    int64_t x0, y0; /* of its first line, and below every row's y */
+    bool in_place;  /* level 0 is read from cur */
+    bool direct;    /* the last level is computed into next */
+    box extent[STEPS_MAX + 1];
+    temporal_host_row job[STEPS_MAX + 1];      /* what a row of each level has in common */
+    const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice over, so that any `rows` in a row are there; each where
+                                                          the next level's rows begin */
+    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, or in the level after the last would */
+    ptrdiff_t asked_bytes[STEPS_MAX + 1];      /* of a row of cur: up to the end of each level's share */
+    int64_t asked_x;                           /* where that begins */
 } strip;
 
-static const int64_t line_cells = DEVICE_HOST_LINE_BYTES / sizeof(float); /* at least, of either type */
+static int64_t line_floor(const strip *s, int64_t x) { return x & -s->line_cells; }
+static int64_t line_ceil(const strip *s, int64_t x) { return (x + s->line_cells - 1) & -s->line_cells; }
 
-/* Of one side: cells that levels depend on, ghosts, and what a row is computed beyond that, up to whole lines. */
-static int64_t lead_cells(int radius, int steps)
-{
-    return ((int64_t)(steps + 1) * radius + 2 * line_cells) / line_cells * line_cells;
-}
+/* Of one side: cells that levels depend on, ghosts, and what a row is computed, and read, beyond that: up to whole lines, one more. */
+static int64_t lead_cells(const strip *s) { return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells); }
 
-static int64_t pitch_cells(int64_t width, int radius, int steps)
+static int64_t slot_of(const strip *s, int64_t y) { return (int64_t)((uint64_t)(y - s->y0) % (uint64_t)s->rows); }
+
+/* Cell x of a slot of a level. */
+static char *in_slot(const strip *s, int level, int64_t slot, int64_t x)
 {
-    return (width + line_cells - 1) / line_cells * line_cells + 2 * lead_cells(radius, steps);
+    return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->x0) * s->cell_bytes;
 }
 
 /* Cell (x, y) of a level. */
 static void *at(const strip *s, int level, int64_t x, int64_t y)
 {
-    const int64_t slot = level == s->steps ? 0 : (y % s->rows + s->rows) % s->rows;
-    return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->cells.x0) * s->cell_bytes;
+    return in_slot(s, level, level == s->steps ? 0 : slot_of(s, y), x);
 }
 
 /* Where cell (x, y) of a level is read. */
@@ -112,7 +125,6 @@ static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
 /* Where the level before a level's rows is read. */
 static const void *before(const strip *s, int level, int64_t x, int64_t y)
 {
-    if (!s->prev) return NULL;
     return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
 }
 
@@ -143,37 +155,45 @@ static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boun
 static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
 {
     const int64_t ny = s->shape->ny, beyond = y + s->radius_y - ny;
-    if (boundary_mirrors(s->sides->y_low.kind) && first)
+    if (first && boundary_mirrors(s->sides->y_low.kind))
         for (int k = 0; k < s->radius_y - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
-    if (boundary_mirrors(s->sides->y_high.kind))
-        for (int64_t k = first ? 0 : beyond; 0 <= k && k <= beyond; k++)
+    if (beyond >= 0 && boundary_mirrors(s->sides->y_high.kind))
+        for (int64_t k = first ? 0 : beyond; k <= beyond; k++)
             ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
 }
 
 static void enter(const strip *s, int64_t y, box row)
 {
-    const char *const from = field_at_const(s->shape, s->cur, row.x0, y);
-    const size_t bytes = (size_t)box_width(row) * s->cell_bytes;
-    const ptrdiff_t ahead_bytes = 2 * s->shape->pitch * (ptrdiff_t)s->cell_bytes;
-    device_host_prefetch(from, ahead_bytes, bytes, false);
-    if (s->prev) device_host_prefetch(field_at_const(s->shape, s->prev, row.x0, y - s->radius_y), ahead_bytes, bytes, false);
     if (s->in_place) return;
-    memcpy(at(s, 0, row.x0, y), from, bytes);
+    memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->cur, row.x0, y), (size_t)box_width(row) * s->cell_bytes);
     ghost_columns(s, 0, y, row);
 }
 
-/* Row y of a level, from the strip's own memory in whole lines: what lies beyond the row is undefined. */
-static void compute(const strip *s, int level, int64_t y, box row, box row_before)
+/* Asks L2 for a level's share of the lines of row y: all at once, they would keep the core waiting. */
+static void ask(const strip *s, const void *field, int level, int64_t y)
 {
-    const bool reads_prev = level == 1 && s->prev, reads_cur = s->in_place && (level == 1 || (level == 2 && s->prev));
-    const bool exact = reads_prev || reads_cur; /* they have nothing to spare at their ends */
-    const int64_t low = exact ? row.x0 : s->cells.x0 + ((row.x0 - s->cells.x0) & -line_cells);
-    const int64_t cells = exact ? row.x1 - low : (row.x1 - low + line_cells - 1) & -line_cells;
-    const void *from[ROWS_MAX];
-    ghost_rows(s, level - 1, row_before, y, y == row.y0);
-    for (int k = 0; k < s->rows; k++) from[k] = read_at(s, level - 1, low, y + k - s->radius_y);
-    s->kernel(at(s, level, low, y), from, before(s, level, low, y), s->weight, s->beta, cells);
-    if (level < s->steps) ghost_columns(s, level, y, row);
+    const ptrdiff_t first = s->asked_bytes[level - 1], end = s->asked_bytes[level];
+    device_host_prefetch(field_at_const(s->shape, field, s->asked_x, y), first, (size_t)(end - first), true);
+}
+
+/* Row y of a level, in whole lines: what lies beyond the row is undefined. */
+static void compute(strip *s, int level, int64_t y, void *next)
+{
+    temporal_host_row *job = &s->job[level];
+    const box row = s->extent[level];
+    const int64_t low = line_floor(s, row.x0);
+    const void *in_place[ROWS_MAX];
+    if (y == row.y0 || y + s->radius_y >= s->shape->ny) ghost_rows(s, level - 1, s->extent[level - 1], y, y == row.y0);
+    if (level == 1 && s->in_place) {
+        for (int k = 0; k < s->rows; k++) in_place[k] = read_at(s, 0, low, y + k - s->radius_y);
+        job->row = in_place;
+    } else {
+        job->row = s->ring[level - 1] + s->slot[level + 1];
+    }
+    job->sum = job->streams ? field_at(s->shape, next, low, y) : in_slot(s, level, level == s->steps ? 0 : s->slot[level], low);
+    if (s->prev) job->before = before(s, level, low, y);
+    s->kernel(job);
+    if (!s->in_place && level < s->steps) ghost_columns(s, level, y, row);
 }
 
 /* Row y of a level goes where it belongs, if it is the box's. */
@@ -193,21 +213,53 @@ static void compare(strip *s, int64_t y)
     if (change > s->change) s->change = change;
 }
 
+static void begin(strip *s, box cells)
+{
+    s->cells = cells;
+    for (int level = 0; level <= s->steps; level++)
+        s->extent[level] = temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+    s->x0 = line_floor(s, cells.x0);
+    s->y0 = s->extent[0].y0 - s->radius;
+    s->in_place = s->form == STENCIL_STAR && s->radius <= IN_PLACE_RADIUS_MAX && !beyond_low(s, s->extent[0]) &&
+                  !beyond_high(s, s->extent[0]);
+    s->direct = s->kernel_streams && !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
+    for (int level = 1; level <= s->steps; level++) {
+        const int64_t low = line_floor(s, s->extent[level].x0);
+        s->job[level] = (temporal_host_row){ .weight = s->weight,
+                                             .beta = s->beta,
+                                             .cells = line_ceil(s, s->extent[level].x1) - low,
+                                             .streams = level == s->steps && s->direct };
+        for (int k = 0; k < 2 * s->rows; k++) s->ring[level - 1][k] = in_slot(s, level - 1, k % s->rows, low);
+    }
+    s->asked_x = line_floor(s, s->extent[0].x0) - s->line_cells;
+    const int64_t lines = (line_ceil(s, s->extent[0].x1) - s->asked_x) / s->line_cells + 1;
+    for (int level = 0; level <= s->steps; level++) s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
+}
+
+/* The slots of rows front - level * radius_y, which are those that the levels take; the next level's reads begin radius_y above them. */
+static void advance_slots(strip *s)
+{
+    for (int level = 0; level <= s->steps + 1; level++) s->slot[level] = s->slot[level] + 1 == s->rows ? 0 : s->slot[level] + 1;
+}
+
 static void cascade(strip *s, void *next, void *next_prev)
 {
-    box extent[STEPS_MAX + 1];
-    for (int level = 0; level <= s->steps; level++)
-        extent[level] = temporal_extent(s->shape, s->cells, (int64_t)(s->steps - level) * s->radius, s->sides);
-    s->in_place = !beyond_low(s, extent[0]) && !beyond_high(s, extent[0]);
-    for (int64_t front = extent[0].y0; front < s->cells.y1 + (int64_t)s->steps * s->radius_y; front++) {
-        if (front < extent[0].y1) enter(s, front, extent[0]);
+    const int64_t deep = (int64_t)s->steps * s->radius_y;
+    for (int level = 0; level <= s->steps + 1; level++)
+        s->slot[level] = slot_of(s, s->extent[0].y0 - (int64_t)level * s->radius_y + (int64_t)STEPS_MAX * s->rows);
+    for (int64_t front = s->extent[0].y0; front < s->cells.y1 + deep; front++) {
+        const bool asks = front + AHEAD_ROWS < s->extent[0].y1;
+        if (front < s->extent[0].y1) enter(s, front, s->extent[0]);
         for (int level = 1; level <= s->steps; level++) {
             const int64_t y = front - (int64_t)level * s->radius_y;
-            if (extent[level].y0 <= y && y < extent[level].y1) compute(s, level, y, extent[level], extent[level - 1]);
+            if (asks) ask(s, s->cur, level, front + AHEAD_ROWS);
+            if (asks && s->prev) ask(s, s->prev, level, front + AHEAD_ROWS - s->radius_y);
+            if (s->extent[level].y0 <= y && y < s->extent[level].y1) compute(s, level, y, next);
         }
-        compare(s, front - (int64_t)s->steps * s->radius_y);
-        leave(s, next, s->steps, front - (int64_t)s->steps * s->radius_y);
-        leave(s, next_prev, s->steps - 1, front - (int64_t)(s->steps - 1) * s->radius_y);
+        compare(s, front - deep);
+        if (!s->direct) leave(s, next, s->steps, front - deep);
+        leave(s, next_prev, s->steps - 1, front - deep + s->radius_y);
+        advance_slots(s);
     }
 }
 
@@ -215,11 +267,34 @@ int temporal_host_variants_with(device *d, const boundary *sides) { return d->te
 
 int temporal_host_steps(device *d, int most)
 {
-    return !kernel_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+    return !loop_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+}
+
+/* Lines of a row of a strip where these bytes hold the rows of all levels, and of level 0 those on their way in. */
+static int64_t lines_within(const strip *s, size_t bytes)
+{
+    const int64_t rows = (int64_t)s->steps * s->rows + AHEAD_ROWS;
+    return (int64_t)bytes / (rows * DEVICE_HOST_LINE_BYTES) - 2 * lead_cells(s) / s->line_cells;
+}
+
+/* How strips lie in the caches, and how wide they are, all about the same, so that most rows are whole blocks. Narrow strips compute too
+ * much twice. */
+static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t columns)
+{
+    const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15), l2_lines = lines_within(s, h->near_cache_bytes / 2);
+    const int64_t lines = in_l1 && l1_lines >= L1_LINES_LEAST ? l1_lines
+                          : l2_lines < L2_LINES_LEAST         ? L2_LINES_LEAST
+                                                              : stencil_host_least(l2_lines, L2_LINES_MOST);
+    const int64_t strips = (columns - 1) / (lines * s->line_cells) + 1;
+    s->lead = lead_cells(s);
+    s->width = line_ceil(s, (columns + strips - 1) / strips);
+    while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells % TEMPORAL_HOST_BLOCK_LINES != 0)
+        s->width += s->line_cells;
+    s->pitch = s->width + 2 * s->lead + s->line_cells;
 }
 
 /* A thread's part of the box, strip by strip; false: no memory. */
-static bool pass_part(device *d, const strip *any, box part, int64_t width, void *next, void *next_prev, uint64_t *change)
+static bool pass_part(device *d, const strip *any, box part, void *next, void *next_prev, uint64_t *change)
 {
     strip s = *any;
     void *memory = NULL;
@@ -229,8 +304,8 @@ static bool pass_part(device *d, const strip *any, box part, int64_t width, void
     memset(memory, 0, bytes); /* cells that are computed up to whole lines read what nobody wrote */
     s.memory = memory;
     for (int64_t x = part.x0, end; x < part.x1; x = end) {
-        end = stencil_host_least(part.x1, (x & -width) + width);
-        s.cells = box_make(x, end, part.y0, part.y1);
+        end = stencil_host_least(part.x1, line_floor(&s, x) + s.width);
+        begin(&s, box_make(x, end, part.y0, part.y1));
         cascade(&s, next, next_prev);
     }
     device_host_stream_end();
@@ -252,32 +327,34 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
-    const int64_t width = STRIP_BYTES / (int64_t)dtype_bytes(f->type);
+    temporal_host_kernel *const blocks = temporal_host_block(op);
     assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
-    const strip any = { .shape = f,
-                        .sides = sides,
-                        .kernel = kernel_of(op),
-                        .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
-                        .beta = op->beta,
-                        .radius = op->radius,
-                        .steps = steps,
-                        .radius_y = radius_y,
-                        .rows = 2 * radius_y + 1,
-                        .cell_bytes = dtype_bytes(f->type),
-                        .cur = cur,
-                        .prev = prev,
-                        .norm = change != NULL,
-                        .pitch = pitch_cells(width, op->radius, steps),
-                        .lead = lead_cells(op->radius, steps) };
+    strip any = { .shape = f,
+                  .sides = sides,
+                  .kernel = blocks ? blocks : loop_of(op),
+                  .kernel_streams = blocks != NULL,
+                  .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
+                  .beta = op->beta,
+                  .form = op->form,
+                  .radius = op->radius,
+                  .steps = steps,
+                  .radius_y = radius_y,
+                  .rows = 2 * radius_y + 1,
+                  .cell_bytes = dtype_bytes(f->type),
+                  .line_cells = DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type),
+                  .cur = cur,
+                  .prev = prev,
+                  .norm = change != NULL };
     bool there = true;
     uint64_t most = 0;
+    cut_strips(&any, h, d->temporal_variants.chosen == 0, box_width(cells));
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
-        there = pass_part(d, &any, part, width, next, next_prev, &most);
+        there = pass_part(d, &any, part, next, next_prev, &most);
     }
     if (change) raise_to(change, most);
     return there ? 0 : ENOMEM;

@@ -4,13 +4,13 @@
  *   NAME(x)   x with the type's suffix. */
 #include "stencil/stencil_host_chain.h"
 
-#define ROW(KERNEL, FORM, R, ROWS, HAS_PREV)                                                                                     \
-    DEVICE_HOST_CLONES                                                                                                           \
-    static void NAME(KERNEL)(void *sum, const void *const *row, const void *before, const void *weight, double beta, int64_t n)  \
-    {                                                                                                                            \
-        const CELL *rows[ROWS];                                                                                                  \
-        for (int k = 0; k < ROWS; k++) rows[k] = row[k];                                                                         \
-        NAME(FORM##_chain)(R, HAS_PREV, sum, rows, before, weight, (CELL)beta, n);                                                       \
+#define ROW(KERNEL, FORM, R, ROWS, HAS_PREV)                                                                     \
+    DEVICE_HOST_CLONES                                                                                           \
+    static void NAME(KERNEL)(const temporal_host_row *job)                                                       \
+    {                                                                                                            \
+        const CELL *rows[ROWS];                                                                                  \
+        for (int k = 0; k < ROWS; k++) rows[k] = job->row[k];                                                    \
+        NAME(FORM##_chain)(R, HAS_PREV, job->sum, rows, job->before, job->weight, (CELL)job->beta, job->cells); \
     }
 #define ROWS_OF(FORM, R, ROWS) ROW(FORM##_##R, FORM, R, ROWS, false) ROW(FORM##_##R##_prev, FORM, R, ROWS, true)
 ROWS_OF(line, 1, 1)

@@ -65,6 +65,13 @@ static int worth_a_trial(const plan_question *q, int most)
 
 int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial(q, steps - 1); }
 
+/* A host is fastest while the rows of all levels, 2 radius + 1 of each, stay in L1 (temporal_host.c). */
+static int longest_tried(const plan_question *q)
+{
+    const int steps = limits_of[q->facts->device].steps;
+    return q->facts->device == DEVICE_HOST && config_two_d(q->cfg) ? steps / (q->cfg->problem.radius + 1) : steps;
+}
+
 /* The longest block that a trial is had of; 1, with the reason: there is none. */
 static int longest_worth_a_trial(plan *p, const plan_question *q)
 {
@@ -80,7 +87,7 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
     else if (cells < limits->cells_least)
         sentence_set(&r->because, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      limits->cells_least);
-    else if ((longest = worth_a_trial(q, limits->steps)) == 1)
+    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
         sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too short for blocks of steps");
     if (none) r->otherwise.text[0] = '\0';
     return longest;

@@ -3,7 +3,9 @@
  * median of the ratios of neighbours in time. Bytes are the algorithm's: each cell of each field that a kernel reads or
  * writes, once. Of a pass's variants the one is measured that was fastest before, as at the start of a run.
  *
- *   measure_host_kernels stars|boxes|lines|prevs|transposes|all [NX [NY]]     fields are NX x NY (8192 x 8192) */
+ *   measure_host_kernels stars|boxes|lines|prevs|blocks|transposes|all [NX [NY]]     fields are NX x NY (8192 x 8192)
+ *
+ * blocks: passes of several steps, of which a step's bytes are counted each time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +24,18 @@ static void check(int code, const char *what)
 }
 #define CHECK(call) check((call), #call)
 
-typedef enum kind { COPY, PASS, PASS_IN_PLACE, TRANSPOSE } kind;
+typedef enum kind { COPY, PASS, PASS_IN_PLACE, BLOCK, TRANSPOSE } kind;
 
 typedef struct work {
     field_shape shape;
     void *next, *cur, *prev;
     int words; /* moved per cell */
+    int steps; /* of a block */
     int flags; /* of a transpose */
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
 } work;
+
+static const boundary periodic; /* ghosts hold data, whatever they are */
 
 static double seconds(kind k, const work *w)
 {
@@ -41,6 +46,7 @@ static double seconds(kind k, const work *w)
     case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
     case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
     case PASS_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
+    case BLOCK: CHECK(dev->temporal_pass(dev, f, w->next, NULL, w->cur, NULL, own, w->steps, &periodic, NULL, NULL)); break;
     case TRANSPOSE:
         CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, w->flags, NULL));
         break;
@@ -51,20 +57,21 @@ static double seconds(kind k, const work *w)
 /* Chooses as miniapp/sim/tune.c does: each variant's best of a few rounds. Returns its name. */
 static const char *choose(kind k, const work *w)
 {
-    const int variants = dev->stencil_variants.count;
+    device_variants *const all = k == BLOCK ? &dev->temporal_variants : &dev->stencil_variants;
+    const int variants = all->count;
     int best = 0;
     double least_s[VARIANTS_MAX];
     for (int v = 0; v < variants; v++) least_s[v] = 1e9;
     for (int round = 0; round < CHOICE_ROUNDS; round++)
         for (int v = 0; v < variants; v++) {
-            dev->stencil_variants.chosen = v;
+            all->chosen = v;
             const double s = seconds(k, w);
             if (s < least_s[v]) least_s[v] = s;
         }
     for (int v = 1; v < variants; v++)
         if (least_s[v] < least_s[best]) best = v;
-    dev->stencil_variants.chosen = best;
-    return dev->stencil_variants.name[best];
+    all->chosen = best;
+    return all->name[best];
 }
 
 static int ascending(const void *a, const void *b)
@@ -120,6 +127,16 @@ static void measure_pass(stencil_form form, int radius, dtype t, kind k, int wor
     measure(name, k, (work){ .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
 }
 
+static void measure_block(int radius, dtype t, int steps, int64_t nx, int64_t ny)
+{
+    char name[64];
+    stencil op = { STENCIL_STAR, radius, t, false, 0, { 0 } };
+    for (int i = 0; i < stencil_weights(op.form, radius); i++) op.weight[i] = 1.0 / 512;
+    CHECK(dev->stencil_bind(dev, &op));
+    snprintf(name, sizeof name, "star r=%d, %d steps", radius, steps);
+    measure(name, BLOCK, (work){ .shape = field_shape_make(t, nx, ny, steps * radius, steps * radius), .words = 2 * steps, .steps = steps });
+}
+
 /* pad: cells from the end of a row to the next, 0 for a dense matrix. An addition reads its target too. */
 static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad, int flags)
 {
@@ -167,6 +184,9 @@ int main(int argc, char **argv)
                 measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 3, nx, ny);
                 measure_pass(STENCIL_STAR, r, (dtype)t, PASS_IN_PLACE, 3, nx, ny);
             }
+        if (all || strcmp(what, "blocks") == 0)
+            for (int r = 1; r <= 4; r++)
+                for (int steps = 2; steps <= 16; steps += steps < 4 ? 1 : steps < 8 ? 2 : 4) measure_block(r, (dtype)t, steps, nx, ny);
         if (all || strcmp(what, "transposes") == 0) measure_transposes((dtype)t, nx, ny);
     }
     device_destroy(&dev);
