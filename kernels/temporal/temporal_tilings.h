@@ -148,7 +148,7 @@ TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
     { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
-TEMPORAL_TABLE temporal_tiling temporal_separable_f64[] = { /* 12 steps of radius 1 spill on sm_80 */
+TEMPORAL_TABLE temporal_tiling temporal_separable_f64[] = {
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      10,    4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      8,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
@@ -166,7 +166,7 @@ TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f32[] = { /* two products 
     { 1,      4,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      2,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
+    { 2,      5,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
