@@ -136,6 +136,8 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
+/* Of factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6 for radius 1 and 2 and one
+ * product, half as many for two; not yet timed. Rows of sums along x that wait in place of cells' sums spill in f32 (1040 bytes). */
 TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
