@@ -267,12 +267,11 @@ static void measure(const char *name, work w)
 
 static void measure_pass(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
 {
-    static const char *const names[] = { "line", "star", "box" };
     char name[64];
     stencil op = { form, radius, t, has_prev, -1.0, { 0 } };
     for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = 1.0 / 512; /* exact in both types */
     CHECK(dev->stencil_bind(dev, &op));
-    snprintf(name, sizeof name, "%s r=%d%s", names[form], radius, has_prev ? ", prev" : "");
+    snprintf(name, sizeof name, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
     const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
     const int sums = form == STENCIL_BOX && radius >= 3 ? stencil_weights(form, radius) : 0;
     measure(name, (work){ .kind = PASS, .shape = f, .words = has_prev ? 3 : 2, .sums = sums });
@@ -353,6 +352,8 @@ static void measure_reductions(dtype t, int64_t nx, int64_t ny)
 static void measure_boxes(dtype t, int64_t nx, int64_t ny)
 {
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_pass(STENCIL_BOX, r, t, false, nx, ny);
+    for (stencil_form form = STENCIL_SEPARABLE; form <= STENCIL_SEPARABLE_SUM; form++)
+        for (int r = 1; r <= stencil_radius_max(form); r++) measure_pass(form, r, t, false, nx, ny);
 }
 
 static void measure_sustained(dtype t, int64_t nx, int64_t ny)

@@ -117,12 +117,11 @@ static void measure(const char *name, kind k, work w)
 
 static void measure_pass(stencil_form form, int radius, dtype t, kind k, int words, int64_t nx, int64_t ny)
 {
-    static const char *const names[] = { "line", "star", "box" };
     char name[64];
     stencil op = { form, radius, t, words == 3, -1.0, { 0 } };
     for (int i = 0; i < stencil_weights(form, radius); i++) op.weight[i] = 1.0 / 512; /* exact in both types */
     CHECK(dev->stencil_bind(dev, &op));
-    snprintf(name, sizeof name, "%s r=%d%s", names[form], radius,
+    snprintf(name, sizeof name, "%s r=%d%s", stencil_form_name(form), radius,
              k == PASS_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
     measure(name, k, (work){ .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
 }
@@ -173,7 +172,8 @@ int main(int argc, char **argv)
         if (all || strcmp(what, "stars") == 0)
             for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 2, nx, ny);
         if (all || strcmp(what, "boxes") == 0)
-            for (int r = 1; r <= 4; r++) measure_pass(STENCIL_BOX, r, (dtype)t, PASS, 2, nx, ny);
+            for (stencil_form form = STENCIL_BOX; form <= STENCIL_SEPARABLE_SUM; form++)
+                for (int r = 1; r <= 4; r++) measure_pass(form, r, (dtype)t, PASS, 2, nx, ny);
         if (all || strcmp(what, "lines") == 0)
             for (int r = 1; r <= STENCIL_RADIUS_MAX; r *= 2) {
                 measure_pass(STENCIL_LINE, r, (dtype)t, PASS, 2, nx * ny, 1);
