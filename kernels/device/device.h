@@ -184,7 +184,7 @@ struct device {
     int (*stencil_bind)(device *d, const stencil *op);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, device_stream *s);
-    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stars and boxes on CUDA;
+    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stencil_exchanges_inside, on CUDA;
      * change: with the norm too. */
     bool (*stencil_inkernel_can)(device *d, bool change);
     int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,

@@ -2,4 +2,5 @@
 #include "stencil/stencil_cuda.cuh"
 
 const stencil_unit stencil_cuda_separable = { upload<STENCIL_SEPARABLE>, pass<STENCIL_SEPARABLE>, variants<STENCIL_SEPARABLE> };
-const stencil_unit stencil_cuda_separable_sum = { upload<STENCIL_SEPARABLE_SUM>, pass<STENCIL_SEPARABLE_SUM>, variants<STENCIL_SEPARABLE_SUM> };
+const stencil_unit stencil_cuda_separable_sum = { upload<STENCIL_SEPARABLE_SUM>, pass<STENCIL_SEPARABLE_SUM>,
+                                                  variants<STENCIL_SEPARABLE_SUM> };

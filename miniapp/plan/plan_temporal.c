@@ -253,7 +253,7 @@ static void choose_tried_form(plan *p, const char *pass)
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
 {
     if (!stencil_exchanges_inside(q->op->form))
-        return sentence_refuse(why, "in-kernel exchange exists for 2D stars and boxes whose weights are given one by one only");
+        return sentence_refuse(why, "only 2D stars and boxes whose weights are given one by one have in-kernel exchange");
     return !q->trial || !q->trial->in_kernel || q->trial->in_kernel(q->trial->context, p, why);
 }
 
