@@ -20,7 +20,7 @@
 #define DEVICE_HOST_CLONES
 #endif
 
-enum { STENCIL_HOST_VARIANTS_MAX = 5 };
+enum { STENCIL_HOST_VARIANTS_MAX = 8 };
 typedef struct stencil_host_variant stencil_host_variant; /* a schedule of a pass's work (stencil_host.c) */
 
 typedef struct device_host {

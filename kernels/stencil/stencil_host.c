@@ -7,7 +7,8 @@
  *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
  *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N rows, which are long,
  *                    as the hardware's prefetchers like them. By hand only what they do last: into L1, a little before its use
- *   N rows, wide     the same, but the rows of the next tile are asked for, into L2
+ *   N rows, ahead    the same, but the rows of the next tile are asked for, into L1: most then wait in L2, and DRAM is read in order
+ *   N rows, wide     the same, into L2
  *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too */
 #include <assert.h>
 #include <string.h>
@@ -24,7 +25,7 @@ enum {
 
 struct stencil_host_variant {
     const char *name;
-    enum { ROWS, ALONG, WIDE, NARROW } tile;
+    enum { ROWS, ALONG, AHEAD, WIDE, NARROW } tile;
     int rows; /* of a tile */
 };
 static const stencil_host_variant row_by_row = { "row by row", ROWS, 1 };
@@ -32,6 +33,9 @@ static const stencil_host_variant line_blocks = { "blocks", NARROW, 1 };
 static const stencil_host_variant blocks[] = {
     { "4 rows, along", ALONG, 4 },
     { "2 rows, along", ALONG, 2 },
+    { "8 rows, along", ALONG, 8 },
+    { "2 rows, ahead", AHEAD, 2 },
+    { "4 rows, ahead", AHEAD, 4 },
     { "4 rows, wide", WIDE, 4 },
     { "16 rows, narrow", NARROW, 16 },
 };

@@ -109,13 +109,21 @@ static TARGET STENCIL_HOST_INLINE void NAME(edge)(stencil_form form, int r, cons
     for (int64_t y = b.y0; y < b.y1; y++) NAME(block)(form, r, 1, s, field_index(s->shape, x, y), low, high);
 }
 
+/* With few terms, what a block of 8 asks memory for comes too thick. Without CUT the radius is no constant. */
+#ifdef CUT
+#define VECTORS_OF(FORM, R) ((FORM) == STENCIL_STAR && (R) <= 2 ? BLOCK_VECTORS / 2 : BLOCK_VECTORS)
+#else
+#define VECTORS_OF(FORM, R) BLOCK_VECTORS
+#endif
+
 static TARGET STENCIL_HOST_INLINE void NAME(rows)(stencil_form form, int r, const stencil_host_job *s, box b)
 {
-    const int64_t block_cells = BLOCK_VECTORS * LANES;
+    const int vectors = VECTORS_OF(form, r);
+    const int64_t block_cells = vectors * LANES;
     const int64_t low = (b.x0 + LANES - 1) / LANES * LANES, end = b.x1 / LANES * LANES;
     const int64_t blocks_end = end < low ? low : low + (end - low) / block_cells * block_cells;
     if (low > b.x0) NAME(edge)(form, r, s, low - LANES, b);
-    NAME(columns)(form, r, BLOCK_VECTORS, s, box_make(low, blocks_end, b.y0, b.y1));
+    NAME(columns)(form, r, vectors, s, box_make(low, blocks_end, b.y0, b.y1));
     NAME(columns)(form, r, 1, s, box_make(blocks_end, end, b.y0, b.y1));
     if (low <= end && end < b.x1) NAME(edge)(form, r, s, end, b);
 }
@@ -145,6 +153,7 @@ static TARGET void NAME(separable_sum)(const stencil_host_job *s, box b) { RADIU
 
 #define STENCIL_HOST_TERMS_END
 #include "stencil/stencil_host_terms.h"
+#undef VECTORS_OF
 #undef ROWS
 #undef ANY_RADIUS
 #undef RADIUS_1_TO_4
