@@ -1,14 +1,17 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
  * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines both times;
- * small squares are transposed in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
+ * squares are transposed in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
  * tiles: rows are asked for by hand some way ahead, less far where the pitch puts all of them into one set of the cache.
  * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
  * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`.
  *
  * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a small one: prefetches that
  * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
- * the hardware's prefetchers do follow, to where they lie well, before they are transposed. */
+ * the hardware's prefetchers do follow, to where they lie well, before they are transposed. With a small one that pays in f32 where
+ * squares are whole lines (AVX-512), with fewer rows at a time. */
+#include <assert.h>
+
 #include "device/device_host.h"
 
 enum {
@@ -19,17 +22,25 @@ enum {
     ALIAS_BYTES = 4096,
     LARGE_L2_BYTES = 1 << 21,
     PIECE_ALIAS_BYTES = 1 << 14,
-    PIECE_BYTES = 1 << 11,     /* of a row of `from` */
-    PIECE_RUN_BYTES = 1 << 9,  /* of a row of `to` */
+    PIECES_BYTES_MOST = 128 * ((1 << 11) + DEVICE_HOST_LINE_BYTES), /* the rows of large_l2_pieces in f32 */
     PIECE_AHEAD_ROWS = 2,
     BAND_ROWS = 512,
     BAND_PAGE_BYTES = 4096
 };
 
+/* Pieces of rows that are copied together. */
+typedef struct piece_shape {
+    int64_t row_bytes; /* of a row of `from` */
+    int64_t run_bytes; /* of a row of `to` */
+} piece_shape;
+static const piece_shape large_l2_pieces = { .row_bytes = 1 << 11, .run_bytes = 1 << 9 };
+static const piece_shape small_l2_pieces = { .row_bytes = 1 << 11, .run_bytes = 1 << 8 };
+
 typedef struct plan {
     int flags;
-    bool streams;  /* stores go past the caches */
+    bool streams; /* stores go past the caches */
     bool large_l2;
+    piece_shape piece;
 } plan;
 
 static inline void transpose_square_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
@@ -63,14 +74,59 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 #define CELL float
 #define SQUARE 4
 #define TRANSPOSE_SQUARE transpose_square_f32
+#define STREAM device_host_stream
+#define TARGET
 #define NAME(x) x##_f32
 #include "transpose/transpose_host_tile.h"
 
 #define CELL double
 #define SQUARE 2
 #define TRANSPOSE_SQUARE transpose_square_f64
+#define STREAM device_host_stream
+#define TARGET
 #define NAME(x) x##_f64
 #include "transpose/transpose_host_tile.h"
+
+#if defined(__x86_64__)
+#include "transpose/transpose_host_avx512.h"
+
+#define CELL float
+#define SQUARE 16
+#define TRANSPOSE_SQUARE transpose_host_square_f32
+#define STREAM transpose_host_stream
+#define TARGET TRANSPOSE_HOST_AVX512
+#define NAME(x) x##_avx512_f32
+#include "transpose/transpose_host_tile.h"
+
+#define CELL double
+#define SQUARE 8
+#define TRANSPOSE_SQUARE transpose_host_square_f64
+#define STREAM transpose_host_stream
+#define TARGET TRANSPOSE_HOST_AVX512
+#define NAME(x) x##_avx512_f64
+#include "transpose/transpose_host_tile.h"
+#endif
+
+/* Squares of f64 by AVX-512 read 8 rows at once, too many where all share their sets. */
+static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part, const plan *p)
+{
+#if defined(__x86_64__)
+    const bool avx512 = __builtin_cpu_supports("avx512f");
+    const bool crowded = !p->large_l2 && (size_t)from_pitch * dtype_bytes(t) % PIECE_ALIAS_BYTES == 0;
+    if (avx512 && t == DTYPE_F32) {
+        part_avx512_f32(to, to_pitch, from, from_pitch, part, p);
+        return;
+    }
+    if (avx512 && !crowded) {
+        part_avx512_f64(to, to_pitch, from, from_pitch, part, p);
+        return;
+    }
+#endif
+    switch (t) {
+    case DTYPE_F32: part_f32(to, to_pitch, from, from_pitch, part, p); break;
+    case DTYPE_F64: part_f64(to, to_pitch, from, from_pitch, part, p); break;
+    }
+}
 
 int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
                    int64_t cols, int flags, device_stream *s)
@@ -81,16 +137,14 @@ int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, i
         .flags = flags,
         .streams = !(flags & TRANSPOSE_ADD) && working_bytes > h->far_cache_bytes,
         .large_l2 = h->near_cache_bytes >= LARGE_L2_BYTES,
+        .piece = h->near_cache_bytes >= LARGE_L2_BYTES ? large_l2_pieces : small_l2_pieces,
     };
     const box all = box_make(0, rows, 0, cols);
     const int team = device_host_team(d, box_cells(all));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
-        switch (t) {
-        case DTYPE_F32: part_f32(to, to_pitch, from, from_pitch, part, &p); break;
-        case DTYPE_F64: part_f64(to, to_pitch, from, from_pitch, part, &p); break;
-        }
+        transpose_part(t, to, to_pitch, from, from_pitch, part, &p);
         if (p.streams) device_host_stream_end();
     }
     return 0;

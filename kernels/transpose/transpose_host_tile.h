@@ -2,6 +2,8 @@
  *   CELL             the type,
  *   SQUARE           the side in cells of what TRANSPOSE_SQUARE moves,
  *   TRANSPOSE_SQUARE(col, r, in, pitch)   cell (k, c) of SQUARE rows of `in` becomes col[c][r + k], c < SQUARE,
+ *   STREAM(to, from, bytes)   copies past the caches,
+ *   TARGET           the attribute that lets the compiler use the instructions of these,
  *   NAME(x)          x with the type's suffix. */
 
 enum {
@@ -9,13 +11,11 @@ enum {
     NAME(TILE_ROWS) = TILE_RUN_BYTES / sizeof(CELL),
     NAME(TILE_COLS) = TILE_READ_BYTES / sizeof(CELL),
     NAME(HELD_CELLS) = NAME(TILE_ROWS) + 2 * NAME(LINE_CELLS),
-    NAME(PIECE_ROWS) = PIECE_RUN_BYTES / sizeof(CELL),
-    NAME(PIECE_COLS) = PIECE_BYTES / sizeof(CELL),
-    NAME(PIECE_PITCH) = NAME(PIECE_COLS) + NAME(LINE_CELLS) /* its rows share no sets */
+    NAME(PIECE_RUN_CELLS_MOST) = 512 / sizeof(CELL)
 };
 
 /* rows x cols cells, column c to col[c]. ahead_bytes: from a row to the one to ask for meanwhile, 0 for none. */
-static inline void NAME(transpose_tile)(CELL *const *col, const CELL *from, int64_t pitch, int64_t rows, int64_t cols,
+static inline TARGET void NAME(transpose_tile)(CELL *const *col, const CELL *from, int64_t pitch, int64_t rows, int64_t cols,
                                    int64_t ahead_bytes, bool to_l2)
 {
     const int64_t square_rows = rows & -SQUARE, square_cols = cols & -SQUARE;
@@ -28,7 +28,7 @@ static inline void NAME(transpose_tile)(CELL *const *col, const CELL *from, int6
     }
 }
 
-static inline void NAME(increment)(CELL *from, int64_t pitch, int64_t rows, int64_t cols)
+static inline TARGET void NAME(increment)(CELL *from, int64_t pitch, int64_t rows, int64_t cols)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) from[r * pitch + c] += 1;
@@ -36,7 +36,7 @@ static inline void NAME(increment)(CELL *from, int64_t pitch, int64_t rows, int6
 
 /* At most TILE_COLS columns of `from`, that is rows of `to`, from top to bottom. Rows of `to` start anywhere in a line; the
  * cells of an unfinished line wait in front of col[c] for the next tile, so that only whole lines are streamed. */
-static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
+static TARGET void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
 {
     _Alignas(64) CELL held[NAME(TILE_COLS)][NAME(HELD_CELLS)];
     CELL *col[NAME(TILE_COLS)];
@@ -53,7 +53,7 @@ static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_p
             if (p->streams) {
                 const int64_t waiting = col[c] - held[c], first = r == 0 ? waiting : 0;
                 const int64_t last = r + n == rows ? waiting + n : n;
-                device_host_stream(out - waiting + first, held[c] + first, (size_t)(last - first) * sizeof *out);
+                STREAM(out - waiting + first, held[c] + first, (size_t)(last - first) * sizeof *out);
                 if (r + n < rows) memcpy(held[c], held[c] + n, (size_t)waiting * sizeof *out);
             } else if (p->flags & TRANSPOSE_ADD) {
                 device_host_prefetch(out, TILE_RUN_BYTES, TILE_RUN_BYTES, false);
@@ -65,33 +65,35 @@ static void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_p
     }
 }
 
-/* At most PIECE_COLS columns of `from`, whose pieces of rows are copied first. Rows of `to` start on lines and are streamed. */
-static void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
+/* At most a piece's columns of `from`, whose pieces of rows are copied first. Rows of `to` start on lines and are streamed. */
+static TARGET void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
 {
-    _Alignas(64) CELL piece[NAME(PIECE_ROWS)][NAME(PIECE_PITCH)], held[NAME(TILE_COLS)][NAME(PIECE_ROWS) + NAME(LINE_CELLS)];
+    _Alignas(64) CELL piece[PIECES_BYTES_MOST / sizeof(CELL)], held[NAME(TILE_COLS)][NAME(PIECE_RUN_CELLS_MOST) + NAME(LINE_CELLS)];
     CELL *col[NAME(TILE_COLS)];
+    const int64_t piece_rows = p->piece.run_bytes / (int64_t)sizeof(CELL);
+    const int64_t pitch = p->piece.row_bytes / (int64_t)sizeof(CELL) + NAME(LINE_CELLS); /* rows share no sets */
+    assert(piece_rows <= NAME(PIECE_RUN_CELLS_MOST) && piece_rows * pitch <= (int64_t)(PIECES_BYTES_MOST / sizeof(CELL)));
     for (int64_t c = 0; c < NAME(TILE_COLS); c++) col[c] = held[c];
-    for (int64_t r = 0; r < rows; r += NAME(PIECE_ROWS)) {
-        const int64_t n = rows - r < NAME(PIECE_ROWS) ? rows - r : NAME(PIECE_ROWS);
+    for (int64_t r = 0; r < rows; r += piece_rows) {
+        const int64_t n = rows - r < piece_rows ? rows - r : piece_rows;
         for (int64_t k = 0; k < n; k++) {
             CELL *in = from + (r + k) * from_pitch;
             const size_t bytes = (size_t)cols * sizeof *in;
             device_host_prefetch(in, PIECE_AHEAD_ROWS * from_pitch * (int64_t)sizeof *in, bytes, true);
-            memcpy(piece[k], in, bytes);
+            memcpy(piece + k * pitch, in, bytes);
             if (p->flags & TRANSPOSE_INCREMENT_SOURCE) NAME(increment)(in, from_pitch, 1, cols);
         }
         for (int64_t first = 0; first < cols; first += NAME(TILE_COLS)) {
             const int64_t width = cols - first < NAME(TILE_COLS) ? cols - first : NAME(TILE_COLS);
-            NAME(transpose_tile)(col, piece[0] + first, NAME(PIECE_PITCH), n, width, 0, false);
-            for (int64_t c = 0; c < width; c++)
-                device_host_stream(to + (first + c) * to_pitch + r, held[c], (size_t)n * sizeof *to);
+            NAME(transpose_tile)(col, piece + first, pitch, n, width, 0, false);
+            for (int64_t c = 0; c < width; c++) STREAM(to + (first + c) * to_pitch + r, held[c], (size_t)n * sizeof *to);
         }
     }
 }
 
 /* A box of `to`, as b below, in bands of rows of `from`, which hold as many pages as the processor knows addresses of: a tile
  * wants 64 bytes to 256 of a page, and comes back to it for the next column of tiles. */
-static void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
+static TARGET void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
 {
     const int64_t strip = BAND_PAGE_BYTES / (int64_t)sizeof(CELL);
     for (int64_t s = b.y0; s < b.y1; s += strip)
@@ -104,17 +106,18 @@ static void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pit
 }
 
 /* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */
-static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
+static TARGET void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b, const plan *p)
 {
     const uintptr_t first = (uintptr_t)(to + b.y0 * to_pitch + b.x0), pitch_bytes = (uintptr_t)to_pitch * sizeof(CELL);
     const bool whole_lines = (first | pitch_bytes) % DEVICE_HOST_LINE_BYTES == 0;
     const bool aliased = (uintptr_t)from_pitch * sizeof(CELL) % PIECE_ALIAS_BYTES == 0;
-    const bool wide = p->streams && p->large_l2 && whole_lines && aliased;
-    if (aliased && !p->large_l2) {
+    const bool squares_of_lines = SQUARE * sizeof(CELL) == DEVICE_HOST_LINE_BYTES;
+    const bool wide = p->streams && whole_lines && aliased && (p->large_l2 || squares_of_lines);
+    if (aliased && !p->large_l2 && !wide) {
         NAME(bands)(to, to_pitch, from, from_pitch, b, p);
         return;
     }
-    const int64_t width = wide ? NAME(PIECE_COLS) : NAME(TILE_COLS);
+    const int64_t width = wide ? p->piece.row_bytes / (int64_t)sizeof(CELL) : NAME(TILE_COLS);
     for (int64_t c = b.y0; c < b.y1; c += width) {
         CELL *const out = to + c * to_pitch + b.x0, *const in = from + b.x0 * from_pitch + c;
         (wide ? NAME(pieces) : NAME(columns))(out, to_pitch, in, from_pitch, box_width(b), b.y1 - c < width ? b.y1 - c : width, p);
@@ -124,4 +127,6 @@ static void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitc
 #undef CELL
 #undef SQUARE
 #undef TRANSPOSE_SQUARE
+#undef STREAM
+#undef TARGET
 #undef NAME
