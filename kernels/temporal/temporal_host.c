@@ -97,7 +97,7 @@ typedef struct strip {
 static int64_t line_floor(const strip *s, int64_t x) { return x & -s->line_cells; }
 static int64_t line_ceil(const strip *s, int64_t x) { return (x + s->line_cells - 1) & -s->line_cells; }
 
-/* Of one side: cells that levels depend on, ghosts, and what a row is computed, and read, beyond that: up to whole lines, one more. */
+/* Of one side: cells that levels depend on, ghosts, and what a row is computed and read beyond that: to a whole line, one more. */
 static int64_t lead_cells(const strip *s) { return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells); }
 
 static int64_t slot_of(const strip *s, int64_t y) { return (int64_t)((uint64_t)(y - s->y0) % (uint64_t)s->rows); }
@@ -236,7 +236,7 @@ static void begin(strip *s, box cells)
     for (int level = 0; level <= s->steps; level++) s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
 }
 
-/* The slots of rows front - level * radius_y, which are those that the levels take; the next level's reads begin radius_y above them. */
+/* The slots of rows front - level * radius_y, which the levels take; what a level reads begins radius_y above its row. */
 static void advance_slots(strip *s)
 {
     for (int level = 0; level <= s->steps + 1; level++) s->slot[level] = s->slot[level] + 1 == s->rows ? 0 : s->slot[level] + 1;
@@ -277,8 +277,7 @@ static int64_t lines_within(const strip *s, size_t bytes)
     return (int64_t)bytes / (rows * DEVICE_HOST_LINE_BYTES) - 2 * lead_cells(s) / s->line_cells;
 }
 
-/* How strips lie in the caches, and how wide they are, all about the same, so that most rows are whole blocks. Narrow strips compute too
- * much twice. */
+/* How wide strips are, all about the same, so that most rows are whole blocks. Narrow strips compute too much twice. */
 static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t columns)
 {
     const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15), l2_lines = lines_within(s, h->near_cache_bytes / 2);

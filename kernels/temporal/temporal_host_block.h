@@ -12,8 +12,8 @@
         for (int j = 2; j < count + 2; j++) line[j] = DO(loadu)((HERE) + (j - 1) * LANES);   \
     } while (0)
 
-static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, bool streams, CELL *sum, const CELL *const *row,
-                                                   const CELL *before, const CELL *w, CELL beta, int64_t at, VECTOR *line)
+static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, bool streams, CELL *sum,
+                                                   const CELL *const *row, const CELL *before, const CELL *w, CELL beta, int64_t at, VECTOR *line)
 {
     const CELL *const here = row[form == STENCIL_LINE ? 0 : r] + at;
     bool first = true;
@@ -57,7 +57,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
     else EACH_VECTOR(DO(storeu)(sum + at + j * LANES, u[j]));
 }
 
-static TARGET STENCIL_HOST_INLINE void NAME(blocks)(stencil_form form, int r, bool has_prev, bool streams, const temporal_host_row *job)
+static TARGET STENCIL_HOST_INLINE void NAME(blocks)(stencil_form form, int r, bool has_prev, bool streams,
+                                                    const temporal_host_row *job)
 {
     const int rows = form == STENCIL_LINE ? 1 : 2 * r + 1;
     const CELL *row[9], *before = has_prev ? job->before : NULL, *weight = job->weight;

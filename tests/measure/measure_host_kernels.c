@@ -133,7 +133,8 @@ static void measure_block(int radius, dtype t, int steps, int64_t nx, int64_t ny
     for (int i = 0; i < stencil_weights(op.form, radius); i++) op.weight[i] = 1.0 / 512;
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "star r=%d, %d steps", radius, steps);
-    measure(name, BLOCK, (work){ .shape = field_shape_make(t, nx, ny, steps * radius, steps * radius), .words = 2 * steps, .steps = steps });
+    measure(name, BLOCK,
+            (work){ .shape = field_shape_make(t, nx, ny, steps * radius, steps * radius), .words = 2 * steps, .steps = steps });
 }
 
 /* pad: cells from the end of a row to the next, 0 for a dense matrix. An addition reads its target too. */
@@ -186,7 +187,8 @@ int main(int argc, char **argv)
             }
         if (all || strcmp(what, "blocks") == 0)
             for (int r = 1; r <= 4; r++)
-                for (int steps = 2; steps <= 16; steps += steps < 4 ? 1 : steps < 8 ? 2 : 4) measure_block(r, (dtype)t, steps, nx, ny);
+                for (int steps = 2; steps <= 16; steps += steps < 4 ? 1 : steps < 8 ? 2 : 4)
+                    measure_block(r, (dtype)t, steps, nx, ny);
         if (all || strcmp(what, "transposes") == 0) measure_transposes((dtype)t, nx, ny);
     }
     device_destroy(&dev);
