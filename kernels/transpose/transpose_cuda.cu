@@ -1,7 +1,7 @@
 /* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of `from`, which is
  * along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column of tiles does not keep all
- * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. An update, which adds and increments, goes
- * along the rows of `from` instead, one row of tiles after the other, at any pitch. */
+ * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. At other pitches an update, which adds and
+ * increments, goes along the rows of `from` instead, one row of tiles after the other. */
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
@@ -10,9 +10,10 @@ namespace {
 /* Addresses this far apart, and not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
 
-/* Lines of tiles, rows for an update and else columns, are dealt to 2^group_bits groups, which run side by side. */
+/* Lines of tiles, rows or columns of them, are dealt to 2^group_bits groups, which run side by side. */
 struct schedule {
     int group_bits;
+    bool by_rows; /* of `from` */
     int64_t lines, group_lines;
 };
 
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
     const int64_t group = blockIdx.x & ((1u << t.group_bits) - 1);
     const int64_t line = group * t.group_lines + of_group, along = blockIdx.x >> t.group_bits;
     if (of_group >= t.group_lines || line >= t.lines) return;
-    const int64_t r0 = (UPDATE ? line : along) * shape::ROWS, c0 = (UPDATE ? along : line) * shape::COLS;
+    const int64_t r0 = (t.by_rows ? line : along) * shape::ROWS, c0 = (t.by_rows ? along : line) * shape::COLS;
     const box matrix = { 0, cols, 0, rows };
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
         transpose_tile<T, WAY, ADD, INCREMENT, false, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
@@ -52,13 +53,14 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     using shape = tile_shape<T, WAY>;
     constexpr int64_t GRID_Y = 65535;
     constexpr int GROUP_BITS_MAX = 3;
-    const bool update = add && is_update<WAY, true, INCREMENT>;
     const int64_t tile_rows = (rows + shape::ABOVE + shape::ROWS - 1) / shape::ROWS;
     const int64_t tile_cols = (cols + shape::COLS - 1) / shape::COLS;
-    const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T), along = update ? tile_cols : tile_rows;
+    const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T);
     schedule t = {};
-    t.lines = update ? tile_rows : tile_cols;
-    while (!update && t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
+    while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
+    t.by_rows = add && is_update<WAY, true, INCREMENT> && t.group_bits == 0;
+    t.lines = t.by_rows ? tile_rows : tile_cols;
+    const int64_t along = t.by_rows ? tile_cols : tile_rows;
     t.group_lines = ((t.lines - 1) >> t.group_bits) + 1;
     assert(along <= INT32_MAX >> GROUP_BITS_MAX && t.group_lines <= GRID_Y * GRID_Y);
     const int64_t y = t.group_lines < GRID_Y ? t.group_lines : GRID_Y;
