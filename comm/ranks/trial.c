@@ -60,9 +60,11 @@ static void final(const trial *t, finalists *f, double seconds[], MPI_Comm comm)
 void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm)
 {
     trial first = *t;
+    const double begin_s = timer_now_s();
     if (t->heat > 0) first.rounds = t->heat;
     slowest(&first, time, context, seconds, comm);
-    if (t->heat > 0) final(t, &(finalists){ .time = time, .context = context }, seconds, comm);
+    if (t->heat == 0 || timer_slowest_s(timer_now_s() - begin_s, comm) > t->budget_s) return;
+    final(t, &(finalists){ .time = time, .context = context }, seconds, comm);
 }
 
 int trial_repeats(double one_s, double whole_s, int least, int most)

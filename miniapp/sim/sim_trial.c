@@ -246,8 +246,8 @@ static device_variants *variants_of(const sim *s)
 }
 
 /* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
- * for its passes are long; visits to a device on some chunks, for the same reasons. Single steps on a GPU are taken in the form in which
- * the run takes them: with an exchange inside, low tiles cost more. Of blocks of steps a few passes, one behind the other. */
+ * for its passes are long; visits to a device on some chunks, for the same reasons. Of blocks of steps a few passes, one behind the
+ * other as in a run. */
 static double variant_s(void *context, int variant)
 {
     sim *s = context;
@@ -259,21 +259,20 @@ static double variant_s(void *context, int variant)
     const int launches = s->plan.block_steps == 1 || visits ? 1 : BLOCK_PASSES;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
     variants_of(s)->chosen = variant;
-    if (s->plan.block_steps == 1 && s->dev->kind != DEVICE_HOST) return sim_pass_s(s, true, FORM_PASSES);
     return passes_s(s, cells, s->plan.block_steps, launches) / launches;
 }
 
 static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     sim *s = ((sim_trial *)context)->s;
-    const bool single = p->block_steps == 1, few = single && s->dev->kind == DEVICE_HOST; /* rounds: steps are long there */
+    const bool single = p->block_steps == 1;
     const int count = single ? s->dev->stencil_variants.count : block_variants(s);
     assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
-    const trial t = { .ways = count, .rounds = few ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = few ? 0 : HEAT_ROUNDS,
-                      .statistic = few ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
+    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = single ? 0 : HEAT_ROUNDS,
+                      .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
     trial_run(&t, variant_s, s, answer->pass_s, s->top.comm);
     answer->count = count;
     for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);

@@ -48,8 +48,11 @@ static void budget(void **state)
     calls = 0;
     pause_us = rank == ranks - 1 ? 20000 : 0;
     trial_run(&(trial){ .ways = WAYS, .rounds = 9, .budget_s = 0.05 }, by_round, NULL, s, MPI_COMM_WORLD);
-    pause_us = 0;
     assert_int_equal(calls, WAYS);
+    calls = 0;
+    trial_run(&(trial){ .ways = WAYS, .rounds = 9, .heat = 3, .budget_s = 0.05 }, by_round, NULL, s, MPI_COMM_WORLD);
+    assert_int_equal(calls, WAYS); /* nothing is left for a final */
+    pause_us = 0;
 }
 
 /* One way is fast but slow on the last rank, one slow, two near each other, of which the heat has the wrong one ahead. */
