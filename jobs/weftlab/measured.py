@@ -45,10 +45,12 @@ def boundary(record):
 
 
 def like(record, **wanted):
-    """Whether a record has what is wanted: kind, order, dtype, nx, ny, ranks, single, norms, boundary."""
+    """Whether a record has what is wanted: kind, stencil, radius, order, dtype, nx, ny, ..."""
     problem, grid = record["problem"], record["grid"]
     has = {
         "kind": problem["kind"],
+        "stencil": problem.get("stencil"),
+        "radius": problem.get("radius"),
         "order": problem.get("order"),
         "dtype": problem.get("dtype"),
         "nx": grid["nx"],
