@@ -40,7 +40,7 @@ static void steps_on_an_eighth(void **state)
     const double before_mb = most_resident_mb();
     assert_true(c && s);
     create(s, c);
-    assert_int_equal(s->plan.block_steps, 12);
+    assert_int_equal(s->plan.block_steps, 6);
     assert_true(sim_memory_bytes(s) > 512 << 20);
     const rehearsal_result r = rehearsal(s);
     assert_true(r.step_s > 0 && r.step_s < 60 && r.ceiling_bytes_per_s > 0);

@@ -97,7 +97,10 @@ static void blocks_are_tried_where_the_run_is_long_and_large(void **state)
     (void)state;
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1024, 1000, 0, 0), 32);
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1023, 1000, 0, 0), 1); /* 2^20 cells per rank */
-    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2048, 1000, 0, 0), 12);
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2048, 1000, 0, 0), 6); /* rows of more levels leave L1 */
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, "[problem]\nkind = heat\norder = 6\nalpha = 0.1\n[grid]\nnx = 4096\nny = 2048\n"
+                             "[time]\nsteps = 1000\n"), 3);
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 1 << 23, 1, 1000, 0, 0), 12); /* a line has no rows that wait */
     assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2047, 1000, 0, 0), 1); /* 2^23 */
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 128, 0, 0), 32); /* four blocks */
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 127, 0, 0), 1);
