@@ -31,7 +31,7 @@ static void slowest(const trial *t, trial_time *time, void *context, double seco
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, seconds, t->ways, MPI_DOUBLE, MPI_MAX, comm));
 }
 
-/* The ways that go on after a heat. */
+/* The ways that qualified. */
 typedef struct finalists {
     trial_time *time;
     void *context;
@@ -44,16 +44,25 @@ static double finalist_s(void *context, int i)
     return f->time(f->context, f->way[i]);
 }
 
+static double least(const double seconds[], int count)
+{
+    double s = INFINITY;
+    for (int i = 0; i < count; i++) s = fmin(s, seconds[i]);
+    return s;
+}
+
+/* Ways that retired would take longer too if the clocks have fallen since. */
 static void final(const trial *t, finalists *f, double seconds[], MPI_Comm comm)
 {
     static const double retires = 1.1;
+    const double qualified_s = least(seconds, t->ways);
     trial last = *t;
-    double final_s[TRIAL_WAYS_MAX], least_s = INFINITY;
-    for (int way = 0; way < t->ways; way++) least_s = fmin(least_s, seconds[way]);
+    double final_s[TRIAL_WAYS_MAX];
     last.warm_up = last.ways = 0;
     for (int way = 0; way < t->ways; way++)
-        if (seconds[way] <= retires * least_s) f->way[last.ways++] = way;
+        if (seconds[way] <= retires * qualified_s) f->way[last.ways++] = way;
     slowest(&last, finalist_s, f, final_s, comm);
+    for (int way = 0; way < t->ways; way++) seconds[way] *= least(final_s, last.ways) / qualified_s;
     for (int i = 0; i < last.ways; i++) seconds[f->way[i]] = final_s[i];
 }
 
@@ -61,9 +70,9 @@ void trial_run(const trial *t, trial_time *time, void *context, double seconds[]
 {
     trial first = *t;
     const double begin_s = timer_now_s();
-    if (t->heat > 0) first.rounds = t->heat;
+    if (t->qualifying > 0) first.rounds = t->qualifying;
     slowest(&first, time, context, seconds, comm);
-    if (t->heat == 0 || timer_slowest_s(timer_now_s() - begin_s, comm) > t->budget_s) return;
+    if (t->qualifying == 0 || timer_slowest_s(timer_now_s() - begin_s, comm) > t->budget_s) return;
     final(t, &(finalists){ .time = time, .context = context }, seconds, comm);
 }
 

@@ -17,9 +17,10 @@ typedef enum trial_statistic {
 typedef struct trial {
     int ways, rounds; /* up to TRIAL_WAYS_MAX, TRIAL_ROUNDS_MAX */
     int warm_up;      /* rounds before these, which count for nothing: a first launch loads its kernel */
-    int heat;         /* trial_run: rounds first of all, behind which ways slower than the fastest by more than a tenth retire; 0: none do */
+    int qualifying;   /* trial_run: rounds before the others, behind which ways slower than the fastest by a tenth retire; 0: none do */
     trial_statistic statistic;
-    double budget_s;  /* of a heat, and of the rounds behind it: behind the first one that ends past it there is no other; or INFINITY */
+    double budget_s;  /* of the qualifying rounds, and of the others: behind the first round that ends past it there is no other; or
+                       * INFINITY */
 } trial;
 
 /* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank; trial_of_rank: of this rank. */

@@ -236,7 +236,7 @@ static void forms(void *context, const plan *p, const step_form *form, int count
 
 /* ---- variants ---- */
 
-enum { BLOCK_PASSES = 2, HEAT_ROUNDS = 2, VISIT_SLOTS = 3 };
+enum { BLOCK_PASSES = 2, QUALIFYING_ROUNDS = 2, VISIT_SLOTS = 3 };
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
@@ -271,8 +271,9 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
-    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1, .heat = single ? 0 : HEAT_ROUNDS,
-                      .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN, .budget_s = variants_budget_s };
+    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1,
+                      .qualifying = single ? 0 : QUALIFYING_ROUNDS, .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN,
+                      .budget_s = variants_budget_s };
     trial_run(&t, variant_s, s, answer->pass_s, s->top.comm);
     answer->count = count;
     for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
