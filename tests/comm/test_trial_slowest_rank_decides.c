@@ -70,7 +70,8 @@ static void qualifying(void **state)
     (void)state;
     int times[4] = { 0 };
     double s[4];
-    trial_run(&(trial){ .ways = 4, .rounds = 5, .warm_up = 1, .qualifying = 1, .budget_s = INFINITY }, qualifying_s, times, s, MPI_COMM_WORLD);
+    trial_run(&(trial){ .ways = 4, .rounds = 5, .warm_up = 1, .qualifying = 1, .budget_s = INFINITY }, qualifying_s, times, s,
+              MPI_COMM_WORLD);
     const int expected[] = { 2, 2, 7, 7 };
     const double seconds[] = { 4 * 4 / 1.9, 3 * 4 / 1.9, 4.2, 4 };
     for (int way = 0; way < 4; way++) {
