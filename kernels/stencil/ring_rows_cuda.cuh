@@ -57,30 +57,18 @@ constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
         { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
-/* [two products][f64][radius - 1], of boxes whose weights are factors. */
-constexpr ring_tiling separable_tilings[STENCIL_PRODUCTS_MAX][2][STENCIL_SEPARABLE_RADIUS_MAX] = {
+/* [radius - 1], of boxes whose weights are factors: the same in f32 and f64, for one product and two. */
+constexpr ring_tiling separable_tilings[STENCIL_SEPARABLE_RADIUS_MAX] = {
     /*  columns, groups, step_rows, ahead, blocks, height, wave */
-    { { { 4,       2,      4,         0,     1,      16,     0 }, /* one product, f32, radius 1 */
-        { 4,       2,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 } },
-      { { 4,       2,      4,         0,     1,      16,     0 }, /* one product, f64, radius 1 */
-        { 4,       2,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 } } },
-    { { { 4,       2,      4,         0,     1,      16,     0 }, /* two products, f32, radius 1 */
-        { 4,       2,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 } },
-      { { 4,       2,      4,         0,     1,      16,     0 }, /* two products, f64, radius 1 */
-        { 4,       2,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 } } },
+    { 4,       2,      4,         0,     1,      16,     0 }, /* radius 1 */
+    { 4,       2,      4,         0,     1,      16,     0 },
+    { 4,       1,      4,         0,     1,      16,     0 },
+    { 4,       1,      4,         0,     1,      24,     0 },
 };
 
 template <stencil_form FORM, typename T, int R> constexpr ring_tiling ring_tiling_of()
 {
-    if constexpr (stencil_products(FORM) > 0) return separable_tilings[stencil_products(FORM) - 1][sizeof(T) == 8][R - 1];
+    if constexpr (stencil_products(FORM) > 0) return separable_tilings[R - 1];
     else return ring_tilings[FORM == STENCIL_BOX][sizeof(T) == 8][R - 1];
 }
 
