@@ -10,8 +10,6 @@
  * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
  * the hardware's prefetchers do follow, to where they lie well, before they are transposed. With a small one that pays in f32 where
  * squares are whole lines (AVX-512), with fewer rows at a time. */
-#include <assert.h>
-
 #include "device/device_host.h"
 
 enum {
@@ -22,25 +20,18 @@ enum {
     ALIAS_BYTES = 4096,
     LARGE_L2_BYTES = 1 << 21,
     PIECE_ALIAS_BYTES = 1 << 14,
-    PIECES_BYTES_MOST = 128 * ((1 << 11) + DEVICE_HOST_LINE_BYTES), /* the rows of large_l2_pieces in f32 */
+    PIECE_READ_BYTES = 1 << 11, /* of a row of `from`, in pieces of rows that are copied together */
+    PIECE_RUN_BYTES = 1 << 9,   /* of a row of `to`, with a large L2 */
+    PIECE_RUN_BYTES_SMALL_L2 = 1 << 8,
     PIECE_AHEAD_ROWS = 2,
     BAND_ROWS = 512,
     BAND_PAGE_BYTES = 4096
 };
 
-/* Pieces of rows that are copied together. */
-typedef struct piece_shape {
-    int64_t row_bytes; /* of a row of `from` */
-    int64_t run_bytes; /* of a row of `to` */
-} piece_shape;
-static const piece_shape large_l2_pieces = { .row_bytes = 1 << 11, .run_bytes = 1 << 9 };
-static const piece_shape small_l2_pieces = { .row_bytes = 1 << 11, .run_bytes = 1 << 8 };
-
 typedef struct plan {
     int flags;
     bool streams; /* stores go past the caches */
     bool large_l2;
-    piece_shape piece;
 } plan;
 
 static inline void transpose_square_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
@@ -137,7 +128,6 @@ int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, i
         .flags = flags,
         .streams = !(flags & TRANSPOSE_ADD) && working_bytes > h->far_cache_bytes,
         .large_l2 = h->near_cache_bytes >= LARGE_L2_BYTES,
-        .piece = h->near_cache_bytes >= LARGE_L2_BYTES ? large_l2_pieces : small_l2_pieces,
     };
     const box all = box_make(0, rows, 0, cols);
     const int team = device_host_team(d, box_cells(all));

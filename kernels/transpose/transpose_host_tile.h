@@ -11,7 +11,9 @@ enum {
     NAME(TILE_ROWS) = TILE_RUN_BYTES / sizeof(CELL),
     NAME(TILE_COLS) = TILE_READ_BYTES / sizeof(CELL),
     NAME(HELD_CELLS) = NAME(TILE_ROWS) + 2 * NAME(LINE_CELLS),
-    NAME(PIECE_RUN_CELLS_MOST) = 512 / sizeof(CELL)
+    NAME(PIECE_ROWS) = PIECE_RUN_BYTES / sizeof(CELL),
+    NAME(PIECE_COLS) = PIECE_READ_BYTES / sizeof(CELL),
+    NAME(PIECE_PITCH) = NAME(PIECE_COLS) + NAME(LINE_CELLS) /* rows share no sets */
 };
 
 /* rows x cols cells, column c to col[c]. ahead_bytes: from a row to the one to ask for meanwhile, 0 for none. */
@@ -68,11 +70,9 @@ static TARGET void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t
 /* At most a piece's columns of `from`, whose pieces of rows are copied first. Rows of `to` start on lines and are streamed. */
 static TARGET void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows, int64_t cols, const plan *p)
 {
-    _Alignas(64) CELL piece[PIECES_BYTES_MOST / sizeof(CELL)], held[NAME(TILE_COLS)][NAME(PIECE_RUN_CELLS_MOST) + NAME(LINE_CELLS)];
+    _Alignas(64) CELL piece[NAME(PIECE_ROWS)][NAME(PIECE_PITCH)], held[NAME(TILE_COLS)][NAME(PIECE_ROWS) + NAME(LINE_CELLS)];
     CELL *col[NAME(TILE_COLS)];
-    const int64_t piece_rows = p->piece.run_bytes / (int64_t)sizeof(CELL);
-    const int64_t pitch = p->piece.row_bytes / (int64_t)sizeof(CELL) + NAME(LINE_CELLS); /* rows share no sets */
-    assert(piece_rows <= NAME(PIECE_RUN_CELLS_MOST) && piece_rows * pitch <= (int64_t)(PIECES_BYTES_MOST / sizeof(CELL)));
+    const int64_t piece_rows = (p->large_l2 ? PIECE_RUN_BYTES : PIECE_RUN_BYTES_SMALL_L2) / (int64_t)sizeof(CELL);
     for (int64_t c = 0; c < NAME(TILE_COLS); c++) col[c] = held[c];
     for (int64_t r = 0; r < rows; r += piece_rows) {
         const int64_t n = rows - r < piece_rows ? rows - r : piece_rows;
@@ -80,12 +80,12 @@ static TARGET void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t 
             CELL *in = from + (r + k) * from_pitch;
             const size_t bytes = (size_t)cols * sizeof *in;
             device_host_prefetch(in, PIECE_AHEAD_ROWS * from_pitch * (int64_t)sizeof *in, bytes, true);
-            memcpy(piece + k * pitch, in, bytes);
+            memcpy(piece[k], in, bytes);
             if (p->flags & TRANSPOSE_INCREMENT_SOURCE) NAME(increment)(in, from_pitch, 1, cols);
         }
         for (int64_t first = 0; first < cols; first += NAME(TILE_COLS)) {
             const int64_t width = cols - first < NAME(TILE_COLS) ? cols - first : NAME(TILE_COLS);
-            NAME(transpose_tile)(col, piece + first, pitch, n, width, 0, false);
+            NAME(transpose_tile)(col, piece[0] + first, NAME(PIECE_PITCH), n, width, 0, false);
             for (int64_t c = 0; c < width; c++) STREAM(to + (first + c) * to_pitch + r, held[c], (size_t)n * sizeof *to);
         }
     }
@@ -117,7 +117,7 @@ static TARGET void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t fr
         NAME(bands)(to, to_pitch, from, from_pitch, b, p);
         return;
     }
-    const int64_t width = wide ? p->piece.row_bytes / (int64_t)sizeof(CELL) : NAME(TILE_COLS);
+    const int64_t width = wide ? NAME(PIECE_COLS) : NAME(TILE_COLS);
     for (int64_t c = b.y0; c < b.y1; c += width) {
         CELL *const out = to + c * to_pitch + b.x0, *const in = from + b.x0 * from_pitch + c;
         (wide ? NAME(pieces) : NAME(columns))(out, to_pitch, in, from_pitch, box_width(b), b.y1 - c < width ? b.y1 - c : width, p);
