@@ -59,15 +59,13 @@ static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f64(double *const
     }
 }
 
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream_line(char *to, const char *from)
+{
+    _mm512_stream_si512((void *)to, _mm512_loadu_si512((const void *)from));
+}
+
 /* As device_host_stream. */
 static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from, size_t bytes)
 {
-    char *out = to;
-    const char *in = from;
-    const size_t lead_bytes = -(uintptr_t)out & (DEVICE_HOST_LINE_BYTES - 1);
-    size_t i = lead_bytes < bytes ? lead_bytes : bytes;
-    if (i > 0) memcpy(out, in, i);
-    for (; i + DEVICE_HOST_LINE_BYTES <= bytes; i += DEVICE_HOST_LINE_BYTES)
-        _mm512_stream_si512((void *)(out + i), _mm512_loadu_si512((const void *)(in + i)));
-    if (i < bytes) memcpy(out + i, in + i, bytes - i);
+    device_host_stream_lines(to, from, bytes, transpose_host_stream_line);
 }
