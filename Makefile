@@ -170,7 +170,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBOBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
 
 # Programs that measure kernels: built by name, no tests.
-$(BUILD)/tests/measure/%: tests/measure/%.c $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
+$(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 

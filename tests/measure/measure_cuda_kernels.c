@@ -21,10 +21,11 @@
 #include <time.h>
 
 #include "device/device_cuda.h"
+#include "fastest_variant.h"
 #include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 
-enum { WARM_UP = 3, SAMPLES = 20, CHOICE_ROUNDS = 4, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
+enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
 
 #define HEAT_S 2. /* the clock first falls too far, for about a second */
 
@@ -146,28 +147,26 @@ static double median_s(const work *w, void *evict)
     return middle(sample_s);
 }
 
-/* Chooses a variant as miniapp/sim/sim_trial.c does: each one's best of a few rounds. Returns its name. */
+typedef struct timed {
+    const work *w;
+    watch t;
+} timed;
+
+static double timed_s(const void *context)
+{
+    const timed *c = context;
+    CHECK(dev->synchronize(dev));
+    watch_start(&c->t);
+    launch(c->w);
+    return watch_stop_s(&c->t);
+}
+
 static const char *choose(const work *w)
 {
-    device_variants *all = &dev->stencil_variants;
-    double least_s[DEVICE_VARIANTS_MAX];
-    int best = 0;
-    watch t = watch_create();
-    for (int v = 0; v < all->count; v++) least_s[v] = 1e9;
-    for (int round = 0; round < CHOICE_ROUNDS; round++)
-        for (int v = 0; v < all->count; v++) {
-            CHECK(dev->synchronize(dev));
-            all->chosen = v;
-            watch_start(&t);
-            launch(w);
-            const double s = watch_stop_s(&t);
-            if (s < least_s[v]) least_s[v] = s;
-        }
-    watch_destroy(&t);
-    for (int v = 1; v < all->count; v++)
-        if (least_s[v] < least_s[best]) best = v;
-    all->chosen = best;
-    return all->name[best];
+    timed c = { .w = w, .t = watch_create() };
+    const char *name = fastest_variant(&dev->stencil_variants, timed_s, &c);
+    watch_destroy(&c.t);
+    return name;
 }
 
 /* The rung of the ladder that measures the FMA peak. */

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "device/device_host.h"
+#include "fastest_variant.h"
 
-enum { WARM_UP = 1, SAMPLES = 9, CHOICE_ROUNDS = 4, VARIANTS_MAX = 8 };
+enum { WARM_UP = 1, SAMPLES = 9 };
 
 static device *dev;
 
@@ -27,6 +28,7 @@ static void check(int code, const char *what)
 typedef enum kind { COPY, PASS, PASS_IN_PLACE, BLOCK, TRANSPOSE } kind;
 
 typedef struct work {
+    kind kind;
     field_shape shape;
     void *next, *cur, *prev;
     int words; /* moved per cell */
@@ -37,12 +39,13 @@ typedef struct work {
 
 static const boundary periodic; /* ghosts hold data, whatever they are */
 
-static double seconds(kind k, const work *w)
+static double seconds(const void *context)
 {
+    const work *w = context;
     const field_shape *f = &w->shape;
     const box own = field_own(f);
     const double begun_s = omp_get_wtime();
-    switch (k) {
+    switch (w->kind) {
     case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
     case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
     case PASS_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
@@ -52,26 +55,6 @@ static double seconds(kind k, const work *w)
         break;
     }
     return omp_get_wtime() - begun_s;
-}
-
-/* Chooses as miniapp/sim/tune.c does: each variant's best of a few rounds. Returns its name. */
-static const char *choose(kind k, const work *w)
-{
-    device_variants *const all = k == BLOCK ? &dev->temporal_variants : &dev->stencil_variants;
-    const int variants = all->count;
-    int best = 0;
-    double least_s[VARIANTS_MAX];
-    for (int v = 0; v < variants; v++) least_s[v] = 1e9;
-    for (int round = 0; round < CHOICE_ROUNDS; round++)
-        for (int v = 0; v < variants; v++) {
-            all->chosen = v;
-            const double s = seconds(k, w);
-            if (s < least_s[v]) least_s[v] = s;
-        }
-    for (int v = 1; v < variants; v++)
-        if (least_s[v] < least_s[best]) best = v;
-    all->chosen = best;
-    return all->name[best];
 }
 
 static int ascending(const void *a, const void *b)
@@ -87,21 +70,24 @@ static double median(double *sample)
 }
 
 /* Allocates and fills the fields, measures, prints one line. */
-static void measure(const char *name, kind k, work w)
+static void measure(const char *name, work w)
 {
     const field_shape *f = &w.shape;
     const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
     const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
     void **fields[] = { &w.next, &w.cur, &w.prev };
-    const int count = k == PASS && w.words == 3 ? 3 : 2;
+    const int count = w.kind == PASS && w.words == 3 ? 3 : 2;
     double copy_s[SAMPLES], work_s[SAMPLES], fraction[SAMPLES];
     for (int i = 0; i < count; i++) {
         CHECK(dev->alloc(dev, DEVICE_MEMORY_DEVICE, f->bytes, fields[i]));
         CHECK(dev->value_fill(dev, f, *fields[i], &random, all, NULL));
     }
-    const char *variant = k == TRANSPOSE ? "" : choose(k, &w);
+    work copy = w;
+    copy.kind = COPY;
+    device_variants *const variants = w.kind == BLOCK ? &dev->temporal_variants : &dev->stencil_variants;
+    const char *variant = w.kind == TRANSPOSE ? "" : fastest_variant(variants, seconds, &w);
     for (int i = -WARM_UP; i < SAMPLES; i++) {
-        const double c = seconds(COPY, &w), s = seconds(k, &w);
+        const double c = seconds(&copy), s = seconds(&w);
         if (i < 0) continue;
         copy_s[i] = c;
         work_s[i] = s;
@@ -123,7 +109,7 @@ static void measure_pass(stencil_form form, int radius, dtype t, kind k, int wor
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", stencil_form_name(form), radius,
              k == PASS_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
-    measure(name, k, (work){ .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
+    measure(name, (work){ .kind = k, .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
 }
 
 static void measure_block(int radius, dtype t, int steps, int64_t nx, int64_t ny)
@@ -133,8 +119,8 @@ static void measure_block(int radius, dtype t, int steps, int64_t nx, int64_t ny
     for (int i = 0; i < stencil_weights(op.form, radius); i++) op.weight[i] = 1.0 / 512;
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "star r=%d, %d steps", radius, steps);
-    measure(name, BLOCK,
-            (work){ .shape = field_shape_make(t, nx, ny, steps * radius, steps * radius), .words = 2 * steps, .steps = steps });
+    const field_shape f = field_shape_make(t, nx, ny, steps * radius, steps * radius);
+    measure(name, (work){ .kind = BLOCK, .shape = f, .words = 2 * steps, .steps = steps });
 }
 
 /* pad: cells from the end of a row to the next, 0 for a dense matrix. An addition reads its target too. */
@@ -147,8 +133,8 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad, 
     snprintf(name, sizeof name, "transpose%s%s%s", pad ? ", padded" : "", flags & TRANSPOSE_ADD ? ", add" : "",
              flags & TRANSPOSE_INCREMENT_SOURCE ? ", increment" : "");
     const int words = 2 + (flags & TRANSPOSE_ADD ? 1 : 0) + (flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0);
-    measure(name, TRANSPOSE,
-            (work){ .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad, .from_pitch = cols + pad });
+    measure(name, (work){ .kind = TRANSPOSE, .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad,
+                          .from_pitch = cols + pad });
 }
 
 static void measure_transposes(dtype t, int64_t nx, int64_t ny)
