@@ -44,7 +44,7 @@ static double finalist_s(void *context, int i)
     return f->time(f->context, f->way[i]);
 }
 
-static double least(const double seconds[], int count)
+static double fastest_s(const double seconds[], int count)
 {
     double s = INFINITY;
     for (int i = 0; i < count; i++) s = fmin(s, seconds[i]);
@@ -55,14 +55,14 @@ static double least(const double seconds[], int count)
 static void final(const trial *t, finalists *f, double seconds[], MPI_Comm comm)
 {
     static const double retires = 1.1;
-    const double qualified_s = least(seconds, t->ways);
+    const double qualified_s = fastest_s(seconds, t->ways);
     trial last = *t;
     double final_s[TRIAL_WAYS_MAX];
     last.warm_up = last.ways = 0;
     for (int way = 0; way < t->ways; way++)
         if (seconds[way] <= retires * qualified_s) f->way[last.ways++] = way;
     slowest(&last, finalist_s, f, final_s, comm);
-    for (int way = 0; way < t->ways; way++) seconds[way] *= least(final_s, last.ways) / qualified_s;
+    for (int way = 0; way < t->ways; way++) seconds[way] *= fastest_s(final_s, last.ways) / qualified_s;
     for (int i = 0; i < last.ways; i++) seconds[f->way[i]] = final_s[i];
 }
 

@@ -13,7 +13,8 @@
     } while (0)
 
 static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, bool streams, CELL *sum,
-                                                   const CELL *const *row, const CELL *before, const CELL *w, CELL beta, int64_t at, VECTOR *line)
+                                                   const CELL *const *row, const CELL *before, const CELL *w, CELL beta, int64_t at,
+                                                   VECTOR *line)
 {
     const CELL *const here = row[form == STENCIL_LINE ? 0 : r] + at;
     bool first = true;

@@ -150,7 +150,7 @@ static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[P
                 along[k][v] = next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
 }
 
-/* Adds them to the sum of a cell, of whose 2R + 1 rows this is number `dy` + R. */
+/* Adds them to a cell's sum: they are row `dy` + R of its 2R + 1 rows. */
 template <int R, int PRODUCTS, typename T, int V>
 static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUCTS][V], T (&sum)[V])
 {
