@@ -86,7 +86,7 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
         } else {
             static const struct {
                 int height, wave;
-            } other[] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 64, 256 }, { 96, 384 }, { 192, 0 } };
+            } other[] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 96, 384 }, { 192, 384 }, { 192, 0 } };
             for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o.height / S::B * S::B, o.wave);
         }
     }
