@@ -172,7 +172,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBOBJ) $(BUILD)/link.flags
 # Programs that measure kernels: built by name, no tests.
 $(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
 RACES := tests/io/test_writer_beside_the_steps.c $(wildcard io/*/*.c) \

@@ -4,8 +4,9 @@
  *
  *   measure_cuda_kernels [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
  *   measure_cuda_kernels boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
- *   measure_cuda_kernels sustained     what takes most power, stars of radius 7 and 8 and boxes of 3 and 4, after 2 s
- *                                    of themselves without a pause: by then the power limit may have lowered the clock
+ *   measure_cuda_kernels sustained     power and energy, by the GPU's counters, of a copy, of FMA alone and of every variant of
+ *                                    stars and of boxes of radius 3 and 4, each after half a second of itself without a pause:
+ *                                    by then the power limit may have lowered the clock
  *   measure_cuda_kernels transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
  *   measure_cuda_kernels reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
  *   measure_cuda_kernels packs         all four edges and corners of a field of 16384 x 16384, in one launch
@@ -21,17 +22,18 @@
 #include <time.h>
 
 #include "device/device_cuda.h"
+#include "device/nvml.h"
 #include "fastest_variant.h"
 #include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 
 enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
 
-#define HEAT_S 2. /* the clock first falls too far, for about a second */
+/* Energy is counted in steps of a tenth of a second. */
+static const double heat_s = 0.5, sustained_s = 1.5;
 
 static device *dev;
 static device_stream *stream;
-static bool sustained;
 
 static void check(int code, const char *what)
 {
@@ -43,7 +45,7 @@ static void check(int code, const char *what)
 
 /* One launch of what is measured. */
 typedef struct work {
-    enum { COPY, PASS, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE } kind;
+    enum { COPY, PASS, TRANSPOSE, GEAM, MAX_CHANGE, FINGERPRINT, PACK, UNPACK, COPY_MESSAGE, FMA } kind;
     field_shape shape;
     void *next, *cur;
     int words; /* moved per cell */
@@ -51,6 +53,7 @@ typedef struct work {
     int64_t to_pitch, from_pitch; /* of a transpose, cells */
     const pack_piece *pieces;     /* of a message */
     int64_t message_cells;
+    ladder_case *fma;
 } work;
 
 static void launch(const work *w)
@@ -70,6 +73,7 @@ static void launch(const work *w)
     case PACK: CHECK(dev->pack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, stream)); break;
     case UNPACK: CHECK(dev->unpack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, UNPACK_STORE, stream)); break;
     case COPY_MESSAGE: CHECK(dev->copy(dev, w->next, w->cur, (size_t)w->message_cells * dtype_bytes(f->type), stream)); break;
+    case FMA: CHECK(w->fma->rung->enqueue(w->fma)); break;
     }
 }
 
@@ -90,15 +94,6 @@ static double now_s(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Launches w for a while, enough at a time that the GPU hardly ever waits. */
-static void heat(const work *w)
-{
-    for (const double until_s = now_s() + HEAT_S; now_s() < until_s;) {
-        for (int i = 0; i < SAMPLES; i++) launch(w);
-        CHECK(dev->synchronize(dev));
-    }
 }
 
 typedef struct watch {
@@ -135,7 +130,6 @@ static double median_s(const work *w, void *evict)
 {
     double sample_s[SAMPLES];
     watch t = watch_create();
-    if (sustained && w->kind != COPY) heat(w); /* a copy is not what the limit slows */
     for (int i = -WARM_UP; i < SAMPLES; i++) {
         if (evict) CHECK(dev->fill_bytes(dev, evict, i, EVICT_BYTES, stream));
         watch_start(&t);
@@ -183,22 +177,26 @@ static const ladder_rung *fma_rung(void)
     return NULL;
 }
 
+static ladder_case fma_case(dtype t)
+{
+    ladder_case fma = { .rung = fma_rung(), .d = dev, .stream = stream, .type = t };
+    assert(fma.rung); /* as ladder_ceiling.cu has it */
+    CHECK(fma.rung->prepare(&fma));
+    return fma;
+}
+
 /* What part of the FMA peak w reaches, and the peak, in multiply-adds a second. */
 static double fma_fraction(const work *w, double *peak)
 {
     double work_s[SAMPLES], fma_s[SAMPLES];
-    const ladder_rung *rung = fma_rung();
-    assert(rung); /* as ladder_ceiling.cu has it */
-    ladder_case fma = { .rung = rung, .d = dev, .stream = stream, .type = w->shape.type };
+    ladder_case fma = fma_case(w->shape.type);
     watch t = watch_create();
-    CHECK(rung->prepare(&fma));
-    if (sustained) heat(w);
     for (int i = -WARM_UP; i < SAMPLES; i++) {
         watch_start(&t);
         launch(w);
         const double s = watch_stop_s(&t);
         watch_start(&t);
-        CHECK(rung->enqueue(&fma));
+        CHECK(fma.rung->enqueue(&fma));
         const double beside_s = watch_stop_s(&t);
         if (i >= 0) work_s[i] = s, fma_s[i] = beside_s;
     }
@@ -232,17 +230,23 @@ static void need(size_t bytes)
     nanosleep(&a_while, NULL);
 }
 
+static void fill(work *w)
+{
+    const field_shape *f = &w->shape;
+    const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
+    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
+    need(f->bytes);
+    w->next = memory[0];
+    w->cur = memory[1];
+    CHECK(dev->value_fill(dev, f, w->next, &random, all, stream));
+    CHECK(dev->value_fill(dev, f, w->cur, &random, all, stream));
+}
+
 /* Fills the two fields, measures the work and then the copy of as many cells, prints one line. */
 static void measure(const char *name, work w)
 {
     const field_shape *f = &w.shape;
-    const value random = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = 1 };
-    const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    need(f->bytes);
-    w.next = memory[0];
-    w.cur = memory[1];
-    CHECK(dev->value_fill(dev, f, w.next, &random, all, stream));
-    CHECK(dev->value_fill(dev, f, w.cur, &random, all, stream));
+    fill(&w);
     work copy = w;
     copy.kind = COPY;
     copy.words = 2;
@@ -264,16 +268,22 @@ static void measure(const char *name, work w)
     fflush(stdout);
 }
 
-static void measure_pass(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
+/* A pass of a stencil that is bound, and its name. */
+static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny, char name[static 64])
 {
-    char name[64];
     stencil op = { form, radius, t, has_prev, -1.0, { 0 } };
     for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = 1.0 / 512; /* exact in both types */
     CHECK(dev->stencil_bind(dev, &op));
-    snprintf(name, sizeof name, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
-    const field_shape f = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0);
-    const int sums = form == STENCIL_BOX && radius >= 3 ? stencil_weights(form, radius) : 0;
-    measure(name, (work){ .kind = PASS, .shape = f, .words = has_prev ? 3 : 2, .sums = sums });
+    snprintf(name, 64, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
+    work w = { .kind = PASS, .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = has_prev ? 3 : 2 };
+    if (form == STENCIL_BOX && radius >= 3) w.sums = stencil_weights(form, radius);
+    return w;
+}
+
+static void measure_pass(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
+{
+    char name[64];
+    measure(name, pass_work(form, radius, t, has_prev, nx, ny, name));
 }
 
 /* rows x cols; pad: cells from the end of a row to the next, 0 for a dense matrix. */
@@ -355,10 +365,58 @@ static void measure_boxes(dtype t, int64_t nx, int64_t ny)
         for (int r = 1; r <= stencil_radius_max(form); r++) measure_pass(form, r, t, false, nx, ny);
 }
 
+/* Launches w for a while, enough at a time that the GPU hardly ever waits. Returns how often, and in *seconds for how long. */
+static int launches_in(const work *w, double least_s, double *seconds)
+{
+    const double begin_s = now_s();
+    int launches = 0;
+    for (; (*seconds = now_s() - begin_s) < least_s; launches += SAMPLES) {
+        for (int i = 0; i < SAMPLES; i++) launch(w);
+        CHECK(dev->synchronize(dev));
+    }
+    return launches;
+}
+
+/* units: cells, or multiply-adds, of a launch. */
+static void sustain(const char *name, const char *variant, const work *w, double units)
+{
+    double seconds;
+    (void)launches_in(w, heat_s, &seconds);
+    const nvml_reading before = nvml_read(dev->uuid);
+    const double rate = launches_in(w, sustained_s, &seconds) * units / seconds;
+    const nvml_reading after = nvml_read(dev->uuid);
+    const double power_w = (after.energy_j - before.energy_j) / seconds;
+    const double held = (after.power_held_s - before.power_held_s) / (after.held_at_s - before.held_at_s);
+    printf("%-12s %s %8.1f G/s  %4.0f W  %7.1f pJ each  clock held down %3.0f %% of the time  %s\n", name, dtype_name(w->shape.type),
+           rate * 1e-9, power_w, power_w / rate * 1e12, 100 * held, variant);
+    fflush(stdout);
+}
+
+static void sustain_pass(stencil_form form, int radius, dtype t, int64_t nx, int64_t ny)
+{
+    char name[64];
+    work w = pass_work(form, radius, t, false, nx, ny, name);
+    fill(&w);
+    for (int v = 0; v < dev->stencil_variants.count; v++) {
+        dev->stencil_variants.chosen = v;
+        sustain(name, dev->stencil_variants.name[v], &w, (double)box_cells(field_own(&w.shape)));
+    }
+}
+
 static void measure_sustained(dtype t, int64_t nx, int64_t ny)
 {
-    for (int r = 7; r <= 8; r++) measure_pass(STENCIL_STAR, r, t, false, nx, ny);
-    for (int r = 3; r <= 4; r++) measure_pass(STENCIL_BOX, r, t, false, nx, ny);
+    char name[64];
+    work w = pass_work(STENCIL_STAR, 1, t, false, nx, ny, name);
+    w.kind = COPY;
+    fill(&w);
+    sustain("copy", "", &w, (double)box_cells(field_own(&w.shape)));
+    ladder_case fma = fma_case(t);
+    w.kind = FMA;
+    w.fma = &fma;
+    sustain("fma", "", &w, fma.work / 2);
+    ladder_close(&fma);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) sustain_pass(STENCIL_STAR, r, t, nx, ny);
+    for (int r = 3; r <= 4; r++) sustain_pass(STENCIL_BOX, r, t, nx, ny);
 }
 
 static void measure_sweeps(dtype t, int64_t nx, int64_t ny)
@@ -377,7 +435,7 @@ int main(int argc, char **argv)
     const bool transposes = argc == 2 && strcmp(argv[1], "transposes") == 0;
     const bool packs = argc == 2 && strcmp(argv[1], "packs") == 0;
     const bool reductions = argc == 2 && strcmp(argv[1], "reductions") == 0;
-    sustained = argc == 2 && strcmp(argv[1], "sustained") == 0;
+    const bool sustained = argc == 2 && strcmp(argv[1], "sustained") == 0;
     const bool subject = boxes || transposes || packs || reductions || sustained;
     const int64_t nx = argc > 1 && !subject ? strtoll(argv[1], NULL, 10) : 16384;
     const int64_t ny = argc > 2 ? strtoll(argv[2], NULL, 10) : nx;
@@ -399,7 +457,7 @@ int main(int argc, char **argv)
         if (boxes)
             measure_boxes(t, 16384, 16384), measure_boxes(t, 10007, 9973);
         else if (sustained)
-            measure_sustained(t, 16384, 16384), measure_sustained(t, 10007, 9973);
+            measure_sustained(t, 16384, 16384);
         else if (transposes) measure_transposes(t);
         else if (reductions)
             measure_reductions(t, 16384, 16384), measure_reductions(t, 10007, 9973);
