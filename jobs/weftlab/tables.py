@@ -6,6 +6,7 @@ the same size moved on all GPUs in the same run. Figures that no record has are 
 """
 
 import inspect
+import itertools
 import statistics
 
 from weftlab import records, results
@@ -144,10 +145,9 @@ def checkpoints(folder):
 
 def power(folder):
     rows = []
-    lines = (("one step at a time, order 2", 2, 1), ("blocks, order 2", 2, 0), ("blocks, order 8", 8, 0))
-    for name, order, asked in lines:
-        for dtype in ("f32", "f64"):
-            row = ["heat 16384 x 16384, %s, %s" % (dtype, name)]
+    for name, orders, asked in (("one step at a time", (2, 8, 16), 1), ("blocks", (2, 4, 8), 0)):
+        for order, dtype in itertools.product(orders, ("f32", "f64")):
+            row = ["heat 16384 x 16384, %s, %s, order %d" % (dtype, name, order)]
             for machine in ONE_GPU:
                 chosen = pick(runs(folder, machine, "power"), order=order, asked=asked, dtype=dtype)
                 watts, joules = median(chosen, "power", "power_w"), median(chosen, "power", "update_j")
