@@ -271,14 +271,15 @@ static double variant_s(void *context, int variant)
     return last_s / t->launches;
 }
 
-/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant may be the fastest: on an
- * H200 at radius 6 tiles of 96 rows, which are 2 to 4 % slower than tiles of 24 at the full clock and 8 to 14 % faster then. So
- * before loops that last longer all variants are timed again, each behind some time of its own. */
+/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of single steps may be the
+ * fastest: on an H200 at radius 6 tiles of 96 rows, which are 2 to 4 % slower than tiles of 24 at the full clock and 8 to 14 %
+ * faster then. So before loops that last longer all are timed again, each behind some time of its own. Of blocks of steps many
+ * rounds decide instead: their variants differ by less than the clock while it falls. */
 static void try_hot(sim *s, int count, double pass_s[])
 {
     static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
     enum { BATCHES = 4 };
-    const double loop_s = pass_s[0] * (double)s->cfg->time.steps / s->plan.block_steps, heat_s = fmin(most_s, of_loop * loop_s);
+    const double loop_s = pass_s[0] * (double)s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
     if (s->dev->kind == DEVICE_HOST || loop_s < first_s) return;
     variant_trial hot = { s, trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000), first_s };
     (void)variant_s(&hot, 0);
@@ -300,7 +301,7 @@ static void variants(void *context, const plan *p, plan_variant_trial *answer)
                       .budget_s = variants_budget_s };
     const int launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES;
     trial_run(&t, variant_s, &(variant_trial){ s, launches, 0 }, answer->pass_s, s->top.comm);
-    try_hot(s, count, answer->pass_s);
+    if (single) try_hot(s, count, answer->pass_s);
     answer->count = count;
     for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
 }
