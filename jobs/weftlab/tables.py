@@ -52,7 +52,7 @@ def type_header(first):
 
 
 def one_step(folder):
-    machines = [list(runs(folder, machine, "one-step", "separable")) for machine in ONE_GPU]
+    machines = [list(runs(folder, machine, "one-step")) for machine in ONE_GPU]
     lines = [
         ("heat, order %d, 16384 x 16384" % order, dict(BIG, kind="heat", order=order))
         for order in (2, 4, 6, 8, 10, 12, 14, 16)
@@ -72,7 +72,7 @@ def one_step(folder):
 
 
 def temporal_blocking(folder):
-    machines = [list(runs(folder, machine, "temporal-blocking", "separable")) for machine in ONE_GPU]
+    machines = [list(runs(folder, machine, "temporal-blocking")) for machine in ONE_GPU]
     lines = [
         ("heat, order %d, periodic" % order, dict(BIG, kind="heat", order=order, boundary="periodic"))
         for order in (2, 4, 6, 8)
