@@ -27,7 +27,7 @@
 #include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 
-enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29 };
+enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29, NAME_BYTES = 64 };
 
 /* Energy is counted in steps of a tenth of a second. */
 static const double heat_s = 0.5, sustained_s = 1.5;
@@ -55,6 +55,8 @@ typedef struct work {
     int64_t message_cells;
     ladder_case *fma;
 } work;
+
+static double cells_of(const work *w) { return (double)box_cells(field_own(&w->shape)); }
 
 static void launch(const work *w)
 {
@@ -203,12 +205,12 @@ static double fma_fraction(const work *w, double *peak)
     *peak = fma.work / 2 / middle(fma_s);
     ladder_close(&fma);
     watch_destroy(&t);
-    return (double)box_cells(field_own(&w->shape)) * w->sums / middle(work_s) / *peak;
+    return cells_of(w) * w->sums / middle(work_s) / *peak;
 }
 
 static double bytes_per_s(const work *w)
 {
-    return (double)box_cells(field_own(&w->shape)) * w->words * (double)dtype_bytes(w->shape.type) / median_s(w, NULL);
+    return cells_of(w) * w->words * (double)dtype_bytes(w->shape.type) / median_s(w, NULL);
 }
 
 /* The two fields' memory, kept from one measurement to the next. After memory is freed the driver clears it in the
@@ -268,13 +270,13 @@ static void measure(const char *name, work w)
     fflush(stdout);
 }
 
-/* A pass of a stencil that is bound, and its name. */
-static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny, char name[static 64])
+/* A pass of this stencil, which is bound, and its name. */
+static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny, char name[static NAME_BYTES])
 {
     stencil op = { form, radius, t, has_prev, -1.0, { 0 } };
     for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = 1.0 / 512; /* exact in both types */
     CHECK(dev->stencil_bind(dev, &op));
-    snprintf(name, 64, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
+    snprintf(name, NAME_BYTES, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
     work w = { .kind = PASS, .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = has_prev ? 3 : 2 };
     if (form == STENCIL_BOX && radius >= 3) w.sums = stencil_weights(form, radius);
     return w;
@@ -282,7 +284,7 @@ static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int
 
 static void measure_pass(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny)
 {
-    char name[64];
+    char name[NAME_BYTES];
     measure(name, pass_work(form, radius, t, has_prev, nx, ny, name));
 }
 
@@ -377,9 +379,10 @@ static int launches_in(const work *w, double least_s, double *seconds)
     return launches;
 }
 
-/* units: cells, or multiply-adds, of a launch. */
-static void sustain(const char *name, const char *variant, const work *w, double units)
+/* Per cell, or per multiply-add of FMA alone. */
+static void sustain(const char *name, const char *variant, const work *w)
 {
+    const double units = w->kind == FMA ? w->fma->work / 2 : cells_of(w);
     double seconds;
     (void)launches_in(w, heat_s, &seconds);
     const nvml_reading before = nvml_read(dev->uuid);
@@ -394,26 +397,26 @@ static void sustain(const char *name, const char *variant, const work *w, double
 
 static void sustain_pass(stencil_form form, int radius, dtype t, int64_t nx, int64_t ny)
 {
-    char name[64];
+    char name[NAME_BYTES];
     work w = pass_work(form, radius, t, false, nx, ny, name);
     fill(&w);
     for (int v = 0; v < dev->stencil_variants.count; v++) {
         dev->stencil_variants.chosen = v;
-        sustain(name, dev->stencil_variants.name[v], &w, (double)box_cells(field_own(&w.shape)));
+        sustain(name, dev->stencil_variants.name[v], &w);
     }
 }
 
 static void measure_sustained(dtype t, int64_t nx, int64_t ny)
 {
-    char name[64];
+    char name[NAME_BYTES];
     work w = pass_work(STENCIL_STAR, 1, t, false, nx, ny, name);
     w.kind = COPY;
     fill(&w);
-    sustain("copy", "", &w, (double)box_cells(field_own(&w.shape)));
+    sustain("copy", "", &w);
     ladder_case fma = fma_case(t);
     w.kind = FMA;
     w.fma = &fma;
-    sustain("fma", "", &w, fma.work / 2);
+    sustain("fma", "", &w);
     ladder_close(&fma);
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) sustain_pass(STENCIL_STAR, r, t, nx, ny);
     for (int r = 3; r <= 4; r++) sustain_pass(STENCIL_BOX, r, t, nx, ny);
