@@ -272,9 +272,9 @@ static double variant_s(void *context, int variant)
 }
 
 /* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of single steps may be the
- * fastest: on an H200 at radius 6 tiles of 96 rows, which are 2 to 4 % slower than tiles of 24 at the full clock and 8 to 14 %
- * faster then. So before loops that last longer all are timed again, each behind some time of its own. Of blocks of steps many
- * rounds decide instead: their variants differ by less than the clock while it falls. */
+ * fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles of 24 at the full clock, and 8 to 14 % faster at
+ * the lowered one. So before long loops every variant is timed again, behind some time of its own. Blocks of steps keep to many rounds in
+ * turn, for their variants differ by less than the clock does while it falls. */
 static void try_hot(sim *s, int count, double pass_s[])
 {
     static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
