@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/sentence.h"
-#include "topology/sysfs.h"
+#include "device/sysfs.h"
 
 typedef struct nic {
     char name[32];

@@ -6,7 +6,7 @@
 
 #include "core/sentence.h"
 #include "device/device.h"
-#include "topology/sysfs.h"
+#include "device/sysfs.h"
 
 typedef struct placement {
     char path[SYSFS_PATH_BYTES]; /* of the GPU on its way from the root of PCI; "" here and below: unknown, or no GPU */

@@ -6,6 +6,7 @@
 
 #include "core/sentence.h"
 #include "device/device.h"
+#include "device/host_limits.h"
 #include "topology/placement.h"
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
@@ -36,8 +37,12 @@ void topology_destroy(topology *t);
 void topology_mpi_version(char *out, size_t bytes);
 
 /* OpenMP threads of a rank: asked, where that is not 0; else OMP_NUM_THREADS; else this rank's share of the CPUs that it may
- * use, where the host's ranks may all use the same. */
+ * use, where the host's ranks may all use the same, and of the time that their cgroup's quota gives. */
 int topology_threads(const topology *t, int asked);
+
+/* Bytes of the device's memory that this rank may fill: its share of what is free. On the host, cgroups and the process's own limits
+ * hold too; *by is the limit that leaves least. */
+double topology_free_bytes(const topology *t, device *d, host_limit *by);
 
 /* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, sentence *why);

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "device/device_sim.h"
+#include "device/host_limits.h"
+#include "device/sysfs.h"
 
 struct device_stream {
     bool high_priority;
@@ -90,12 +93,10 @@ static void measure_caches(device_host *h)
 
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
-    char available_kib[32];
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const host_limits l = host_limits_read("/proc", sysfs_root());
     *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
-    *free_bytes = proc_line("/proc/meminfo", "MemAvailable", available_kib, sizeof available_kib)
-                      ? strtoul(available_kib, NULL, 10) * 1024
-                      : (size_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
+    *free_bytes = isfinite(l.free_bytes) ? (size_t)l.free_bytes : (size_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
     return 0;
 }
 

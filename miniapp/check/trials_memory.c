@@ -5,16 +5,15 @@
 
 #include "ranks/check.h"
 
-/* Of a GPU all but a margin, for what the driver and MPI still take. Of a host a part: no more is known of a job's limit there. */
+/* Of a GPU all but a margin, for what the driver and MPI still take. Of a host a part: others compute there. */
 static int64_t free_share_bytes(const check *c)
 {
     const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
     device *d = c->d;
-    size_t free_bytes = 0, total_bytes = 0;
-    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    const int64_t bytes = (int64_t)free_bytes;
-    if (d->kind == DEVICE_CUDA) return (bytes - bytes / 16) / c->top->ranks_on_device;
-    return bytes / 4 / c->top->local_ranks < host_most ? bytes / 4 / c->top->local_ranks : host_most;
+    host_limit by;
+    const int64_t bytes = (int64_t)topology_free_bytes(c->top, d, &by);
+    if (d->kind == DEVICE_CUDA) return bytes - bytes / 16;
+    return bytes / 4 < host_most ? bytes / 4 : host_most;
 }
 
 bool trials_memory(check *c)

@@ -46,14 +46,17 @@ static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
     char near[128];
     nics cards;
     size_t free_bytes = 0, total_bytes = 0;
+    host_limit by;
     nics_read(&cards, sysfs_root());
     nics_nearest(&cards, at->path, t->pci[0] ? at->near_node : atoi(at->nodes), near, sizeof near);
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+    const double mine_bytes = topology_free_bytes(t, d, &by);
+    if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "rank", t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host",
                      "name", record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(),
                      "uuid", record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci),
-                     "memory_bytes", (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes,
+                     "memory_bytes", (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by],
                      "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
                      "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
                      "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(near),
@@ -171,6 +174,8 @@ static void print_rank(FILE *to, const host_table *t, int host, int place)
     fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu, dash_or(r, "pci"), node,
             dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"), dash_or(r, "nics"),
             gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
+        fprintf(to, " by %s", text_of(r, "memory_limit"));
     if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
     fputc('\n', to);
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));

@@ -25,6 +25,12 @@ double plan_memory_bytes(const plan *p, const config *c, device_kind of, int ran
     return k->transposes * (both_bytes + messages_bytes);
 }
 
+static const char *limited_by(host_limit by)
+{
+    static const char *const text[HOST_LIMITS] = { "", " within the job's cgroup", " within the process's own limits (ulimit -v, -d)" };
+    return text[by];
+}
+
 static bool fits(const plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
@@ -40,9 +46,9 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
         rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it", (long long)c->grid.nx,
+    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
                            (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
-                           bytes_text(found, sizeof found, f->free_bytes[rank]));
+                           bytes_text(found, sizeof found, f->free_bytes[rank]), limited_by(f->limit[rank]));
 }
 
 /* ---- the process grid ---- */

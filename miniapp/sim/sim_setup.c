@@ -55,16 +55,14 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
 /* What differs from rank to rank, agreed on; owned. */
 typedef struct common_facts {
     double *free_bytes;
+    host_limit *limit;
     sentence no_graphs;
 } common_facts;
 
 /* Of a device's memory, that this rank may fill. */
-static double free_bytes_of(const sim *s, device *d)
+static double free_bytes_of(const sim *s, device *d, host_limit *by)
 {
-    const double allowed = (double)s->cfg->run.device_memory_bytes;
-    size_t free_bytes = 0, total_bytes = 0;
-    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    const double mine = (double)free_bytes / (d->kind == DEVICE_HOST ? s->top.local_ranks : s->top.ranks_on_device);
+    const double allowed = (double)s->cfg->run.device_memory_bytes, mine = topology_free_bytes(&s->top, d, by);
     return d->through || allowed == 0 || mine < allowed ? mine : allowed;
 }
 
@@ -75,8 +73,11 @@ static plan_facts facts_of(sim *s, common_facts *all)
     plan_facts f = { .device = d->kind, .threads = d->threads, .rank = s->top.rank, .ranks = s->top.ranks, .hosts = s->top.hosts,
                      .most_on_device = s->top.ranks_on_device, .mpi_claims_cuda = s->top.mpi_claims_cuda,
                      .block_steps = block_steps, .persistent = persistent, .owner = s };
-    const double mine = free_bytes_of(s, d);
+    host_limit by;
+    const double mine = free_bytes_of(s, d, &by);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
+    all->limit = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof by));
+    MPI_CHECK(ranks_allgather(&by, sizeof by, MPI_BYTE, all->limit, sizeof by, MPI_BYTE, s->top.comm));
     MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
@@ -84,6 +85,7 @@ static plan_facts facts_of(sim *s, common_facts *all)
     f.fabric = agree_all(!d->no_fabric, s->top.comm);
     f.host_of = s->top.where->of;
     f.free_bytes = all->free_bytes;
+    f.limit = all->limit;
     return f;
 }
 
@@ -97,6 +99,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
     s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
     free(all.free_bytes);
+    free(all.limit);
     return status;
 }
 
@@ -107,7 +110,8 @@ static const double reserve_part = 1.0 / 32;
 static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
-    plan_through t = { .kind = through->kind, .bytes = free_bytes_of(s, through), .pass_steps = streaming_device_pass_steps,
+    host_limit by;
+    plan_through t = { .kind = through->kind, .bytes = free_bytes_of(s, through, &by), .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);
     if (s->cfg->run.device_memory_bytes == 0) t.bytes -= reserve_part * t.bytes;

@@ -19,13 +19,12 @@ struct snapshot {
 static void make_copies(snapshot *p, const sim_field *field, int fields)
 {
     device *d = p->dev;
-    size_t free_bytes = 0, total_bytes = 0, bytes = 0;
+    size_t bytes = 0;
+    host_limit by;
     const size_t spare_bytes = (size_t)2 << 30;
     for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
     if (d->kind == DEVICE_HOST) return;
-    DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    free_bytes /= (size_t)p->sim->top.ranks_on_device;
-    if (free_bytes < bytes + (bytes < spare_bytes ? bytes : spare_bytes)) return;
+    if (topology_free_bytes(&p->sim->top, d, &by) < (double)(bytes + (bytes < spare_bytes ? bytes : spare_bytes))) return;
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]);
 }
 

@@ -154,6 +154,46 @@ bad() { # key=value text...
     refused 3 memory
 }
 
+@test "a job that may take less than the machine has: the least limit is named, in info and in refusals, and holds in dry runs" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=40000 time.steps=3 run.device=host # 2.6 GB
+    weft_alone d.ini --dry-run >/dev/null
+    limited_to() { ulimit -"$1" 2000000 && shift && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
+    local limit
+    for limit in v d; do
+        run limited_to $limit run d.ini --dry-run
+        refused 3 memory "own limits (ulimit -v, -d)"
+        expect "limit of info" ulimit "$(limited_to $limit info --json | jq -r '.ranks[0].memory_limit')"
+        limited_to $limit run d.ini grid.ny=4000
+    done
+}
+
+@test "the job's cgroup limits memory, shared by its ranks, and threads: nothing is killed" {
+    local top=/sys/fs/cgroup group
+    [ -w $top/memory ] && [ -w $top/cpu ] || skip "no cgroups of version 1 that may be written"
+    for group in memory cpu; do mkdir -p "$top/$group/weft_$$/step" 2>/dev/null || skip "$top/$group: no group can be made"; done
+    echo 400M >"$top/memory/weft_$$/memory.limit_in_bytes"
+    echo 100000 >"$top/cpu/weft_$$/cpu.cfs_quota_us" # one CPU
+    within() (
+        echo "$BASHPID" >"$top/memory/weft_$$/step/cgroup.procs"
+        echo "$BASHPID" >"$top/cpu/weft_$$/step/cgroup.procs"
+        unset OMP_NUM_THREADS
+        "$@"
+    )
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=7000 time.steps=3 run.device=host # 459 MB
+    weft_alone d.ini --dry-run >/dev/null
+    run within weft_alone d.ini --dry-run
+    refused 3 memory "the job's cgroup"
+    run within weft_run 2 d.ini grid.ny=6500
+    refused 3 memory "the job's cgroup"
+    within weft_run 2 d.ini grid.ny=3000
+    expect "limit and threads of info" "cgroup 1" \
+        "$(within timeout -k 5 $hang_s "$weft" info --json 3>&- | jq -r '.ranks[0] | "\(.memory_limit) \(.threads)"')"
+    for group in memory cpu; do
+        wait_for rmdir "$top/$group/weft_$$/step" 2>/dev/null
+        wait_for rmdir "$top/$group/weft_$$" 2>/dev/null
+    done
+}
+
 @test "unwritable places are exit 3, and named, before the run" {
     deck d.ini "${good[@]}" checkpoint.every=2
     run weft_run 2 d.ini checkpoint.dir=/dev/null/x

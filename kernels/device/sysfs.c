@@ -1,4 +1,4 @@
-#include "topology/sysfs.h"
+#include "device/sysfs.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -1,0 +1,122 @@
+/* /proc/self/cgroup names the group of the process in each hierarchy: "4:memory:/job_7/step_0" (v1), "0::/job_7/step_0" (v2).
+ * The files of that group, and of each group above it, stand below /sys/fs/cgroup. In a container that path may not exist, but
+ * the container's own group is the root that is mounted there: a walk from the path up to the root finds either. File caches
+ * that the kernel gives back on demand (inactive_file) count as free, as they do in MemAvailable. */
+#include "device/host_limits.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "device/sysfs.h"
+
+const char *const host_limit_name[HOST_LIMITS] = { "machine", "cgroup", "ulimit" };
+
+/* The number behind a key at the beginning of a line; NAN: no such line. */
+static double number_in(const char *file, const char *key)
+{
+    char line[256];
+    double number = NAN;
+    FILE *f = fopen(file, "r");
+    const size_t length = strlen(key);
+    while (f && isnan(number) && fgets(line, sizeof line, f))
+        if (strncmp(line, key, length) == 0) number = strtod(line + length, NULL);
+    if (f) (void)fclose(f);
+    return number;
+}
+
+/* The file of a group as a number; INFINITY where it does not exist or says "max". */
+static double limit_in(const char *group, const char *name)
+{
+    char text[64];
+    return sysfs_read(text, sizeof text, "%s/%s", group, name) && text[0] != 'm' ? strtod(text, NULL) : INFINITY;
+}
+
+static void take_memory(host_limits *l, const char *group, double limit_bytes, double used_bytes, const char *cache)
+{
+    char file[PATH_MAX + 16];
+    snprintf(file, sizeof file, "%s/memory.stat", group);
+    const double cached_bytes = number_in(file, cache);
+    const double left_bytes = limit_bytes - used_bytes + (cached_bytes > 0 ? cached_bytes : 0);
+    if (!(left_bytes < l->free_bytes)) return; /* nor where one of them is not known */
+    l->free_bytes = fmax(left_bytes, 0);
+    l->by = HOST_LIMIT_CGROUP;
+}
+
+static void take_v1(host_limits *l, const char *group)
+{
+    const double quota_us = limit_in(group, "cpu.cfs_quota_us");
+    take_memory(l, group, limit_in(group, "memory.limit_in_bytes"), limit_in(group, "memory.usage_in_bytes"),
+                "total_inactive_file ");
+    if (quota_us > 0 && isfinite(quota_us)) l->cpus = fmin(l->cpus, quota_us / limit_in(group, "cpu.cfs_period_us"));
+}
+
+static void take_v2(host_limits *l, const char *group)
+{
+    char text[64];
+    double quota_us, period_us;
+    take_memory(l, group, fmin(limit_in(group, "memory.max"), limit_in(group, "memory.high")),
+                limit_in(group, "memory.current"), "inactive_file ");
+    if (sysfs_read(text, sizeof text, "%s/cpu.max", group) && sscanf(text, "%lf %lf", &quota_us, &period_us) == 2)
+        l->cpus = fmin(l->cpus, quota_us / period_us);
+}
+
+/* The group at folder/path and all above it. */
+static void take_groups(host_limits *l, const char *folder, const char *path, void (*take)(host_limits *, const char *))
+{
+    char group[PATH_MAX];
+    const int root = snprintf(group, sizeof group, "%s", folder);
+    if (snprintf(group, sizeof group, "%s%s", folder, path) >= (int)sizeof group) return;
+    for (char *end = group + strlen(group);; end = strrchr(group, '/')) {
+        *end = '\0';
+        take(l, group);
+        if (end <= group + root) return;
+    }
+}
+
+static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
+{
+    char line[PATH_MAX], folder[PATH_MAX], name[PATH_MAX];
+    snprintf(name, sizeof name, "%s/self/cgroup", proc);
+    FILE *file = fopen(name, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path) continue;
+        *path++ = '\0';
+        snprintf(folder, sizeof folder, "%s/fs/cgroup/%s", sys, controllers + 1);
+        if (controllers[1]) take_groups(l, folder, path, take_v1);
+        else {
+            folder[strlen(folder) - 1] = '\0';
+            take_groups(l, folder, path, take_v2);
+            strcat(folder, "/unified"); /* where both versions are mounted */
+            take_groups(l, folder, path, take_v2);
+        }
+    }
+    if (file) (void)fclose(file);
+}
+
+static double own_bytes(int resource, double used_pages)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INFINITY;
+    return fmax((double)limit.rlim_cur - used_pages * (double)sysconf(_SC_PAGESIZE), 0);
+}
+
+host_limits host_limits_read(const char *proc, const char *sys)
+{
+    char file[PATH_MAX], text[128];
+    double all_pages = 0, data_pages = 0;
+    snprintf(file, sizeof file, "%s/meminfo", proc);
+    const double available_kib = number_in(file, "MemAvailable:");
+    host_limits l = { .free_bytes = available_kib >= 0 ? available_kib * 1024 : INFINITY, .cpus = INFINITY };
+    if (sysfs_read(text, sizeof text, "%s/self/statm", proc))
+        (void)sscanf(text, "%lf %*s %*s %*s %*s %lf", &all_pages, &data_pages);
+    l.own_bytes = fmin(own_bytes(RLIMIT_AS, all_pages), own_bytes(RLIMIT_DATA, data_pages));
+    take_hierarchies(&l, proc, sys);
+    return l;
+}
