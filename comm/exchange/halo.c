@@ -21,6 +21,7 @@
 #include "transports/transport.h"
 
 struct halo {
+    MPI_Comm made_for; /* not owned */
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
     int links;
     transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
@@ -123,7 +124,8 @@ static int add_links(halo *h, const decomp *dec, const field_shape *shape, int d
 static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
 {
     sentence why = { "" };
-    transport *made = create_by[t](t, d, shape, &h->link[h->links], count, h->comm, &why);
+    const MPI_Comm comm = t == TRANSPORT_NCCL ? h->made_for : h->comm;
+    transport *made = create_by[t](t, d, shape, &h->link[h->links], count, comm, &why);
     if (!made) {
         sentence_set(&h->refused, "%s: ", transport_kind_name(t));
         h->reason_at = strlen(h->refused.text);
@@ -168,6 +170,7 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
     transport_choice left = *choice;
+    h->made_for = comm;
     MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
     while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;

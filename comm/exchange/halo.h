@@ -26,8 +26,8 @@ typedef struct halo halo;
 /* depth <= the field's ghost depth. corners = false leaves the four diagonal neighbours out (star stencils do not need them).
  * A field without ghosts along y (depth_y = 0: 1D, or an operator along x) exchanges along x alone.
  * A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the decomposition's
- * ranks; it is duplicated, so that no message of the caller's or of another halo can be taken for one of this. Collective,
- * as is halo_destroy.
+ * ranks, which outlives the halo; it is duplicated, so that no message of the caller's or of another halo
+ * can be taken for one of this. Collective, as is halo_destroy.
  * A transport that cannot be had here is replaced by staged, on all ranks alike; halo_refused then has the reason. */
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
                   MPI_Comm comm);

@@ -71,7 +71,8 @@ struct transport {
 };
 
 /* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later). NULL on all ranks,
- * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise. comm outlives the transport.
+ * with a part of a sentence in why on all ranks, where it cannot be had; why is left alone otherwise.
+ * comm outlives the transport: the halo's own, for messages; for nccl the one that the halo was made for.
  * transport_message_create makes staged, aware and mapped. */
 typedef transport *transport_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
                                     MPI_Comm comm, sentence *why);

@@ -8,9 +8,11 @@
  * Invariant: the receive buffer is overwritten only after the last unpack, because both stand on one stream in that order,
  * or on two with an event between them.
  *
- * The library is opened when first asked for, so that a program that was built with NCCL starts where there is none; and
- * one communicator serves all halos of the process, since its set-up takes much of a second. It is made by the first halo that wants
- * it and ends with MPI_Finalize.
+ * The library is opened when first asked for, so that a program that was built with NCCL starts without it.
+ * NCCL's communicator is an attribute of the MPI communicator that the halo was made for, and has its ranks.
+ * Its set-up takes much of a second: the first halo makes it, later halos of that MPI communicator use it, and
+ * MPI_Comm_free ends it. By then no halo uses it, and all graphs that captured an exchange are destroyed
+ * (ncclCommDestroy waits for them).
  * Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
 
 #include "transports/transport.h"
@@ -39,14 +41,25 @@ static struct {
     ncclResult_t (*send)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
     ncclResult_t (*recv)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
     const char *(*error_string)(ncclResult_t);
+    const char *(*last_error)(ncclComm_t); /* NULL before NCCL 2.13 */
 } nccl;
 
-static ncclComm_t everyone; /* NULL before the first use; over the ranks of every halo's communicator */
+static int communicator_key = MPI_KEYVAL_INVALID; /* of the attribute */
 
-#define NCCL_CHECK(call)                                                                                 \
-    do {                                                                                                 \
-        const ncclResult_t nccl_code_ = (call);                                                          \
-        if (nccl_code_ != ncclSuccess) check_fail(__FILE__, __LINE__, #call, nccl.error_string(nccl_code_)); \
+/* "invalid argument: Send : invalid root 2 (root should be in the 0..2 range)" */
+static const char *error_text(ncclResult_t code)
+{
+    static _Thread_local sentence said;
+    const char *const last = nccl.last_error ? nccl.last_error(NULL) : "";
+    sentence_set(&said, "%s%s%s", nccl.error_string(code), last[0] ? ": " : "", last);
+    said.text[strcspn(said.text, "\n")] = '\0';
+    return said.text;
+}
+
+#define NCCL_CHECK(call)                                                                             \
+    do {                                                                                             \
+        const ncclResult_t nccl_code_ = (call);                                                      \
+        if (nccl_code_ != ncclSuccess) check_fail(__FILE__, __LINE__, #call, error_text(nccl_code_)); \
     } while (0)
 
 static bool find(const char *name, void *function)
@@ -66,6 +79,7 @@ static bool open_library(sentence *why)
                        find("ncclGroupStart", &nccl.group_start) && find("ncclGroupEnd", &nccl.group_end) &&
                        find("ncclSend", &nccl.send) && find("ncclRecv", &nccl.recv) &&
                        find("ncclGetErrorString", &nccl.error_string);
+    if (sound) (void)find("ncclGetLastError", &nccl.last_error);
     if (sound) return true;
     sentence_set(why, "the library cannot be opened: %s", dlerror());
     if (nccl.handle) dlclose(nccl.handle);
@@ -90,43 +104,58 @@ static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
     return own;
 }
 
-/* Called by MPI_Finalize, which deletes the attributes of MPI_COMM_SELF first. */
-static int end_communicator(MPI_Comm self, int key, void *attribute, void *state)
+/* MPI_Comm_free calls it. */
+static int end_communicator(MPI_Comm comm, int key, void *attribute, void *state)
 {
-    return nccl.comm_destroy(everyone) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
+    return nccl.comm_destroy(attribute) == ncclSuccess ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static bool make_communicator(const device *d, MPI_Comm comm, sentence *why)
+static ncclComm_t kept_by(MPI_Comm comm)
+{
+    void *attribute = NULL;
+    int there = 0;
+    if (communicator_key != MPI_KEYVAL_INVALID)
+        MPI_CHECK(MPI_Comm_get_attr(comm, communicator_key, &attribute, &there));
+    return there ? attribute : NULL;
+}
+
+static void keep(MPI_Comm comm, ncclComm_t made)
+{
+    if (communicator_key == MPI_KEYVAL_INVALID)
+        MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &communicator_key, NULL));
+    MPI_CHECK(MPI_Comm_set_attr(comm, communicator_key, made));
+}
+
+/* NULL on all ranks, with the reason, where it cannot be made. */
+static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    int key;
+    ncclComm_t made = kept_by(comm);
     ncclUniqueId id;
-    if (everyone) return true;
+    if (made) return made;
     if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
-    if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return false;
-    if (!agree_or_say(open_library(why), why, comm)) return false;
-    if (!agree_or_say(own_gpu(d, comm, why), why, comm)) return false;
+    if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return NULL;
+    if (!agree_or_say(open_library(why), why, comm)) return NULL;
+    if (!agree_or_say(own_gpu(d, comm, why), why, comm)) return NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none of its memory */
     ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
-    if (code != ncclSuccess) sentence_set(why, "%s", nccl.error_string(code));
-    if (!agree_or_say(code == ncclSuccess, why, comm)) return false;
+    if (code != ncclSuccess) sentence_set(why, "%s", error_text(code));
+    if (!agree_or_say(code == ncclSuccess, why, comm)) return NULL;
     MPI_CHECK(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm));
-    code = nccl.comm_init_rank(&everyone, ranks, id, rank);
-    if (code != ncclSuccess) sentence_set(why, "rank %d: %s", rank, nccl.error_string(code));
+    code = nccl.comm_init_rank(&made, ranks, id, rank);
+    if (code != ncclSuccess) sentence_set(why, "rank %d of %d: %s", rank, ranks, error_text(code));
     if (!agree_or_say(code == ncclSuccess, why, comm)) {
-        if (code == ncclSuccess) (void)nccl.comm_destroy(everyone);
-        everyone = NULL;
-        return false;
+        if (code == ncclSuccess) (void)nccl.comm_destroy(made);
+        return NULL;
     }
-    MPI_CHECK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_communicator, &key, NULL));
-    MPI_CHECK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
-    MPI_CHECK(MPI_Comm_free_keyval(&key));
-    return true;
+    keep(comm, made);
+    return made;
 }
 
 typedef struct transport_nccl {
     transport base;
-    device *d; /* not owned */
+    device *d; /* not owned, nor is: */
+    ncclComm_t comm;
     field_shape shape;
     bool contiguous; /* nothing is packed */
     pack_piece pack[PACK_PIECES_MAX];
@@ -157,6 +186,15 @@ static void *received_at(const transport_nccl *n, int link)
     return n->contiguous ? field_at(&n->shape, n->field, b.x0, b.y0) : n->in.kernel + offset_bytes(n, link);
 }
 
+/* A send or a receive of a link was asked for. */
+static void check_message(const transport_nccl *n, const char *asked, int link, ncclResult_t code)
+{
+    sentence what;
+    if (code == ncclSuccess) return;
+    sentence_set(&what, "%s rank %d, %zu bytes", asked, n->rank[link], link_bytes(n, link));
+    check_fail(__FILE__, __LINE__, what.text, error_text(code));
+}
+
 static void nccl_begin(transport *t, void *field, device_stream *s)
 {
     transport_nccl *n = (transport_nccl *)t;
@@ -168,9 +206,11 @@ static void nccl_begin(transport *t, void *field, device_stream *s)
     if (!n->contiguous) DEVICE_CALL(d, pack, &n->shape, field, n->out.kernel, n->pack, t->links, s);
     NCCL_CHECK(nccl.group_start());
     for (int i = 0; i < t->links; i++)
-        NCCL_CHECK(nccl.send(sent_from(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+        check_message(n, "ncclSend to", i,
+                      nccl.send(sent_from(n, i), link_bytes(n, i), ncclUint8, n->rank[i], n->comm, stream));
     for (int i = t->links - 1; i >= 0; i--)
-        NCCL_CHECK(nccl.recv(received_at(n, i), link_bytes(n, i), ncclUint8, n->rank[i], everyone, stream));
+        check_message(n, "ncclRecv from", i,
+                      nccl.recv(received_at(n, i), link_bytes(n, i), ncclUint8, n->rank[i], n->comm, stream));
     NCCL_CHECK(nccl.group_end());
 }
 
@@ -199,10 +239,12 @@ transport *transport_nccl_create(transport_kind t, device *d, const field_shape 
                                  MPI_Comm comm, sentence *why)
 {
     assert(count <= PACK_PIECES_MAX);
-    if (!make_communicator(d, comm, why)) return NULL;
+    const ncclComm_t communicator = communicator_of(d, comm, why);
+    if (!communicator) return NULL;
     transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
     n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .links = count };
     n->d = d;
+    n->comm = communicator;
     n->shape = *shape;
     n->contiguous = transport_all_contiguous(links, count);
     const int64_t cell_bytes = (int64_t)dtype_bytes(shape->type);

@@ -30,7 +30,7 @@ static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells
 enum { BYTES, CHUNK, SHARED }; /* parameters */
 
 typedef struct exchange {
-    MPI_Comm comm; /* of the ranks that exchange: all, or two; owned */
+    MPI_Comm comm; /* of the ranks that exchange: all, or two; not owned */
     decomp dec;
     field_shape shape;
     halo *halo;
@@ -62,8 +62,7 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
     int64_t nx = c->value[BYTES] / word / depth, ny = 2;
     int ranks = top->ranks, rank = top->rank, ranks_x = 1;
     sentence why;
-    MPI_CHECK(MPI_Comm_split(top->comm, p == PAIR ? top->rank / 2 : 0, top->rank, &e->comm));
-    MPI_CHECK(MPI_Comm_set_errhandler(e->comm, MPI_ERRORS_RETURN));
+    e->comm = p == PAIR ? bench_world_of(c)->pairs : top->comm;
     MPI_CHECK(MPI_Comm_size(e->comm, &ranks));
     MPI_CHECK(MPI_Comm_rank(e->comm, &rank));
     if (nx < depth) nx = depth;
@@ -151,9 +150,13 @@ static int exchange_prepare(ladder_case *c)
     exchange *e = ladder_state(c, sizeof *e);
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all((transport_kind)way_of(c->rung));
+    const int64_t usual_bytes = message_chunk_bytes;
+    const bool usual = message_segments;
     message_chunk_bytes = c->value[CHUNK];
     message_segments = c->value[SHARED] != 0;
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
+    message_chunk_bytes = usual_bytes;
+    message_segments = usual;
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
     const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
@@ -202,7 +205,6 @@ static void exchange_destroy(ladder_case *c)
     if (!e) return;
     halo_destroy(&e->halo);
     bench_link_destroy(&e->link);
-    MPI_CHECK(MPI_Comm_free(&e->comm));
     free(e->host);
 }
 

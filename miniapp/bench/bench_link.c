@@ -117,6 +117,13 @@ void bench_link_destroy(bench_link **link)
     DEVICE_CALL(l->d, free, l->memory, l->out);
     if (l->way == LINK_COPY) peer_destroy(&l->peer);
     else DEVICE_CALL(l->d, free, l->memory, l->in);
+    if (l->way == LINK_COPIES) {
+        DEVICE_CALL(l->d, free, DEVICE_MEMORY_PINNED, l->host_out);
+        DEVICE_CALL(l->d, free, DEVICE_MEMORY_PINNED, l->host_in);
+        DEVICE_CALL(l->d, stream_destroy, &l->back);
+        DEVICE_CALL(l->d, event_destroy, &l->begun);
+        DEVICE_CALL(l->d, event_destroy, &l->ended);
+    }
     free(l);
     *link = NULL;
 }

@@ -2,6 +2,16 @@
 
 #include "ranks/check.h"
 
+bench_world bench_world_create(const topology *top, const char *dir)
+{
+    bench_world w = { .top = top, .dir = dir };
+    MPI_CHECK(MPI_Comm_split(top->comm, top->rank / 2, top->rank, &w.pairs));
+    MPI_CHECK(MPI_Comm_set_errhandler(w.pairs, MPI_ERRORS_RETURN));
+    return w;
+}
+
+void bench_world_destroy(bench_world *w) { MPI_CHECK(MPI_Comm_free(&w->pairs)); }
+
 static double batch_s(const bench_world *w, void (*run)(void *, int), void *context, int runs)
 {
     MPI_CHECK(MPI_Barrier(w->top->comm));

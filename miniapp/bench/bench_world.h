@@ -9,8 +9,13 @@
 
 typedef struct bench_world {
     const topology *top; /* one device per rank */
-    const char *dir; /* where files go */
+    const char *dir;     /* where files go */
+    MPI_Comm pairs;      /* ranks two by two; one for all exchanges of pairs: nccl keeps its own there */
 } bench_world;
+
+/* Collective, as is the next. top and dir are not owned. */
+bench_world bench_world_create(const topology *top, const char *dir);
+void bench_world_destroy(bench_world *w);
 
 static inline const bench_world *bench_world_of(const ladder_case *c) { return c->world; }
 

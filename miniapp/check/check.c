@@ -195,7 +195,8 @@ static void check_open(check *c, topology *top, device *d, const check_request *
 {
     enum { SAMPLES = 5 };
     const char *why;
-    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .world = { top, ask->dir } };
+    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind) };
+    c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){ .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = "" };
     const hosts *h = top->where;
     const int *here = h->rank + h->begin[h->of[top->rank]];
@@ -214,6 +215,7 @@ static void check_close(check *c)
 {
     check_findings_destroy(&c->found);
     bench_destroy(&c->bench);
+    bench_world_destroy(&c->world);
     MPI_CHECK(ranks_free(&c->reports));
 }
 

@@ -70,7 +70,7 @@ static void measure(check *c, const meeting *m, int way)
 {
     const int me = m->top.rank, partner = m->partner;
     const bool paired = partner != me, sends = paired && (way == BOTH || way == me), receives = paired && (way == BOTH || way != me);
-    const bench_world world = { &m->top, c->world.dir };
+    const bench_world world = { .top = &m->top, .dir = c->world.dir };
     const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.link_bytes };
     bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
     check_figure f = figure_of(m, way);

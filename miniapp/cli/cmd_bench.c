@@ -153,8 +153,9 @@ static int bench_together(const bench_request *ask, topology *top, const char *c
                                 &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
-    const bench_world world = { top, ask->dir };
+    bench_world world = bench_world_create(top, ask->dir);
     const int status = run_part(ask, top, &world, d, command);
+    bench_world_destroy(&world);
     device_destroy(&d);
     return status;
 }

@@ -74,7 +74,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
 
 bool info_measure_links(const topology *t, device *d, info_links *out, sentence *why)
 {
-    const bench_world world = { t, "" };
+    const bench_world world = { .top = t, .dir = "" };
     const int64_t bytes = d->kind == DEVICE_CUDA ? link_bytes_cuda : link_bytes_host;
     device_stream *s;
     bool right = true;
