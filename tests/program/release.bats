@@ -37,6 +37,21 @@ setup() {
     expect "the commit's message" "release: 7.8.9" "$(git log -1 --format=%s)"
 }
 
+@test "a build of an archive knows its commit; one of a plain copy has none" {
+    local at='commit-of: ; @echo $(GIT)'
+    cp "$top/Makefile" "$top/.gitattributes" .
+    cp "$top/.ci/commit" "$top/.ci/install-deps" .ci/
+    sed -i 's/^[0-9a-f]*$/$Format:%h$/' .ci/commit # where this tree is an archive itself
+    git add -f .
+    git commit -qm "what a build reads"
+    mkdir ../archive ../copy
+    git archive HEAD | tar -xC ../archive
+    cp -r Makefile .ci ../copy
+    expect "a checkout's" "$(git describe --always)" "$(make -s --eval="$at" commit-of)"
+    expect "an archive's" "$(git rev-parse --short HEAD)" "$(make -s -C ../archive --eval="$at" commit-of)"
+    expect "a copy's" unknown "$(make -s -C ../copy --eval="$at" commit-of)"
+}
+
 @test "a dirty tree, a version without a changelog, a tag that exists and a failed test release nothing" {
     local commit
     commit=$(git rev-parse HEAD)
