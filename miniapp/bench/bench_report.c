@@ -43,7 +43,7 @@ void bench_report_rows(bench_table *t, const bench *b)
 {
     clear_progress(t);
     if (b->ask->csv) bench_table_print_csv(t, b);
-    else bench_table_print(t);
+    else bench_table_print(t, b->ask);
 }
 
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why)
@@ -59,6 +59,7 @@ void bench_report_foot(const bench_table *t, const bench *b)
     char rate[32];
     int noisy = t->noisy;
     if (b->ask->csv) return;
+    if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {
         const bool marked = b->ceiling[i].spread > BENCH_SPREAD_QUIET;
         printf("%s %s %s%s", i ? "," : "ceilings of this run:", b->ceiling[i].name,

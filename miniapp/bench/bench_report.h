@@ -6,7 +6,7 @@
 #include "bench/bench_table.h"
 
 void bench_report_head(const bench *b);
-/* The rows of a family that has been climbed, as a table or as CSV; then they are forgotten. */
+/* The rows of a rung, in a table or as CSV. */
 void bench_report_rows(bench_table *t, const bench *b);
 /* Where stderr is a terminal: a line that tells which rung of its family is being climbed. What is printed next takes its place. */
 void bench_report_progress(bench_table *t, const bench *b, const bench_item *item);

@@ -9,25 +9,19 @@
 #include "bench/bench_families.h"
 #include "ranks/check.h"
 
-enum { CELL_BYTES = 512, COLUMNS_MAX = LADDER_PARAMETERS_MAX + 7 };
+enum { CELL_BYTES = 512 };
 
 bool bench_table_has(const ladder_rung *r, int parameter) { return (r->ignores >> parameter & 1u) == 0; }
 
 /* ---- rows ---- */
 
-/* Does `a` belong behind `b`, which was there first? */
-static bool behind(const bench_row *a, const bench_row *b)
-{
-    const ladder_rung *r = a->item.rung;
-    return r != b->item.rung || r->scan_count == 0 || a->point.value[r->scan] >= b->point.value[r->scan];
-}
-
 void bench_table_add(bench_table *t, const bench_item *item, const bench_point *p)
 {
     const bench_row added = { *item, *p };
     bench_row *row = CHECK_ALLOC(realloc(t->row, (size_t)(t->rows + 1) * sizeof *row));
+    const int by = item->rung->scan;
     int at = t->rows++;
-    for (; at > 0 && !behind(&added, &row[at - 1]); at--) row[at] = row[at - 1];
+    for (; at > 0 && p->value[by] < row[at - 1].point.value[by]; at--) row[at] = row[at - 1];
     row[at] = added;
     t->row = row;
     t->shown++;
@@ -75,7 +69,9 @@ static void spread_cell(char *out, const bench_row *r)
 {
     const double spread = r->point.spread;
     if (isnan(spread)) snprintf(out, CELL_BYTES, "-  ");
-    else snprintf(out, CELL_BYTES, "%.1f %%%s", 100 * spread, spread > BENCH_SPREAD_QUIET ? " *" : "  ");
+    else
+        snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 10 ? 1 : 0, 100 * spread,
+                 spread > BENCH_SPREAD_QUIET ? " *" : "  ");
 }
 
 /* What the rung shows, what theory predicts of it (" (5 sectors per load)"), the slowest of its parts and the slowest rank; or what is
@@ -98,6 +94,12 @@ static void remark_cell(char *out, const bench_row *r)
                  p->slowest.host, 100 * p->slowest.over_median);
 }
 
+/* Five characters up to 9999. */
+static void fraction_cell(char *out, double x)
+{
+    snprintf(out, CELL_BYTES, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
+}
+
 enum { NAME, MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK, PARAMETERS }; /* columns; from PARAMETERS on one a parameter */
 
 static void cell_text(char *out, int column, const bench_row *r)
@@ -108,69 +110,84 @@ static void cell_text(char *out, int column, const bench_row *r)
     else if (column == MEDIAN && !isnan(p->time_s.p50)) seconds_text(out, CELL_BYTES, p->time_s.p50);
     else if (column == SPREAD) spread_cell(out, r);
     else if (column == RATE) rate_cell(out, r);
-    else if (column == FRACTION && !isnan(p->rate / p->ceiling)) snprintf(out, CELL_BYTES, "%.3f", p->rate / p->ceiling);
+    else if (column == FRACTION && !isnan(p->rate / p->ceiling)) fraction_cell(out, p->rate / p->ceiling);
     else if (column == CEILING && !isnan(p->ceiling)) snprintf(out, CELL_BYTES, "%s", p->ceiling_name);
-    else if (column == REMARK) remark_cell(out, r);
     else if (column >= PARAMETERS && bench_table_has(r->item.rung, column - PARAMETERS))
         snprintf(out, CELL_BYTES, "%lld", (long long)p->value[column - PARAMETERS]);
 }
 
 /* ---- the table ---- */
 
-static const char *heading(const bench_table *t, int column)
+static const char *heading(const ladder_family *f, int column)
 {
     static const char *const headings[] = { "rung", "median", "spread  ", "rate", "of it", "ceiling", "what it shows" };
-    return column < PARAMETERS ? headings[column] : t->row[0].item.family->parameter[column - PARAMETERS].key;
+    return column < PARAMETERS ? headings[column] : f->parameter[column - PARAMETERS].key;
 }
 
-/* The first row with that parameter, or NULL; *differs: is there one of another value? */
-static const bench_row *first_with(const bench_table *t, int parameter, bool *differs)
+/* The request's next item of the family, from *at on; NULL: no more. */
+static const bench_item *next_item(const bench_request *ask, const ladder_family *f, int *at)
 {
-    const bench_row *first = NULL;
-    *differs = false;
-    for (int i = 0; i < t->rows; i++) {
-        if (!bench_table_has(t->row[i].item.rung, parameter)) continue;
-        if (!first) first = &t->row[i];
-        if (t->row[i].point.value[parameter] != first->point.value[parameter]) *differs = true;
+    while (*at < ask->items && ask->item[*at].family != f) ++*at;
+    return *at < ask->items ? &ask->item[(*at)++] : NULL;
+}
+
+static bool scans(const bench_item *item, int parameter)
+{
+    return item->rung->scan_count > 0 && item->rung->scan == parameter;
+}
+
+/* A parameter that a rung scans has a column; others that a rung has stand above the table. */
+static bool has_column(const bench_request *ask, const ladder_family *f, int parameter)
+{
+    const bench_item *item;
+    for (int i = 0; (item = next_item(ask, f, &i));)
+        if (scans(item, parameter)) return true;
+    return false;
+}
+
+static bool stands_above(const bench_request *ask, const ladder_family *f, int parameter)
+{
+    const bench_item *item;
+    for (int i = 0; (item = next_item(ask, f, &i));)
+        if (bench_table_has(item->rung, parameter)) return !has_column(ask, f, parameter);
+    return false;
+}
+
+static int digits(int64_t n) { return snprintf(NULL, 0, "%lld", (long long)n); }
+
+/* Of what the rung will print there. */
+static int width_of(const bench_request *ask, const bench_item *item, int column)
+{
+    enum { MEDIAN_WIDTH = sizeof "1000 us" - 1, SPREAD_WIDTH = sizeof "999.9 % *" - 1, FRACTION_WIDTH = sizeof "0.999" - 1,
+           WAY_WIDTH = sizeof "Alltoall, device" - 1 };
+    const ladder_rung *r = item->rung;
+    bool was_set = false;
+    char rate[32];
+    switch (column) {
+    case NAME: return (int)(strlen(item->family->name) + 1 + strlen(r->name));
+    case MEDIAN: return MEDIAN_WIDTH;
+    case SPREAD: return SPREAD_WIDTH;
+    case RATE: return (int)strlen(bench_table_rate(rate, sizeof rate, 1.23e12, r->unit));
+    case FRACTION: return FRACTION_WIDTH;
+    case CEILING: return bench_families_together(item->family) ? WAY_WIDTH : r->ceiling ? (int)strlen(r->ceiling) : 0;
+    case REMARK: return 0;
     }
-    return first;
+    int most = digits(bench_request_value(ask, &item->family->parameter[column - PARAMETERS], &was_set));
+    for (int i = 0; i < r->scan_count && scans(item, column - PARAMETERS) && !was_set; i++)
+        if (digits(r->scan_values[i]) > most) most = digits(r->scan_values[i]);
+    return most;
 }
 
-/* The columns from left to right. A parameter that has one value in all rows stands above the table instead. */
-static int choose_columns(const bench_table *t, int *column)
+static void add_column(bench_table *t, const bench_request *ask, int column)
 {
-    static const int others[] = { MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK };
-    int columns = 0;
-    bool differs;
-    column[columns++] = NAME;
-    for (int i = 0; i < t->row[0].item.family->parameters; i++)
-        if (first_with(t, i, &differs) && differs) column[columns++] = PARAMETERS + i;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) column[columns++] = others[i];
-    return columns;
-}
-
-static void print_title(const bench_table *t)
-{
-    const ladder_family *f = t->row[0].item.family;
-    const char *type = f->type_name[t->row[0].point.type];
-    bool differs;
-    printf("%s: %s\n  %s", f->name, f->shows, type ? type : "");
-    for (int i = 0; i < f->parameters; i++) {
-        const bench_row *first = first_with(t, i, &differs);
-        if (first && !differs) printf("  %s=%lld", f->parameter[i].key, (long long)first->point.value[i]);
+    const bench_item *item;
+    int *const width = &t->width[t->columns];
+    *width = (int)strlen(heading(t->family, column));
+    for (int i = 0; (item = next_item(ask, t->family, &i));) {
+        const int needed = width_of(ask, item, column);
+        if (needed > *width) *width = needed;
     }
-    printf("\n");
-}
-
-static int width_of(const bench_table *t, int column)
-{
-    char cell[CELL_BYTES];
-    size_t width = strlen(heading(t, column));
-    for (int i = 0; i < t->rows; i++) {
-        cell_text(cell, column, &t->row[i]);
-        if (strlen(cell) > width) width = strlen(cell);
-    }
-    return (int)width;
+    t->column[t->columns++] = column;
 }
 
 static void print_cell(int column, int width, const char *text)
@@ -181,23 +198,60 @@ static void print_cell(int column, int width, const char *text)
     else printf("  %*s", width, text);
 }
 
-void bench_table_print(bench_table *t)
+static void print_heading(bench_table *t, const bench_request *ask)
 {
-    int column[COLUMNS_MAX], width[COLUMNS_MAX];
-    char cell[CELL_BYTES];
-    if (t->rows == 0) return;
-    const int columns = choose_columns(t, column);
-    print_title(t);
-    for (int k = 0; k < columns; k++) {
-        width[k] = width_of(t, column[k]);
-        print_cell(column[k], width[k], heading(t, column[k]));
+    static const int others[] = { MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK };
+    const ladder_family *f = t->family;
+    const char *type = f->type_name[t->row[0].point.type];
+    bool was_set;
+    printf("%s: %s\n  %s", f->name, f->shows, type ? type : "");
+    t->columns = 0;
+    add_column(t, ask, NAME);
+    for (int i = 0; i < f->parameters; i++) {
+        if (has_column(ask, f, i)) add_column(t, ask, PARAMETERS + i);
+        else if (stands_above(ask, f, i))
+            printf("  %s=%lld", f->parameter[i].key, (long long)bench_request_value(ask, &f->parameter[i], &was_set));
     }
-    for (int i = 0; i < t->rows; i++)
-        for (int k = 0; k < columns; k++) {
-            cell_text(cell, column[k], &t->row[i]);
-            print_cell(column[k], width[k], cell);
-        }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) add_column(t, ask, others[i]);
     printf("\n");
+    for (int k = 0; k < t->columns; k++) print_cell(t->column[k], t->width[k], heading(f, t->column[k]));
+}
+
+/* Parameters whose value above the table is not what the rung took: "n=16384: what it shows". */
+static void print_remark(const bench_request *ask, const bench_row *r)
+{
+    const ladder_family *f = r->item.family;
+    char cell[CELL_BYTES];
+    bool was_set;
+    printf("  ");
+    for (int i = 0; i < f->parameters; i++) {
+        const int64_t taken = r->point.value[i];
+        if (!bench_table_has(r->item.rung, i) || has_column(ask, f, i)) continue;
+        if (taken != bench_request_value(ask, &f->parameter[i], &was_set))
+            printf("%s=%lld: ", f->parameter[i].key, (long long)taken);
+    }
+    remark_cell(cell, r);
+    printf("%s\n", cell);
+}
+
+static void print_row(const bench_table *t, const bench_request *ask, const bench_row *r)
+{
+    char cell[CELL_BYTES];
+    for (int k = 0; t->column[k] != REMARK; k++) {
+        cell_text(cell, t->column[k], r);
+        print_cell(t->column[k], t->width[k], cell);
+    }
+    print_remark(ask, r);
+}
+
+void bench_table_print(bench_table *t, const bench_request *ask)
+{
+    if (t->rows > 0 && t->row[0].item.family != t->family) {
+        if (t->family) printf("\n");
+        t->family = t->row[0].item.family;
+        print_heading(t, ask);
+    }
+    for (int i = 0; i < t->rows; i++) print_row(t, ask, &t->row[i]);
     fflush(stdout);
     forget(t);
 }

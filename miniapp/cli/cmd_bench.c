@@ -61,6 +61,7 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         right = right && p->verified;
         had++;
     }
+    bench_report_rows(table, b);
     if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why);
     if (b->world) ok = topology_agree(b->world->top, ok, why);
     if (ok && !right) ++*wrong;
@@ -76,7 +77,6 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     bench b;
     bench_table table = { 0 };
     bench_nics cards = { .top = top };
-    const ladder_family *last = NULL;
     const bool speaks = top->rank == 0;
     /* minutes of measuring must not end in a path that cannot be written */
     const bool can = !speaks || !ask->output[0] || record_may_write("output", ask->output, &why);
@@ -87,14 +87,11 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     if (speaks) bench_report_head(&b);
     for (int i = 0; i < ask->items && status == 0; i++) {
         if (bench_families_together(ask->item[i].family) != (world != NULL)) continue;
-        if (ask->item[i].family != last) bench_report_rows(&table, &b);
-        last = ask->item[i].family;
-        const bool exchanges = bench_families_exchange(last);
+        const bool exchanges = bench_families_exchange(ask->item[i].family);
         if (exchanges) bench_nics_begin(&cards);
         status = climb(&b, &l, &table, &ask->item[i], &wrong, &why);
         if (exchanges) bench_nics_end(&cards);
     }
-    bench_report_rows(&table, &b);
     if (status == 0 && speaks) bench_report_foot(&table, &b);
     if (status == 0) bench_nics_report(&cards, ask->csv);
     bench_destroy(&b);

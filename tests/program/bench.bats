@@ -66,6 +66,27 @@ taught_nothing() {
         "$(awk '/^rung / { at = index($0, "what it shows") } /^fused/ && substr($0, at - 2, 3) ~ /^  [^ ]/' table | wc -l)"
 }
 
+@test "rows stand there as soon as their rung is measured, also under mpirun and as CSV" {
+    held() { # command...; while another process keeps the file of records, it ends at none
+        exec 8>>results.jsonl
+        flock 8
+        "$@" >out 8>&- &
+        mpirun=$!
+        wait_for grep -q '^access/strideRead .* 64 \|^access,strideRead,' out
+        expect "records" 0 "$(wc -l <results.jsonl)"
+        expect "rows of others" 0 "$(grep -c 'access/chain\|access,chain' out)"
+        exec 8>&-
+        ends
+        expect status 0 "$status"
+        expect "records" 3 "$(wc -l <results.jsonl)"
+        grep -q 'access/chain\|access,chain' out
+        rm results.jsonl
+    }
+    held bench access device=host n=30000 ceiling_bytes=1M samples=3
+    held bench access device=host n=30000 ceiling_bytes=1M samples=3 --csv
+    held launch 2 "$weft" bench access device=host n=30000 ceiling_bytes=1M samples=3
+}
+
 @test "--csv: every row, and nothing else, as the record has it" {
     bench fused/production access/strideRead transpose/copyRow device=host "${small[@]}" n=30000 --csv >rows
     python3 - <<'END'
@@ -148,8 +169,7 @@ END
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
     script -qec "$weft bench ${asked[*]} >table" /dev/null >seen </dev/null 3>&-
-    expect "the terminal" $'\raccess: rung 1 of 3\033[K\raccess: rung 2 of 3\033[K\raccess: rung 3 of 3\033[K\r\033[K' \
-        "$(grep -o $'\r.*K' seen)"
+    expect "the terminal" "$(printf '\raccess: rung %d of 3\033[K\r\033[K' 1 2 3)" "$(grep -o $'\r.*K' seen)"
     grep -q '^rung ' table
 }
 
