@@ -64,13 +64,19 @@ def setting_of(record):
     return json.dumps(parts, sort_keys=True)
 
 
+def fraction_of(record):
+    """Of a rung its fraction of the ceiling, of a run that of the median step; fraction_of_ceiling is of the mean one there."""
+    step_s, fraction = record.get('step_s'), record.get('fraction_of_ceiling')
+    return fraction * step_s['mean'] / step_s['p50'] if step_s and fraction else fraction
+
+
 def fractions_of(records):
     """For each setting the fractions of the ceiling that its records reach, and what they are called: after the rung, of decks fraction."""
     found = {}
     for record in records:
-        if record.get('fraction_of_ceiling'):
+        if fraction_of(record):
             name = '_'.join(filter(None, [record.get('rung', 'fraction'), record.get('dtype')]))
-            found.setdefault(setting_of(record), (name, []))[1].append(record['fraction_of_ceiling'])
+            found.setdefault(setting_of(record), (name, []))[1].append(fraction_of(record))
     return {setting: (name, statistics.median(fractions)) for setting, (name, fractions) in found.items()}
 
 

@@ -1,12 +1,13 @@
 """Records as pandas frames: one row per run of `weft run`, one per rung and size of `weft bench`.
 
 The columns are a record's own keys (docs/contract.md), joined by dots: step_s.p50, grid.nx,
-asked.transport, parameters.bytes. Runs have six more:
+asked.transport, parameters.bytes. Runs have seven more:
   setting      what was asked for, as JSON, without grid and ranks: runs of one setting are repeats
   machine      the name of the GPU, else of the processor
   gpus         the UUIDs of the GPUs, each once: on the host there are none
   cells        of the grid
   rate         cells per second, from the median step
+  fraction_of_copy  of the median step
   ceiling      the rate at which the copies of the same run would move a step's bytes
 And points of `weft bench` four:
   record       the number of the record they are from
@@ -91,6 +92,7 @@ def runs_frame(good):
     frame["machine"] = [records.machine_of(r) for r in good]
     frame["gpus"] = [tuple(sorted({str(gpu.get("uuid")) for gpu in records.gpus_of(r)})) for r in good]
     frame["cells"] = numbers(frame, "grid.nx") * numbers(frame, "grid.ny")
+    frame["fraction_of_copy"] = [records.fraction_of_copy(r) for r in good]
     frame["rate"] = frame.cells / numbers(frame, "step_s.p50")
     bytes_per_cell = numbers(frame, "bytes_per_s") / numbers(frame, "gcells_per_s") / 1e9
     frame["ceiling"] = numbers(frame, "ceiling_bytes_per_s") / bytes_per_cell

@@ -20,10 +20,9 @@ def answers(folder, machine, question, program):
 
 def by_median_step(record):
     """The record with its rate and fraction of the median step; weft's are of the mean."""
-    p50, mean = record["step_s"]["p50"], records.at(record, "step_s", "mean")
-    cells, of_mean = record["grid"]["nx"] * record["grid"]["ny"], record.get("fraction_of_ceiling")
-    of_median = of_mean * mean / p50 if of_mean is not None and mean else None
-    return {**record, "gcells_per_s": cells / p50 / 1e9, "fraction_of_ceiling": of_median}
+    cells = record["grid"]["nx"] * record["grid"]["ny"]
+    of_median = records.fraction_of_copy(record)
+    return {**record, "gcells_per_s": cells / record["step_s"]["p50"] / 1e9, "fraction_of_ceiling": of_median}
 
 
 def runs(folder, machine, *questions):

@@ -38,6 +38,13 @@ def at(record, *keys):
     return record
 
 
+def fraction_of_copy(record):
+    """Of the median step of a run, or None. fraction_of_ceiling is of the mean step, and records of
+    1.0 have no other."""
+    of_mean, mean, p50 = record.get("fraction_of_ceiling"), at(record, "step_s", "mean"), at(record, "step_s", "p50")
+    return of_mean * mean / p50 if all(is_number(value) for value in (of_mean, mean, p50)) else None
+
+
 def is_run(record):
     numbers = (("ranks",), ("grid", "nx"), ("grid", "ny"), ("step_s", "p50"))
     return (

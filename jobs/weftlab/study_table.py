@@ -2,7 +2,7 @@
 
 import statistics
 
-from weftlab import records
+from weftlab import measured, records
 
 WIDE_SPREAD = 0.03
 
@@ -20,11 +20,6 @@ def per_gpu(runs):
     return list(found.values())
 
 
-def mean(runs, key):
-    known = [run[key] for run in runs if records.is_number(run.get(key))]
-    return statistics.mean(known) if known else None
-
-
 def row_of(point):
     """What the table says of a point that has runs. Of several GPUs the slowest one counts: what
     all of them together can be held to."""
@@ -39,8 +34,8 @@ def row_of(point):
         "seconds": seconds,
         "spread": max(spreads),
         "rate": grid["nx"] * grid["ny"] / seconds,
-        "ceiling": mean(runs, "fraction_of_ceiling"),
-        "hidden": mean(runs, "overlap_hidden_fraction"),
+        "ceiling": measured.median([measured.by_median_step(run) for run in runs], "fraction_of_ceiling"),
+        "hidden": measured.median(runs, "overlap_hidden_fraction"),
         "medians": medians,
     }
 

@@ -175,12 +175,12 @@ static void print_phases(FILE *to, const report *r)
 
 static double cells_global(const sim *s) { return (double)s->cfg->grid.nx * (double)s->cfg->grid.ny; }
 
-report_rates report_rates_of(const sim *s, const report *r)
+report_rates report_rates_of(const sim *s, const report *r, double step_s)
 {
     report_rates v;
-    v.cells_per_s = cells_global(s) / r->step_s.mean;
+    v.cells_per_s = cells_global(s) / step_s;
     v.bytes_per_s = v.cells_per_s * config_kind_of(s->cfg)->words * (double)dtype_bytes(s->cfg->problem.type);
-    v.bytes_moved_per_s = r->bytes_moved_per_step / r->step_s.mean;
+    v.bytes_moved_per_s = r->bytes_moved_per_step / step_s;
     v.fraction = v.bytes_per_s / r->calibration.ceiling_bytes_per_s;
     return v;
 }
@@ -199,7 +199,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
 {
     char a[32], b[32], c[32], d[32];
     if (r->step_s.count == 0) return;
-    const report_rates v = report_rates_of(s, r);
+    const report_rates v = report_rates_of(s, r, r->step_s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
            terminal_seconds(a, sizeof a, r->step_s.p50), terminal_seconds(b, sizeof b, r->step_s.mean),
            terminal_seconds(c, sizeof c, r->step_s.p99), terminal_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);

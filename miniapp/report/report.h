@@ -48,11 +48,12 @@ typedef struct report {
     double redundant_fraction;   /* of all cells: computed more than once, in a block of steps, where boxes and ranks meet */
 } report;
 
-typedef struct report_rates { /* all ranks, from the mean step; NaN where no step was run */
+typedef struct report_rates { /* all ranks; NaN where no step was run */
     double cells_per_s, bytes_per_s, bytes_moved_per_s, fraction;
 } report_rates;
 
-report_rates report_rates_of(const sim *s, const report *r);
+/* Where a step takes step_s: the mean or the median. */
+report_rates report_rates_of(const sim *s, const report *r, double step_s);
 
 /* Rank 0 prints, and flushes: what runs and where, as soon as that is known; what was chosen since, just before the
  * first step; the table, at the end. */

@@ -198,7 +198,7 @@ static json_t *overlap_json(const overlap *o)
 static json_t *run_json(const sim *s, const report *r, const char *deck_text, json_t *machine)
 {
     const config *c = s->cfg;
-    const report_rates v = report_rates_of(s, r);
+    const report_rates v = report_rates_of(s, r, r->step_s.mean);
     char fingerprint[17];
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
@@ -230,6 +230,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "bytes_moved_per_s", record_number(v.bytes_moved_per_s) },
         { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
         { "fraction_of_ceiling", record_number(v.fraction) },
+        { "fraction_of_ceiling_p50", record_number(report_rates_of(s, r, r->step_s.p50).fraction) },
         { "host_step_s", record_number(r->calibration.host_step_s) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },

@@ -9,7 +9,8 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
 [
   (has_all(["schema", "program", "version", "git", "command", "started", "problem", "grid", "ranks", "ranks_x", "ranks_y",
     "device", "transport", "lanes", "feed", "fuse", "tune", "asked", "steps", "steps_run", "step_s", "step_histogram",
-    "gcells_per_s", "bytes_per_s", "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "overlap_hidden_fraction",
+    "gcells_per_s", "bytes_per_s", "bytes_moved_per_s", "ceiling_bytes_per_s", "fraction_of_ceiling", "fraction_of_ceiling_p50",
+    "overlap_hidden_fraction",
     "overlap_hidden_uncertainty", "overlap_hidden_why", "overlap", "host_step_s", "power", "phases", "fingerprint",
     "verdict", "max_error", "error_bound", "checkpoint", "machine", "slowest"]) | not | select(.) | "a key is missing"),
   (select(.schema | count | not) | "schema"),
@@ -83,6 +84,8 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect gcells_per_s true "$(near .gcells_per_s '600 * 500 / .step_s.mean / 1e9')"
     expect "bytes_per_s, heat f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 2 * 8')"
     expect fraction true "$(near .fraction_of_ceiling '.bytes_per_s / .ceiling_bytes_per_s')"
+    expect "fraction of the median step" true \
+        "$(near .fraction_of_ceiling_p50 '600 * 500 * 2 * 8 / .step_s.p50 / .ceiling_bytes_per_s')"
     expect "percentiles in order" true "$(record '.step_s | .min <= .p50 and .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max')"
     expect "steps in the histogram" 40 "$(record '.step_histogram | add')"
     weft_run 2 d.ini problem.kind=wave problem.dtype=f32
