@@ -45,13 +45,14 @@ void step_begin_generation(step_streams *s)
     s->generation++;
 }
 
-/* cudaSetDevice once for each OpenMP thread that feeds a stream. */
+/* cudaSetDevice once for each OpenMP thread that feeds a stream. A later device may have the address of an
+ * earlier one, so its number counts. */
 static void bind_thread_once(device *d)
 {
-    static _Thread_local const device *bound;
-    if (bound == d) return;
+    static _Thread_local int bound = -1;
+    if (d->kind == DEVICE_HOST || bound == d->ordinal) return;
     DEVICE_CHECK(d, d->bind_thread(d));
-    bound = d;
+    bound = d->ordinal;
 }
 
 static void compute(const step_streams *s, const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream)
