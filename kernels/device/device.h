@@ -126,6 +126,7 @@ struct device {
     const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot, likewise */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
+    int inkernel_variants;             /* how many of them stencil_inkernel has: the first ones */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
     unsigned late;     /* late.h: asked of temporal_pass; other calls are given it with their arguments */
 

@@ -44,7 +44,11 @@ int stencil_cuda_bind(device *d, const stencil *op)
     device_variants *all = &d->stencil_variants;
     *all = {};
     all->count = unit->variants(op, self->variant);
-    for (int i = 0; i < all->count; i++) all->name[i] = self->variant[i].name;
+    d->inkernel_variants = 0;
+    for (int i = 0; i < all->count; i++) {
+        all->name[i] = self->variant[i].name;
+        d->inkernel_variants += inkernel && self->variant[i].kernel == STENCIL_KERNEL_TILED;
+    }
     return cudaSuccess;
 }
 
