@@ -102,6 +102,14 @@ study() { # arguments of jobs/study
     done
 }
 
+@test "records: a variant that in-kernel steps do not have never ran, so there was no trial" {
+    made_records
+    jq -c '(.step_form = "whole"), . | .fuse = 1 | .tune.variant = "straight line"' one.jsonl >tuned.jsonl
+    expect "variants" "null straight line" "$("$top/jobs/records" run tuned.jsonl | jq -r .tune.variant | xargs)"
+    expect "in the results" "" "$("$top/jobs/records" run "$top"/jobs/results/*/*.jsonl 2>/dev/null |
+        jq -r 'select(.step_form == "whole") | .tune.variant // empty' | grep straight)"
+}
+
 @test "every study of jobs/studies has its points" {
     local file
     for file in "$top"/jobs/studies/*.ini; do
