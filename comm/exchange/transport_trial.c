@@ -10,8 +10,9 @@
 #include "ranks/timer.h"
 #include "ranks/trial.h"
 
-enum { PROBE_LEVELS = 3, BATCHES = 3, EXCHANGES_MAX = 20 };
-static const double trial_s = 0.03; /* the most that the timing is to take */
+enum { PROBE_LEVELS = 3, EXCHANGES_MAX = 100 };
+/* Of exchanges back to back: what disturbs a machine lasts longer than one of some microseconds. */
+static const double batch_s = 0.75e-3;
 
 /* The transport on those links, the others left out. */
 static transport_choice choice_on(const bool toward[DECOMP_NEIGHBOURS], transport_kind t)
@@ -95,9 +96,10 @@ static long exchange_known(const transport_trial *of, const transport_choice *ch
     return wrong;
 }
 
-/* Does it bring every cell of a small field on the same process grid? */
-static bool probe(const transport_trial *of, const transport_choice *choice, sentence *why)
+bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
+                            sentence *why)
 {
+    const transport_choice choice = choice_on(toward, t);
     const decomp *big = of->dec;
     decomp small;
     const int64_t side = 2 * (int64_t)of->depth + 3;
@@ -106,14 +108,14 @@ static bool probe(const transport_trial *of, const transport_choice *choice, sen
         return false;
     const field_shape f = field_shape_make(of->shape->type, box_width(small.own), box_height(small.own), of->shape->depth_x,
                                            of->shape->depth_y);
-    halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, choice, of->comm);
+    halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, &choice, of->comm);
     if (halo_refused(h)[0]) {
         sentence_set(why, "%s", halo_refused_reason(h));
         halo_destroy(&h);
         return false;
     }
     sentence_set(why, "%s", halo_note(h));
-    long wrong = exchange_known(of, choice, h, &small, &f);
+    long wrong = exchange_known(of, &choice, h, &small, &f);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, of->comm));
     if (wrong) sentence_set(why, "%ld cells arrived wrong in a trial exchange", wrong);
     return wrong == 0;
@@ -121,11 +123,12 @@ static bool probe(const transport_trial *of, const transport_choice *choice, sen
 
 /* ---- the time ---- */
 
+/* Of each transport its halo, and how many exchanges follow each other as the steps of a run have them. */
 typedef struct exchanges {
     const transport_trial *of;
-    halo *h;
     device_stream *s;
-    int count; /* back to back as the steps of a run have them */
+    halo *h[TRANSPORT_KINDS];
+    int count[TRANSPORT_KINDS];
 } exchanges;
 
 static double exchange_s(void *context, int way)
@@ -133,30 +136,26 @@ static double exchange_s(void *context, int way)
     const exchanges *x = context;
     MPI_CHECK(MPI_Barrier(x->of->comm));
     const double begin_s = timer_now_s();
-    for (int i = 0; i < x->count; i++) {
-        halo_exchange(x->h, x->of->field, x->s);
-    }
+    for (int i = 0; i < x->count[way]; i++) halo_exchange(x->h[way], x->of->field, x->s);
     DEVICE_CALL(x->of->d, stream_sync, x->s);
-    return (timer_now_s() - begin_s) / x->count;
+    return (timer_now_s() - begin_s) / x->count[way];
 }
 
-/* On the halo's own sizes. */
-static double time_it(const transport_trial *of, const transport_choice *choice)
+void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
+                           const transport_kind over[], int count, double retires, double seconds[])
 {
-    exchanges x = { .of = of, .count = 1 };
-    double seconds;
-    x.h = halo_create(of->dec, of->d, of->shape, of->depth, of->corners, choice, of->comm);
+    exchanges x = { .of = of };
+    double slowest_s[TRANSPORT_KINDS];
+    if (count == 0) return;
     DEVICE_CALL(of->d, stream_create, true, &x.s);
-    trial_run(&(trial){ .ways = 1, .rounds = 1, .warm_up = 1, .budget_s = INFINITY }, exchange_s, &x, &seconds, of->comm);
-    x.count = trial_repeats(seconds, trial_s / BATCHES, 1, EXCHANGES_MAX);
-    trial_of_rank(&(trial){ .ways = 1, .rounds = BATCHES, .budget_s = INFINITY }, exchange_s, &x, &seconds, of->comm);
+    for (int i = 0; i < count; i++) {
+        const transport_choice choice = choice_on(toward, over[i]);
+        x.h[i] = halo_create(of->dec, of->d, of->shape, of->depth, of->corners, &choice, of->comm);
+        x.count[i] = 1;
+        (void)exchange_s(&x, i);
+        x.count[i] = trial_repeats(timer_slowest_s(exchange_s(&x, i), of->comm), batch_s, 1, EXCHANGES_MAX);
+    }
+    trial_run(&(trial){ .ways = count, .retires = retires }, exchange_s, &x, slowest_s, seconds, of->comm);
+    for (int i = count; i-- > 0;) halo_destroy(&x.h[i]);
     DEVICE_CALL(of->d, stream_destroy, &x.s);
-    halo_destroy(&x.h);
-    return seconds;
-}
-
-double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why)
-{
-    const transport_choice choice = choice_on(toward, t);
-    return probe(of, &choice, why) ? time_it(of, &choice) : INFINITY;
 }

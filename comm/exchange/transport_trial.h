@@ -17,7 +17,13 @@ typedef struct transport_trial {
     MPI_Comm comm; /* the decomposition's ranks; used for the trial's own messages: no other may be in flight */
 } transport_trial;
 
-/* Collective. Over the links in these directions alone, the same at both ends: small exchanges of known cells, then exchanges of the
- * halo's own sizes, back to back as the steps of a run have them. Seconds of one, of this rank, and halo_note; INFINITY on all ranks with the
- * reason, a sentence part, where the transport cannot be had or a cell arrives wrong. */
-double transport_trial_s(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t, sentence *why);
+/* Collective, over the links in these directions alone, the same at both ends. serves: small exchanges of
+ * known cells. False on all ranks with the reason, a sentence part, where the transport cannot be had or a
+ * cell arrives wrong; else why is halo_note. */
+bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
+                            sentence *why);
+/* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn
+ * (ranks/trial.h, also for `retires`); so all their halos are there at once. Seconds of one exchange, of
+ * this rank. */
+void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
+                           const transport_kind over[], int count, double retires, double seconds[]);

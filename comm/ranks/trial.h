@@ -1,30 +1,64 @@
-/* Which of several ways is the fastest: timed in turn, round by round, so that a drift of the clocks reaches all of them alike. The
- * slowest rank decides. */
+/* Which of several ways is the fastest. One rule for everything that a start chooses by timing it:
+ *
+ *   compared   the ways in turn, round by round, so that what the machine does meanwhile reaches all alike
+ *   statistic  of each rank and way the first quartile of the rounds; of all ranks the slowest
+ *   rounds     9, 18, 36 or 64: until the fastest way costs at most TRIAL_CLOSE more than any other, wherever
+ *              within +- 2 (median - minimum) / sqrt(rounds) of its quartile each of them lies, or until
+ *              TRIAL_BUDGET_S are spent; a way slower by more than TRIAL_RETIRES takes no further part
+ *   budget     of undisturbed rounds: each counts as the shortest does; all take at most three times as long
+ *
+ * What disturbs a round makes it longer on a rank and on those that wait for it, never shorter. A quartile
+ * stands while a quarter of the rounds are clean: with a tenth of them disturbed, several in a row, the median
+ * spoils 5 of 1000 choices. A minimum belongs to a lucky round: with noise of 1 %, of 17 ways of which one is
+ * 2.5 % faster it takes another 3 times in 1000. The interval is 2.5 (9 rounds) to 4 (64) standard errors of
+ * normal noise. The rule is played by test_trial_hiccups_do_not_decide. */
 #pragma once
 
 #include <mpi.h>
+#include <stdbool.h>
 
-enum { TRIAL_WAYS_MAX = 64, TRIAL_ROUNDS_MAX = 9 };
+enum { TRIAL_WAYS_MAX = 64, TRIAL_ROUNDS_LEAST = 9, TRIAL_ROUNDS_MAX = 64 };
+#define TRIAL_CLOSE 0.02
+#define TRIAL_RETIRES 1.15
+#define TRIAL_BUDGET_S 0.3
 
 /* Seconds that a way takes on this rank. */
 typedef double trial_time(void *context, int way);
 
-typedef enum trial_statistic {
-    TRIAL_BEST,  /* whatever disturbs a round is not the way's */
-    TRIAL_MEDIAN /* of many rounds: a GPU at its limit of power runs now faster, now slower */
-} trial_statistic;
-
 typedef struct trial {
-    int ways, rounds; /* up to TRIAL_WAYS_MAX, TRIAL_ROUNDS_MAX */
-    int warm_up;      /* rounds before these, which count for nothing: a first launch loads its kernel */
-    int qualifying;   /* trial_run: rounds before the others, behind which ways slower than the fastest by a tenth retire; 0: none do */
-    trial_statistic statistic;
-    double budget_s;  /* of the qualifying rounds, and of the others: behind the first round that ends past it there is no other; or
-                       * INFINITY */
+    int ways;        /* up to TRIAL_WAYS_MAX; of one alone the time is found */
+    int warm_up;     /* rounds before the others, which count for nothing: a first launch loads its kernel */
+    int least;       /* rounds that are taken whatever they cost; 0: one */
+    double retires;  /* the factor, where ways are not compared by their seconds alone; 0: TRIAL_RETIRES */
+    double budget_s; /* 0: TRIAL_BUDGET_S. Where 9 rounds of all ways do not fit, ways may retire after 3 */
 } trial;
 
-/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank; trial_of_rank: of this rank. */
-void trial_run(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
-void trial_of_rank(const trial *t, trial_time *time, void *context, double seconds[], MPI_Comm comm);
+/* Collective over comm, whose ranks agree on the trial. seconds[ways]: of the slowest rank; own_s: of this
+ * rank, or NULL. */
+void trial_run(const trial *t, trial_time *time, void *context, double seconds[], double own_s[],
+               MPI_Comm comm);
 /* How often to do what takes one_s, so that it takes about `whole_s`; from `least` to `most`. */
 int trial_repeats(double one_s, double whole_s, int least, int most);
+
+/* ---- the rule by itself ---- */
+
+/* A way's seconds as some rounds of a rank, or of the slowest, show them, and the ends of the interval. */
+typedef struct trial_estimate {
+    double s, least_s, most_s;
+} trial_estimate;
+trial_estimate trial_estimate_of(const double taken_s[], int rounds);
+
+typedef struct trial_state {
+    int rounds;                    /* to be taken by the next look, from the beginning */
+    int in[TRIAL_WAYS_MAX], ways;  /* that take part, in turn */
+    double best_s[TRIAL_WAYS_MAX]; /* the fastest way's, when each was looked at last */
+    int before;                    /* rounds with more ways, ... */
+    double before_s, round_s;      /* ... their undisturbed seconds, and those of a round since */
+} trial_state;
+trial_state trial_begin(const trial *t);
+/* of[way]: the slowest rank's after state.rounds rounds. elapsed_s: of all; round_s: of the shortest since
+ * the last look. False: there are no more rounds. */
+bool trial_goes_on(const trial *t, trial_state *state, const trial_estimate of[], double elapsed_s,
+                   double round_s);
+/* By how much a way's seconds, seen when it retired, would have changed since. */
+double trial_scale(const trial_state *state, int way);

@@ -91,6 +91,9 @@ typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothin
     sentence otherwise; /* what would have to change for another choice: a sentence */
 } plan_reason;
 
+/* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
+#define PLAN_PEER_WEIGHT 0.5
+
 enum { PLAN_NOTES_MAX = 8 };
 typedef struct plan_note { /* what a user should know */
     bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
@@ -154,14 +157,22 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     void *owner;              /* for block_steps and persistent */
 };
 
+/* A transport to be tried. seconds[rank][kind of link]: an exchange over the rank's links of that kind;
+ * INFINITY with the reason in why[kind] where it does not serve there, and where ask[kind] is false: the
+ * transport does not reach, or there are no links. */
+typedef struct plan_candidate {
+    transport_kind over;
+    bool ask[LINK_KINDS];
+    float (*seconds)[LINK_KINDS];
+    sentence *why;
+} plan_candidate;
+
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best on most machines.
  * p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
-    /* Halos over t alone. seconds[rank][kind of link]: an exchange over the rank's links of that kind; INFINITY with the reason in
-     * why[kind] where it does not serve there, and where ask[kind] is false: the transport does not reach, or there are no links. */
-    void (*exchange)(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
-                     sentence why[LINK_KINDS]);
+    /* Halos over each of these transports alone, compared with each other. */
+    void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
     /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange? False with the reason as a
      * sentence part. */
     bool (*halos)(void *context, const plan *p, sentence *why);

@@ -5,6 +5,7 @@
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
+#include "ranks/trial.h"
 
 const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
 const char *const plan_choice_name[PLAN_CHOICES] = {
@@ -32,6 +33,13 @@ plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)
     vsnprintf(r->chosen, sizeof r->chosen, format, ap);
     va_end(ap);
     return r;
+}
+
+void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s)
+{
+    if (!(other_s < (1 + TRIAL_CLOSE) * chosen_s)) return;
+    sentence_add(&r->because, "; the choice is close: %s would be taken if %.1f %% faster", other,
+                 100 * (1 - chosen_s / other_s));
 }
 
 void plan_explain(FILE *to, const plan *p, const char *before)

@@ -35,6 +35,8 @@ void plan_choose_form(plan *p, const plan_question *q);
 void plan_choose_streams(plan *p, const plan_question *q);
 void plan_choose_graphs(plan *p, const plan_question *q);
 
-/* plan_reason.c: a note; a reason, whose sentences the caller sets. */
+/* plan_reason.c: a note; a reason, whose sentences the caller sets; plan_say_close: adds that another way
+ * costs hardly more than the chosen one, where it does, by the costs that were compared. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 __attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...);
+void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s);

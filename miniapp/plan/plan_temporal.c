@@ -3,6 +3,7 @@
  * step or block. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
@@ -134,6 +135,25 @@ static void find_lengths(plan *p, const plan_question *q)
     for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps)) t->steps[t->count++] = steps;
 }
 
+/* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
+ * persistent one less than that of either. */
+static void say_close_blocks(const plan *p, plan_reason *r)
+{
+    const plan_temporal_trial *t = &p->temporal_trial;
+    const bool block = t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s;
+    const double single_s = trial_gain * t->single_step_s;
+    const double persistent_s = t->persistent_step_s / (block ? trial_gain : 1);
+    const double chosen_s = p->persistent ? persistent_s : block ? t->step_s[t->best] : single_s;
+    char blocks[32];
+    for (int i = 0; i < t->count; i++) {
+        snprintf(blocks, sizeof blocks, "blocks of %d", t->steps[i]);
+        if (p->persistent || !block || i != t->best) plan_say_close(r, chosen_s, blocks, t->step_s[i]);
+    }
+    if (p->persistent || block) plan_say_close(r, chosen_s, "single steps", single_s);
+    if (t->persistent_steps > 0 && !p->persistent)
+        plan_say_close(r, chosen_s, "persistent passes", persistent_s);
+}
+
 static void explain_blocks(plan *p)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
@@ -146,6 +166,7 @@ static void explain_blocks(plan *p)
         sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
                      terminal_seconds(a, sizeof a, t->persistent_step_s), t->persistent_steps);
     else if (t->persistent_steps > 0) sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
+    say_close_blocks(p, r);
     if (p->persistent)
         sentence_set(&r->otherwise, "other steps are taken where they are shorter than %s; run.fuse asks for a number",
                      terminal_seconds(a, sizeof a, t->persistent_step_s / trial_gain));
@@ -238,7 +259,10 @@ static void choose_tried_form(plan *p, const char *pass)
     static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange", "mixed" };
     const double *pass_s = p->form_trial.pass_s;
     const step_form other = pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    plan_reason *r = choose_form(p, pass_s[other] > overlapped_margin * pass_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other);
+    double cost_s[STEP_FORMS];
+    memcpy(cost_s, pass_s, sizeof cost_s);
+    cost_s[STEP_OVERLAPPED] *= overlapped_margin;
+    plan_reason *r = choose_form(p, cost_s[other] > cost_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other);
     char a[32];
     const char *before = "";
     sentence_set(&r->because, "in a trial a %s took ", pass);
@@ -247,6 +271,8 @@ static void choose_tried_form(plan *p, const char *pass)
             sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
             before = ", ";
         }
+    for (int f = 0; f < STEP_FORMS; f++)
+        if (f != (int)p->form) plan_say_close(r, cost_s[p->form], called[f], cost_s[f]);
     sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
 }
 

@@ -12,9 +12,6 @@
 #include "ranks/check.h"
 
 static const double margin = 0.1;
-/* A step over peer needs no exchange where it is one launch (in-kernel exchange hides all of it but the stores), so an exchange by
- * itself overstates what peer costs. */
-static const double peer_weight = 0.5;
 
 /* The halo that is tried, and what was answered of it. */
 typedef struct candidates {
@@ -72,29 +69,49 @@ static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, lin
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
-static void try_one(candidates *a, const plan *p, transport_kind t)
+static bool asked_for(const plan_candidate *c)
+{
+    return c->ask[LINK_INSIDE_HOST] || c->ask[LINK_BETWEEN_HOSTS];
+}
+
+/* The slowest rank's. */
+static void take_times(candidates *a, const plan_candidate *c)
+{
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        double *slowest_s = &a->e->slowest_s[c->over][kind];
+        if (c->ask[kind]) *slowest_s = 0;
+        for (int rank = 0; rank < a->q->facts->ranks && c->ask[kind]; rank++)
+            *slowest_s = fmax(*slowest_s, c->seconds[rank][kind]);
+    }
+}
+
+static void try_these(candidates *a, const plan *p, const transport_kind over[], int count)
 {
     plan_exchange *e = a->e;
-    const plan_trial *trial = a->q->trial;
-    bool ask[LINK_KINDS];
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
-    e->asked[t] = true;
-    if (!ask[LINK_INSIDE_HOST] && !ask[LINK_BETWEEN_HOSTS]) return;
-    a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *a->seconds[t]));
-    trial->exchange(trial->context, p, t, ask, a->seconds[t], e->why[t]);
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        if (ask[kind]) e->slowest_s[t][kind] = 0;
-        for (int rank = 0; rank < a->q->facts->ranks && ask[kind]; rank++)
-            e->slowest_s[t][kind] = fmax(e->slowest_s[t][kind], a->seconds[t][rank][kind]);
+    plan_candidate tried[TRANSPORT_KINDS];
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        const transport_kind t = over[i];
+        plan_candidate c = { .over = t, .why = e->why[t] };
+        for (link_kind kind = 0; kind < LINK_KINDS; kind++)
+            c.ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
+        e->asked[t] = true;
+        if (!asked_for(&c)) continue;
+        c.seconds = a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *c.seconds));
+        tried[n++] = c;
     }
+    if (n > 0) a->q->trial->exchange(a->q->trial->context, p, tried, n);
+    for (int i = 0; i < n; i++) take_times(a, &tried[i]);
 }
 
 /* In the order in which they are worth their time. */
 static void try_others(candidates *a, const plan *p, transport_kind than)
 {
-    transport_kind t;
+    transport_kind over[TRANSPORT_KINDS], t;
+    int count = 0;
     for (int turn = 1; (t = transport_kind_in_turn(TRANSPORT_AUTO, turn)) != TRANSPORT_AUTO; turn++)
-        if (t != than) try_one(a, p, t);
+        if (t != than) over[count++] = t;
+    try_these(a, p, over, count);
     for (t = 0; t < TRANSPORT_KINDS; t++) {
         const char *left_out = transport_traits_of(t)->left_out;
         if (t != than && left_out) leave_out(a->e, t, left_out);
@@ -112,7 +129,10 @@ const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t)
 
 /* ---- the choice ---- */
 
-static double cost_s(transport_kind t, double seconds) { return t == TRANSPORT_PEER ? peer_weight * seconds : seconds; }
+static double cost_s(transport_kind t, double seconds)
+{
+    return t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT * seconds : seconds;
+}
 
 /* The fastest; staged if none serves. */
 static transport_kind favourite_of(const plan_exchange *e, link_kind kind, transport_kind asked)
@@ -196,6 +216,13 @@ static void explain_trials(const plan_exchange *e, plan_reason *r)
             before = ", ";
         }
     sentence_add(&r->because, "; half of peer's time counts, since its stores hide behind the step");
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
+        for (transport_kind t = 0; t < TRANSPORT_KINDS && e->links[kind] > 0; t++) {
+            const transport_kind chosen = e->favourite[kind];
+            if (t != chosen)
+                plan_say_close(r, cost_s(chosen, e->slowest_s[chosen][kind]), transport_kind_name(t),
+                               cost_s(t, e->slowest_s[t][kind]));
+        }
 }
 
 static void explain(plan *p, const plan_question *q, transport_kind asked)
@@ -218,7 +245,7 @@ static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
     const plan_question *q = a->q;
     const bool first = a->dec == &p->grid.dec;
     e->tried = asked != TRANSPORT_STAGED && q->trial && q->trial->exchange;
-    if (e->tried && asked != TRANSPORT_AUTO) try_one(a, p, asked);
+    if (e->tried && asked != TRANSPORT_AUTO) try_these(a, p, &asked, 1);
     if (e->tried && (asked == TRANSPORT_AUTO || plan_exchange_left_out(e, asked))) try_others(a, p, asked);
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         e->favourite[kind] = e->tried ? favourite_of(e, kind, asked) : assumed(q->facts, e, kind, asked);

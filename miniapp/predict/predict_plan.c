@@ -34,17 +34,20 @@ static int block_steps(const plan_facts *f, int most, bool norm)
 }
 
 /* What cells do on their way to MPI takes as long between hosts as within one. */
-static void exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
-                     sentence why[LINK_KINDS])
+static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
 {
     const imagined *i = context;
     predict_case c = case_of(i, p);
-    c.transport = t;
-    const double inside_s = predict_inside_s(i->machine, &c), between_s = predict_between_s(i->machine, &c);
-    const double s[LINK_KINDS] = { [LINK_INSIDE_HOST] = inside_s, [LINK_BETWEEN_HOSTS] = fmax(inside_s, between_s) };
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        if (isnan(s[kind])) sentence_set(&why[kind], "no record shows what it costs");
-        for (int rank = 0; rank < c.ranks; rank++) seconds[rank][kind] = ask[kind] && !isnan(s[kind]) ? (float)s[kind] : INFINITY;
+    for (const plan_candidate *of = over; of < over + count; of++) {
+        c.transport = of->over;
+        const double inside_s = predict_inside_s(i->machine, &c);
+        const double longer_s = fmax(inside_s, predict_between_s(i->machine, &c));
+        const double s[LINK_KINDS] = { [LINK_INSIDE_HOST] = inside_s, [LINK_BETWEEN_HOSTS] = longer_s };
+        for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+            if (isnan(s[kind])) sentence_set(&of->why[kind], "no record shows what it costs");
+            for (int rank = 0; rank < c.ranks; rank++)
+                of->seconds[rank][kind] = of->ask[kind] && !isnan(s[kind]) ? (float)s[kind] : INFINITY;
+        }
     }
 }
 

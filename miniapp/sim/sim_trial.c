@@ -14,7 +14,8 @@
 
 /* ---- transports ---- */
 
-static const double transports_budget_s = 0.5; /* of all of them, the children that try a device-aware MPI left out */
+/* Of all transports, the children that try a device-aware MPI left out. */
+static const double probes_budget_s = 0.5;
 
 static bool aware_works(sim_trial *t, sentence *why)
 {
@@ -31,33 +32,62 @@ static bool aware_works(sim_trial *t, sentence *why)
     return t->aware;
 }
 
-static double exchange_over(sim_trial *t, const plan_exchange *e, transport_kind over, link_kind kind, sentence *why)
-{
-    sim *s = t->s;
+/* What the exchanges of one kind of link are tried with. */
+typedef struct links_trial {
+    transport_trial of;
     bool toward[DECOMP_NEIGHBOURS];
-    const transport_trial of = { &e->grid->dec, s->dev, &e->grid->shape, e->grid == &s->plan.grid ? s->now.u : s->transposed[0],
-                                 e->depth, e->corners, s->top.comm };
-    if (over == TRANSPORT_AWARE && !aware_works(t, why)) return INFINITY;
-    if (timer_slowest_s(timer_now_s() - t->begin_s, s->top.comm) >= t->budget_s) {
-        sentence_set(why, "there was no time left to try it");
-        return INFINITY;
-    }
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
-    return transport_trial_s(&of, toward, over, why);
+    transport_kind over[TRANSPORT_KINDS]; /* those that serve */
+    int count;
+} links_trial;
+
+static bool can_serve(sim_trial *t, const links_trial *l, transport_kind over, sentence *why)
+{
+    if (over == TRANSPORT_AWARE && !aware_works(t, why)) return false;
+    if (timer_slowest_s(timer_now_s() - t->begin_s, l->of.comm) >= t->budget_s)
+        return sentence_refuse(why, "there was no time left to try it");
+    return transport_trial_serves(&l->of, l->toward, over, why);
 }
 
-static void exchange(void *context, const plan *p, transport_kind over, const bool ask[LINK_KINDS], float (*seconds)[LINK_KINDS],
-                     sentence why[LINK_KINDS])
+static links_trial probe_links(sim_trial *t, const plan_exchange *e, const plan_candidate over[], int count,
+                               link_kind kind)
+{
+    sim *s = t->s;
+    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed[0];
+    const plan_grid *g = e->grid;
+    links_trial l = { .of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm } };
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) l.toward[k] = e->kind[k] == (int)kind;
+    for (int i = 0; i < count; i++)
+        if (over[i].ask[kind] && can_serve(t, &l, over[i].over, &over[i].why[kind]))
+            l.over[l.count++] = over[i].over;
+    return l;
+}
+
+/* mine[transport]: of this rank. */
+static void time_links(const links_trial *l, float mine[TRANSPORT_KINDS])
+{
+    double seconds[TRANSPORT_KINDS];
+    transport_trial_times(&l->of, l->toward, l->over, l->count, TRIAL_RETIRES / PLAN_PEER_WEIGHT, seconds);
+    for (int t = 0; t < TRANSPORT_KINDS; t++) mine[t] = INFINITY;
+    for (int i = 0; i < l->count; i++) mine[l->over[i]] = (float)seconds[i];
+}
+
+static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
 {
     sim_trial *t = context;
     sim *s = t->s;
-    float mine[LINK_KINDS];
+    links_trial links[LINK_KINDS];
+    float mine[LINK_KINDS][TRANSPORT_KINDS];
     sim_make_fields(s);
     const double begin_s = timer_now_s();
     if (t->begin_s == 0) t->begin_s = begin_s;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        mine[kind] = ask[kind] ? (float)exchange_over(t, &p->exchange, over, kind, &why[kind]) : INFINITY;
-    MPI_CHECK(ranks_allgather(mine, LINK_KINDS, MPI_FLOAT, seconds, LINK_KINDS, MPI_FLOAT, s->top.comm));
+        links[kind] = probe_links(t, &p->exchange, over, count, kind);
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) time_links(&links[kind], mine[kind]);
+    for (int i = 0; i < count; i++) {
+        const float both[] = { mine[LINK_INSIDE_HOST][over[i].over], mine[LINK_BETWEEN_HOSTS][over[i].over] };
+        MPI_CHECK(ranks_allgather(both, LINK_KINDS, MPI_FLOAT, over[i].seconds, LINK_KINDS, MPI_FLOAT,
+                                  s->top.comm));
+    }
     s->created.transport_s += timer_now_s() - begin_s;
 }
 
@@ -119,7 +149,11 @@ static double passes_s(sim *s, box cells, int steps, int launches)
     return end_timing_s(s);
 }
 
-enum { ROUNDS = 3, FORM_PASSES = 4, EXCHANGES = 10, LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, PERSISTENT_STEPS = 512 };
+enum { ROUNDS_LEAST = 3, FORM_PASSES = 4, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
+enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
+/* Of passes that are timed together: what disturbs a machine lasts longer than a short one. */
+static const double batch_s = 2e-3;
+static const double exchanges_budget_s = 0.05;
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line the first cells */
 
 /* Blocks of several lengths, and behind them single steps, on the same cells. */
@@ -159,14 +193,16 @@ static void lengths_s(lengths *l, int count, double seconds[])
 {
     double way_s[TRIAL_WAYS_MAX];
     l->variants = launches_of(l->s, l->cells) > 1 ? block_variants(l->s) : 1;
-    trial_run(&(trial){ .ways = count * l->variants, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, step_s, l, way_s,
-              l->s->top.comm);
+    trial_run(&(trial){ .ways = count * l->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, l, way_s,
+              NULL, l->s->top.comm);
     l->s->dev->temporal_variants.chosen = 0;
     for (int i = 0; i < count; i++) {
         seconds[i] = INFINITY;
         for (int v = 0; v < l->variants; v++) seconds[i] = fmin(seconds[i], way_s[i * l->variants + v]);
     }
 }
+
+static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
 static void blocks(void *context, const plan *p, const int steps[], int count, double seconds[])
 {
@@ -178,7 +214,9 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     sim_touch(s);
     lengths_s(&(lengths){ .s = s, .cells = cells, .steps = steps }, count, seconds);
     if (box_cells(cells) < sim_own_cells(s)) return;
-    const double exchange_s = sim_exchange_s(s, EXCHANGES);
+    double exchange_s;
+    trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s, NULL,
+              s->top.comm);
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
 }
 
@@ -209,54 +247,63 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
     sim_make_pass(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
-    trial_run(&(trial){ .ways = 1, .rounds = ROUNDS, .warm_up = 1, .budget_s = INFINITY }, persistent_step_s,
-              &(persistent_launch){ s, steps }, &seconds, s->top.comm);
+    trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s,
+              &(persistent_launch){ s, steps }, &seconds, NULL, s->top.comm);
     return seconds;
 }
 
 typedef struct forms_of {
     sim *s;
     const step_form *form;
+    int passes;
 } forms_of;
 
 static double form_s(void *context, int way)
 {
     const forms_of *f = context;
     step_pass_set_form(&f->s->pass, f->form[way]);
-    return sim_pass_s(f->s, true, FORM_PASSES);
+    return sim_pass_s(f->s, true, f->passes);
 }
 
 static void forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
 {
     sim *s = ((sim_trial *)context)->s;
+    forms_of f = { s, form, FORM_PASSES };
     sim_make_pass(s);
     sim_touch(s);
-    trial_run(&(trial){ .ways = count, .rounds = ROUNDS, .budget_s = INFINITY }, form_s, &(forms_of){ s, form }, pass_s, s->top.comm);
+    (void)form_s(&f, 0);
+    f.passes = trial_repeats(form_s(&f, 0), batch_s, FORM_PASSES, PASSES_MAX);
+    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &f, pass_s, NULL,
+              s->top.comm);
 }
 
 /* ---- variants ---- */
 
-enum { BLOCK_PASSES = 2, QUALIFYING_ROUNDS = 2, VISIT_SLOTS = 3 };
+enum { BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
-static const double variants_budget_s = 0.3; /* of all rounds; a pass of the whole box is a millisecond on a full GPU */
 
 static device_variants *variants_of(const sim *s)
 {
     return s->plan.block_steps == 1 ? &s->dev->stencil_variants : &s->dev->temporal_variants;
 }
 
+static int count_variants(sim *s)
+{
+    if (step_in_kernel(&s->pass)) return s->dev->inkernel_variants;
+    return s->plan.block_steps == 1 ? s->dev->stencil_variants.count : block_variants(s);
+}
+
 typedef struct variant_trial {
     sim *s;
-    int launches;  /* that are timed together */
-    double heat_s; /* that a variant runs for, at least; the last launches count */
+    int launches; /* that are timed together */
+    int hot;      /* the variant that hot_s times */
 } variant_trial;
 
-/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows as no cache holds,
- * for its passes are long; visits to a device on some chunks, for the same reasons. Of blocks of steps a few passes, one behind the
- * other as in a run. */
-static double variant_s(void *context, int variant)
+/* Bare passes. A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host
+ * on as many rows as no cache holds, for its passes are long; visits to a device on some chunks, for the
+ * same reasons. Of blocks of steps a few passes, one behind the other as in a run. */
+static double bare_s(const variant_trial *t)
 {
-    const variant_trial *t = context;
     sim *s = t->s;
     const field_shape *f = &s->plan.grid.shape;
     box cells = field_own(f);
@@ -264,44 +311,72 @@ static double variant_s(void *context, int variant)
     const int64_t rows = visits ? VISIT_SLOTS * s->plan.window.slot_rows
                                 : variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
-    variants_of(s)->chosen = variant;
-    double last_s, all_s = 0;
-    do all_s += last_s = passes_s(s, cells, s->plan.block_steps, t->launches);
-    while (all_s < t->heat_s);
-    return last_s / t->launches;
+    return passes_s(s, cells, s->plan.block_steps, t->launches) / t->launches;
 }
 
-/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of single steps may be the
- * fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles of 24 at the full clock, and 8 to 14 % faster at
- * the lowered one. So before long loops every variant is timed again, behind some time of its own. Blocks of steps keep to many rounds in
- * turn, for their variants differ by less than the clock does while it falls. */
-static void try_hot(sim *s, int count, double pass_s[])
+/* Steps with in-kernel exchange, by all ranks; not captured: a graph keeps the variant of its capture. */
+static double inkernel_s(const variant_trial *t)
+{
+    sim *s = t->s;
+    graph_batch *const batch = s->batch;
+    s->batch = NULL;
+    const double seconds = sim_pass_s(s, true, t->launches);
+    s->batch = batch;
+    return seconds;
+}
+
+/* What the run takes. */
+static double variant_s(void *context, int variant)
+{
+    const variant_trial *t = context;
+    variants_of(t->s)->chosen = variant;
+    return step_in_kernel(&t->s->pass) ? inkernel_s(t) : bare_s(t);
+}
+
+static double hot_s(void *context, int way)
+{
+    const variant_trial *t = context;
+    return variant_s(context, t->hot);
+}
+
+/* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of
+ * single steps may be the fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles
+ * of 24 at the full clock, and 8 to 14 % faster at the lowered one. So before long loops every variant is
+ * timed again by itself: for a hundredth of the loop, at most a tenth of a second, of which the second half
+ * counts. Blocks of steps keep to rounds in turn, for their variants differ by less than the clock does
+ * while it falls. */
+static void try_hot(const variant_trial *t, int count, double pass_s[])
 {
     static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
-    enum { BATCHES = 4 };
-    const double loop_s = pass_s[0] * (double)s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
-    if (s->dev->kind == DEVICE_HOST || loop_s < first_s) return;
-    variant_trial hot = { s, trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000), first_s };
-    (void)variant_s(&hot, 0);
-    hot.heat_s = heat_s;
-    trial_run(&(trial){ .ways = count, .rounds = 1, .budget_s = INFINITY }, variant_s, &hot, pass_s, s->top.comm);
+    enum { BATCHES = 8 };
+    const double loop_s = pass_s[0] * (double)t->s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
+    if (t->s->dev->kind == DEVICE_HOST || loop_s < first_s) return;
+    variant_trial hot = { t->s, trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000), 0 };
+    const double some_s = pass_s[0] * hot.launches;
+    for (int i = trial_repeats(some_s, first_s, 1, 1000); i > 0; i--) (void)variant_s(&hot, 0);
+    const trial alone = { .ways = 1,
+                          .warm_up = trial_repeats(some_s, heat_s / 2, 0, BATCHES / 2),
+                          .least = ROUNDS_LEAST,
+                          .budget_s = heat_s };
+    for (; hot.hot < count; hot.hot++) trial_run(&alone, hot_s, &hot, &pass_s[hot.hot], NULL, t->s->top.comm);
 }
 
 static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
     sim *s = ((sim_trial *)context)->s;
     const bool single = p->block_steps == 1;
-    const int count = single ? s->dev->stencil_variants.count : block_variants(s);
+    const int count = count_variants(s);
+    variant_trial t = { s, single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES, 0 };
     assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2 || p->persistent) return;
     sim_touch(s);
     sim_wait(s);
-    const trial t = { .ways = count, .rounds = single ? ROUNDS : TRIAL_ROUNDS_MAX, .warm_up = 1,
-                      .qualifying = single ? 0 : QUALIFYING_ROUNDS, .statistic = single ? TRIAL_BEST : TRIAL_MEDIAN,
-                      .budget_s = variants_budget_s };
-    const int launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES;
-    trial_run(&t, variant_s, &(variant_trial){ s, launches, 0 }, answer->pass_s, s->top.comm);
-    if (single) try_hot(s, count, answer->pass_s);
+    if (step_in_kernel(&s->pass)) {
+        (void)variant_s(&t, 0);
+        t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
+    }
+    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, answer->pass_s, NULL, s->top.comm);
+    if (single) try_hot(&t, count, answer->pass_s);
     answer->count = count;
     for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
 }
@@ -324,7 +399,7 @@ void sim_trial_choose_variant(sim *s)
 
 plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
 {
-    *t = (sim_trial){ .s = s, .budget_s = transports_budget_s };
+    *t = (sim_trial){ .s = s, .budget_s = probes_budget_s };
     plan_trial all = { .context = t, .halos = halos, .transposes = transposes, .in_kernel = in_kernel };
     if (!how_long) return all;
     all.exchange = exchange;

@@ -29,12 +29,16 @@ static void drop(fixture *f)
     device_destroy(&f->d);
 }
 
-/* Over all links of which there are. */
+/* Over all links of which there are; INFINITY where one does not serve. */
 static double trial_of(fixture *f, transport_kind t, sentence *why)
 {
     bool toward[DECOMP_NEIGHBOURS];
+    double seconds[2];
+    const transport_trial of = { &f->dec, f->d, &f->shape, f->field, 2, true, harness.comm };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = f->dec.neighbour[k] >= 0;
-    return transport_trial_s(&(transport_trial){ &f->dec, f->d, &f->shape, f->field, 2, true, harness.comm }, toward, t, why);
+    if (!transport_trial_serves(&of, toward, t, why)) return INFINITY;
+    transport_trial_times(&of, toward, (transport_kind[]){ TRANSPORT_STAGED, t }, 2, 0, seconds);
+    return seconds[1];
 }
 
 /* A halo of this transport alone is refused with its name, and that reason behind it. */

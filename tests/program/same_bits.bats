@@ -144,6 +144,8 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
         expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
         [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl |
             jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
+        expect "$kind, variants that in-kernel steps do not have" "" "$(tail -n 1 cuda.jsonl |
+            jq -r 'select(.step_form == "whole") | .tune.tried[].variant' | grep straight)"
     done
 }
 

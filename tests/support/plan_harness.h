@@ -30,18 +30,23 @@ static inline int made_up_block_steps(const plan_facts *f, int most, bool norm)
     return f->device == DEVICE_CUDA ? 0 : most;
 }
 
-static inline void made_up_exchange(void *context, const plan *p, transport_kind t, const bool ask[LINK_KINDS],
-                                    float (*seconds)[LINK_KINDS], sentence why[LINK_KINDS])
+static inline void made_up_exchange(void *context, const plan *p, const plan_candidate over[], int count)
 {
     made_up *m = context;
     const int ranks = p->grid.dec.ranks_x * p->grid.dec.ranks_y;
-    m->asked++;
-    for (int kind = 0; kind < LINK_KINDS; kind++) {
-        if (!ask[kind] || isinf(m->exchange_s[t][kind])) sentence_set(&why[kind], "it is made up not to serve");
-        else if (m->note && t == TRANSPORT_PEER) sentence_set(&why[kind], "%s", m->note);
-        for (int rank = 0; rank < ranks; rank++)
-            seconds[rank][kind] =
-                !ask[kind] ? INFINITY : (float)(m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind]);
+    for (const plan_candidate *c = over; c < over + count; c++) {
+        const transport_kind t = c->over;
+        m->asked++;
+        for (int kind = 0; kind < LINK_KINDS; kind++) {
+            if (!c->ask[kind] || isinf(m->exchange_s[t][kind]))
+                sentence_set(&c->why[kind], "it is made up not to serve");
+            else if (m->note && t == TRANSPORT_PEER) sentence_set(&c->why[kind], "%s", m->note);
+            for (int rank = 0; rank < ranks; rank++)
+                c->seconds[rank][kind] =
+                    !c->ask[kind]
+                        ? INFINITY
+                        : (float)(m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind]);
+        }
     }
 }
 
