@@ -1,0 +1,116 @@
+# tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: who sees which, who runs beside whom, and that a job
+# that is killed is told.
+load ../support/helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    mkdir -p bin tests/program tests/made build/tests/made build/sanitize/tests/made build/kernels/made
+    cp "$top/tests/run" tests/
+    touch build/kernels/made/one.cu.o log
+    unset CUDA_VISIBLE_DEVICES TESTS_BEGAN TEST_GPU_JOBS
+    export TEST_JOBS=4 PATH=$PWD/bin:$PATH
+}
+
+gpus() { # how many there are
+    { echo '#!/bin/sh' && for ((i = 0; i < $1; i++)); do echo "echo 'GPU $i: Made Up M$i (UUID: GPU-$i)'"; done; } >bin/nvidia-smi
+    chmod +x bin/nvidia-smi
+}
+
+# A unit that tells the log when it begins and ends, and on which GPUs. `await NAME` waits for another one to begin.
+unit() { # name, line of its first comment, what it does
+    printf '/* Made.\n * %s */\n' "$2" >"tests/made/test_$1.c"
+    printf '#!/bin/bash\nexit 0\n' >"build/sanitize/tests/made/test_$1"
+    {
+        printf '#!/bin/bash\ncd "%s"\n' "$PWD"
+        printf 'await() { for ((i = 0; i < %s; i++)); do ! grep -q "^begins $1 " log || return 0; sleep .1; done; exit 1; }\n' $((10 * hang_s))
+        printf 'echo "begins %s ${CUDA_VISIBLE_DEVICES-any}" >>log\n%s\necho "ends %s ${CUDA_VISIBLE_DEVICES-any}" >>log\n' "$1" "$3" "$1"
+    } >"build/tests/made/test_$1"
+    chmod +x build/tests/made/test_"$1" build/sanitize/tests/made/test_"$1"
+}
+
+seen_by() { sed -n "s/^begins $1 //p" log; }
+
+most_on_a_gpu() { # the largest number of jobs that one had at once
+    awk '{ n = split($3, gpu, ","); for (i = 1; i <= n; i++) { now[gpu[i]] += $1 == "begins" ? 1 : -1; if (now[gpu[i]] > most) most = now[gpu[i]] } }
+        END { print most + 0 }' log
+}
+
+@test "jobs without GPUs see none, run beside those with GPUs, and a GPU has one job at a time" {
+    gpus 2
+    unit plain "no GPU" "await one_a"
+    unit one_a "gpus: 1" "await plain; await one_b"
+    unit one_b "gpus: 1" "await one_a"
+    unit one_c "gpus: 1" ""
+    unit all "gpus: all" "sleep .3"
+    unit all_b "ranks: 1
+ * gpus: all" "sleep .3"
+    export SLURM_JOB_GPUS=0,1
+    printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nshift 2\n"$@"\n' >bin/mpirun
+    chmod +x bin/mpirun
+    MPIRUN=mpirun run tests/run
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    expect "first line" "12 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" "${lines[0]}"
+    expect "last line" "12 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    cat log
+    expect "what the plain one sees" "" "$(seen_by plain)"
+    expect "what those of one GPU see" "0 1" "$(seen_by 'one_[ab]' | sort | xargs)"
+    expect "what all see" "0,1 0,1" "$(seen_by 'all.*' | cut -d ' ' -f 2 | xargs)"
+    expect "jobs on a GPU" 1 "$(grep -v plain log | most_on_a_gpu)"
+    expect "the record" "2 Made Up M0 12 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
+}
+
+@test "jobs that share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; a file that is to be alone is alone" {
+    gpus 4
+    local n
+    for n in 1 2 3; do unit part_$n "gpus: part" "await part_1; await part_2; sleep .2"; done
+    unit alone "alone: a reason" ""
+    CUDA_VISIBLE_DEVICES=GPU-3 TEST_GPU_JOBS=2 run tests/run part alone
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    cat log
+    expect "what they see" "GPU-3 GPU-3 GPU-3" "$(seen_by 'part_.' | xargs)"
+    expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
+    expect "the last of all" "ends alone " "$(tail -n 1 log)"
+    [ ! -e build/tests.json ] # these were not all
+}
+
+@test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
+    unit one "gpus: 1" ""
+    tests/run
+    gpus 0
+    tests/run
+    gpus 2
+    CUDA_VISIBLE_DEVICES=-1 tests/run >out
+    expect "first line" "2 jobs, 4 at a time" "$(head -n 1 out)"
+    rm build/kernels/made/one.cu.o
+    tests/run
+    expect "what it saw" "any any -1 any" "$(seen_by one | xargs)"
+}
+
+@test "of a bats file all tests run without GPUs, and those with a tag once more for each kind of it" {
+    gpus 2
+    printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
+        '# bats test_tags=gpus:1' '@test "one" { saw; }' '# bats test_tags=gpus:all' '@test "all" { saw; }' \
+        '# bats test_tags=gpus:all' '@test "wrong" { [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
+    run tests/run made.bats
+    expect status 1 "$status"
+    expect "who saw what" "all / all 0,1 / one / one 0 / plain" "$(sed 's/ $//' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "reports" "FAIL made.bats (gpus:all): wrong / ok made.bats (gpus:1): one / ok made.bats (gpus:all): all" \
+        "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  (.*\(gpus.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "last line" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
+}
+
+@test "a report is printed when its job ends; a job that is killed has one, too" {
+    unit slow "" "await quick; until grep -q quick printed; do sleep .1; done"
+    unit quick "" ""
+    unit killed "" 'echo $PPID >limit; sleep 5'
+    TEST_JOBS=9 tests/run >printed 3>&- &
+    local runner=$! status=0
+    wait_for grep -qs . limit
+    wait_for grep -q test_slow printed
+    kill -KILL "$(ps -o ppid= -p "$(<limit)" | tr -d ' ')" # the job that started the unit's time limit
+    wait $runner || status=$?
+    cat printed
+    expect status 1 "$status"
+    expect "what was killed" 1 "$(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
+    expect "last line" "5 passed, 1 failed, 0 skipped" "$(tail -n 1 printed)"
+}
