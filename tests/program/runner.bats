@@ -86,17 +86,21 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "what it saw" "any any -1 any" "$(seen_by one | xargs)"
 }
 
-@test "of a bats file all tests run without GPUs, and those with a tag once more for each kind of it" {
+@test "all tests of a bats file run without GPUs, and those with a tag once more, each a job with as many as the tag says" {
     gpus 2
     printf '%s\n' 'saw() { echo "$BATS_TEST_DESCRIPTION ${CUDA_VISIBLE_DEVICES-any}" >>"'"$PWD"'/log"; }' '@test "plain" { saw; }' \
-        '# bats test_tags=gpus:1' '@test "one" { saw; }' '# bats test_tags=gpus:all' '@test "all" { saw; }' \
-        '# bats test_tags=gpus:all' '@test "wrong" { [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
+        '# bats test_tags=gpus:1' '@test "one (a.b), [c]" { saw; }' '@test "one (a.b), [c] and more" { saw; }' '# bats test_tags=slow,gpus:4' \
+        '@test "all" { saw; }' '# bats test_tags=gpus:part' '@test "wrong" { [ -z "$CUDA_VISIBLE_DEVICES" ]; }' >tests/program/made.bats
     run tests/run made.bats
     expect status 1 "$status"
-    expect "who saw what" "all / all 0,1 / one / one 0 / plain" "$(sed 's/ $//' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
-    expect "reports" "FAIL made.bats (gpus:all): wrong / ok made.bats (gpus:1): one / ok made.bats (gpus:all): all" \
-        "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  (.*\(gpus.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
-    expect "last line" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
+    expect "who saw what" 'all / all 0,1 / one (a.b), [c] / one (a.b), [c] 0 / one (a.b), [c] and more / plain' \
+        "$(sed 's/ $//' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
+        "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "last line" "7 passed, 1 failed, 0 skipped" "${lines[-1]}"
+    printf '%s\n' '# bats file_tags=gpus:all' '@test "first" { false; }' '@test "second" { false; }' >tests/program/made.bats
+    run tests/run made.bats
+    expect "jobs" "3 jobs, 4 at a time; 2 of them with GPUs, of which there are 2" "${lines[0]}"
 }
 
 @test "a report is printed when its job ends; a job that is killed has one, too" {
