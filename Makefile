@@ -217,6 +217,7 @@ deps:
 # Open MPI refuses root unless both are set; here only for the tests.
 test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
 test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+test-built: export TESTS_BEGAN := $(shell date +%s)
 run-built: announce $(BUILD)/weft
 	@BUILD='$(BUILD)' MPIRUN='$(MPIRUN)' RANKS='$(RANKS)' .ci/first-run
 

@@ -1,7 +1,8 @@
 /* No exchange over peer memory and flags ever shows a ghost of another exchange, and none hangs, however the ranks drift apart:
  * 10^5 tiny exchanges in a ring with random delays on the hosts and on the devices, every ghost of every one checked.
  * (2000 where any ranks share a GPU: each wait costs a time slice of 2 ms there.)
- * ranks: 2 3 */
+ * ranks: 2 3
+ * gpus: rank */
 #include "support/comm_harness.h"
 
 #include <time.h>

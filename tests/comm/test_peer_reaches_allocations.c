@@ -2,7 +2,8 @@
  * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
  * own neighbour by its own pointer. Shared blocks are zeros everywhere, whatever stood in that memory. All of it in both kinds of
  * memory; where any rank cannot map the one, all take the other. No descriptor stays open.
- * ranks: 1 2 3 */
+ * ranks: 1 2 3
+ * gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
 

@@ -1,6 +1,7 @@
 /* A distributed transpose through rings that hold a few of a part's chunks puts every cell at its place, call after call: who gives
  * waits for slots, and who takes for chunks, however the ranks drift apart.
- * ranks: 2 3 */
+ * ranks: 2 3
+ * gpus: rank */
 #include "support/comm_harness.h"
 
 #include <time.h>

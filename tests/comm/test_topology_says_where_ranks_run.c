@@ -1,6 +1,7 @@
 /* Every rank learns its host, local rank, binding and device, the same answers about the whole from all, and the aware
  * probe ends with one answer and a reason on all ranks without harm to any of them.
- * ranks: 1 2 3 */
+ * ranks: 1 2 3
+ * gpus: rank */
 #include <sched.h>
 
 #include "ranks/hosts.h"

@@ -1,5 +1,6 @@
 /* Passes and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write nothing else:
- * whole allocations are compared, padding and ghosts included. */
+ * whole allocations are compared, padding and ghosts included.
+ * gpus: 1 */
 #include "support/cuda_twin.h"
 
 /* ---- the pass ---- */

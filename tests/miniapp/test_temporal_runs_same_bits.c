@@ -2,7 +2,8 @@
  * steps per pass, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
  * GPU too, over every transport, where there is one, and there single steps of the mixed form; those compared with are always the host's.
  *
- * ranks: 1 2 3 4 6 */
+ * ranks: 1 2 3 4 6
+ * gpus: rank */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,12 +4,13 @@ load ../support/helper
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
+    python_with PIL matplotlib
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=40 time.steps=40 output.every=10 output.picture=p.png
 }
 
 # Frames, those whose cells differ from the PNG files of the folder, milliseconds, and repetitions (0: without end)
 shown() { # animation folder
-    /usr/bin/python3 - "$@" <<'END_OF_PYTHON'
+    $python - "$@" <<'END_OF_PYTHON'
 import pathlib, sys
 from PIL import Image, ImageSequence
 animation = Image.open(sys.argv[1])
@@ -63,12 +64,12 @@ END_OF_PYTHON
     expect "axes" "5 x, cells 1 y, cells" "$(grep cells <<<"$words" | sort | uniq -c | xargs)"
     [[ $words == *60*40* && $words == *0.0*2.0* && $words == *"value of a cell"* ]] || { echo "$words"; return 1; }
     "$top/jobs/panels" p.png p.frames --output p.png
-    [ "$(/usr/bin/python3 -c 'from PIL import Image; print(Image.open("p.png").size[0])')" -gt 1000 ]
+    [ "$($python -c 'from PIL import Image; print(Image.open("p.png").size[0])')" -gt 1000 ]
 }
 
 @test "panels: what weft did not draw is refused in one sentence" {
     weft_alone d.ini --quiet
-    /usr/bin/python3 -c 'from PIL import Image; Image.new("P", (4, 4)).save("other.png")'
+    $python -c 'from PIL import Image; Image.new("P", (4, 4)).save("other.png")'
     mkdir empty
     local wrong
     for wrong in 'empty --output q.png' 'nowhere.png --output q.png' 'd.ini --output q.png' 'other.png --output q.png' \

@@ -26,6 +26,7 @@ ended() { # sets status
     ends
 }
 
+# bats test_tags=gpus:part
 @test "in the background and in the foreground: the same fingerprints, datasets and checksums, the record says which it was" {
     deck d.ini "${heat[@]}" problem.kind=wave time.steps=40 checkpoint.every=20 checkpoint.keep=0
     sed -i 's/^kind = heat//' d.ini

@@ -139,15 +139,15 @@ END
 }
 
 @test "device=cuda without a GPU is exit 3" {
-    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
+    [ "$(gpus)" = 0 ] || skip "a GPU is here"
     run bench device=cuda
     refused 3 "device = cuda"
 }
 
 @test "without a GPU device=auto is the host where there is none, and never a silent one where a GPU was given" {
-    ! "$weft" info | grep -q '^gpus  *[1-9]' || skip "a GPU is here"
-    export CUDA_VISIBLE_DEVICES=0
-    local given="there is CUDA_VISIBLE_DEVICES = 0"
+    [ "$(gpus)" = 0 ] || skip "a GPU is here"
+    export CUDA_VISIBLE_DEVICES=GPU-none # as a job is given one: by a name, which no GPU has
+    local given="there is CUDA_VISIBLE_DEVICES = GPU-none"
     bench --list >list 2>said
     bench transpose --help >>list 2>>said
     ! grep "CUDA_VISIBLE_DEVICES" list said
@@ -186,17 +186,26 @@ END
     expect "what is wrong with three threads and odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
-@test "every rung of the GPU is right, in f32 and f64, and so are odd sizes" {
-    "$weft" info | grep -q '^gpus  *[1-9]' || skip "no GPU"
-    local families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline streaming) type
-    expect "families" "$(printf '%s\n' product halo alltoall io "${families[@]}" | sort)" \
+cuda_families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline streaming)
+right_in() { # type
+    needs_gpu
+    bench "${cuda_families[@]}" device=cuda dtype="$1" samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
+    bench product device=cuda dtype="$1" samples=3 ceiling_bytes=64M n=1024 >table
+    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+}
+
+# bats test_tags=gpus:1
+@test "every rung of the GPU is right in f32" { right_in f32; }
+
+# bats test_tags=gpus:1
+@test "every rung of the GPU is right in f64" { right_in f64; }
+
+# bats test_tags=gpus:1
+@test "every rung of the GPU is right at odd sizes, and these are all families" {
+    needs_gpu
+    expect "families" "$(printf '%s\n' product halo alltoall io "${cuda_families[@]}" | sort)" \
         "$(bench --list device=cuda | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
-    for type in f32 f64; do
-        bench "${families[@]}" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
-        bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table
-        expect "what is wrong in $type" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
-    done
-    bench "${families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
+    bench "${cuda_families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
     bench product device=cuda samples=none n=1000 >table
 }
 

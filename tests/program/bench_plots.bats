@@ -2,6 +2,11 @@
 # machine, jobs/compare --points holds two runs side by side, jobs/ncu_bench holds what was predicted against counters.
 load ../support/helper
 
+setup() {
+    cd "$BATS_TEST_TMPDIR" || exit 1
+    python_with matplotlib pandas
+}
+
 small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
 
 @test "the roofline, of both types of data, from the records of two runs" {
@@ -35,7 +40,7 @@ small=(device=host nx=64 ny=48 ceiling_bytes=1M samples=5)
     jq -nc '{family: "f", rung: "r", dtype: "f32", verified: true, swept: "k", parameters: {n: 1, k: 1}, rate: 1}
         | .sweep = [{parameters: {k: 1}}, {parameters: {k: 2}}] | (.rate = 1), (.rate = 2), (.rate = 3 | .sweep = .sweep[:1]),
           (.rate = 4 | .verified = false), (.rate = 5 | .parameters.n = 2), (.rate = 6 | .parameters.k = 2 | .dtype = "f64")' >r.jsonl
-    expect "rates" "2 2 5 5 6 6" "$(PYTHONPATH=$top/jobs /usr/bin/python3 -c '
+    expect "rates" "2 2 5 5 6 6" "$(PYTHONPATH=$top/jobs $python -c '
 from weftlab import frame
 print(*sorted(frame.newest(frame.read(["r.jsonl"], "test")[1]).rate))')"
     jq -c '.verified = false' r.jsonl >wrong.jsonl
@@ -56,7 +61,7 @@ print(*sorted(frame.newest(frame.read(["r.jsonl"], "test")[1]).rate))')"
         machine: {processor: "a GPU"}} | .rung = ("peer_ring", "mpi_ring") | (if .rung == "peer_ring" then 5e-6 else 2e-5 end) as $us
         | .sweep = [8, 4096, 65536, 1048576 | . as $bytes | ($us + $bytes / 1e11) as $s | {parameters: {bytes: .}, rate: ($bytes / $s),
             verified: true, time_s: {min: (0.9 * $s), p50: $s, p90: (1.5 * $s)}}]' >h.jsonl
-    expect "points" $'5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48\n11.6 67.7 7.73 45.1 12.9 75.2' "$(PYTHONPATH=$top/jobs /usr/bin/python3 -c '
+    expect "points" $'5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48\n11.6 67.7 7.73 45.1 12.9 75.2' "$(PYTHONPATH=$top/jobs $python -c '
 from weftlab import bench_pictures, frame
 [(*_, points)] = bench_pictures.sweeps_of(frame.read(["h.jsonl"], "test")[1])
 for axes in bench_pictures.draw_sweep(points).axes:
@@ -70,7 +75,7 @@ for axes in bench_pictures.draw_sweep(points).axes:
 @test "no text of a picture lies on another or beyond its edge" {
     local file
     for file in "$top"/jobs/results/{h100x1,h200x2}/*{ladder,transports}.jsonl; do
-        [ ! -e "$file" ] || PYTHONPATH=$PWD /usr/bin/python3 "$top/tests/support/picture_check.py" "$top/jobs" "$file" >>looked || { cat looked; return 1; }
+        [ ! -e "$file" ] || PYTHONPATH=$PWD $python "$top/tests/support/picture_check.py" "$top/jobs" "$file" >>looked || { cat looked; return 1; }
     done
     [ "$(wc -l <looked)" -gt 0 ]
 }
@@ -125,6 +130,7 @@ for axes in bench_pictures.draw_sweep(points).axes:
     PYTHONPATH=$PWD "$top/jobs/compare" a.jsonl a.jsonl --points | grep '^0 of 4 rungs' # without a package
 }
 
+# bats test_tags=gpus:1
 @test "what is predicted is held against the counters, where ncu and a GPU are" {
     local status=0
     "$top/jobs/ncu_bench" "$weft" >said 2>reason || status=$?

@@ -8,10 +8,13 @@ storm() { # ranks words...
     launch "$ranks" "$weft" check storm "$@"
 }
 
+# bats test_tags=gpus:2
 @test "nothing is found in the program as it is" {
-    run storm 3 device=host steps=960 seed=5
+    local device
+    device=$([ "$(gpus)" = 0 ] && echo host || echo cuda)
+    run storm 3 steps=960 seed=5
     expect status 0 "$status"
-    [[ $output == *"weft check storm: 10 runs, 960 steps on 3 ranks, device host, seed 5: nothing found"* ]]
+    [[ $output == *"weft check storm: 10 runs, 960 steps on 3 ranks, device $device, seed 5: nothing found"* ]] || { echo "$output"; return 1; }
 }
 
 @test "a wait that is left out is found and named" {

@@ -96,6 +96,7 @@ load ../support/helper
     grep -q 'rank 1' info
 }
 
+# bats test_tags=gpus:part
 @test "weft info --json: what is built in, MPI, HDF5, and each rank's device, CPUs and memory" {
     launch 2 "$weft" info --json >info.json
     jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
@@ -112,6 +113,7 @@ load ../support/helper
     refused 2 "'here'"
 }
 
+# bats test_tags=gpus:2
 @test "weft info --measure: copies on every rank, and every pair of ranks one way and the other" {
     launch 3 "$weft" info --json --measure >info.json
     jq -e '(.ranks | length) == 3 and all(.ranks[]; .copy_bytes_per_s > 1e6 and .copy_bytes_per_s < 1e14)
@@ -120,6 +122,7 @@ load ../support/helper
               | if .key == $from then .value == null else .value > 1e5 end] | length == 9 and all)' info.json
 }
 
+# bats test_tags=gpus:part
 @test "--dry-run checks and prints the resolved deck, and leaves nothing behind" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5 checkpoint.every=1 output.picture=p.png
     launch 4 "$weft" run d.ini --dry-run >dry 2>/dev/null
@@ -161,6 +164,7 @@ load ../support/helper
     refused 3 checkpoint.dir /dev/null/x
 }
 
+# bats test_tags=gpus:part
 @test "--quiet says nothing, and the record says it all" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5
     run --separate-stderr weft_alone d.ini --quiet output.progress=on
@@ -188,6 +192,7 @@ load ../support/helper
     refused 2 problem.kind haet "did you mean heat"
 }
 
+# bats test_tags=gpus:2
 @test "the table stays under 100 columns; colour is for terminals, and NO_COLOR turns it off" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=20 checkpoint.every=10 run.transport=peer
     launch 2 "$weft" run d.ini >table 2>/dev/null

@@ -46,7 +46,7 @@ END
 
 @test "spelling: pages, comments and sentences" {
     [ -e "$top/.git" ] || skip "not a git checkout"
-    command -v codespell >/dev/null || skip "codespell is missing (.ci/install-deps test)"
+    codespell --version >/dev/null 2>&1 || skip "codespell is missing (.ci/install-deps test)"
     cd "$top"
     git -c safe.directory='*' ls-files --cached --others --exclude-standard | grep -vE '^jobs/results/|\.(h5|png|svg)$' >"$BATS_TEST_TMPDIR/files"
     expect "misspelled" "" "$(xargs codespell --ignore-words tests/support/words <"$BATS_TEST_TMPDIR/files")"
@@ -187,6 +187,20 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys_gpu
     none_there '### Run record' '$3 ~ /GPU/' keys
     expect phases "$(record '.phases | keys_unsorted[]' | xargs)" "$(names '### Phases' | xargs)"
+}
+
+# bats test_tags=gpus:2
+@test "the contract has every key of the records that runs on GPUs leave" {
+    needs_gpu
+    local kind
+    for kind in heat transpose; do
+        deck $kind.ini problem.kind=$kind problem.alpha=0.2 grid.nx=2048 grid.ny=1024 time.steps=96 checkpoint.every=48 run.device=cuda
+        weft_alone $kind.ini --quiet
+        weft_run 2 $kind.ini --quiet
+    done
+    keys_of <results.jsonl >keys
+    all_documented '### Run record' keys
+    all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys
 }
 
 @test "the contract has every key of a bench record, and only those; so has a row of --csv, and what predict and info leave" {

@@ -37,12 +37,12 @@ same_answer() { # ranks deck arguments...
     same_answer 4 d.ini run.ranks_x=2 run.lanes=2
 }
 
+# bats test_tags=gpus:2
 @test "peers that store into each other's memory, in-kernel exchange and overlapped steps" {
-    local gpus steps
-    gpus=$("$weft" info | sed -n 's/^gpus *\([0-9]*\) visible.*/\1/p')
-    [ "${gpus:-0}" -gt 0 ] || skip "no GPU"
-    steps=$([ "$gpus" -gt 1 ] && echo 100000 || echo 1000) # ranks that share a GPU wait for time slices of 2 ms
-    deck d.ini "${wave[@]}" "time.steps=$steps" run.device=cuda run.transport=peer
+    needs_gpu
+    local steps
+    steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000) # ranks that share a GPU wait for time slices of 2 ms
+    deck d.ini "${wave[@]}" "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
     weft_run 1 d.ini
     same_answer 2 d.ini
     expect "transport and form" "peer whole" "$(record '"\(.transport) \(.step_form)"' drift.jsonl)"

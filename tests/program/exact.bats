@@ -1,6 +1,7 @@
 # For every kind, order and pair of sides that has a closed answer the verdict is `exact`; where there is none the verdict
 # is `unchecked` with a reason. Each launch takes another combination of sides along x and y, so that over the orders all
 # 25 occur.
+# bats file_tags=gpus:part
 load ../support/helper
 
 sides=(periodic:periodic "dirichlet 0:dirichlet 0" neumann:neumann "dirichlet 0:neumann" "neumann:dirichlet 0")

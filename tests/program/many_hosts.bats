@@ -18,6 +18,7 @@ same_bits() { # deck layout...
     done
 }
 
+# bats test_tags=gpus:2
 @test "heat" {
     deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" grid.boundary=neumann
     same_bits d.ini "a:2,b:2 1" "a:1,b:1 2" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
@@ -39,6 +40,7 @@ same_bits() { # deck layout...
     same_bits d.ini "a:2,b:2 2" "a:1,b:2 3"
 }
 
+# bats test_tags=gpus:2
 @test "custom, a box without symmetry" {
     deck d.ini problem.kind=custom "${plate[@]}" problem.initial=random \
         "problem.weights=.05 .1 .02 | .1 .43 .1 | .07 .1 .03"
@@ -50,6 +52,7 @@ same_bits() { # deck layout...
     same_bits d.ini "a:1,b:1 2" "a:2,b:2 1"
 }
 
+# bats test_tags=gpus:2
 @test "transpose" {
     deck d.ini problem.kind=transpose "${plate[@]}"
     same_bits d.ini "a:1,b:1 1" "a:2,b:1,c:1 4"

@@ -3,14 +3,8 @@ load ../support/helper
 
 notebook=$top/jobs/examples/first_look.ipynb
 
-setup_file() {
-    python=/usr/bin/python3
-    $python -c 'import matplotlib, pandas' 2>/dev/null || python=python3
-    why_not=$($python -c 'import matplotlib, pandas' 2>&1 | tail -n 1) || true
-    export python why_not
-}
 setup() {
-    [ -z "$why_not" ] || skip "$why_not"
+    python_with matplotlib pandas
     cd "$BATS_TEST_TMPDIR" || exit 1
 }
 

@@ -3,17 +3,19 @@
 load ../support/helper
 load ../support/study_records
 
+setup() { python_with matplotlib pandas && study_setup; }
+
 plot=$top/jobs/plot
 pictures() { grep -o "^$1[^ ]*\.png" said | xargs; } # prefix
 
 # Draws a file, and looks at where each text lies
 in_place() { # FILE.jsonl option...
-    PYTHONPATH=$PWD /usr/bin/python3 "$top/tests/support/picture_check.py" "$top/jobs" "$@" >looked 2>&1 || { cat looked; return 1; }
+    PYTHONPATH=$PWD $python "$top/tests/support/picture_check.py" "$top/jobs" "$@" >looked 2>&1 || { cat looked; return 1; }
 }
 
 # A line per drawn line and error bar of the second axes: its marker, its style, whether it is filled, and its values
 lines_of() { # FILE.jsonl function of run_pictures
-    PYTHONPATH=$top/jobs /usr/bin/python3 - "$@" <<'END_OF_PYTHON'
+    PYTHONPATH=$top/jobs $python - "$@" <<'END_OF_PYTHON'
 import sys
 from weftlab import frame, pictures, run_pictures
 runs, _ = frame.read([sys.argv[1]], "lines_of")
@@ -59,7 +61,7 @@ END_OF_PYTHON
     lines_of gap.jsonl draw_scaling >lines
     expect "efficiencies" $'o - filled 1:1 2:1 4:1\ns - filled 1:1 2:nan 4:1' "$(awk '$1 != "None" { $4 = ""; print }' lines | tr -s ' ')"
     jq -c 'select(.asked.lanes == 1 and .ranks != 2)' made.jsonl >two.jsonl
-    PYTHONPATH=$top/jobs /usr/bin/python3 - <<'END_OF_PYTHON'
+    PYTHONPATH=$top/jobs $python - <<'END_OF_PYTHON'
 from weftlab import frame, series
 points = series.study_of(frame.read(["two.jsonl"], "test")[0]).series[0].points
 assert [round(1e6 * s) for s in points["median"]] == [1000, 250], points

@@ -51,6 +51,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
 
 holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 
+# bats test_tags=gpus:part
 @test "every kind leaves every key" {
     local plate=(grid.nx=60 grid.ny=50 time.steps=6)
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" checkpoint.every=3
@@ -69,6 +70,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "records" 5 "$(wc -l <results.jsonl)"
 }
 
+# bats test_tags=gpus:part
 @test "what every run measures is not null" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6 checkpoint.every=3
     weft_run 2 d.ini
@@ -77,8 +79,9 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
         "$(record "[paths(. == null) | map(tostring) | join(\".\") | select(test(\"$measured\") and (test(\"^checkpoint.raw\") | not))] | join(\" \")")"
 }
 
+# bats test_tags=gpus:part
 @test "rates follow from time, cells and words" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=600 grid.ny=500 time.steps=40
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=600 grid.ny=500 time.steps=40 run.fuse=1
     near() { record "($1) as \$a | ($2) as \$b | (\$a / \$b - 1) | fabs < 1e-6"; }
     weft_run 2 d.ini
     expect gcells_per_s true "$(near .gcells_per_s '600 * 500 / .step_s.mean / 1e9')"
@@ -95,6 +98,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "bytes_per_s, transpose f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 4 * 8')"
 }
 
+# bats test_tags=gpus:part
 @test "the command line wins over the deck, and the record holds the resolved deck" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
     weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2
@@ -128,6 +132,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
 }
 
+# bats test_tags=gpus:part
 @test "a picture is a PNG of at most a megapixel" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
     weft_run 3 d.ini
@@ -139,6 +144,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     [ $w -gt $h ]
 }
 
+# bats test_tags=gpus:part
 @test "the phases make the run whole: in the record, and in the table with their percent; rows of less than .1 % are left out" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1000 time.steps=40 checkpoint.every=20 time.norm_every=10 \
         output.every=20 problem.dtype=f32
@@ -161,7 +167,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
         }
         END { for (d = 1; d < 4; d++) adds_up(d); exit bad }' table
     grep -q '^run  *100.0 ' table
-    grep -q '^    steps ' table
+    expect "a row of the steps" "$(record '.phases | .steps.mean_s >= 0.001 * .run.mean_s')" "$(grep -q '^    steps ' table && echo true || echo false)"
 }
 
 @test "the table names the stencil of a deck's weights, and every file that was written" {

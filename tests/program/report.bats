@@ -69,7 +69,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     check --check
     [[ $output == *"$page: table 'ladder access' is not what jobs/results says"* ]]
     [[ $output == *"$picture: shows other values than jobs/results; run jobs/report --pages"* ]]
-    /usr/bin/python3 -c 'import matplotlib' || python3 -c 'import matplotlib' || skip "matplotlib is missing"
+    python_with matplotlib
     check --pages
     expect "with other results" "$page $picture" "$(xargs <<<"$output")"
     expect "parts of the picture" 1 "$(grep -c '>0.50<' tree/$picture)"

@@ -40,39 +40,46 @@ same_bits() { # deck choice...
 
 plate=(grid.nx=61 grid.ny=47 time.steps=13)
 
+# bats test_tags=gpus:part
 @test "heat, mixed sides, order 6, f64" {
     deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" "grid.x_low=dirichlet 0" \
         grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" problem.mode_x=3 problem.mode_y=2
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "heat, periodic, order 10, f32, random start" {
     deck d.ini problem.kind=heat problem.order=10 problem.alpha=0.14 problem.dtype=f32 "${plate[@]}" problem.initial=random
     wanted_verdict=unchecked same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "heat in 1D, dirichlet 1.5" {
     deck d.ini problem.kind=heat problem.order=4 problem.alpha=0.3 grid.nx=211 "grid.boundary=dirichlet 1.5" time.steps=21
     wanted_verdict=exact same_bits d.ini "${choices_1d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "wave, mixed sides, order 4, f64" {
     deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 "${plate[@]}" "grid.x_low=dirichlet 0" \
         "grid.x_high=dirichlet 0" grid.y_low=neumann grid.y_high=neumann problem.mode_x=2
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "wave in 1D, order 16, f32, gaussian" {
     deck d.ini problem.kind=wave problem.order=16 problem.alpha=0.5 problem.dtype=f32 problem.initial=gaussian \
         grid.nx=150 "grid.x_low=dirichlet 0" grid.x_high=neumann time.steps=17
     same_bits d.ini "${choices_1d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "advect, periodic, order 8, f32" {
     deck d.ini problem.kind=advect problem.order=8 problem.alpha=-0.2 problem.dtype=f32 "${plate[@]}" problem.mode_x=2
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "laplace stops at the same level everywhere" {
     deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \
         time.tolerance=2e-3 time.norm_every=7
@@ -82,6 +89,7 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     [ "$(record .steps)" -lt 5000 ]
 }
 
+# bats test_tags=gpus:part
 @test "custom box, 5 x 5, no symmetry, periodic: corners arrive" {
     deck d.ini problem.kind=custom "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
         "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03
@@ -89,36 +97,42 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "custom box, 3 x 3, mixed sides, f32" {
     deck d.ini problem.kind=custom problem.dtype=f32 "${plate[@]}" grid.x_low=neumann "grid.x_high=dirichlet 0" \
         "problem.weights=.0625 .125 .0625 | .125 .25 .125 | .0625 .125 .0625"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "a product of a row and a column, no symmetry, radius 3, periodic: corners arrive" {
     deck d.ini problem.kind=separable "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
         "problem.factors=.01 .1 .2 .4 .15 .05 .03 | .02 .12 .2 .36 .14 .04 .1"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "two products of a row and a column, mixed sides, f32" {
     deck d.ini problem.kind=separable problem.dtype=f32 "${plate[@]}" grid.x_low=neumann "grid.x_high=dirichlet 0" \
         "problem.factors=.25 .5 .25 | .2 .3 .25 | -.1 .2 -.1 | .1 .3 .15"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "custom star in 1D, nine points, random start" {
     deck d.ini problem.kind=custom problem.initial=random problem.seed=7 grid.nx=97 time.steps=11 \
         "problem.weights=-.004 .03 -.1 .2 .73 .24 -.12 .028 -.004"
     same_bits d.ini "${choices_1d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "sweep, mixed sides, order 4" {
     deck d.ini problem.kind=sweep problem.order=4 problem.alpha=0.3 "${plate[@]}" "grid.x_low=dirichlet 0" \
         grid.x_high=neumann problem.mode_x=2
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
+# bats test_tags=gpus:part
 @test "transpose, f64 and f32" {
     deck d.ini problem.kind=transpose "${plate[@]}"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
@@ -126,8 +140,9 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     same_bits f.ini "${choices_2d[@]:1:4}"
 }
 
+# bats test_tags=gpus:2
 @test "host and GPU give the same bits" {
-    [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
+    needs_gpu
     local kind fuse
     for kind in heat2d wave2d advect2d custom_box2d transpose sweep2d; do
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none \
@@ -165,7 +180,7 @@ gpu_choices=(
 
 every_feed() { # deck
     local choice words steps
-    [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
+    needs_gpu
     weft_alone "$1" run.device=host checkpoint.dir=host
     local reference
     reference=$(fingerprint) steps=$(record .steps)
@@ -184,22 +199,26 @@ every_feed() { # deck
 
 way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
 
+# bats test_tags=gpus:2
 @test "on a GPU every feed: heat, mixed sides, order 6" {
     deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${way[@]}" "grid.x_low=dirichlet 0" \
         grid.x_high=neumann grid.y_low=neumann "grid.y_high=dirichlet 0" problem.mode_x=3 problem.mode_y=2
     every_feed d.ini
 }
 
+# bats test_tags=gpus:2
 @test "on a GPU every feed: wave, periodic, f32, random start" {
     deck d.ini problem.kind=wave problem.alpha=0.3 problem.dtype=f32 "${way[@]}" problem.initial=random
     every_feed d.ini
 }
 
+# bats test_tags=gpus:2
 @test "on a GPU every feed: box, 3 x 3, no symmetry" {
     deck d.ini problem.kind=custom "${way[@]}" problem.initial=random "problem.weights=.06 .12 .05 | .11 .25 .125 | .07 .1 .115"
     every_feed d.ini
 }
 
+# bats test_tags=gpus:2
 @test "on a GPU every feed: laplace stops at the level where the host does" {
     deck d.ini problem.kind=laplace grid.nx=37 grid.ny=29 "grid.boundary=dirichlet 0" time.steps=5000 \
         time.tolerance=2e-3 time.norm_every=7 checkpoint.every=10 checkpoint.keep=0
@@ -208,11 +227,12 @@ way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
     [ "$(record .steps)" -lt 5000 ]
 }
 
+# bats test_tags=gpus:2
 @test "on a GPU many steps a graph, each with its norm, and the last one is the host's" {
     local feed reference
     deck d.ini problem.kind=laplace problem.dtype=f32 grid.nx=137 grid.ny=229 "grid.boundary=dirichlet 0" time.steps=83 \
         time.norm_every=1 checkpoint.every=50
-    [ "$("$weft" info | grep -ci 'cuda.*GPU\|GPU-')" -gt 0 ] || skip "no GPU here"
+    needs_gpu
     weft_alone d.ini run.device=host
     reference=$(record '[.fingerprint, .steps, .last_change] | tostring')
     for feed in graph openmp; do
@@ -221,6 +241,7 @@ way=(grid.nx=61 grid.ny=47 time.steps=43 checkpoint.every=10 checkpoint.keep=0)
     done
 }
 
+# bats test_tags=gpus:2
 @test "on a GPU every feed: heat in 1D" {
     deck d.ini problem.kind=heat problem.order=4 problem.alpha=0.3 grid.nx=211 "grid.boundary=dirichlet 1.5" "${way[@]:2}"
     gpu_choices=("graph 1" "serial 1" "graph 2 run.transport=peer" "graph 2 run.transport=nccl")

@@ -3,7 +3,8 @@
 load ../support/helper
 
 endless() { # key=value...; starts a run that would last hours, waits for its second checkpoint; $mpirun is its pid
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    # so slow a decay that the mode is there after as many steps as a GPU takes in a minute
+    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
     "$MPIRUN" $LAUNCH_FLAGS -n 3 "$weft" run d.ini "$@" >out 2>&1 3>&- &
     mpirun=$!
     local i
@@ -61,6 +62,7 @@ goes_on() {
     expect verdict exact "$(record .verdict)"
 }
 
+# bats test_tags=gpus:part
 @test "USR1 through mpirun: a checkpoint of that step, exit 75, and the run goes on from there" {
     endless
     kill -USR1 $mpirun
@@ -71,6 +73,7 @@ goes_on() {
     goes_on
 }
 
+# bats test_tags=gpus:part
 @test "USR1, or TERM as Slurm sends it, to one rank only: all of them stop at one step" {
     local signal
     for signal in USR1 TERM; do
@@ -119,6 +122,7 @@ goes_on() {
     done
 }
 
+# bats test_tags=gpus:part
 @test "a rank that is killed: mpirun ends with 137, the newest checkpoint is whole" {
     endless
     kill -9 "$(a_rank)"

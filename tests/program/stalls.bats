@@ -19,6 +19,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     mpirun=$!
 }
 
+# bats test_tags=gpus:2
 @test "a rank that is stopped: the others say where they are, and the job ends with 3" {
     all_run() { [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ]; }
     begin 3 run.stall_limit=4 output.record=stall.jsonl output.progress=on

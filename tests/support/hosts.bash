@@ -14,6 +14,10 @@ setup_file() {
     made_or_ended() { [ -s "$world/state" ] || ! kill -0 $made; }
     wait_for made_or_ended
     [ -s "$world/state" ] || { cat "$world/log"; return 1; }
+    [ "$(<"$world/state")" = ready ] || return 0
+    local seen
+    seen=$(over a:1,b:1 hostname 2>&1 | sort | xargs)
+    [ "$seen" = "hosta hostb" ] || echo "this mpirun starts no ranks on other hosts: $seen" >"$world/state"
 }
 
 teardown_file() { # bats deletes the tests' folders next, in which nobody may write any more

@@ -2,11 +2,11 @@
 
 is_png() { expect "$1" 89504e47 "$(od -An -tx1 -N 4 "$1" | tr -d ' ')"; }
 
-
-setup() {
+study_setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=400 grid.ny=300 time.steps=20 checkpoint.every=5 output.picture=p.png
 }
+setup() { study_setup; }
 
 # Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of our choice; as weft 1.0
 # wrote them, with the fraction of the mean step alone: 0.5 where that of the median step is 0.6.
