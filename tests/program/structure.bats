@@ -1,5 +1,5 @@
 # The house rules of docs/architecture.md: rooms include only what stands below them, no files call each other in a circle, and
-# nothing is kept that nobody calls.
+# nothing is kept that nobody calls. And the tests' own: what depends on the device is said.
 load ../support/helper
 
 structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
@@ -9,6 +9,20 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
 @test "no source files call each other in a circle" { structure circles "$BUILD"; }
 
 @test "what is not static has a user in another file" { structure callers "$BUILD"; }
+
+@test "a test that reads what a run chose names the device, or is run on GPUs too" {
+    structure devices
+    mkdir -p tree/tests/program
+    printf '%s\n' 'plate=(grid.nx=9)' 'on_host=(run.device=host)' 'taken() { expect taken 4 "$(record .fuse)"; }' \
+        '@test "open" {' '    weft_alone d.ini "${plate[@]}"' '    taken' '}' '@test "open too" { [ "$(record "\(.asked.fuse) \(.step_form)")" = 3 ]; }' \
+        '@test "said" {' '    weft_alone d.ini "${on_host[@]}"' '    taken' '}' '# bats test_tags=gpus:1' '@test "on both" { taken; }' \
+        '@test "asked" { record .asked.fuse; }' >tree/tests/program/made.bats
+    run python3 "$top/tests/support/structure.py" tree devices
+    expect status 1 "$status"
+    expect "what is said of it" "made.bats: 'open' reads .fuse of a run whose device it does not name
+made.bats: 'open too' reads .step_form of a run whose device it does not name
+simulate.bats: 'a dragonfly takes other seconds to the same bits' needs no exception" "$output"
+}
 
 # A template whose arguments have the same names in two files is one template to the linker, which keeps one of its tables.
 @test "no two CUDA files have a constant of the same name" {

@@ -1,8 +1,9 @@
-"""The rules of docs/architecture.md about files and rooms, looked up in the sources and in a build's object files.
+"""The rules of docs/architecture.md about files and rooms, looked up in the sources and in a build's object files; and one of the tests.
 
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
     structure.py TOP circles BUILD    no two source files call each other, directly or through others
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
+    structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too (tests/run)
 
 Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
 """
@@ -15,6 +16,12 @@ from pathlib import Path
 
 TOPS = ("kernels", "comm", "io", "miniapp")
 SOURCES = (".c", ".h", ".cu", ".cuh")
+
+
+# Tests that leave the device open and are not run on GPUs, and why what they read does not depend on it.
+DEVICE_LEFT_OPEN = {
+    ("simulate.bats", "a dragonfly takes other seconds to the same bits"): "simulated ranks have no GPUs",
+}
 
 
 def table_of_rooms(top):
@@ -120,10 +127,47 @@ def check_callers(top, found):
     ]
 
 
+# What a run chooses by the device, and keys of its record that follow from that.
+CHOICES = r"\.(fuse|fuse_trial|sweeps|persistent|redundant_fraction|step_form|feed|lanes|tune|variant|phases|memory|transport|power)\b"
+# Builds that have no CUDA, and words that settle the device.
+NAMED = r"\bdevice=|weft_debug|weft_sanitize|device = (host|cuda)"
+
+
+def text_of(name, bodies, seen):
+    """A function's or test's text with that of the file's functions and arrays that it names."""
+    seen.add(name)
+    words = set(re.findall(r"\w+", bodies[name]))
+    return bodies[name] + "".join(text_of(other, bodies, seen) for other in bodies if other in words and other not in seen)
+
+
+def check_devices(top):
+    broken, unneeded = [], dict(DEVICE_LEFT_OPEN)
+    for file in sorted((top / "tests/program").glob("*.bats")):
+        text, bodies = file.read_text(), {}
+        whole = re.search(r"^# bats file_tags=.*gpus:", text, re.M) or re.search(r"^weft=\$weft_(debug|sanitize)", text, re.M)
+        for m in re.finditer(r"^(\w+)=(\((?:.|\n)*?\)$|.*$)", text, re.M):
+            bodies[m[1]] = m[2]
+        for m in re.finditer(r"^(\w+)\(\) \{(.*\}(?: # .*)?$|(?:.|\n)*?^\})", text, re.M):
+            bodies[m[1]] = m[2]
+        for m in re.finditer(r"^((?:#.*\n)*)@test \"(.*)\" \{(.*\}$|(?:.|\n)*?^\})", text, re.M):
+            bodies[m[2]] = m[3]
+            test = text_of(m[2], bodies, set()) + bodies.get("setup", "")
+            read = re.findall(r"\brecord +(?:'[^']*'|\"[^\"]*\"|\S+)|\bjq\b[^|]*results\.jsonl", test)
+            choices = sorted({c for r in read for c in re.findall(CHOICES, re.sub(r"\.asked\.\w+", "", r))})
+            if whole or not choices or "gpus:" in m[1] or re.search(NAMED, test):
+                continue
+            if unneeded.pop((file.name, m[2]), None) is None:
+                broken.append(f"{file.name}: '{m[2]}' reads .{', .'.join(choices)} of a run whose device it does not name")
+    return broken + [f"{file}: '{test}' needs no exception" for file, test in unneeded]
+
+
 def main():
     top, rule = Path(sys.argv[1]), sys.argv[2]
-    found = symbols(top, Path(sys.argv[3])) if rule != "rooms" else None
-    broken = check_rooms(top) if rule == "rooms" else check_circles(found) if rule == "circles" else check_callers(top, found)
+    if rule in ("rooms", "devices"):
+        broken = check_rooms(top) if rule == "rooms" else check_devices(top)
+    else:
+        found = symbols(top, Path(sys.argv[3]))
+        broken = check_circles(found) if rule == "circles" else check_callers(top, found)
     for line in broken:
         print(line)
     return 1 if broken else 0
