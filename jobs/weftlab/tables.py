@@ -7,6 +7,8 @@ the same size moved on all GPUs in the same run. Figures that no record has are 
 
 import inspect
 import itertools
+import json
+import pathlib
 import statistics
 
 from weftlab import records, results
@@ -405,6 +407,18 @@ def ladder(folder, family):
     return header + ["ceiling"], rows
 
 
+def test_runs(folder):
+    """The last run of all tests on each number and model of GPUs, from what tests/run left in BUILD/tests.json."""
+    path, last = pathlib.Path(folder) / "tests.jsonl", {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        run = json.loads(line)
+        last[(run["gpu"], run["gpus"])] = run
+    header = ["machine", "commit", "date", "passed", "failed", "skipped", "minutes with builds", "of them with GPUs"]
+    keys = ("commit", "date", "passed", "failed", "skipped", "minutes", "gpu_minutes")
+    rows = [["%d x %s, %d CPUs" % (n, gpu, run["cpus"])] + [str(run[key]) for key in keys] for (gpu, n), run in sorted(last.items())]
+    return header, rows or [["none yet"] + [DASH] * len(keys)]
+
+
 TABLES = {
     "headline": headline,
     "one-step": one_step,
@@ -421,6 +435,7 @@ TABLES = {
     "simulated": simulated,
     "others": others,
     "machines": machines,
+    "test-runs": test_runs,
     "ladder": ladder,
 }
 

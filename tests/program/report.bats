@@ -91,6 +91,19 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     expect "superseded files in the tree" "" "$(awk -F '\t' 'NR > 1 && $5 != ""' index.tsv)"
 }
 
+@test "the last run of all tests on each kind of GPU machine has a row of tests/README.md" {
+    mkdir -p tree/tests results
+    sed '/^<!-- table/,$!d; /^<!-- end/q' "$top/tests/README.md" >tree/tests/README.md
+    local run='{date: "2026-11-27", gpus: 1, gpu: "Made H1", cpus: 16, commit: "a1", passed: 3, failed: 1, skipped: 2, minutes: 9.5, gpu_minutes: 5.1}'
+    jq -nc "$run, ($run | .gpus = 4), ($run | .commit = \"b2\" | .failed = 0)" >results/tests.jsonl
+    expect "what is rendered" tests/README.md "$("$report" --root tree --results results --pages)"
+    expect "rows" "1 x Made H1, 16 CPUs | b2 | 2026-11-27 | 3 | 0 | 2 | 9.5 | 5.1;4 x Made H1, 16 CPUs | a1 | 2026-11-27 | 3 | 1 | 2 | 9.5 | 5.1" \
+        "$(sed -n 's/^| \(. x .*\) |$/\1/p' tree/tests/README.md | paste -sd ';')"
+    rm results/tests.jsonl
+    run "$report" --root tree --results results --check
+    expect "rows without their runs" 1 "$status"
+}
+
 @test "jobs/measure runs the cases of a question in turns, and its records get a row of the index" {
     printf '%s\n' '[tiny]' 'claim = It runs.' 'repeats = 2' \
         'heat = run inputs/heat2d.ini grid.nx={16,32} grid.ny=16 time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian' \
