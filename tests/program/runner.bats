@@ -7,7 +7,7 @@ setup() {
     mkdir -p bin tests/program tests/made build/tests/made build/sanitize/tests/made build/kernels/made
     cp "$top/tests/run" tests/
     touch build/kernels/made/one.cu.o log
-    unset CUDA_VISIBLE_DEVICES TESTS_BEGAN TEST_GPU_JOBS
+    unset CUDA_VISIBLE_DEVICES TESTS_BEGAN TEST_GPU_JOBS BUILD
     export TEST_JOBS=4 PATH=$PWD/bin:$PATH
 }
 
