@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/device.h"
+
 /* Names of GPUs, and numbers of them: "0" names one, but counts none. */
 static const struct {
     const char *name;
@@ -16,8 +18,6 @@ static const struct {
 
 enum { DEVICE_FILES = 32 };
 
-static bool names_none(const char *text) { return !*text || strcmp(text, "-1") == 0 || strcmp(text, "NoDevFiles") == 0; }
-
 /* "0", or "a100:0" */
 static bool counts_none(const char *text)
 {
@@ -28,11 +28,11 @@ static bool counts_none(const char *text)
 void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev)
 {
     const char *shown = get("CUDA_VISIBLE_DEVICES");
-    f->hidden = shown && names_none(shown);
+    f->hidden = shown && device_cuda_none_named(shown);
     f->given[0] = f->file[0] = '\0';
     for (size_t i = 0; i < sizeof variables / sizeof *variables && !f->given[0]; i++) {
         const char *text = get(variables[i].name);
-        if (text && !names_none(text) && !(variables[i].counts && counts_none(text)))
+        if (text && !device_cuda_none_named(text) && !(variables[i].counts && counts_none(text)))
             snprintf(f->given, sizeof f->given, "%s = %.80s", variables[i].name, text);
     }
     for (int i = 0; i < DEVICE_FILES; i++) {

@@ -262,6 +262,8 @@ static inline const device *device_computing(const device *d) { return d->throug
 /* A host device; threads = 0 takes OpenMP's own number. Never fails. */
 device *device_host_create(int threads);
 
+/* Whether a value of CUDA_VISIBLE_DEVICES names no GPU. */
+bool device_cuda_none_named(const char *shown);
 /* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA (then *why, if
  * not NULL, gets the reason as a sentence part, a static string). */
 int device_cuda_count(const char **why);

@@ -1,15 +1,25 @@
 /* The GPUs that this process sees: how many, and their UUIDs. No device is needed for it, and none is made. */
 #include "device/device.h"
 
+#include <string.h>
+
+bool device_cuda_none_named(const char *shown) { return !*shown || strcmp(shown, "-1") == 0 || strcmp(shown, "NoDevFiles") == 0; }
+
 #if WEFT_CUDA
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "device/device_cuda.h"
 
 int device_cuda_count(const char **why)
 {
+    const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
     int count = 0, driver = 0;
+    if (shown && device_cuda_none_named(shown)) { /* the driver need not start, for which processes of a node wait for each other */
+        if (why) *why = "CUDA_VISIBLE_DEVICES hides all";
+        return 0;
+    }
     const cudaError_t e = cudaGetDeviceCount(&count);
     if (device_cuda_checked(e) == 0 && count > 0) return count;
     if (!why) return 0;

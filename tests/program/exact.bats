@@ -1,7 +1,6 @@
 # For every kind, order and pair of sides that has a closed answer the verdict is `exact`; where there is none the verdict
 # is `unchecked` with a reason. Each launch takes another combination of sides along x and y, so that over the orders all
 # 25 occur.
-# bats file_tags=gpus:part
 load ../support/helper
 
 sides=(periodic:periodic "dirichlet 0:dirichlet 0" neumann:neumann "dirichlet 0:neumann" "neumann:dirichlet 0")
@@ -31,6 +30,7 @@ orders=(2 4 8 16)
     for o in 0 1 2 3; do all_sides $o problem.kind=heat problem.alpha=0.13 problem.order=${orders[o]}; done
 }
 
+# bats test_tags=gpus:part
 @test "wave: orders 2 4 8 16, all pairs of sides" {
     for o in 0 1 2 3; do all_sides $o problem.kind=wave problem.alpha=0.26 problem.order=${orders[o]}; done
 }
@@ -39,6 +39,7 @@ orders=(2 4 8 16)
     for o in 0 1 2 3; do all_sides $o problem.kind=sweep problem.alpha=0.25 problem.order=${orders[o]}; done
 }
 
+# bats test_tags=gpus:part
 @test "laplace and symmetric custom boxes: all pairs of sides, f64 and f32" {
     for o in 0 1 2; do
         all_sides $o problem.kind=laplace
@@ -58,6 +59,7 @@ orders=(2 4 8 16)
     done
 }
 
+# bats test_tags=gpus:part
 @test "1D: heat and wave of every order under every pair of sides" {
     local i=0 order x
     for order in 2 4 6 8 10 12 14 16; do
@@ -71,6 +73,7 @@ orders=(2 4 8 16)
     done
 }
 
+# bats test_tags=gpus:part
 @test "small and odd grids: as narrow as the radius, prime, 1 wide" {
     exact problem.kind=heat problem.alpha=0.1 problem.order=8 grid.nx=4 grid.ny=4 grid.boundary=neumann time.steps=5
     exact problem.kind=heat problem.alpha=0.2 grid.nx=1 grid.ny=17 grid.boundary=neumann problem.mode_x=0 time.steps=5
@@ -81,6 +84,7 @@ orders=(2 4 8 16)
     exact problem.kind=heat problem.alpha=0.2 grid.nx=5 time.steps=0
 }
 
+# bats test_tags=gpus:part
 @test "equal dirichlet values other than 0 are exact, unequal ones unchecked with the reason" {
     exact problem.kind=heat problem.alpha=0.2 grid.nx=33 grid.ny=20 "grid.boundary=dirichlet -2.5" time.steps=30
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=33 "grid.x_low=dirichlet 1" "grid.x_high=dirichlet 2" time.steps=5

@@ -47,7 +47,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "heat, periodic, order 10, f32, random start" {
     deck d.ini problem.kind=heat problem.order=10 problem.alpha=0.14 problem.dtype=f32 "${plate[@]}" problem.initial=random
     wanted_verdict=unchecked same_bits d.ini "${choices_2d[@]}"
@@ -59,7 +58,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_1d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "wave, mixed sides, order 4, f64" {
     deck d.ini problem.kind=wave problem.order=4 problem.alpha=0.3 "${plate[@]}" "grid.x_low=dirichlet 0" \
         "grid.x_high=dirichlet 0" grid.y_low=neumann grid.y_high=neumann problem.mode_x=2
@@ -73,7 +71,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     same_bits d.ini "${choices_1d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "advect, periodic, order 8, f32" {
     deck d.ini problem.kind=advect problem.order=8 problem.alpha=-0.2 problem.dtype=f32 "${plate[@]}" problem.mode_x=2
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
@@ -97,7 +94,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "custom box, 3 x 3, mixed sides, f32" {
     deck d.ini problem.kind=custom problem.dtype=f32 "${plate[@]}" grid.x_low=neumann "grid.x_high=dirichlet 0" \
         "problem.weights=.0625 .125 .0625 | .125 .25 .125 | .0625 .125 .0625"
@@ -111,14 +107,12 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "two products of a row and a column, mixed sides, f32" {
     deck d.ini problem.kind=separable problem.dtype=f32 "${plate[@]}" grid.x_low=neumann "grid.x_high=dirichlet 0" \
         "problem.factors=.25 .5 .25 | .2 .3 .25 | -.1 .2 -.1 | .1 .3 .15"
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "custom star in 1D, nine points, random start" {
     deck d.ini problem.kind=custom problem.initial=random problem.seed=7 grid.nx=97 time.steps=11 \
         "problem.weights=-.004 .03 -.1 .2 .73 .24 -.12 .028 -.004"
