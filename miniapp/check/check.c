@@ -17,6 +17,7 @@
 #include "judge/points.h"
 #include "output/record.h"
 #include "ranks/check.h"
+#include "ranks/fault.h"
 #include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
@@ -45,6 +46,19 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
     return ask->budget_s < rehearsal_s ? rehearsal : kind == DEVICE_HOST ? on_host : on_gpu;
 }
 
+/* ---- a round ---- */
+
+/* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by some tenths of a second in
+ * which copies reach .86 of their rate, as if the driver cleared what was freed. What grows with the number of ranks comes last, so that a
+ * quick check leaves that out. */
+static const struct {
+    const char *name;
+    bool (*try)(check *c); /* false: an end was asked for */
+} parts[CHECK_PARTS_OF_A_ROUND] = {
+    { "patterns", trials_memory },    { "files", trials_files }, { "at_once", trials_at_once }, { "pairs", trials_link },
+    { "host_pairs", trials_link_hosts }, { "job", trials_job },   { "alone", trials_alone },
+};
+
 /* ---- what is left behind ---- */
 
 static const check_reference *reference_of(const ending *e) { return e->reference.name[0] ? &e->reference : NULL; }
@@ -55,7 +69,11 @@ static void keep_record(ending *e, const check_verdict *v)
     sentence why;
     json_t *o = json_deep_copy(e->head);
     json_object_set(o, "machine", e->machine);
-    json_object_set_new(o, "check", check_record(&c->found, v, c->round, check_level_words[c->ask->level]));
+    json_t *record = check_record(&c->found, v, c->round, check_level_words[c->ask->level]), *seconds = json_object();
+    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++) json_object_set_new(seconds, parts[i].name, record_number(c->part_s[i]));
+    json_object_set_new(record, "now_s", record_number(c->time.now_s));
+    json_object_set_new(record, "part_s", seconds);
+    json_object_set_new(o, "check", record);
     if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
     json_array_append_new(e->records, o);
 }
@@ -115,12 +133,21 @@ static int leave_early(void *context, const char *why, bool stopped)
 
 /* ---- rounds ---- */
 
-/* False: an end was asked for. Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by
- * some tenths of a second in which copies reach .86 of their rate, as if the driver cleared what was freed. */
 static bool one_round(check *c)
 {
-    return trials_memory(c) && trials_files(c) && trials_gpu(c, false) && trials_gpu(c, true) && trials_link(c) && trials_link_hosts(c) &&
-           trials_job(c);
+    bool more = true;
+    c->time.round = c->round;
+    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND && more; i++) {
+        const double begin_s = timer_now_s();
+        more = parts[i].try(c);
+        c->part_s[i] = timer_now_s() - begin_s;
+    }
+    if (c->top->rank == 0 && c->round == 0) {
+        check_watch_hold();
+        check_time_missing(&c->time, &c->found.not_tried);
+        check_watch_release();
+    }
+    return more;
 }
 
 /* Of the level, from the budget of a round; a soak has its own. */
@@ -130,16 +157,32 @@ static double all_rounds_s(const check_request *ask)
     return ask->level == CHECK_SOAK ? ask->time_s : rounds[ask->level] * ask->budget_s;
 }
 
-/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. On the host device, whose cores others use
- * too, there are CHECK_ROUNDS_ENOUGH, if twice the time suffices. */
-static int next_samples(const check *c, double begin_s, double round_s)
+static double limit_of(const check_request *ask)
+{
+    static const double usual_s = 30;
+    if (fault_asked("slow_trials") >= 0) return usual_s;
+    return ask->level == CHECK_QUICK && ask->budget_s >= rehearsal_s ? all_rounds_s(ask) : INFINITY;
+}
+
+/* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose cores others use too, it takes
+ * CHECK_ROUNDS_ENOUGH. round_s: of the last one, without the time in which it verified. */
+static bool quick_goes_on(const check *c, double round_s)
+{
+    enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
+    const int rounds = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? ROUNDS : CHECK_ROUNDS_ENOUGH;
+    if (isfinite(c->time.limit_s)) return rounds < enough && check_time_again(&c->time, round_s);
+    return rounds < ROUNDS_LEAST || (rounds < enough && c->time.now_s + round_s < all_rounds_s(c->ask));
+}
+
+/* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. */
+static int next_samples(const check *c, double round_s)
 {
     enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
-    const double all_s = all_rounds_s(c->ask), left_s = begin_s + all_s - timer_now_s();
+    const double left_s = all_rounds_s(c->ask) - c->time.now_s;
     const int rounds = c->found.rounds, samples = c->rungs.samples;
-    const bool few_tell = c->d->kind == DEVICE_CUDA || left_s + all_s < round_s;
-    const bool enough = c->ask->level == CHECK_SOAK ? rounds > 0 : rounds >= (few_tell ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
+    const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1 : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
+    if (c->ask->level == CHECK_QUICK) return quick_goes_on(c, round_s - c->bench.verifying_s) ? samples : 0;
     if (enough && left_s < round_s / 2) return 0;
     return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;
 }
@@ -147,14 +190,13 @@ static int next_samples(const check *c, double begin_s, double round_s)
 static bool run_rounds(ending *e)
 {
     check *c = e->c;
-    const double begin_s = timer_now_s();
     for (bool more = true; more && c->rungs.samples > 0; c->round++) {
-        double round_s = timer_now_s();
+        const double begin_s = c->time.now_s;
+        c->bench.verifying_s = 0;
         more = one_round(c);
         if (!more) return c->ask->level == CHECK_SOAK && check_trial_tell(c, c->found.rounds) > 0;
-        round_s = timer_now_s() - round_s;
         if (c->top->rank == 0) end_round(e);
-        c->rungs.samples = check_trial_tell(c, next_samples(c, begin_s, round_s));
+        c->rungs.samples = check_trial_tell(c, next_samples(c, c->time.now_s - begin_s));
     }
     return true;
 }
@@ -191,11 +233,12 @@ static void not_tried(check *c)
     if (c->d->kind == DEVICE_HOST) sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
 }
 
-static void check_open(check *c, topology *top, device *d, const check_request *ask)
+static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
 {
     enum { SAMPLES = 5 };
     const char *why;
-    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind) };
+    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .begin_s = begin_s,
+                  .time = { .limit_s = limit_of(ask) } };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){ .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = "" };
     const hosts *h = top->where;
@@ -238,14 +281,14 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
     return true;
 }
 
-int check_machine(topology *top, device *d, const check_request *ask, const char *command)
+int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
 {
     check c;
     ending e = { .c = &c, .records = json_array() };
     sentence why = { "" };
     int status = CHECK_EXIT_ENVIRONMENT;
     json_t *started = record_now();
-    check_open(&c, top, d, ask);
+    check_open(&c, top, d, ask, begin_s);
     e.head = machine_record(command, started);
     e.machine = machine_json(top, d);
     if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);

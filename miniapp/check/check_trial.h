@@ -8,6 +8,7 @@
 
 #include "bench/bench_measure.h"
 #include "check/check_request.h"
+#include "check/check_time.h"
 #include "judge/findings.h"
 #include "topology/topology.h"
 
@@ -17,7 +18,7 @@ typedef struct check_sizes {
     int64_t cached_edge_cells;         /* of planes of which the last cache holds two */
     int64_t link_bytes, ring_bytes;    /* of a message */
     int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
-    int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what a rank writes */
+    int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
     int runs;                          /* of the program, that are compared with a known fingerprint: the table's first ones */
 } check_sizes;
 
@@ -31,6 +32,7 @@ typedef struct check_share { /* what a rank reports of a trial; without a fault 
     check_fault fault;
 } check_share;
 
+enum { CHECK_PARTS_OF_A_ROUND = 7 };
 typedef struct check {
     const check_request *ask;
     topology *top;    /* not owned, as is */
@@ -47,6 +49,10 @@ typedef struct check {
     check_share mine;     /* of the trial under way */
     check_share theirs;   /* that of another, as it comes to rank 0 */
     int round;
+    double begin_s;       /* when the program started */
+    check_time time;
+    double part_s[CHECK_PARTS_OF_A_ROUND]; /* on rank 0, of the round under way or the last one */
+    unsigned own_right;   /* bit i: trial i of this rank's device was verified in a quick check */
 } check;
 
 /* what: for people, "memory copy, alone". */
@@ -56,7 +62,7 @@ void check_trial_figure(check *c, check_figure f);
 /* The figure of a rung that was verified and timed, with this rate; or its fault. */
 void check_trial_point(check *c, check_figure f, const bench_point *p);
 void check_trial_fault(check *c, check_like like, int a, int b, const char *where);
-/* Collective. Returns when all have reported; who waits, sleeps. False on all ranks: an end was asked for. */
+/* Collective. Returns when all have reported; who waits, sleeps. Sets c->time.now_s. False on all ranks: an end was asked for. */
 bool check_trial_end(check *c);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
 int check_trial_tell(check *c, int number);

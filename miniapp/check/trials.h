@@ -3,9 +3,10 @@
 
 #include "check/check_trial.h"
 
-/* trials_gpu.c: memory, arithmetic, copies to and from the host, sweeps, of each rank's own device: all at once, or those of a host in
- * turns, hosts beside each other. In turns nothing is done where each host has one rank. */
-bool trials_gpu(check *c, bool alone);
+/* trials_gpu.c: memory, arithmetic, copies to and from the host, sweeps, of each rank's own device: all at once; */
+bool trials_at_once(check *c);
+/* the same, those of a host in turns, hosts beside each other. Nothing is done where each host has one rank. */
+bool trials_alone(check *c);
 /* trials_memory.c: patterns over each rank's share of free memory, all at once. */
 bool trials_memory(check *c);
 /* trials_link.c: every pair of ranks of a host: as many at once as there are ranks for, where these have cores of their own; and, but in

@@ -59,7 +59,11 @@ static void measure(check *c, const own_trial *t, bool alone)
     const nvml_reading before = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
     const int samples = c->rungs.samples;
     if (is_arithmetic(t->like) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
+    const unsigned bit = 1u << (t - own_trials);
+    c->bench.trusted = (c->own_right & bit) != 0;
     const bool measured = check_rung_measure(c, t->rung, t->type, setting, sizeof setting / sizeof *setting, &p);
+    c->bench.trusted = false;
+    if (measured && p.verified && c->ask->level == CHECK_QUICK) c->own_right |= bit;
     const nvml_reading after = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
     c->rungs.samples = samples;
     if (!measured) return;
@@ -88,12 +92,20 @@ static bool one_of_a_host(check *c, const own_trial *t, int turn)
     return check_trial_end(c);
 }
 
-bool trials_gpu(check *c, bool alone)
+bool trials_at_once(check *c)
 {
-    const int most = check_trial_ranks_of_a_host(c), turns = alone ? most > 1 ? most : 0 : !c->sharing;
+    const int trials = check_time_items(&c->time, CHECK_TIME_AT_ONCE, c->sharing ? 0 : OWN_TRIALS);
     bool more = true;
-    for (int turn = 0; turn < turns && more; turn++)
-        for (int i = 0; i < OWN_TRIALS && more; i++)
-            more = alone ? one_of_a_host(c, &own_trials[i], turn) : at_once(c, &own_trials[i]);
+    for (int i = 0; i < trials && more && check_time_begins(&c->time, CHECK_TIME_AT_ONCE); i++) more = at_once(c, &own_trials[i]);
+    return more;
+}
+
+bool trials_alone(check *c)
+{
+    const int turns = check_trial_ranks_of_a_host(c),
+              items = check_time_items(&c->time, CHECK_TIME_ALONE, turns > 1 ? OWN_TRIALS * turns : 0);
+    bool more = true;
+    for (int i = 0; i < items && more && check_time_begins(&c->time, CHECK_TIME_ALONE); i++)
+        more = one_of_a_host(c, &own_trials[i / turns], i % turns);
     return more;
 }

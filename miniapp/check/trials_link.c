@@ -167,17 +167,18 @@ static bool pair_alone(check *c, int i, int j)
 /* Each round begins with another pair: on a loaded host the first one meets schedulers that do not know yet who runs beside whom. */
 static bool pairs_at_once(check *c, int most)
 {
-    const int rounds = round_robin_rounds(most);
+    const int rounds = check_time_items(&c->time, CHECK_TIME_PAIRS, round_robin_rounds(most));
     bool more = true;
-    for (int r = 0; r < rounds && more; r++) more = round_of_pairs(c, (r + c->round) % rounds, most);
+    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_PAIRS); r++)
+        more = round_of_pairs(c, (r + c->round) % rounds, most);
     return more;
 }
 
 static bool pairs_alone(check *c, int most)
 {
-    const int pairs = most * (most - 1) / 2;
+    const int pairs = check_time_items(&c->time, CHECK_TIME_PAIRS_ALONE, most * (most - 1) / 2);
     bool more = true;
-    for (int n = 0; n < pairs && more; n++) {
+    for (int n = 0; n < pairs && more && check_time_begins(&c->time, CHECK_TIME_PAIRS_ALONE); n++) {
         int k = (n + c->round) % pairs, i = 0;
         for (; k >= most - 1 - i; i++) k -= most - 1 - i;
         more = pair_alone(c, i, i + 1 + k);
@@ -212,7 +213,8 @@ static bool round_of_hosts(check *c, int round)
 
 bool trials_link_hosts(check *c)
 {
+    const int rounds = check_time_items(&c->time, CHECK_TIME_HOSTS, round_robin_rounds(c->top->hosts));
     bool more = true;
-    for (int r = 0; r < round_robin_rounds(c->top->hosts) && more; r++) more = round_of_hosts(c, r);
+    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_HOSTS); r++) more = round_of_hosts(c, r);
     return more;
 }

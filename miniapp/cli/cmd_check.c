@@ -6,10 +6,11 @@
 #include "check/check.h"
 #include "check_fs/fs.h"
 #include "ranks/check.h"
+#include "ranks/timer.h"
 #include "storm/storm.h"
 #include "topology/topology.h"
 
-static int check_it(topology *top, int argc, char **argv)
+static int check_it(topology *top, int argc, char **argv, double begin_s)
 {
     check_request ask;
     sentence why = { "" }, notes = { "" };
@@ -18,28 +19,29 @@ static int check_it(topology *top, int argc, char **argv)
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     char *command = cmd_text(argc, argv);
-    const int status = check_machine(top, d, &ask, command);
+    const int status = check_machine(top, d, &ask, command, begin_s);
     free(command);
     device_destroy(&d);
     return status;
 }
 
 /* The other checks are told from this one by the first word. */
-static int check_any(topology *top, int argc, char **argv)
+static int check_any(topology *top, int argc, char **argv, double begin_s)
 {
     const char *const word = argc > 1 ? argv[1] : "";
     if (WEFT_SIM) return cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
     if (strcmp(word, "fs") == 0) return check_fs_command(top, argc - 1, argv + 1);
     if (strcmp(word, "storm") == 0) return check_storm_command(top, argc - 1, argv + 1);
-    return check_it(top, argc, argv);
+    return check_it(top, argc, argv, begin_s);
 }
 
 int cmd_check(int argc, char **argv)
 {
+    const double begin_s = timer_now_s();
     topology top;
     (void)cmd_begin(CMD_MPI, argc, argv);
     topology_create(&top);
-    const int status = check_any(&top, argc, argv);
+    const int status = check_any(&top, argc, argv, begin_s);
     topology_destroy(&top);
     return cmd_end(status);
 }

@@ -20,7 +20,7 @@ of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
     check lost_page:2 dir=files
     expect verdict wrong "$(of_check .verdict)"
     expect suspect disk "$(of_check '.suspects | map(.part) | join(", ")')"
-    [[ "$(of_check '.faults[0].where')" == *"rank 2 read back values of /fields/u that differ from those it wrote"* ]] || { of_check .faults; return 1; }
+    [[ "$(jq -r '.check.faults[].where' check.jsonl)" == *"rank 2 read back values of /fields/u that differ from those it wrote"* ]] || { jq .check.faults check.jsonl; return 1; }
     expect "files that stay" "" "$(ls files)"
 }
 
@@ -54,4 +54,13 @@ slow() { # fault
 @test "a link that takes four times as long: it alone is blamed" {
     slow slow_link:1
     expect suspects "link 1-2" "$(of_check '.suspects | map("\(.part) \(.a)-\(.b)") | join(", ")')"
+}
+
+@test "trials that take a second each: a quick check ends within 30 seconds, with the same trials in each round, and says what it had no time for" {
+    WEFT_FAULT=slow_trials:1 run launch 4 "$weft" check device=host level=quick budget=0.2
+    [ "$(jq '.check.now_s <= 30' check.jsonl | sort -u)" = true ] || { jq .check.now_s check.jsonl; return 1; }
+    expect "trials of the rounds" 1 "$(jq -c '[.check.figures[] | select(.like | IN("disk_write", "checkpoint") | not) | [.like, .a, .b, .alone]]' check.jsonl | sort -u | wc -l)"
+    [[ "$(of_check .not_tried)" == *"no time for "*" of 48 trials of ranks alone"* ]] || { of_check .not_tried; return 1; }
+    expect rounds 2 "$(wc -l <check.jsonl)"
+    grep -q 'not tried: .*no time for' <<<"$output"
 }
