@@ -311,8 +311,8 @@ install-built:
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
-	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_summary study study.sbatch records plot compare \
-	    animate panels ncu_bench) $(SHARE)/weft/jobs
+	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference check_summary study study.sbatch records plot \
+	    compare animate panels ncu_bench) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs

@@ -102,8 +102,6 @@ static int leave_page(ending *e, bool half)
     int status = check_exit_status(v.word);
     check_verdict_destroy(&v);
     if (ask->report[0] && !check_report_write(ask->report, e->records, &why)) status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
-    if (ask->save[0] && !f->incomplete && !check_reference_save(ask->save, f, &why))
-        status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     return status;
 }
 
@@ -265,7 +263,7 @@ static void check_close(check *c)
 static bool can_write(const check_request *ask, sentence *why)
 {
     return (!ask->output[0] || record_may_write("output", ask->output, why)) &&
-           (!ask->report[0] || record_may_write("report", ask->report, why)) && (!ask->save[0] || record_may_write("save", ask->save, why));
+           (!ask->report[0] || record_may_write("report", ask->report, why));
 }
 
 static bool begin(ending *e, const check_request *ask, sentence *why)

@@ -99,12 +99,6 @@ static bool set_reference(check_request *q, const char *text, sentence *why)
     return true;
 }
 
-static bool set_save(check_request *q, const char *text, sentence *why)
-{
-    q->save = path_or_none(text);
-    return true;
-}
-
 /* ---- keys ---- */
 
 static const struct {
@@ -118,8 +112,7 @@ static const struct {
     { "dir", set_dir, "folder in which the file system is tried; nothing is left there (.)" },
     { "output", set_output, "file to which a record is appended for each round, or none (check.jsonl)" },
     { "report", set_report, "a page of its own for a browser, FILE.html (none)" },
-    { "reference", set_reference, "rates to compare with: a file that save wrote, or none (that of this GPU, where there is one and budget is 5 or more)" },
-    { "save", set_save, "file for the rates of this machine, as a reference for others (none)" },
+    { "reference", set_reference, "rates to compare with: a file of jobs/check_reference, or none (that of this GPU, where there is one and budget is 5 or more)" },
     { "threads", set_threads, "threads of the host device per rank (0: its share of the cores)" },
     { "budget", set_budget, "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little" },
     { "stall_limit", set_stall_limit, "without progress for so long the check ends, and names who is silent; 0: never (5m)" },
@@ -149,8 +142,7 @@ static bool set_key(check_request *q, const char *typed, sentence *why)
 bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
 {
     bool ok = true;
-    *q = (check_request){ .time_s = 8 * hour_s, .budget_s = NAN, .stall_limit_s = 300, .dir = ".", .output = "check.jsonl", .report = "",
-                          .save = "" };
+    *q = (check_request){ .time_s = 8 * hour_s, .budget_s = NAN, .stall_limit_s = 300, .dir = ".", .output = "check.jsonl", .report = "" };
     for (int i = 1; i < argc && ok; i++) ok = set_key(q, argv[i], why);
     if (isnan(q->budget_s)) q->budget_s = budget_of_level_s[q->level];
     return ok;

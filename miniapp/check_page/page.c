@@ -69,7 +69,7 @@ static void put_machine(FILE *to, const check_findings *f, const check_reference
     sentence s;
     sentence_set(&s, "%d rank%s on %d host%s, %s%s; %d round%s; figures beside each other", f->ranks, plural(f->ranks), f->hosts,
                  plural(f->hosts), f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds, plural(f->rounds));
-    if (r) sentence_add(&s, " and beside %.60s", r->name);
+    if (r) sentence_add(&s, " and beside %.60s (in brackets: not judged)", r->name);
     put(to, s.text, 4, 2);
 }
 
@@ -105,9 +105,9 @@ static void whose(char *out, size_t bytes, const check_row *r)
     else snprintf(out, bytes, r->like == CHECK_PAIR_ONEWAY ? "%d to %d" : "%d and %d", r->least_a, r->least_b);
 }
 
-static const char *percent(char *out, size_t bytes, double fraction)
+static const char *percent(char *out, size_t bytes, double fraction, bool in_brackets)
 {
-    if (isfinite(fraction)) snprintf(out, bytes, "%.0f %%", 100 * fraction);
+    if (isfinite(fraction)) snprintf(out, bytes, in_brackets ? "(%.0f %%)" : "%.0f %%", 100 * fraction);
     else snprintf(out, bytes, "-");
     return out;
 }
@@ -117,13 +117,13 @@ static void put_line(FILE *to, const line *l)
 {
     const check_row *row = l->row, *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
     const char *unit = check_like_unit(row->like);
-    const double reference = isnan(row->reference) && l->together ? l->together->median / l->together->reference : row->median / row->reference;
+    const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
     char median[32], least[32], who[48], at_once[16], of[16];
     whose(who, sizeof who, shown);
     terminal_rate(least, sizeof least, shown->least, unit);
     fprintf(to, "%-22s %13s %13s %-14s %7s %9s  %s\n", check_like_name(row->like), terminal_rate(median, sizeof median, row->median, unit),
-            row->count > 1 ? least : "", who, percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN),
-            percent(of, sizeof of, reference), check_word_name(word_of(l)));
+            row->count > 1 ? least : "", who, percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
+            percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged), check_word_name(word_of(l)));
 }
 
 /* In at most that many lines: what does not deliver comes before the rest, the rest in the order of likes. */

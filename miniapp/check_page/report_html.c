@@ -75,9 +75,9 @@ __attribute__((format(printf, 3, 4))) static void element(FILE *to, const char *
     fprintf(to, "</%.*s>", (int)strcspn(tag, " "), tag);
 }
 
-static void percent_cell(FILE *to, double fraction)
+static void percent_cell(FILE *to, double fraction, const char *format)
 {
-    if (isfinite(fraction)) element(to, "td", "%.0f %%", 100 * fraction);
+    if (isfinite(fraction)) element(to, "td", format, 100 * fraction);
     else fputs("<td></td>", to);
 }
 
@@ -206,20 +206,21 @@ static void write_faults(FILE *to, const json_t *records)
 
 static void write_row(FILE *to, const json_t *row)
 {
-    const double median = record_number_of(row, "median"), least = record_number_of(row, "least"), noise = record_number_of(row, "noise");
+    const double median = record_number_of(row, "median"), least = record_number_of(row, "least"), noise = record_number_of(row, "noise"),
+                 of_reference = median / record_number_of(row, "reference");
     const int a = rank_of(row, "least_a"), b = rank_of(row, "least_b");
     const char *verdict = record_text_of(row, "verdict");
     fputs("<tr>", to);
     element(to, "td", "%s%s", like_text(row), json_is_true(json_object_get(row, "alone")) ? ", alone" : "");
     element(to, "td", "%d", rank_of(row, "count"));
     rate_cell(to, median, row);
-    percent_cell(to, median / record_number_of(row, "reference"));
+    percent_cell(to, of_reference, json_is_true(json_object_get(row, "judged")) ? "%.0f %%" : "(%.0f %%)");
     rate_cell(to, least, row);
     if (a < 0) fputs("<td></td>", to);
     else if (b < 0) element(to, "td", "%d", a);
     else element(to, "td", "%d, %d", a, b);
-    percent_cell(to, least / median);
-    percent_cell(to, noise);
+    percent_cell(to, least / median, "%.0f %%");
+    percent_cell(to, noise, "%.0f %%");
     fprintf(to, "<td class=\"words word %s\">", class_of(verdict));
     escaped(to, verdict);
     fputs("</td></tr>\n", to);
@@ -232,7 +233,7 @@ static void write_rows(FILE *to, const json_t *rows)
     size_t i;
     json_t *row;
     fputs("<section id=\"rows\"><h2>What was measured</h2>"
-          "<p class=\"note\">Of each component its best round; no difference within the noise counts.</p>", to);
+          "<p class=\"note\">Of each component its best round; no difference within the noise counts. In brackets: not judged.</p>", to);
     table_begin(to, heading, sizeof heading / sizeof *heading, "what was measured");
     json_array_foreach((json_t *)rows, i, row) write_row(to, row);
     table_end(to);

@@ -77,7 +77,14 @@ static double reference_of(const check_findings *f, const check_verdict *v, cons
     if (everybody && (r->ranks != f->ranks || r->hosts != f->hosts)) return NAN;
     for (int i = 0; i < v->rows && !row->alone; i++)
         if (v->row[i].like == row->like && v->row[i].alone) return NAN;
-    return r->rate[row->like];
+    return sqrt(r->low[row->like] * r->high[row->like]);
+}
+
+/* Copies to and from the host, all at once, share what one copy has alone. */
+static bool is_comparable(const check_reference *r, const check_row *row)
+{
+    const bool shares = row->like == CHECK_TO_HOST || row->like == CHECK_FROM_HOST;
+    return check_reference_repeats(r, row->like) && (row->alone || !shares);
 }
 
 /* Who is meant where all of a row lie below their reference: the one that there is, or all. */
@@ -152,13 +159,14 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
         check_row *row = &v->row[i];
         row->reference = reference_of(f, v, r, row);
         if (!(row->reference > 0)) continue;
-        const double factor = median_of(p, &p->row[i]) / row->reference;
-        const double least = fmax(r->tolerance, 1 - exp(-b->errors_least * p->row[i].spread));
+        row->is_judged = is_comparable(r, row);
+        const double median = median_of(p, &p->row[i]);
+        const double least = fmax(CHECK_LEAST_DIFFERENCE, 1 - exp(-b->errors_least * p->row[i].spread));
         const check_candidate who = all_of(p, &p->row[i]);
-        if (factor >= 1 - least) continue;
+        if (!row->is_judged || median >= r->low[row->like] * (1 - least)) continue;
         row->verdict = CHECK_SLOW;
         if (explained(v, who, check_like_part(row->like))) continue;
-        suspect_all(f, v, from, who, row, factor);
+        suspect_all(f, v, from, who, row, median / row->reference);
     }
     for (int i = from; i < v->suspects; i++)
         if (v->suspect[i].part == CHECK_JOB) v->suspect[i].b = -1;

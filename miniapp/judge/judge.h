@@ -17,7 +17,8 @@ typedef struct check_row {
     double least;       /* and the least of these, */
     int least_a, least_b; /* whose */
     double noise;       /* below which no difference counts, as a fraction of the median */
-    double reference;   /* NaN: none */
+    double reference;   /* the middle of what machines deliver; NaN: none */
+    bool is_judged;     /* by the reference, which repeats from machine to machine */
     check_word verdict;
 } check_row;
 

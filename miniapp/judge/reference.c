@@ -9,14 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/version.h"
-#include "files/replace.h"
-#include "judge/judge.h"
-#include "output/record.h"
+#include "judge/points.h"
 #include "topology/topology.h"
-
-/* What repeated checks of one machine differ by, with room. */
-static const double tolerance_usual = 0.05;
 
 /* ---- from JSON ---- */
 
@@ -26,20 +20,37 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool read_rates(const json_t *rates, const char *path, check_reference *out, sentence *why)
+/* {"low": rate, "high": rate, "machines": count}, or one machine's rate. */
+static bool read_rate(json_t *o, check_like like, check_reference *out)
+{
+    double one = json_number_value(o), low = one, high = one;
+    int machines = 1;
+    if (json_is_object(o) && json_unpack(o, "{s:F, s:F, s:i}", "low", &low, "high", &high, "machines", &machines) != 0) return false;
+    out->low[like] = low;
+    out->high[like] = high;
+    out->machines[like] = machines;
+    return low > 0 && high >= low && isfinite(high) && machines > 0;
+}
+
+static bool read_rates(json_t *rates, const char *path, check_reference *out, sentence *why)
 {
     const char *key;
-    json_t *number;
+    json_t *rate;
     if (!json_is_object(rates) || json_object_size(rates) == 0) return sentence_refuse(why, "reference=%s: \"rates\" has no rates", path);
-    json_object_foreach((json_t *)rates, key, number) {
+    json_object_foreach(rates, key, rate) {
         const check_like like = check_like_of(key);
         if (like == CHECK_LIKES)
             return sentence_refuse(why, "reference=%s: rates.%.40s is nothing that weft check measures, such as rates.copy", path, key);
-        if (!json_is_number(number) || !(json_number_value(number) > 0))
-            return sentence_refuse(why, "reference=%s: rates.%s must be a number above 0, in %s", path, key, check_like_unit(like));
-        out->rate[like] = json_number_value(number);
+        if (!read_rate(rate, like, out))
+            return sentence_refuse(why, "reference=%s: rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in %s",
+                                   path, key, check_like_unit(like));
     }
     return true;
+}
+
+bool check_reference_repeats(const check_reference *r, check_like l)
+{
+    return r->machines[l] > 1 && r->high[l] <= r->low[l] * (1 + CHECK_LEAST_DIFFERENCE);
 }
 
 static bool read_count(const json_t *o, const char *key, const char *path, int *out, sentence *why)
@@ -54,15 +65,12 @@ static bool read_count(const json_t *o, const char *key, const char *path, int *
 static bool read_reference(const json_t *o, const char *path, check_reference *out, sentence *why)
 {
     const char *gpu = json_string_value(json_object_get(o, "gpu"));
-    const json_t *tolerance = json_object_get(o, "tolerance");
-    *out = (check_reference){ .tolerance = tolerance ? json_number_value(tolerance) : tolerance_usual };
-    for (int l = 0; l < CHECK_LIKES; l++) out->rate[l] = NAN;
+    *out = (check_reference){ .ranks = 0 };
+    for (int l = 0; l < CHECK_LIKES; l++) out->low[l] = out->high[l] = NAN;
     if (!gpu || !gpu[0] || strlen(gpu) >= sizeof out->gpu)
         return sentence_refuse(why, "reference=%s: \"gpu\" must be a name as the driver gives it, such as \"NVIDIA H200\"", path);
     snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
     snprintf(out->name, sizeof out->name, "%s", base_of(path));
-    if ((tolerance && !json_is_number(tolerance)) || !(out->tolerance >= 0 && out->tolerance < 1))
-        return sentence_refuse(why, "reference=%s: \"tolerance\" must be a fraction from 0 to 1", path);
     return read_count(o, "ranks", path, &out->ranks, why) && read_count(o, "hosts", path, &out->hosts, why) &&
            read_rates(json_object_get(o, "rates"), path, out, why);
 }
@@ -72,7 +80,7 @@ static bool load(const char *path, check_reference *out, sentence *why)
     json_error_t error;
     json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!o && error.line < 0) return sentence_refuse(why, "reference=%s: %s", path, strerror(errno));
-    if (!o) return sentence_refuse(why, "reference=%s: no reference that weft check save=FILE wrote: line %d: %s", path, error.line, error.text);
+    if (!o) return sentence_refuse(why, "reference=%s: no reference that jobs/check_reference wrote: line %d: %s", path, error.line, error.text);
     const bool read = read_reference(o, path, out, why);
     json_decref(o);
     return read;
@@ -129,49 +137,8 @@ bool check_reference_find(const check_findings *f, const char *asked, check_refe
     } else if (!none && find_built_in(f->device_name, out)) {
         return true;
     } else if (!none && f->device == DEVICE_CUDA) {
-        sentence_set(note, "there is no reference of %s: figures are compared with each other; save=FILE makes one", f->device_name);
+        sentence_set(note, "there is no reference of %s: figures are compared with each other; jobs/check_reference makes one of records", f->device_name);
     }
     *out = (check_reference){ .name = "" };
     return true;
-}
-
-/* ---- to JSON ---- */
-
-/* Alone, where a like was measured alone: the row of it stands behind the other. */
-static json_t *rates_of(const check_findings *f)
-{
-    json_t *rates = json_object();
-    check_verdict v;
-    check_judge(f, NULL, &v);
-    for (int i = 0; i < v.rows; i++)
-        if (v.row[i].count > 0) json_object_set_new(rates, check_like_key(v.row[i].like), record_number(v.row[i].median));
-    check_verdict_destroy(&v);
-    return rates;
-}
-
-static json_t *reference_json(const check_findings *f)
-{
-    char measured[256];
-    json_t *now = record_now();
-    snprintf(measured, sizeof measured, "%s by weft %s (%s)", json_string_value(now), version_number, version_git);
-    json_decref(now);
-    return json_pack("{s:o, s:s, s:i, s:i, s:f, s:o}", "gpu", record_text(f->device_name), "measured", measured, "ranks", f->ranks,
-                     "hosts", f->hosts, "tolerance", tolerance_usual, "rates", rates_of(f));
-}
-
-bool check_reference_save(const char *path, const check_findings *f, sentence *why)
-{
-    replace r;
-    if (f->faults > 0 || f->incomplete || f->figures == 0)
-        return sentence_refuse(why, "save=%s: nothing is written: %s", path,
-                               f->faults > 0 ? "this machine gave wrong bits" : "the check is incomplete");
-    int code = replace_begin(&r, path);
-    if (!code) {
-        json_t *o = reference_json(f);
-        const bool written = json_dumpf(o, r.to, JSON_INDENT(2) | JSON_REAL_PRECISION(5)) == 0 && fputc('\n', r.to) != EOF;
-        json_decref(o);
-        code = replace_end(&r, written);
-        if (!written) code = code ? code : EIO;
-    }
-    return code ? sentence_refuse(why, "save=%s: %s", path, strerror(code)) : true;
 }

@@ -1,5 +1,5 @@
-/* A reference is written whole, read back the same, used for its own GPU alone and for as many ranks, and refused with one sentence where
- * it is damaged. What all lie below it by is told of all; wrong bits are traced to whoever they have in common. */
+/* A reference is used for its own GPU alone and for as many ranks, and refused with one sentence where it is damaged. What all lie below it by
+ * is told of all, if the rate repeats from machine to machine; wrong bits are traced to whoever they have in common. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "judge/judge.h"
+#include "judge/points.h"
 #include "support/made_findings.h"
 
 static char path[] = "/tmp/weft_reference_XXXXXX";
@@ -46,13 +47,16 @@ static void refused(const char *text, const char *words)
 static void damaged_files(void **state)
 {
     (void)state;
-    refused("", "no reference that weft check save=FILE wrote: line 1: ");
-    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4", "no reference that weft check save=FILE wrote: line 1: ");
+    refused("", "no reference that jobs/check_reference wrote: line 1: ");
+    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4", "no reference that jobs/check_reference wrote: line 1: ");
     refused("[]", "\"gpu\" must be a name");
     refused("{\"gpu\": \"X\"}", "\"rates\" has no rates");
     refused("{\"gpu\": \"X\", \"rates\": {\"cpoy\": 1}}", "rates.cpoy is nothing that weft check measures");
-    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": -1}}", "rates.copy must be a number above 0, in B/s");
-    refused("{\"gpu\": \"X\", \"tolerance\": 1.5, \"rates\": {\"copy\": 1}}", "\"tolerance\" must be a fraction from 0 to 1");
+    static const char rate[] = "rates.copy must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in B/s";
+    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": -1}}", rate);
+    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 1, \"machines\": 2}}}", rate);
+    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 2, \"machines\": 0}}}", rate);
+    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"machines\": 2}}}", rate);
     refused("{\"gpu\": \"X\", \"ranks\": -1, \"rates\": {\"copy\": 1}}", "\"ranks\" must be a whole number from 0 on");
 }
 
@@ -80,7 +84,40 @@ static void another_gpu(void **state)
 }
 
 static double slower_disk(const made_machine *m, const check_figure *g) { return g->like == CHECK_DISK_WRITE ? m->by : 1; }
-static double slower_all(const made_machine *m, const check_figure *g) { return g->like == CHECK_COPY ? m->by : 1; }
+static double slower_copy(const made_machine *m, const check_figure *g) { return g->like == CHECK_COPY ? m->by : 1; }
+
+/* Of as many machines as made_findings makes, which differ by `spread`; these are the lowest rates. */
+static void write_reference(const made_machine *m, double copy, double disk, double spread, int machines)
+{
+    sentence text;
+    sentence_set(&text, "{\"gpu\": \"NVIDIA H200\", \"ranks\": %d, \"hosts\": 1, \"rates\": {"
+                 "\"copy\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}, \"disk_write\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}}}",
+                 m->ranks, copy, copy * (1 + spread), machines, disk, disk * (1 + spread), machines);
+    write_file(text.text);
+}
+
+/* How many suspects a machine has that copies at `by` of the reference's lowest rate. */
+static int suspects_beside(double by, double spread, int machines)
+{
+    check_findings f;
+    check_verdict v;
+    check_reference r;
+    sentence why;
+    made_machine m = made(1);
+    m.factor = slower_copy;
+    m.by = by;
+    write_reference(&m, 4.2e12, 2.4e9, spread, machines);
+    made_findings(&f, m);
+    assert_true(check_reference_find(&f, path, &r, &why));
+    check_judge(&f, &r, &v);
+    const int suspects = v.suspects;
+    const check_row *alone = &v.row[1];
+    assert_true(alone->like == CHECK_COPY && alone->alone && fabs(alone->reference / 4.2e12 / sqrt(1 + spread) - 1) < 1e-6);
+    assert_int_equal(alone->is_judged, machines > 1 && spread <= CHECK_LEAST_DIFFERENCE);
+    check_verdict_destroy(&v);
+    check_findings_destroy(&f);
+    return suspects;
+}
 
 static void slow_beside_it(int ranks, double (*factor)(const made_machine *, const check_figure *), check_part part, int a, const char *name)
 {
@@ -90,9 +127,7 @@ static void slow_beside_it(int ranks, double (*factor)(const made_machine *, con
     sentence why;
     made_machine m = made(4);
     m.ranks = ranks;
-    made_findings(&f, m);
-    assert_true(check_reference_save(path, &f, &why));
-    check_findings_destroy(&f);
+    write_reference(&m, 4.2e12, 2.4e9, 0.001, 2);
     m.factor = factor;
     m.by = 0.8;
     m.seed = 99;
@@ -120,21 +155,33 @@ static void below_the_reference(void **state)
 {
     (void)state;
     slow_beside_it(4, slower_disk, CHECK_DISK, -1, "the disk");
-    slow_beside_it(4, slower_all, CHECK_JOB, -1, "all GPUs alike");
-    slow_beside_it(1, slower_all, CHECK_GPU, 0, "GPU of rank 0 (node0, GPU-3644657b, 0000:00:00.0)");
+    slow_beside_it(4, slower_copy, CHECK_JOB, -1, "all GPUs alike");
+    slow_beside_it(1, slower_copy, CHECK_GPU, 0, "GPU of rank 0 (node0, GPU-3644657b, 0000:00:00.0)");
 }
 
-static void what_is_not_saved(void **state)
+/* Two machines that differ by little, below the lower one by more than 3 %: that alone is slow. */
+static void beyond_the_spread_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(suspects_beside(0.95, 0.02, 2), 1);
+    assert_int_equal(suspects_beside(0.98, 0.02, 2), 0); /* 4 % below the better one */
+    assert_int_equal(suspects_beside(0.8, 0.035, 2), 0); /* it does not repeat */
+    assert_int_equal(suspects_beside(0.8, 0, 1), 0);     /* nor is it known to */
+}
+
+/* A file of 1.0.0: one machine's rates, which are shown and not judged. */
+static void a_file_of_1_0_0(void **state)
 {
     (void)state;
     check_findings f;
-    sentence why;
+    check_reference r;
+    sentence note;
     made_findings(&f, made(1));
-    assert_false(check_reference_save("/proc/none/r.json", &f, &why));
-    assert_string_equal(why.text, "save=/proc/none/r.json: No such file or directory");
-    check_findings_add_fault(&f, (check_fault){ .like = CHECK_COPY, .a = 0, .b = -1 });
-    assert_false(check_reference_save(path, &f, &why));
-    assert_non_null(strstr(why.text, "this machine gave wrong bits"));
+    write_file("{\"gpu\": \"NVIDIA H200\", \"measured\": \"once\", \"ranks\": 1, \"hosts\": 1, \"tolerance\": 0.05, \"rates\": {\"copy\": 4.2e12}}");
+    assert_true(check_reference_find(&f, path, &r, &note));
+    assert_float_equal(r.low[CHECK_COPY], 4.2e12, 1);
+    assert_int_equal(r.machines[CHECK_COPY], 1);
+    assert_false(check_reference_repeats(&r, CHECK_COPY));
     check_findings_destroy(&f);
 }
 
@@ -183,7 +230,8 @@ static void wrong_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(damaged_files),       cmocka_unit_test(another_gpu),
-                                        cmocka_unit_test(below_the_reference), cmocka_unit_test(what_is_not_saved),
+                                        cmocka_unit_test(below_the_reference), cmocka_unit_test(beyond_the_spread_alone),
+                                        cmocka_unit_test(a_file_of_1_0_0),
                                         cmocka_unit_test(wrong_bits) };
     const int fd = mkstemp(path);
     if (fd < 0 || close(fd) != 0) return 1;

@@ -75,3 +75,25 @@ element() { # program: an element of an array, on node n7, with the words after 
     expect "order" "begin end begin end" "$(xargs <order)"
     expect "who says that it waits" 1 "$(cat first second | grep -c '^another check of n7 is under way')"
 }
+
+reference() { "$top/jobs/check_reference" "$@" >ref.json 2>said; }
+of_reference() { jq -c "$1" ref.json; }
+
+@test "a reference of the checks of several machines: the lowest and the highest rate, and how many machines have it" {
+    nodes 2
+    jq -c '.check.ranks[].uuid |= sub("GPU"; "GPU-n2") | (.check.rows[] | select(.like == "copy") | .median, .least) *= 0.98
+        | .check.rows |= map(select(.like != "read"))' checks/n2.jsonl >slower
+    cat slower slower >checks/n2.jsonl # twice the same machine
+    jq -c '.check.verdict = "slow"' checks/n1.jsonl >checks/n3.jsonl
+    reference checks/n1.jsonl checks/n2.jsonl
+    expect "copy, alone or at once" '{"low":3900200000000,"high":4020000000000,"machines":2}' "$(of_reference .rates.copy)"
+    expect "read, of one machine" 1 "$(of_reference .rates.read.machines)"
+    expect "what it is of" '["NVIDIA H200",2,1]' "$(of_reference '[.gpu, .ranks, .hosts]')"
+    [[ "$(of_reference .made)" == '"of 2 checks on 2 machines, '* ]] || { cat ref.json; return 1; }
+    sed 's/NVIDIA H200/NVIDIA H100/g; s/GPU-0b/GPU-1b/g' checks/n1.jsonl >other.jsonl
+    for files in "checks/n3.jsonl" "checks/n1.jsonl other.jsonl"; do
+        run "$top/jobs/check_reference" $files
+        expect "status of $files" 2 "$status"
+    done
+    expect "several GPUs" "check_reference: the checks are of NVIDIA H100 and NVIDIA H200; a reference is of one GPU" "${lines[-1]}"
+}
