@@ -172,7 +172,7 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
     if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, &verdict.why);
     p->verified = verdict.right;
     p->wrong = verdict.why;
-    b->verifying_s += timer_now_s() - begin_s;
+    b->verifying_s = timer_now_s() - begin_s;
 }
 
 /* Where one rank has no memory, none goes on. */
@@ -194,6 +194,7 @@ static bool may_run(const bench *b, const bench_item *item, ladder_case *c)
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why)
 {
     b->together = bench_families_together(item->family);
+    b->verifying_s = 0;
     ladder_case c = {
         .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
     };

@@ -54,9 +54,15 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 static const struct {
     const char *name;
     bool (*try)(check *c); /* false: an end was asked for */
+    bool once; /* in a quick check: figures of one component, which rounds compare with nothing */
 } parts[CHECK_PARTS_OF_A_ROUND] = {
-    { "patterns", trials_memory },    { "files", trials_files }, { "at_once", trials_at_once }, { "pairs", trials_link },
-    { "host_pairs", trials_link_hosts }, { "job", trials_job },   { "alone", trials_alone },
+    { "patterns", trials_memory, false },
+    { "files", trials_files, true },
+    { "at_once", trials_at_once, false },
+    { "pairs", trials_link, false },
+    { "host_pairs", trials_link_hosts, false },
+    { "job", trials_job, true },
+    { "alone", trials_alone, false },
 };
 
 /* ---- what is left behind ---- */
@@ -133,12 +139,13 @@ static int leave_early(void *context, const char *why, bool stopped)
 
 static bool one_round(check *c)
 {
+    const bool later = c->ask->level == CHECK_QUICK && c->round > 0;
     bool more = true;
     c->time.round = c->round;
     for (int i = 0; i < CHECK_PARTS_OF_A_ROUND && more; i++) {
-        const double begin_s = timer_now_s();
-        more = parts[i].try(c);
-        c->part_s[i] = timer_now_s() - begin_s;
+        const double begin_s = c->time.now_s;
+        more = (later && parts[i].once) || parts[i].try(c);
+        c->part_s[i] = c->time.now_s - begin_s;
     }
     if (c->top->rank == 0 && c->round == 0) {
         check_watch_hold();
@@ -163,10 +170,12 @@ static double limit_of(const check_request *ask)
 }
 
 /* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose cores others use too, it takes
- * CHECK_ROUNDS_ENOUGH. round_s: of the last one, without the time in which it verified. */
-static bool quick_goes_on(const check *c, double round_s)
+ * CHECK_ROUNDS_ENOUGH. */
+static bool quick_goes_on(const check *c)
 {
     enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
+    double round_s = -c->own_verifying_s; /* of the next round */
+    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++) round_s += parts[i].once ? 0 : c->part_s[i];
     const int rounds = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? ROUNDS : CHECK_ROUNDS_ENOUGH;
     if (isfinite(c->time.limit_s)) return rounds < enough && check_time_again(&c->time, round_s);
     return rounds < ROUNDS_LEAST || (rounds < enough && c->time.now_s + round_s < all_rounds_s(c->ask));
@@ -180,7 +189,7 @@ static int next_samples(const check *c, double round_s)
     const int rounds = c->found.rounds, samples = c->rungs.samples;
     const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1 : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
-    if (c->ask->level == CHECK_QUICK) return quick_goes_on(c, round_s - c->bench.verifying_s) ? samples : 0;
+    if (c->ask->level == CHECK_QUICK) return quick_goes_on(c) ? samples : 0;
     if (enough && left_s < round_s / 2) return 0;
     return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;
 }
@@ -190,7 +199,7 @@ static bool run_rounds(ending *e)
     check *c = e->c;
     for (bool more = true; more && c->rungs.samples > 0; c->round++) {
         const double begin_s = c->time.now_s;
-        c->bench.verifying_s = 0;
+        c->own_verifying_s = 0;
         more = one_round(c);
         if (!more) return c->ask->level == CHECK_SOAK && check_trial_tell(c, c->found.rounds) > 0;
         if (c->top->rank == 0) end_round(e);

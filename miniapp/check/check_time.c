@@ -6,12 +6,12 @@ static const struct {
     const char *items;
     double until;
 } part[CHECK_TIME_PARTS] = {
-    [CHECK_TIME_AT_ONCE] = { "trials at once", 0.30 },
-    [CHECK_TIME_PAIRS] = { "rounds of pairs", 0.35 },
-    [CHECK_TIME_PAIRS_ALONE] = { "pairs alone", 0.35 },
-    [CHECK_TIME_HOSTS] = { "rounds of pairs of hosts", 0.38 },
-    [CHECK_TIME_JOB] = { "trials of all ranks together", 0.42 },
-    [CHECK_TIME_ALONE] = { "trials of ranks alone", 0.45 },
+    [CHECK_TIME_AT_ONCE] = { "trials at once", 0.32 },
+    [CHECK_TIME_PAIRS] = { "rounds of pairs", 0.38 },
+    [CHECK_TIME_PAIRS_ALONE] = { "pairs alone", 0.38 },
+    [CHECK_TIME_HOSTS] = { "rounds of pairs of hosts", 0.40 },
+    [CHECK_TIME_JOB] = { "trials of all ranks together", 0.46 },
+    [CHECK_TIME_ALONE] = { "trials of ranks alone", 0.49 },
 };
 
 int check_time_items(check_time *t, check_time_part p, int all)

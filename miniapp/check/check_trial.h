@@ -53,6 +53,7 @@ typedef struct check {
     check_time time;
     double part_s[CHECK_PARTS_OF_A_ROUND]; /* on rank 0, of the round under way or the last one */
     unsigned own_right;   /* bit i: trial i of this rank's device was verified in a quick check */
+    double own_verifying_s; /* of this rank's device, in the round under way or the last one */
 } check;
 
 /* what: for people, "memory copy, alone". */

@@ -5,7 +5,8 @@
 
 /* trials_gpu.c: memory, arithmetic, copies to and from the host, sweeps, of each rank's own device: all at once; */
 bool trials_at_once(check *c);
-/* the same, those of a host in turns, hosts beside each other. Nothing is done where each host has one rank. */
+/* the same, those of a host in turns, hosts beside each other, in a quick check of GPUs the copies to and from the host alone. Nothing is done
+ * where each host has one rank. */
 bool trials_alone(check *c);
 /* trials_memory.c: patterns over each rank's share of free memory, all at once. */
 bool trials_memory(check *c);

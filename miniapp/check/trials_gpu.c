@@ -16,7 +16,7 @@ typedef struct own_trial {
     bool cached; /* a plane that stays in the last cache */
 } own_trial;
 
-/* On the host device there are no copies to and from the host. */
+/* On the host device there are no copies to and from the host, which GPUs share: the only ones that differ alone by more than a percent. */
 static const own_trial own_trials[] = {
     { CHECK_COPY, "ceiling/copy", DTYPE_F32, 0, false },
     { CHECK_READ, "ceiling/read", DTYPE_F32, 0, false },
@@ -31,7 +31,7 @@ static const own_trial own_trials[] = {
     { CHECK_HEAT_BLOCKS_CACHED, "fused/production", DTYPE_F32, BLOCK_STEPS, true },
     { CHECK_TRANSPOSE_CACHED, "roofline/transpose", DTYPE_F32, 1, true },
 };
-enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0] };
+enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0], COPIES = 4 }; /* COPIES: the first of the two from and to the host */
 
 static bool is_arithmetic(check_like l) { return l == CHECK_FMA_F32 || l == CHECK_FMA_F64; }
 
@@ -63,6 +63,7 @@ static void measure(check *c, const own_trial *t, bool alone)
     c->bench.trusted = (c->own_right & bit) != 0;
     const bool measured = check_rung_measure(c, t->rung, t->type, setting, sizeof setting / sizeof *setting, &p);
     c->bench.trusted = false;
+    c->own_verifying_s += c->bench.verifying_s;
     if (measured && p.verified && c->ask->level == CHECK_QUICK) c->own_right |= bit;
     const nvml_reading after = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
     c->rungs.samples = samples;
@@ -102,10 +103,11 @@ bool trials_at_once(check *c)
 
 bool trials_alone(check *c)
 {
-    const int turns = check_trial_ranks_of_a_host(c),
-              items = check_time_items(&c->time, CHECK_TIME_ALONE, turns > 1 ? OWN_TRIALS * turns : 0);
+    const bool copies = c->ask->level == CHECK_QUICK && c->d->kind == DEVICE_CUDA && !c->sharing;
+    const int turns = check_trial_ranks_of_a_host(c), first = copies ? COPIES : 0, trials = copies ? 2 : OWN_TRIALS,
+              items = check_time_items(&c->time, CHECK_TIME_ALONE, turns > 1 ? trials * turns : 0);
     bool more = true;
     for (int i = 0; i < items && more && check_time_begins(&c->time, CHECK_TIME_ALONE); i++)
-        more = one_of_a_host(c, &own_trials[i / turns], i % turns);
+        more = one_of_a_host(c, &own_trials[first + i / turns], i % turns);
     return more;
 }

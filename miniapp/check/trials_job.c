@@ -148,7 +148,6 @@ bool trials_files(check *c)
     const int samples = c->rungs.samples;
     bench_setting setting = { "bytes", c->sizes.disk_bytes / c->top->ranks };
     bench_point p = { .verified = false };
-    if (c->ask->level == CHECK_QUICK && c->round > 0) return true;
     check_trial_begin(c, "files: raw writes, a checkpoint");
     if (samples > SAMPLES_MOST) c->rungs.samples = SAMPLES_MOST;
     const bool measured = check_rung_measure(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p);
@@ -161,18 +160,16 @@ bool trials_files(check *c)
     return check_trial_end(c);
 }
 
-/* Of a quick check's later rounds the timed runs alone. */
 bool trials_job(check *c)
 {
     enum { TIMED = 2 };
-    const bool short_of_time = c->ask->level == CHECK_QUICK && c->round > 0;
     const int transports = c->top->ranks > 1 ? TRANSPORT_KINDS : 0, runs = c->sizes.runs,
               items = check_time_items(&c->time, CHECK_TIME_JOB, transports + runs);
     bool more = true;
     for (int i = 0; i < items && more && check_time_begins(&c->time, CHECK_TIME_JOB); i++) {
         const int run = i - transports;
         if (run < 0) more = by_transport(c, (transport_kind)i);
-        else if (!short_of_time || run >= runs - TIMED) more = run_known(c, &known_runs[run], run >= runs - TIMED);
+        else more = run_known(c, &known_runs[run], run >= runs - TIMED);
     }
     return more;
 }

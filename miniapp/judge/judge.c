@@ -66,6 +66,9 @@ static void add_wrong_rows(const check_findings *f, check_verdict *v)
     }
 }
 
+/* One round alone may be disturbed as a whole: no component is slow by it. */
+enum { ROUNDS_LEAST = 2 };
+
 /* ---- beside the reference ---- */
 
 /* A rate alone is what a reference has; together stands for it where nothing was measured alone. What all ranks do at once depends on
@@ -159,7 +162,7 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
         check_row *row = &v->row[i];
         row->reference = reference_of(f, v, r, row);
         if (!(row->reference > 0)) continue;
-        row->is_judged = is_comparable(r, row);
+        row->is_judged = is_comparable(r, row) && p->row[i].rounds >= ROUNDS_LEAST;
         const double median = median_of(p, &p->row[i]);
         const double least = fmax(CHECK_LEAST_DIFFERENCE, 1 - exp(-b->errors_least * p->row[i].spread));
         const check_candidate who = all_of(p, &p->row[i]);
@@ -197,9 +200,6 @@ static int most_certain_first(const void *pa, const void *pb)
     if (isnan(a->factor) || a->factor == b->factor) return a->a - b->a;
     return a->factor < b->factor ? -1 : 1;
 }
-
-/* One round alone may be disturbed as a whole: nobody is blamed for it. */
-enum { ROUNDS_LEAST = 2 };
 
 void check_judge(const check_findings *f, const check_reference *reference, check_verdict *v)
 {

@@ -18,7 +18,7 @@ typedef struct check_row {
     int least_a, least_b; /* whose */
     double noise;       /* below which no difference counts, as a fraction of the median */
     double reference;   /* the middle of what machines deliver; NaN: none */
-    bool is_judged;     /* by the reference, which repeats from machine to machine */
+    bool is_judged;     /* by the reference, which repeats from machine to machine; of two rounds or more */
     check_word verdict;
 } check_row;
 

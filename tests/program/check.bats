@@ -5,7 +5,7 @@ check() { # ranks key=value...
     run launch "$1" "$weft" check device=host budget=0.2 "${@:2}"
 }
 record_of_check() { tail -n 1 check.jsonl | jq -r "$1"; }
-likes() { record_of_check '[.check.figures[].like] | unique | join(" ")'; }
+likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl; }
 
 @test "one rank: everything but pairs; a record for each round, with the machine" {
     check 1
