@@ -38,7 +38,7 @@ static void judge_candidate(const search *s, candidate *c)
     c->errors = fmin(c->errors, together);
     for (int i = c->first; i < c->first + c->count; i++) {
         reach *h = &s->reach[i];
-        h->facet.slow |= h->steady && !h->lone && h->facet.errors < -2;
+        h->facet.slow |= h->steady && !h->lone && (h->facet.errors < -2 || h->facet.effect < log(1 - CHECK_LEAST_DIFFERENCE));
     }
 }
 
