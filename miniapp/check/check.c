@@ -142,6 +142,7 @@ static bool one_round(check *c)
     const bool later = c->ask->level == CHECK_QUICK && c->round > 0;
     bool more = true;
     c->time.round = c->round;
+    memset(c->part_s, 0, sizeof c->part_s);
     for (int i = 0; i < CHECK_PARTS_OF_A_ROUND && more; i++) {
         const double begin_s = c->time.now_s;
         more = (later && parts[i].once) || parts[i].try(c);

@@ -1,17 +1,17 @@
 #include "check/check_time.h"
 
-/* until: the fraction of the limit at which no more items of the part begin. The first round is over before half of the limit is, so
+/* until: the fraction of the limit at which no more items of the part begin. The first round begins nothing in the second half, so
  * that a second one has time. */
 static const struct {
     const char *items;
     double until;
 } part[CHECK_TIME_PARTS] = {
-    [CHECK_TIME_AT_ONCE] = { "trials at once", 0.32 },
-    [CHECK_TIME_PAIRS] = { "rounds of pairs", 0.38 },
-    [CHECK_TIME_PAIRS_ALONE] = { "pairs alone", 0.38 },
-    [CHECK_TIME_HOSTS] = { "rounds of pairs of hosts", 0.40 },
-    [CHECK_TIME_JOB] = { "trials of all ranks together", 0.46 },
-    [CHECK_TIME_ALONE] = { "trials of ranks alone", 0.49 },
+    [CHECK_TIME_AT_ONCE] = { "trials at once", 0.38 },
+    [CHECK_TIME_PAIRS] = { "rounds of pairs", 0.42 },
+    [CHECK_TIME_PAIRS_ALONE] = { "pairs alone", 0.42 },
+    [CHECK_TIME_HOSTS] = { "rounds of pairs of hosts", 0.44 },
+    [CHECK_TIME_JOB] = { "trials of all ranks together", 0.48 },
+    [CHECK_TIME_ALONE] = { "trials of ranks alone", 0.50 },
 };
 
 int check_time_items(check_time *t, check_time_part p, int all)

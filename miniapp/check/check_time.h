@@ -32,5 +32,5 @@ bool check_time_begins(check_time *t, check_time_part p);
 /* May another round begin, which is expected to last round_s? The second one if it ends within the limit, a later one if it ends within
  * two thirds of it. */
 bool check_time_again(const check_time *t, double round_s);
-/* "no time for 43 of 63 rounds of pairs"; leaves `out` as it is where all items began. */
+/* "no time for 39 of 63 rounds of pairs"; leaves `out` as it is where all items began. */
 void check_time_missing(const check_time *t, sentence *out);

@@ -30,11 +30,12 @@ static check_figure figure_of(const meeting *m, int way)
 }
 
 /* Verified, then timed by the slowest rank. The fastest batch counts, as the best round does: where ranks share cores, the others tell
- * when their turns came. There a pair is given up to a tenth of a second, so that a loaded host has time for rounds, which tell more. */
+ * when their turns came. There a pair is given up to a tenth of a second, in a quick check up to half a one, so that a loaded host has time for rounds, which tell
+ * more. */
 static timer_percentiles timed(check *c, bench_link *l, MPI_Comm comm)
 {
     enum { REPEATS_MOST = 10 };
-    const double enough_s = c->crowded ? 0.1 : INFINITY, begin_s = timer_now_s();
+    const double enough_s = c->crowded ? 0.1 : isfinite(c->time.limit_s) ? 0.5 : INFINITY, begin_s = timer_now_s();
     const int most = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
     double seconds[REPEATS_MOST];
     int repeats = 0;
