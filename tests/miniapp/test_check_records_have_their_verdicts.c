@@ -1,7 +1,7 @@
 /* Recorded checks have the verdict that they must have: healthy machines deliver, and where one rank was made slower it alone is named.
  *
- * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null, "command": "weft check ...", "rounds":
- * [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the last two as `check` of a record has them, packed by gzip. */
+ * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null, "git": ..., "started": ...,
+ * "rounds": [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the last two as `check` of a record has them, packed by gzip. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
