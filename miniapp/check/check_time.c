@@ -1,7 +1,7 @@
 #include "check/check_time.h"
 
-/* until: the fraction of the limit at which no more items of the part begin. The first round begins nothing in the second half, so
- * that a second one has time. */
+/* until: the fraction of the limit at which no more items of the part begin. The first round begins nothing
+ * in the second half, so that a second one has time. */
 static const struct {
     const char *items;
     double until;
@@ -38,5 +38,6 @@ void check_time_missing(const check_time *t, sentence *out)
 {
     for (int p = 0; p < CHECK_TIME_PARTS; p++)
         if (t->done[p] < t->all[p])
-            sentence_add(out, "%sno time for %d of %d %s", out->text[0] ? "; " : "", t->all[p] - t->done[p], t->all[p], part[p].items);
+            sentence_add(out, "%sno time for %d of %d %s", out->text[0] ? "; " : "", t->all[p] - t->done[p],
+                         t->all[p], part[p].items);
 }

@@ -1,4 +1,5 @@
-/* A quick check of 1, 2, 4, 8 or 64 ranks ends within its 30 seconds, its rounds are of the same trials, and it says for which it had no time. */
+/* A quick check of 1, 2, 4, 8 or 64 ranks ends within its 30 seconds, its rounds are of the same trials, and
+ * it says for which it had no time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 typedef struct machine {
     int ranks, hosts;
-    double start_s, trial_s; /* trial_s: of the first round; later ones need a third, nothing being verified */
+    double start_s, trial_s; /* trial_s: of the first round; later ones need a third: nothing is verified */
 } machine;
 
 static const double limit_s = 30;
@@ -54,7 +55,8 @@ static int rounds_of(machine m, check_time *t)
         (void)round_of(t, m, items);
         assert_memory_equal(items, first, sizeof first);
     }
-    print_message("%d ranks, %d hosts, trials of %.2f s: %d rounds, %.1f s\n", m.ranks, m.hosts, m.trial_s, rounds, t->now_s);
+    print_message("%d ranks, %d hosts, trials of %.2f s: %d rounds, %.1f s\n", m.ranks, m.hosts, m.trial_s,
+                  rounds, t->now_s);
     assert_true(t->now_s <= limit_s);
     return rounds;
 }
@@ -81,12 +83,14 @@ static void what_had_no_time(void **state)
     assert_string_equal(said.text, "pairs: none");
     (void)rounds_of((machine){ 64, 1, 2, 0.3 }, &t);
     check_time_missing(&t, &said);
-    assert_string_equal(said.text, "pairs: none; no time for 39 of 63 rounds of pairs; no time for 9 of 15 trials of all ranks together; "
+    assert_string_equal(said.text, "pairs: none; no time for 39 of 63 rounds of pairs; "
+                                   "no time for 9 of 15 trials of all ranks together; "
                                    "no time for 766 of 768 trials of ranks alone");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_ranks), cmocka_unit_test(what_had_no_time) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_ranks),
+                                        cmocka_unit_test(what_had_no_time) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
-/* Recorded checks have the verdict that they must have: healthy machines deliver, and where one rank was made slower it alone is named.
+/* Recorded checks have the verdict that they must have: healthy machines deliver, and where one rank was
+ * made slower it alone is named.
  *
- * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null, "git": ..., "started": ...,
- * "rounds": [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the last two as `check` of a record has them, packed by gzip. */
+ * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null, "git":
+ * ..., "started": ..., "rounds": [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the last two as
+ * `check` of a record has them, packed by gzip. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +25,11 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
+static int int_of(const json_t *o, const char *key)
+{
+    return (int)json_integer_value(json_object_get(o, key));
+}
+
 static double number_of(const json_t *o, const char *key)
 {
     const json_t *number = json_object_get(o, key);
@@ -54,7 +60,8 @@ static void read_round(check_findings *f, const json_t *round)
     json_array_foreach(json_object_get(round, "figures"), i, o) {
         const check_like like = check_like_of(text_of(o, "like"));
         assert_true(like < CHECK_LIKES);
-        check_findings_add(f, (check_figure){ like, int_of(o, "a"), int_of(o, "b"), json_is_true(json_object_get(o, "alone")), f->rounds,
+        const bool alone = json_is_true(json_object_get(o, "alone"));
+        check_findings_add(f, (check_figure){ like, int_of(o, "a"), int_of(o, "b"), alone, f->rounds,
                                               number_of(o, "rate"), number_of(o, "noise") });
     }
     assert_int_equal(json_array_size(json_object_get(round, "faults")), 0);
@@ -97,11 +104,12 @@ static bool holds(const json_t *o, const char *file, int line)
     check_judge(&f, r.name[0] ? &r : NULL, &v);
     bool right = slow_rank && (json_is_null(slow_rank) ? v.word == CHECK_DELIVERS : v.word == CHECK_SLOW);
     for (int i = 0; i < v.suspects; i++)
-        right = right && v.suspect[i].part == CHECK_GPU && v.suspect[i].a == (int)json_integer_value(slow_rank);
-    print_message("%s line %d, %d ranks, %d rounds: %s%s%s\n", file, line, f.ranks, f.rounds, check_word_name(v.word), right ? "" : ", WRONG",
-                  v.suspects ? ":" : "");
+        right = right && v.suspect[i].part == CHECK_GPU && v.suspect[i].a == json_integer_value(slow_rank);
+    print_message("%s line %d, %d ranks, %d rounds: %s%s%s\n", file, line, f.ranks, f.rounds,
+                  check_word_name(v.word), right ? "" : ", WRONG", v.suspects ? ":" : "");
     for (int i = 0; i < v.suspects; i++)
-        print_message("    %s %.0f %%: %s\n", v.suspect[i].name.text, 100 * v.suspect[i].factor, v.suspect[i].evidence.text);
+        print_message("    %s %.0f %%: %s\n", v.suspect[i].name.text, 100 * v.suspect[i].factor,
+                      v.suspect[i].evidence.text);
     check_verdict_destroy(&v);
     check_findings_destroy(&f);
     return right;
@@ -135,7 +143,8 @@ static void all_records(void **state)
     (void)state;
     glob_t files;
     int wrong = 0;
-    assert_int_equal(glob("tests/support/records/checks/*.jsonl.gz", 0, NULL, &files), 0); /* there are some */
+    /* there are some */
+    assert_int_equal(glob("tests/support/records/checks/*.jsonl.gz", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) wrong += wrong_lines_of(files.gl_pathv[i]);
     globfree(&files);
     assert_int_equal(wrong, 0);
