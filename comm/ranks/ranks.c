@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/fp.h"
 #include "ranks/check.h"
 
 /* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment. */
@@ -24,6 +25,7 @@ void ranks_begin(bool needed)
     int given = 0;
     if (!needed && !launched()) return;
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
+    (void)fp_default();
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }
 

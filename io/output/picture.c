@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fp.h"
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -219,6 +220,7 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
                    picture_scale *scale, sentence *why)
 {
     assert(nx > 0 && ny > 0);
+    (void)fp_default();
     const int rank = ranks_mine(comm);
     const raster r = raster_of(nx, ny);
     const int pixels_count = r.width * r.height;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/fp.h"
 #include "state/checkpoint_state.h"
 
 /* Once MPI runs, HDF5 would have MPI_Finalize end it. */
@@ -58,16 +59,34 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
 
 hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
 
+/* A filter that HDF5 loads or calls within H5Dread may change the floating-point environment, and H5Dread then
+ * converts in it. Here numbers are read as they lie in the file, and converted in the default environment. */
+static bool read_then_convert(hid_t dataset, hid_t memory, hid_t space, hid_t wanted, size_t cells, void *data)
+{
+    CHECKPOINT_H5_SCOPED const hid_t type = H5Dget_type(dataset);
+    const size_t bytes = H5Tget_size(type), wanted_bytes = H5Tget_size(wanted);
+    void *const both = malloc(cells * (bytes > wanted_bytes ? bytes : wanted_bytes));
+    bool ok = both && H5Dread(dataset, type, memory, space, H5P_DEFAULT, both) >= 0;
+    (void)fp_default();
+    ok = ok && H5Tconvert(type, wanted, cells, both, NULL, H5P_DEFAULT) >= 0;
+    if (ok) memcpy(data, both, cells * wanted_bytes);
+    free(both);
+    return ok;
+}
+
 const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data)
 {
     const hsize_t cells = (hsize_t)box_cells(part);
+    const hid_t wanted = type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     if (cells == 0) return NULL;
+    (void)fp_default();
     CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
     const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
     const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
     const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
-    const bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0
-                    && H5Dread(dataset, type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data) >= 0;
+    bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0
+              && H5Dread(dataset, wanted, memory, space, H5P_DEFAULT, data) >= 0;
+    if (fp_default() && ok) ok = read_then_convert(dataset, memory, space, wanted, cells, data);
     return ok ? NULL : checkpoint_h5_reason();
 }
 

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/fp.h"
+
 struct background {
     bool has_thread; /* else jobs run in place, and the rest is not used */
     pthread_t thread;
@@ -24,6 +26,7 @@ static void do_alone(void (*job)(void *), void *arg)
 {
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
+    (void)fp_default();
     job(arg);
     omp_set_num_threads(threads);
 }

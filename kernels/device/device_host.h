@@ -12,6 +12,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/fp.h"
 #include "device/device.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
@@ -36,9 +37,10 @@ typedef struct device_host {
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
-/* Threads for a kernel on `cells` cells: inside a parallel region the caller alone, a stream is a thread there. */
+/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a stream is a thread there. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
+    (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
 }
 
@@ -46,6 +48,7 @@ static inline int device_host_team(const device *d, int64_t cells)
  * every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache line. */
 static inline box device_host_part(box b, int index, int count)
 {
+    if (count > 1) (void)fp_default();
     const int64_t width = box_width(b), line_cells = FIELD_ALIGN_BYTES;
     if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count) return box_strip(b, index, count);
     const int64_t low = (b.x0 + width * index / count) & -line_cells;

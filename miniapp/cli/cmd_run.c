@@ -7,6 +7,7 @@
 #include "base/cmd.h"
 #include "config/outputs.h"
 #include "config/request.h"
+#include "core/fp.h"
 #include "device/nvtx.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -44,6 +45,7 @@ typedef struct run {
 /* The run's next part, for the watchdog and for a profiler; NULL: none follows. */
 static void enter(run *r, const char *phase)
 {
+    (void)fp_default();
     if (r->entered) nvtx_end();
     r->entered = phase != NULL;
     if (r->entered) nvtx_begin(phase);

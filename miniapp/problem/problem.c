@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fp.h"
 #include "problem/fourier_symbol.h"
 
 static long double factorial(int n)
@@ -375,6 +376,7 @@ static long double prefix_sum(const stencil *op)
 void problem_make(problem *p, const config *c)
 {
     memset(p, 0, sizeof *p);
+    (void)fp_default();
     const kind_row *kind = config_kind_of(c);
     if (kind->stencil) set_operator(&p->op, c);
     p->two_levels = p->op.has_prev;

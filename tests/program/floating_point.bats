@@ -1,0 +1,87 @@
+# A library that changes the floating-point environment changes no bit of a result and ends no run, wherever it
+# does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_fp.c).
+load ../support/helper
+
+words="ftz daz up down zero traps"
+
+# A wave of the shortest length, which is subnormal in f32 from step 171 on, on cells enough for a team of threads.
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.mode_x=80 problem.mode_y=64 \
+        grid.nx=160 grid.ny=128 time.steps=175
+    local h5
+    h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
+    mkdir plugins
+    cc -O1 -shared -fPIC -o plugins/libshim_fp.so "$top/tests/support/shim_fp.c" $h5 -ldl -lm
+    cc -O1 -o filtered "$top/tests/support/filtered.c" $h5
+    export HDF5_PLUGIN_PATH=$PWD/plugins
+}
+
+preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
+
+@test "preloaded: where it is loaded, in MPI_Init, in each thread of a team, a lane and the writer" {
+    weft_alone d.ini --quiet
+    reference=$(fingerprint)
+    for word in $words; do
+        for at in load init thread; do
+            export SHIM_FP=$word SHIM_FP_AT=$at
+            preloaded "$weft" run d.ini --quiet run.threads=2 checkpoint.every=90
+            expect "$word, $at" "$reference" "$(fingerprint)"
+        done
+        preloaded "$weft" run d.ini --quiet run.lanes=3 run.feed=openmp run.fuse=1
+        expect "$word, lanes" "$reference" "$(fingerprint)"
+    done
+}
+
+@test "in one rank of two" {
+    weft_alone d.ini --quiet
+    reference=$(fingerprint)
+    for word in $words; do
+        SHIM_FP=$word SHIM_FP_AT=init SHIM_FP_RANK=1 preloaded weft_run 2 d.ini --quiet
+        expect "$word" "$reference" "$(fingerprint)"
+    done
+}
+
+@test "a filter of a file in f64 that a run in f32 begins with" {
+    weft_alone d.ini problem.dtype=f64 output.final=plain.h5
+    deck f.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.initial=plain.h5 \
+        grid.nx=160 grid.ny=128 time.steps=1
+    weft_alone f.ini --quiet
+    reference=$(fingerprint)
+    cp plain.h5 filtered.h5
+    ./filtered filtered.h5 /fields/u
+    for word in $words; do
+        for at in load call; do
+            SHIM_FP=$word SHIM_FP_AT=$at weft_alone f.ini --quiet problem.initial=filtered.h5
+            expect "$word, $at" "$reference" "$(fingerprint)"
+        done
+    done
+}
+
+@test "a filter of the state file that a run restarts from, and that verify and diff read" {
+    weft_alone d.ini time.steps=180
+    reference=$(fingerprint)
+    weft_alone d.ini output.final=plain.h5
+    weft_alone d.ini time.steps=176 output.final=later.h5
+    "$weft" diff plain.h5 later.h5 >wanted || [ $? = 1 ]
+    grep -q 'by at most 2.4' wanted
+    cp plain.h5 filtered.h5
+    ./filtered filtered.h5 /fields/u
+    for word in $words; do
+        export SHIM_FP=$word SHIM_FP_AT=call
+        weft_alone d.ini --quiet time.steps=180 --restart filtered.h5
+        expect "$word, restart" "$reference" "$(fingerprint)"
+        "$weft" verify filtered.h5
+        "$weft" diff filtered.h5 later.h5 >found || [ $? = 1 ]
+        diff wanted found
+    done
+}
+
+@test "a picture" {
+    deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 time.steps=1
+    weft_alone p.ini output.picture=wanted.png
+    for word in up down zero traps; do
+        SHIM_FP=$word SHIM_FP_AT=init preloaded "$weft" run p.ini --quiet output.picture=found.png
+        cmp wanted.png found.png
+    done
+}

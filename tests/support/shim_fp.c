@@ -1,0 +1,84 @@
+/* Preloaded, or an HDF5 filter (number 300, which changes no byte): changes the floating-point environment by
+ * the words of SHIM_FP: ftz, daz, up, down, zero (rounding), traps. SHIM_FP_AT says where: load (where the
+ * library is loaded), init (in MPI_Init_thread), thread (in each new thread), call (in each call of the
+ * filter). SHIM_FP_RANK: in this rank alone.
+ */
+#define _GNU_SOURCE
+#include <H5PLextern.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int has(const char *variable, const char *word)
+{
+    const char *const words = getenv(variable);
+    return words && strstr(words, word);
+}
+
+static void switch_over(const char *at)
+{
+    const char *const only = getenv("SHIM_FP_RANK"), *const rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (strcmp(program_invocation_short_name, "weft") != 0) return; /* Open MPI starts a daemon */
+    if (!has("SHIM_FP_AT", at) || (only && (!rank || strcmp(rank, only) != 0))) return;
+    if (has("SHIM_FP", "up")) fesetround(FE_UPWARD);
+    if (has("SHIM_FP", "down")) fesetround(FE_DOWNWARD);
+    if (has("SHIM_FP", "zero")) fesetround(FE_TOWARDZERO);
+    if (has("SHIM_FP", "traps")) feenableexcept(FE_ALL_EXCEPT);
+#if defined(__x86_64__)
+    const unsigned more = (has("SHIM_FP", "ftz") ? 0x8000 : 0) | (has("SHIM_FP", "daz") ? 0x40 : 0);
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | more);
+#elif defined(__aarch64__)
+    const unsigned long flush = has("SHIM_FP", "ftz") || has("SHIM_FP", "daz") ? 1UL << 24 : 0;
+    unsigned long control;
+    __asm__ volatile("mrs %0, fpcr\n\torr %0, %0, %1\n\tmsr fpcr, %0" : "=&r"(control) : "r"(flush));
+#endif
+}
+
+__attribute__((constructor)) static void on_load(void) { switch_over("load"); }
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *given)
+{
+    int (*const real)(int *, char ***, int, int *) =
+        (int (*)(int *, char ***, int, int *))dlsym(RTLD_NEXT, "MPI_Init_thread");
+    const int code = real(argc, argv, wanted, given);
+    switch_over("init");
+    return code;
+}
+
+typedef struct start {
+    void *(*of)(void *);
+    void *context;
+} start;
+
+static void *begin(void *started)
+{
+    const start s = *(start *)started;
+    free(started);
+    switch_over("thread");
+    return s.of(s.context);
+}
+
+typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*of)(void *), void *context)
+{
+    create *const real = (create *)dlsym(RTLD_NEXT, "pthread_create");
+    start *const s = malloc(sizeof *s);
+    *s = (start){ of, context };
+    return real(thread, how, begin, s);
+}
+
+/* ---- the filter ---- */
+
+static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room, void **data)
+{
+    switch_over("call");
+    return bytes;
+}
+
+static const H5Z_class2_t shim = { H5Z_CLASS_T_VERS, 300, 1, 1, "shim_fp", NULL, NULL, filter };
+H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_FILTER; }
+const void *H5PLget_plugin_info(void) { return &shim; }
