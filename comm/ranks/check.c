@@ -2,7 +2,10 @@
  * only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
 #include "ranks/check.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ranks/printable.h"
@@ -21,22 +24,72 @@ static int world_rank(void)
     return rank;
 }
 
-void check_fail(const char *file, int line, const char *call, const char *text)
+static _Noreturn void end_job(const char *text)
 {
-    char host[64] = "unknown host", more[512] = "", message[2560], said[2560];
+    char host[64] = "unknown host", more[512] = "", who[32] = "", message[2560], said[2560];
+    check_guard(NULL);
     (void)gethostname(host, sizeof host - 1);
     if (put_more) put_more(more, sizeof more);
     const int rank = world_rank();
-    if (rank >= 0)
-        (void)snprintf(message, sizeof message, "weft: rank %d on %s: %s:%d: %s: %s%s", rank, host, file, line, call, text, more);
-    else
-        (void)snprintf(message, sizeof message, "weft: on %s: %s:%d: %s: %s%s", host, file, line, call, text, more);
+    if (rank >= 0) (void)snprintf(who, sizeof who, "rank %d ", rank);
+    (void)snprintf(message, sizeof message, "weft: %son %s: %s%s", who, host, text, more);
     (void)fflush(stdout);
     (void)fprintf(stderr, "%s\n", printable(said, sizeof said, message));
     (void)fflush(stderr);
     if (rank >= 0) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
+
+void check_fail(const char *file, int line, const char *call, const char *text)
+{
+    char all[2048];
+    (void)snprintf(all, sizeof all, "%s:%d: %s: %s", file, line, call, text);
+    end_job(all);
+}
+
+/* ---- who ends the process ---- */
+
+static _Atomic(const char *) guarded; /* what runs; NULL: the process may end */
+static pid_t guarded_process;         /* a child that a library forks may end as it likes */
+
+static void end_guarded(const char *call)
+{
+    char text[256];
+    const char *const place = getpid() == guarded_process ? atomic_exchange(&guarded, NULL) : NULL;
+    if (!place) return;
+    (void)snprintf(text, sizeof text, "a library called %s in %s", call, place);
+    end_job(text);
+}
+
+static void by_exit(void) { end_guarded("exit"); }
+static void by_quick_exit(void) { end_guarded("quick_exit"); }
+
+void check_guard(const char *place)
+{
+    static bool registered;
+    if (WEFT_SIM) return; /* simulated ranks share a process */
+    atomic_store(&guarded, place);
+    if (!place || registered) return;
+    registered = true;
+    guarded_process = getpid();
+    (void)atexit(by_exit);
+    (void)at_quick_exit(by_quick_exit);
+}
+
+_Noreturn void check_leave(int status)
+{
+    check_guard(NULL);
+    _exit(status);
+}
+
+/* In place of the C library's, also for libraries: MPI_Init that fails ends so. */
+void _exit(int status)
+{
+    end_guarded("_exit");
+    for (;;) (void)syscall(SYS_exit_group, status);
+}
+
+void _Exit(int status) { _exit(status); }
 
 void *check_alloc(const char *file, int line, const char *call, void *p)
 {

@@ -61,8 +61,12 @@ int cmd_begin(cmd_ranks need, int argc, char **argv)
 {
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
     if (!WEFT_SIM) checkpoint_probe_by(TOPOLOGY_SELF_EXE); /* a simulated rank is no program of its own */
+    static char place[32];
+    snprintf(place, sizeof place, "weft %s", argv[0]);
+    check_guard(place);
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
+    check_guard(place);
     rank = ranks_mine(ranks_world());
     char version[128], *const versions[] = { version };
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
@@ -77,6 +81,7 @@ int cmd_end(int status)
 {
     fflush(NULL);
     ranks_end(); /* rank 0's sentence is out before mpirun sees any rank leave */
+    check_guard(NULL);
     return status;
 }
 

@@ -143,7 +143,7 @@ static void leave(const char *how, bool (*who)(int rank), const char *did)
     const int status = watch.leave(watch.context, why.text, !who && asked_at_once);
     fflush(NULL);
     lifeline_farewell(watch.line, status);
-    _exit(status);
+    check_leave(status);
 }
 
 static void leave_for_silence(void)
@@ -203,7 +203,7 @@ static void leave_without_rank_0(void)
                 watch.top->rank, watch.top->host, watch.first_host, watch.round + 1, watch.what);
         (void)nanosleep(&until_others_asked, NULL);
     }
-    _exit(CHECK_EXIT_ENVIRONMENT);
+    check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
 static void *look_at_rank_0(void *unused)
@@ -211,7 +211,7 @@ static void *look_at_rank_0(void *unused)
     while (lifeline_look(watch.line, -1)) {}
     const int said = lifeline_said(watch.line);
     if (said == LIFELINE_LOST) leave_without_rank_0();
-    if (said != LIFELINE_END) _exit(said);
+    if (said != LIFELINE_END) check_leave(said);
     return NULL;
 }
 

@@ -79,7 +79,7 @@ static void say_and_leave(void)
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     /* its launcher need not wait for it */
     if (ranks_world() != MPI_COMM_NULL && cannot_end()) MPI_Abort(ranks_world(), CHECK_EXIT_ENVIRONMENT);
-    _exit(CHECK_EXIT_ENVIRONMENT);
+    check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
 /* False: the dog was called off meanwhile. */

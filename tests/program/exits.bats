@@ -1,0 +1,55 @@
+# A library that ends the process (tests/support/shim_exit.c) ends it as a failed environment does: a sentence that
+# names the call and what ran, and status 3, never 0 or 1.
+load ../support/helper
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=160 grid.ny=128 time.steps=3
+    local h5
+    h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
+    mkdir plugins
+    cc -O1 -shared -fPIC -o plugins/libshim_exit.so "$top/tests/support/shim_exit.c" $h5 -ldl
+    cc -O1 -o filtered "$top/tests/support/filtered.c" $h5
+    export HDF5_PLUGIN_PATH=$PWD/plugins
+}
+
+ended() { # what the sentence has...
+    expect status 3 "$status" || { echo "$output"; return 1; }
+    grep '^weft: .*on .*: a library called ' <<<"$output" >said || { echo "$output"; return 1; }
+    for text; do grep -q -- "$text" said || { cat said; return 1; }; done
+}
+
+@test "libgomp that can make no thread" {
+    export SHIM_EXIT=threads LD_PRELOAD=$PWD/plugins/libshim_exit.so
+    run "$weft" run d.ini run.threads=2
+    ended "called exit in weft run; in phase '" "no checkpoint yet"
+    OMP_NUM_THREADS=2 run "$weft" bench ceiling/read ceiling_bytes=1M
+    ended "called exit in weft bench"
+}
+
+@test "a filter that calls exit, _exit, _Exit or quick_exit, in one rank of two" {
+    weft_alone d.ini --quiet output.final=filtered.h5
+    ./filtered filtered.h5 /fields/u
+    for call in exit _exit _Exit quick_exit; do
+        export SHIM_EXIT=$call SHIM_EXIT_RANK=1
+        run weft_run 2 d.ini time.steps=9 --restart filtered.h5
+        ended "rank 1 on" "called ${call/_Exit/_exit} in weft run; in phase 'initialise'"
+    done
+    unset SHIM_EXIT_RANK
+    run launch 1 "$weft" verify filtered.h5
+    ended "in weft verify"
+    run launch 1 "$weft" diff filtered.h5 filtered.h5
+    ended "in weft diff"
+}
+
+@test "MPI_Init that fails" {
+    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "needs Open MPI's variables"
+    export OMPI_MCA_btl=nonsense
+    run weft_alone d.ini
+    ended "in MPI_Init"
+    run "$weft" check
+    ended "in MPI_Init"
+    run weft_run 2 d.ini
+    [ "$status" != 0 ]
+    grep '^weft: .*a library called _exit in MPI_Init' <<<"$output"
+}
