@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "base/version.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -57,8 +58,10 @@ static void same_on_all_ranks(const char *what, const char *text, uint64_t numbe
                          theirs.text, text)));
 }
 
-int cmd_begin(cmd_ranks need, int argc, char **argv)
+int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv)
 {
+    if (catch_signals) catch_signals();
+    signals_hold(catch_signals != NULL);
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
     if (!WEFT_SIM) checkpoint_probe_by(TOPOLOGY_SELF_EXE); /* a simulated rank is no program of its own */
     static char place[32];
@@ -67,6 +70,8 @@ int cmd_begin(cmd_ranks need, int argc, char **argv)
     checkpoint_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     check_guard(place);
+    if (catch_signals) catch_signals();
+    signals_hold(false);
     rank = ranks_mine(ranks_world());
     char version[128], *const versions[] = { version };
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);

@@ -1,5 +1,6 @@
 #include "base/signals.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -11,4 +12,13 @@ void signals_catch(int number, void (*handler)(int))
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
+}
+
+void signals_hold(bool hold)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    if (hold) sigaddset(&held, SIGUSR1);
+    if (hold) sigaddset(&held, SIGTERM);
+    pthread_sigmask(SIG_SETMASK, &held, NULL);
 }

@@ -39,7 +39,7 @@ int cmd_check(int argc, char **argv)
 {
     const double begin_s = timer_now_s();
     topology top;
-    (void)cmd_begin(CMD_MPI, argc, argv);
+    (void)cmd_begin(CMD_MPI, NULL, argc, argv);
     topology_create(&top);
     const int status = check_any(&top, argc, argv, begin_s);
     topology_destroy(&top);

@@ -79,7 +79,7 @@ static bool is_folder(int rank, const char *path)
 
 int cmd_verify(int argc, char **argv)
 {
-    const int rank = cmd_begin(CMD_ALONE, argc, argv);
+    const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
     sentence why;
     if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
@@ -170,7 +170,7 @@ static int diff_folders(int rank, const char *const dir[2])
 
 int cmd_diff(int argc, char **argv)
 {
-    const int rank = cmd_begin(CMD_ALONE, argc, argv);
+    const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
     sentence why;
     if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));

@@ -399,7 +399,7 @@ int cmd_predict(int argc, char **argv)
                 .between_us = NAN,
                 .between_gbs = NAN,
                 .file_gbs = NAN };
-    (void)cmd_begin(CMD_ALONE, argc, argv);
+    (void)cmd_begin(CMD_ALONE, NULL, argc, argv);
     if (ranks_count(ranks_world()) > 1)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
     return cmd_end(run_predict(&a, argc, argv));

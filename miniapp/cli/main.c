@@ -39,7 +39,7 @@ static int refuse(const char *typed)
     char word[256], *words[] = { word };
     snprintf(word, sizeof word, "%s", typed ? typed : "");
     if (typed) cmd_table_unknown(typed, &why);
-    (void)cmd_begin(CMD_ALONE, 1, words);
+    (void)cmd_begin(CMD_ALONE, NULL, 1, words);
     return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
 }
 

@@ -1,10 +1,10 @@
-# A library that changes the floating-point environment changes no bit of a result and ends no run, wherever it
-# does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_fp.c).
+# A library that changes the floating-point environment changes no bit of a result and ends no run, wherever
+# it does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_fp.c).
 load ../support/helper
 
 words="ftz daz up down zero traps"
 
-# A wave of the shortest length, which is subnormal in f32 from step 171 on, on cells enough for a team of threads.
+# A wave of the shortest length, which is subnormal in f32 from step 171 on; cells enough for a team of threads.
 setup() {
     cd "$BATS_TEST_TMPDIR"
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.mode_x=80 problem.mode_y=64 \
@@ -78,7 +78,8 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
 }
 
 @test "a picture" {
-    deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 time.steps=1
+    deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 \
+        time.steps=1
     weft_alone p.ini output.picture=wanted.png
     for word in up down zero traps; do
         SHIM_FP=$word SHIM_FP_AT=init preloaded "$weft" run p.ini --quiet output.picture=found.png

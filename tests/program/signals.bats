@@ -86,6 +86,95 @@ goes_on() {
     done
 }
 
+# A process that stays in MPI_Init until there is a file go_on: its pid is $mpirun.
+in_init() { # program argument...
+    rm -rf in_init go_on checkpoints results.jsonl
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 time.steps=1000000000
+    [ -e init.so ] || cc -shared -fPIC -o init.so "$top/tests/support/shim_init.c" -ldl
+    LD_PRELOAD=$PWD/init.so "$@" >out 2>&1 3>&- &
+    mpirun=$!
+    wait_for test -e in_init
+}
+no_int_waits() { [ $((0x$(sed -n 's/^ShdPnd:\s*//p' /proc/$mpirun/status) & 2)) = 0 ]; }
+stops_well() { # what
+    touch go_on
+    ends
+    cat out
+    expect "status after $1" 75 "$status"
+    expect "sentences" 1 "$(grep -c '^weft: stopped by a signal at step' out)"
+    goes_on
+}
+
+@test "USR1, TERM or INT while a run is in MPI_Init: a checkpoint and exit 75; INT twice ends it at once" {
+    for signal in USR1 TERM INT; do
+        in_init "$weft" run d.ini
+        kill -$signal $mpirun
+        stops_well $signal
+    done
+    in_init "$weft" run d.ini
+    kill -INT $mpirun
+    wait_for no_int_waits
+    kill -INT $mpirun
+    ends
+    expect "status" 130 "$status"
+}
+
+@test "signals that a launcher holds back arrive all the same" {
+    local held=(env --block-signal=USR1,TERM,INT)
+    "${held[@]}" true || skip "no env --block-signal here"
+    for signal in USR1 TERM INT; do
+        in_init "${held[@]}" "$weft" run d.ini
+        kill -$signal $mpirun
+        stops_well $signal
+    done
+    in_init "${held[@]}" "$weft" bench ceiling
+    kill -TERM $mpirun
+    ends
+    expect "status of a command that has no handler" 143 "$status"
+}
+
+# jobs/weft.sbatch without Slurm: `scontrol` writes its words to a file, mpirun starts the program alone.
+batch() { # sets $mpirun, the shell's pid
+    mkdir -p bin
+    printf '#!/bin/sh\n[ "$1" != requeue ] || echo "$*" >>requeued\n' >bin/scontrol
+    printf '#!/bin/sh\nwhile [ "$1" != %s/program ]; do shift; done\nexec "$@"\n' "$PWD" >bin/mpirun
+    printf '#!/bin/sh\n%s\n' "$1" >program
+    chmod +x bin/* program
+    rm -f there go_on requeued
+    PATH=$PWD/bin:$PATH SLURM_JOB_ID=7 SLURM_NTASKS=1 WEFT_LAUNCHER=mpirun WEFT=$PWD/program WEFT_JOBS=$top/jobs \
+        bash "$top/jobs/weft.sbatch" d.ini >out 2>&1 3>&- &
+    mpirun=$!
+    wait_for test -e there
+}
+
+@test "a batch job that is signalled before its run has begun, or as it begins, is requeued" {
+    local waits='touch there; while [ ! -e go_on ]; do sleep 0.05; done'
+    batch "[ \$1 != info ] || { $waits; exit; }; echo \"words: \$*\"; sleep 100"
+    kill -USR1 $mpirun
+    touch go_on
+    ends
+    cat out
+    expect "status, requeues" "75 requeue 7" "$status $(cat requeued)"
+    expect "runs" 0 "$(grep -c '^words' out)"
+    batch "[ \$1 = info ] || { $waits; }"
+    kill -USR1 $mpirun
+    ends
+    cat out
+    expect "status of a run that had no handler yet, requeues" "75 requeue 7" "$status $(cat requeued)"
+    batch "trap '[ ! -e go_on ] || exit 75' USR1; [ \$1 = info ] || { $waits; while :; do sleep 0.05; done; }"
+    kill -USR1 $mpirun
+    sleep 0.3
+    touch go_on
+    ends
+    cat out
+    expect "status of a run that lost its first signal, requeues" "75 requeue 7" "$status $(cat requeued)"
+    batch "[ \$1 = info ] || { $waits; exit 5; }"
+    touch go_on
+    ends
+    expect "status of a run that fails" 5 "$status"
+    [ ! -e requeued ]
+}
+
 @test "a signal to a run whose picture cannot be written any more: that is said, the checkpoint is there, exit 75" {
     mkdir pictures
     endless output.picture=pictures/p.png

@@ -1,6 +1,6 @@
-/* Preloaded, or an HDF5 filter (number 300, which changes no byte): calls the function that SHIM_EXIT names (exit,
- * _exit, _Exit, quick_exit) with status 0, in this rank alone where SHIM_EXIT_RANK is set. As a filter it does so
- * when it is called, but not in the process that looks at a file first, which has no rank. SHIM_EXIT=threads:
+/* Preloaded, or an HDF5 filter (number 300, which changes no byte): calls the function that SHIM_EXIT names
+ * (exit, _exit, _Exit, quick_exit) with status 0, in this rank alone where SHIM_EXIT_RANK is set. As a filter
+ * it does so when it is called, but not in the process that looks at a file first, which has no rank. SHIM_EXIT=threads:
  * libgomp can make none. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
@@ -17,7 +17,8 @@ static int asked(const char *word)
     return words && strcmp(words, word) == 0;
 }
 
-static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room, void **data)
+static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room,
+                     void **data)
 {
     const char *const only = getenv("SHIM_EXIT_RANK"), *const rank = getenv("OMPI_COMM_WORLD_RANK");
     if (!rank || (only && strcmp(rank, only) != 0)) return bytes;

@@ -73,7 +73,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*of)(voi
 
 /* ---- the filter ---- */
 
-static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room, void **data)
+static size_t filter(unsigned flags, size_t count, const unsigned value[], size_t bytes, size_t *room,
+                     void **data)
 {
     switch_over("call");
     return bytes;
