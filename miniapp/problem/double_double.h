@@ -1,10 +1,15 @@
 /* Double-double numbers, each the unevaluated sum of two doubles, about 106 bits: for the few quantities (eigenvalues, growth per
- * step) whose error grows with the number of steps and whose bits must not depend on what `long double` is on a machine.
+ * step) whose error grows with the number of steps. A wider type of C is another one on other machines.
  * Invariant: |lo| <= ulp(hi) / 2. Every rounding is explicit: products by fma, sums by Knuth's two-sum.
  * Source: Dekker 1971; Hida, Li, Bailey 2001 (the "sloppy" forms are not used). */
 #pragma once
 
+#include <float.h>
 #include <math.h>
+
+#if FLT_EVAL_METHOD != 0 || defined __FAST_MATH__
+#error "every operation has to be rounded to its type, once: no fast math, no x87"
+#endif
 
 typedef struct double_double {
     double hi, lo;
@@ -63,4 +68,38 @@ static inline double_double double_double_sqrt(double_double a)
     return double_double_renormalize(r, e / (2.0 * r));
 }
 
-static inline long double double_double_to_long(double_double a) { return (long double)a.hi + (long double)a.lo; }
+static inline double_double double_double_half(double_double a)
+{
+    return (double_double){ 0.5 * a.hi, 0.5 * a.lo };
+}
+
+/* 1 - a^2 = (1 - a)(1 + a), without cancellation at either end. */
+static inline double_double double_double_one_minus_square(double_double a)
+{
+    const double_double one = double_double_of(1.0);
+    return double_double_mul(double_double_sub(one, a), double_double_add(one, a));
+}
+
+typedef struct double_double_complex {
+    double_double re, im;
+} double_double_complex;
+
+static inline double_double_complex double_double_complex_of(double_double re)
+{
+    return (double_double_complex){ re, double_double_of(0.0) };
+}
+
+static inline double_double_complex double_double_complex_add(double_double_complex a,
+                                                              double_double_complex b)
+{
+    return (double_double_complex){ double_double_add(a.re, b.re), double_double_add(a.im, b.im) };
+}
+
+static inline double_double_complex double_double_complex_mul(double_double_complex a,
+                                                              double_double_complex b)
+{
+    return (double_double_complex){
+        double_double_sub(double_double_mul(a.re, b.re), double_double_mul(a.im, b.im)),
+        double_double_add(double_double_mul(a.re, b.im), double_double_mul(a.im, b.re)),
+    };
+}

@@ -3,61 +3,60 @@
  * 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the samples within 2 % of the largest. */
 #include "problem/fourier_symbol.h"
 
-#include <complex.h>
 #include <math.h>
+
+#include "problem/portable_math.h"
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
+static double_double_complex shift_factor(const mode_axis *axis, int k)
+{
+    double_double_complex f;
+    mode_axis_shift_factor(axis, k, &f.re, &f.im);
+    return f;
+}
+
+static double_double_complex weighted(double weight, double_double_complex z)
+{
+    const double_double w = double_double_of(weight);
+    return (double_double_complex){ double_double_mul(w, z.re), double_double_mul(w, z.im) };
+}
+
 /* The symbol of the 2r+1 factors that stand `step` apart from `first` on, along one axis. */
-static fourier_symbol symbol_along(const stencil *op, int first, int step, const mode_axis *axis)
+static double_double_complex symbol_along(const stencil *op, int first, int step, const mode_axis *axis)
 {
     const int r = op->radius;
-    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
-    for (int d = -r; d <= r; d++) {
-        double_double re, im;
-        const double_double w = double_double_of(op->weight[first + (d + r) * step]);
-        mode_axis_shift_factor(axis, d, &re, &im);
-        g.re = double_double_add(g.re, double_double_mul(w, re));
-        g.im = double_double_add(g.im, double_double_mul(w, im));
-    }
+    double_double_complex g = double_double_complex_of(double_double_of(0.0));
+    for (int d = -r; d <= r; d++)
+        g = double_double_complex_add(g, weighted(op->weight[first + (d + r) * step], shift_factor(axis, d)));
     return g;
 }
 
-static fourier_symbol symbol_of_factors(const stencil *op, const mode_axis *x, const mode_axis *y)
+static double_double_complex symbol_of_factors(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius, products = stencil_products(op->form);
-    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
-    for (int k = 0; k < products; k++) {
-        const fourier_symbol a = symbol_along(op, stencil_row_factor(r, k, -r), 1, x);
-        const fourier_symbol b = symbol_along(op, stencil_column_factor(products, r, k, -r), products, y);
-        const double_double re = double_double_sub(double_double_mul(a.re, b.re), double_double_mul(a.im, b.im));
-        const double_double im = double_double_add(double_double_mul(a.re, b.im), double_double_mul(a.im, b.re));
-        g.re = double_double_add(g.re, re);
-        g.im = double_double_add(g.im, im);
-    }
+    double_double_complex g = double_double_complex_of(double_double_of(0.0));
+    for (int k = 0; k < products; k++)
+        g = double_double_complex_add(
+            g, double_double_complex_mul(
+                   symbol_along(op, stencil_row_factor(r, k, -r), 1, x),
+                   symbol_along(op, stencil_column_factor(products, r, k, -r), products, y)));
     return g;
 }
 
-fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
+double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
-    fourier_symbol g = { double_double_of(0.0), double_double_of(0.0) };
+    double_double_complex g = double_double_complex_of(double_double_of(0.0));
     if (stencil_products(op->form) > 0) return symbol_of_factors(op, x, y);
-    for (int dy = -r; dy <= r; dy++) {
-        double_double y_re, y_im;
-        mode_axis_shift_factor(y, dy, &y_re, &y_im);
+    for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
             if (at < 0) continue;
-            const double_double w = double_double_of(op->weight[at]);
-            double_double x_re, x_im;
-            mode_axis_shift_factor(x, dx, &x_re, &x_im);
-            const double_double re = double_double_sub(double_double_mul(x_re, y_re), double_double_mul(x_im, y_im));
-            const double_double im = double_double_add(double_double_mul(x_re, y_im), double_double_mul(x_im, y_re));
-            g.re = double_double_add(g.re, double_double_mul(w, re));
-            g.im = double_double_add(g.im, double_double_mul(w, im));
+            const double_double_complex both =
+                double_double_complex_mul(shift_factor(x, dx), shift_factor(y, dy));
+            g = double_double_complex_add(g, weighted(op->weight[at], both));
         }
-    }
     return g;
 }
 
@@ -65,16 +64,16 @@ fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mo
 
 /* The stencil as rows of weights, [dy + r][dx + r]. */
 typedef struct dense {
-    int radius, rows; /* rows 1 for a LINE */
-    long double weight[2 * STENCIL_RADIUS_MAX + 1][2 * STENCIL_RADIUS_MAX + 1];
+    int radius, rows; /* rows 0 for a LINE */
+    double weight[2 * STENCIL_RADIUS_MAX + 1][2 * STENCIL_RADIUS_MAX + 1];
 } dense;
 
-static long double product_weight(const stencil *op, int dx, int dy)
+static double product_weight(const stencil *op, int dx, int dy)
 {
     const int r = op->radius, products = stencil_products(op->form);
-    long double w = 0.0L;
+    double w = 0.0;
     for (int k = 0; k < products; k++)
-        w += (long double)op->weight[stencil_row_factor(r, k, dx)] * (long double)op->weight[stencil_column_factor(products, r, k, dy)];
+        w += op->weight[stencil_row_factor(r, k, dx)] * op->weight[stencil_column_factor(products, r, k, dy)];
     return w;
 }
 
@@ -84,57 +83,68 @@ static dense dense_of(const stencil *op)
     for (int dy = -d.rows; dy <= d.rows; dy++)
         for (int dx = -d.radius; dx <= d.radius; dx++) {
             const int at = stencil_weight_index(op->form, d.radius, dx, dy);
-            if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = (long double)op->weight[at];
+            if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = op->weight[at];
             else if (stencil_products(op->form) > 0) d.weight[dy + d.rows][dx + d.radius] = product_weight(op, dx, dy);
         }
     return d;
 }
 
-/* One angle's powers e^(i k theta), k = -r..r, or cosines. */
+/* The powers e^(2 pi i k p / q) of an angle, k = -r..r; also the sums of a stencil's columns. */
 typedef struct powers {
-    long double complex at[2 * STENCIL_RADIUS_MAX + 1];
+    double re[2 * STENCIL_RADIUS_MAX + 1], im[2 * STENCIL_RADIUS_MAX + 1];
 } powers;
 
-static powers powers_of(long double theta, int r)
+static powers powers_of(uint64_t p, uint64_t q, int r)
 {
-    powers p;
-    for (int k = -r; k <= r; k++) p.at[k + r] = cosl(k * theta) + I * sinl(k * theta);
-    return p;
-}
-
-static void columns_at(const dense *d, const powers *y, long double complex *column)
-{
-    for (int i = 0; i <= 2 * d->radius; i++) {
-        column[i] = 0.0L;
-        for (int j = 0; j <= 2 * d->rows; j++) column[i] += d->weight[j][i] * y->at[j];
+    powers at = { { 0 }, { 0 } };
+    for (int k = 0; k <= r; k++) {
+        portable_math_sincos(p * (uint64_t)k % q, q, &at.im[r + k], &at.re[r + k]);
+        at.re[r - k] = at.re[r + k];
+        at.im[r - k] = -at.im[r + k];
     }
+    return at;
 }
 
-static long double size_at(const dense *d, const long double complex *column, const powers *x)
+static powers columns_at(const dense *d, const powers *y)
 {
-    long double complex g = 0.0L;
-    for (int i = 0; i <= 2 * d->radius; i++) g += column[i] * x->at[i];
-    return cabsl(g);
+    powers column = { { 0 }, { 0 } };
+    for (int i = 0; i <= 2 * d->radius; i++)
+        for (int j = 0; j <= 2 * d->rows; j++) {
+            column.re[i] += d->weight[j][i] * y->re[j];
+            column.im[i] += d->weight[j][i] * y->im[j];
+        }
+    return column;
 }
 
-static long double size_at_angles(const dense *d, long double theta_x, long double theta_y)
+static double size_at(const dense *d, const powers *column, const powers *x)
 {
-    const powers x = powers_of(theta_x, d->radius), y = powers_of(theta_y, d->rows);
-    long double complex column[2 * STENCIL_RADIUS_MAX + 1];
-    columns_at(d, &y, column);
-    return size_at(d, column, &x);
+    double re = 0.0, im = 0.0;
+    for (int i = 0; i <= 2 * d->radius; i++) {
+        re += column->re[i] * x->re[i] - column->im[i] * x->im[i];
+        im += column->re[i] * x->im[i] + column->im[i] * x->re[i];
+    }
+    return portable_math_hypot(re, im);
+}
+
+/* Angles of the scan in units of 2^-40 of a turn. */
+static const uint64_t turn = (uint64_t)1 << 40, scan_step = ((uint64_t)1 << 40) / FOURIER_SYMBOL_SCAN;
+
+static double size_at_angles(const dense *d, uint64_t x_angle, uint64_t y_angle)
+{
+    const powers x = powers_of(x_angle % turn, turn, d->radius), y = powers_of(y_angle % turn, turn, d->rows);
+    const powers column = columns_at(d, &y);
+    return size_at(d, &column, &x);
 }
 
 /* Compass search from a sample that is a local maximum; the error is quadratic in the last step, so below 1e-18. */
-static long double refine(const dense *d, long double theta_x, long double theta_y, long double step)
+static double refine(const dense *d, uint64_t x, uint64_t y)
 {
-    long double best = size_at_angles(d, theta_x, theta_y);
-    while (step > 1e-10L) {
-        const long double try_at[8][2] = { { step, 0 }, { -step, 0 }, { 0, step }, { 0, -step },
-                                           { step, step }, { step, -step }, { -step, step }, { -step, -step } };
+    double best = size_at_angles(d, x, y);
+    for (uint64_t step = scan_step / 2; step >= 16;) {
         int better = -1;
-        for (int k = 0; k < 8; k++) {
-            const long double g = size_at_angles(d, theta_x + try_at[k][0], theta_y + try_at[k][1]);
+        for (int k = 0; k < 9; k++) { /* the neighbours in x and y; adding turn - step is a step back */
+            const double g = size_at_angles(d, x + turn + (uint64_t)(k % 3) * step - step,
+                                            y + turn + (uint64_t)(k / 3) * step - step);
             if (g > best) {
                 best = g;
                 better = k;
@@ -144,67 +154,57 @@ static long double refine(const dense *d, long double theta_x, long double theta
             step /= 2;
             continue;
         }
-        theta_x += try_at[better][0];
-        theta_y += try_at[better][1];
+        x += turn + (uint64_t)(better % 3) * step - step;
+        y += turn + (uint64_t)(better / 3) * step - step;
     }
     return best;
 }
 
-static long double scan(const dense *d)
+static double scan(const dense *d)
 {
     /* real weights: g(-theta) is the conjugate of g(theta), so half of the y angles do */
     enum { X = FOURIER_SYMBOL_SCAN, Y = FOURIER_SYMBOL_SCAN / 2 + 1 };
-    long double size[Y][X]; /* half a megabyte of the main thread's stack */
-    const long double pi = 3.14159265358979323846264338327950288L, step = 2 * pi / FOURIER_SYMBOL_SCAN;
+    double size[Y][X]; /* a quarter of a megabyte of the main thread's stack */
     const int rows = d->rows > 0 ? Y : 1;
     powers x[X];
-    long double largest = 0.0L;
-    for (int i = 0; i < X; i++) x[i] = powers_of(i * step, d->radius);
+    double largest = 0.0;
+    for (int i = 0; i < X; i++) x[i] = powers_of((uint64_t)i, FOURIER_SYMBOL_SCAN, d->radius);
     for (int j = 0; j < rows; j++) {
-        const powers y = powers_of(j * step, d->rows);
-        long double complex column[2 * STENCIL_RADIUS_MAX + 1];
-        columns_at(d, &y, column);
+        const powers y = powers_of((uint64_t)j, FOURIER_SYMBOL_SCAN, d->rows), column = columns_at(d, &y);
         for (int i = 0; i < X; i++) {
-            size[j][i] = size_at(d, column, &x[i]);
+            size[j][i] = size_at(d, &column, &x[i]);
             if (size[j][i] > largest) largest = size[j][i];
         }
     }
-    long double best = largest;
+    double best = largest;
     for (int j = 0; j < rows; j++)
         for (int i = 0; i < X; i++) {
-            const long double s = size[j][i];
+            const double s = size[j][i];
             const bool peak = s >= size[j][(i + 1) % X] && s >= size[j][(i + X - 1) % X] &&
                               (j == 0 || s >= size[j - 1][i]) && (j == rows - 1 || s >= size[j + 1][i]);
-            if (!peak || s < 0.98L * largest) continue;
-            const long double refined = refine(d, i * step, j * step, step / 2);
-            if (refined > best) best = refined;
+            if (!peak || s < 0.98 * largest) continue;
+            best = fmax(best, refine(d, (uint64_t)i * scan_step, (uint64_t)j * scan_step));
         }
     return best;
 }
 
-/* The angle of every mode of one axis. */
-static long double mode_angle(int64_t n, boundary_kind low, boundary_kind high, int64_t m)
+static powers powers_of_mode(int64_t n, boundary_kind low, boundary_kind high, int64_t i, int r)
 {
-    const mode_axis a = mode_axis_make(n, low, high, m);
-    return 6.28318530717958647692528676655900576L * (long double)a.turn_p / (long double)a.turn_q;
+    const mode_axis a = mode_axis_make(n, low, high, mode_axis_first(low, high) + i);
+    return powers_of(a.turn_p, a.turn_q, r);
 }
 
-static long double enumerate(const dense *d, const config *c)
+static double enumerate(const dense *d, const config *c)
 {
     const boundary *s = &c->grid.sides;
-    const int64_t y_first = d->rows > 0 ? mode_axis_first(s->y_low.kind, s->y_high.kind) : 0;
-    const int64_t x_first = mode_axis_first(s->x_low.kind, s->x_high.kind);
-    const int64_t y_modes = d->rows > 0 ? c->grid.ny : 1;
-    long double best = 0.0L;
-    for (int64_t j = 0; j < y_modes; j++) {
-        const powers y = powers_of(
-            d->rows > 0 ? mode_angle(c->grid.ny, s->y_low.kind, s->y_high.kind, y_first + j) : 0.0L, d->rows);
-        long double complex column[2 * STENCIL_RADIUS_MAX + 1];
-        columns_at(d, &y, column);
+    double best = 0.0;
+    for (int64_t j = 0; j < (d->rows > 0 ? c->grid.ny : 1); j++) {
+        const powers y = d->rows > 0 ? powers_of_mode(c->grid.ny, s->y_low.kind, s->y_high.kind, j, d->rows)
+                                     : powers_of(0, 1, 0);
+        const powers column = columns_at(d, &y);
         for (int64_t i = 0; i < c->grid.nx; i++) {
-            const powers x = powers_of(mode_angle(c->grid.nx, s->x_low.kind, s->x_high.kind, x_first + i), d->radius);
-            const long double g = size_at(d, column, &x);
-            if (g > best) best = g;
+            const powers x = powers_of_mode(c->grid.nx, s->x_low.kind, s->x_high.kind, i, d->radius);
+            best = fmax(best, size_at(d, &column, &x));
         }
     }
     return best;
@@ -213,10 +213,10 @@ static long double enumerate(const dense *d, const config *c)
 /* `count` weights that stand `step` apart. */
 static weight_sums sums_along(const double *weight, int count, int step)
 {
-    weight_sums s = { 0 };
+    weight_sums s = { double_double_of(0.0), double_double_of(0.0) };
     for (int i = 0; i < count; i++) {
-        s.sum += (long double)weight[i * step];
-        s.size += fabsl((long double)weight[i * step]);
+        s.sum = double_double_add(s.sum, double_double_of(weight[i * step]));
+        s.size = double_double_add(s.size, double_double_of(fabs(weight[i * step])));
     }
     return s;
 }
@@ -224,21 +224,21 @@ static weight_sums sums_along(const double *weight, int count, int step)
 weight_sums weight_sums_of(const stencil *op)
 {
     const int r = op->radius, products = stencil_products(op->form), side = 2 * r + 1;
-    weight_sums s = { 0 };
+    weight_sums s = { double_double_of(0.0), double_double_of(0.0) };
     if (products == 0) return sums_along(op->weight, stencil_weights(op->form, r), 1);
     for (int k = 0; k < products; k++) {
         const weight_sums a = sums_along(op->weight + stencil_row_factor(r, k, -r), side, 1);
         const weight_sums b = sums_along(op->weight + stencil_column_factor(products, r, k, -r), side, products);
-        s.sum += a.sum * b.sum;
-        s.size += a.size * b.size;
+        s.sum = double_double_add(s.sum, double_double_mul(a.sum, b.sum));
+        s.size = double_double_add(s.size, double_double_mul(a.size, b.size));
     }
     return s;
 }
 
-long double fourier_symbol_largest(const stencil *op, const config *c)
+double fourier_symbol_largest(const stencil *op, const config *c)
 {
     const dense d = dense_of(op);
-    if (weight_sums_of(op).size <= 1.0L) return 1.0L;
+    if (double_double_sub(weight_sums_of(op).size, double_double_of(1.0)).hi <= 0.0) return 1.0;
     if (c->grid.nx <= ENUMERATE_MODES_MAX && c->grid.ny <= ENUMERATE_MODES_MAX &&
         c->grid.nx * c->grid.ny <= ENUMERATE_MODES_MAX)
         return enumerate(&d, c);

@@ -7,18 +7,14 @@
 #include "core/stencil.h"
 #include "problem/mode_axis.h"
 
-typedef struct fourier_symbol {
-    double_double re, im;
-} fourier_symbol;
-
 /* Of a form with factors the sum of A_k(theta_x) B_k(theta_y), the symbols of its rows and columns.
  * For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
-fourier_symbol fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
+double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
 /* Of the weights by which cells are multiplied, be they given as factors: their sum, and the sum of their sizes, of a product of factors
  * the product of its factors' sizes. */
 typedef struct weight_sums {
-    long double sum, size;
+    double_double sum, size;
 } weight_sums;
 weight_sums weight_sums_of(const stencil *op);
 
@@ -26,4 +22,4 @@ weight_sums weight_sums_of(const stencil *op);
  * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of
  * FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
 enum { FOURIER_SYMBOL_SCAN = 256 };
-long double fourier_symbol_largest(const stencil *op, const config *c);
+double fourier_symbol_largest(const stencil *op, const config *c);

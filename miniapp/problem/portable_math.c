@@ -91,6 +91,12 @@ void portable_math_sincos_double_double(uint64_t p, uint64_t q, double_double *s
     *cosine = f.negate_c ? double_double_negate(c) : c;
 }
 
+double portable_math_hypot(double re, double im)
+{
+    const double larger = fmax(fabs(re), fabs(im)), share = fmin(fabs(re), fabs(im)) / larger;
+    return larger > 0.0 && larger < INFINITY ? larger * sqrt(1.0 + share * share) : larger;
+}
+
 double portable_math_exp(double x)
 {
     assert(x >= -700.0 && x <= 700.0);

@@ -11,5 +11,7 @@
 void portable_math_sincos(uint64_t p, uint64_t q, double *sine, double *cosine);
 /* The same to about 2^-104 of 1, some forty times slower: for eigenvalues. */
 void portable_math_sincos_double_double(uint64_t p, uint64_t q, double_double *sine, double_double *cosine);
+/* The size of re + i im within 2 ulp. */
+double portable_math_hypot(double re, double im);
 /* exp(x) within 1 ulp, -700 <= x <= 700. */
 double portable_math_exp(double x);

@@ -1,8 +1,7 @@
 /* Coefficients, and where the exact discrete answer is known.
  *
- * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),  w_0 = -2 sum w_k;
- *                      first difference  c_k =   (-1)^(k+1) r!^2 / (k (r-k)! (r+k)!),    antisymmetric.
- * Computed in long double (the factorials and their products below are exact in it), times alpha, rounded once. */
+ * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),  w_0 = -2 sum of w_k = -2 sum of 1 / k^2;
+ *                      first difference  c_k = k w_k / 2,                                antisymmetric. */
 #include "problem/problem.h"
 
 #include <assert.h>
@@ -12,41 +11,29 @@
 
 #include "core/fp.h"
 #include "problem/fourier_symbol.h"
+#include "problem/fraction.h"
 
-static long double factorial(int n)
+static int64_t factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
+
+static fraction second_difference(int r, int k)
 {
-    long double f = 1.0L;
-    for (int k = 2; k <= n; k++) f *= k;
-    return f;
+    const int64_t f = factorial(r);
+    if (k > 0) return (fraction){ (k % 2 ? 2 : -2) * f * f, k * k * factorial(r - k) * factorial(r + k) };
+    fraction sum = { 0, f * f };
+    for (int j = 1; j <= r; j++) sum.over -= 2 * (f / j) * (f / j);
+    return sum;
 }
 
-static long double second_difference(int r, int k)
-{
-    if (k == 0) {
-        long double sum = 0.0L;
-        for (int j = r; j >= 1; j--) sum += second_difference(r, j);
-        return -2.0L * sum;
-    }
-    const long double sign = k % 2 ? 1.0L : -1.0L, f = factorial(r);
-    return sign * 2.0L * f * f / ((long double)(k * k) * factorial(r - k) * factorial(r + k));
-}
-
-static long double first_difference(int r, int k)
-{
-    const long double sign = k % 2 ? 1.0L : -1.0L, f = factorial(r);
-    return sign * f * f / ((long double)k * factorial(r - k) * factorial(r + k));
-}
-
-static double rounded(dtype t, long double v)
+static double rounded(dtype t, double v)
 {
     switch (t) {
     case DTYPE_F32: return (double)(float)v;
-    case DTYPE_F64: return (double)v;
+    case DTYPE_F64: return v;
     }
     return 0.0;
 }
 
-static void set_weight(stencil *op, int dx, int dy, long double w)
+static void set_weight(stencil *op, int dx, int dy, double w)
 {
     const int at = stencil_weight_index(op->form, op->radius, dx, dy);
     assert(at >= 0);
@@ -54,13 +41,36 @@ static void set_weight(stencil *op, int dx, int dy, long double w)
 }
 
 /* The same weight on both axes (one for a LINE): `minus` at x-k and y-k, `plus` at x+k and y+k. */
-static void set_ring(stencil *op, int k, long double minus, long double plus)
+static void set_ring(stencil *op, int k, double minus, double plus)
 {
     set_weight(op, -k, 0, minus);
     set_weight(op, k, 0, plus);
     if (op->form == STENCIL_LINE) return;
     set_weight(op, 0, -k, minus);
     set_weight(op, 0, k, plus);
+}
+
+/* base u + alpha D2 u along each axis of the form. */
+static void set_second_differences(stencil *op, int base, double alpha)
+{
+    fraction centre = second_difference(op->radius, 0);
+    for (int k = 1; k <= op->radius; k++) {
+        const double w = fraction_rounded(op->type, 0, alpha, second_difference(op->radius, k));
+        set_ring(op, k, w, w);
+    }
+    if (op->form == STENCIL_STAR) centre.over *= 2;
+    set_weight(op, 0, 0, fraction_rounded(op->type, base, alpha, centre));
+}
+
+/* -2 alpha D1 u along each axis, D1 u = sum of c_k (u(+k) - u(-k)). */
+static void set_first_differences(stencil *op, double alpha)
+{
+    for (int k = 1; k <= op->radius; k++) {
+        const fraction w = second_difference(op->radius, k), twice_c = { w.over, w.under / k };
+        const double c = fraction_rounded(op->type, 0, alpha, twice_c);
+        set_ring(op, k, c, -c);
+    }
+    set_weight(op, 0, 0, 0.0);
 }
 
 static bool off_axis_zero(const config *c)
@@ -78,7 +88,7 @@ static void set_custom(stencil *op, const config *c)
     for (int dy = -above; dy <= above; dy++)
         for (int dx = -r; dx <= r; dx++)
             if (stencil_weight_index(op->form, r, dx, dy) >= 0)
-                set_weight(op, dx, dy, (long double)c->problem.weights[(dy + above) * width + dx + r]);
+                set_weight(op, dx, dy, c->problem.weights[(dy + above) * width + dx + r]);
 }
 
 /* The rows a_k of the deck, then its columns b_k, in the order of their sum. */
@@ -89,38 +99,34 @@ static void set_separable(stencil *op, const config *c)
     for (int k = 0; k < products; k++) {
         const double *row = c->problem.factors + 2 * k * side, *column = row + side;
         for (int d = -r; d <= r; d++) {
-            op->weight[stencil_row_factor(r, k, d)] = rounded(op->type, (long double)row[d + r]);
-            op->weight[stencil_column_factor(products, r, k, d)] = rounded(op->type, (long double)column[d + r]);
+            op->weight[stencil_row_factor(r, k, d)] = rounded(op->type, row[d + r]);
+            op->weight[stencil_column_factor(products, r, k, d)] = rounded(op->type, column[d + r]);
         }
     }
 }
 
 static void set_operator(stencil *op, const config *c)
 {
-    const int r = c->problem.radius;
-    const long double alpha = (long double)c->problem.alpha;
     const kind_row *kind = config_kind_of(c);
-    *op = (stencil){ .form = config_two_d(c) ? STENCIL_STAR : STENCIL_LINE, .radius = r, .type = c->problem.type,
+    *op = (stencil){ .form = config_two_d(c) ? STENCIL_STAR : STENCIL_LINE,
+                     .radius = c->problem.radius,
+                     .type = c->problem.type,
                      .has_prev = kind->two_levels };
     switch (c->problem.kind) {
     case KIND_HEAT:  /* u + alpha (D2x u + D2y u) */
     case KIND_SWEEP: /* u + alpha D2x u, the same along y */
     case KIND_WAVE:  /* 2u - prev + alpha (D2x u + D2y u) */
         if (kind->by_lines) op->form = STENCIL_LINE;
-        for (int k = 1; k <= r; k++) set_ring(op, k, alpha * second_difference(r, k), alpha * second_difference(r, k));
-        set_weight(op, 0, 0, (kind->two_levels ? 2.0L : 1.0L) +
-                                 alpha * second_difference(r, 0) * (op->form == STENCIL_STAR ? 2.0L : 1.0L));
+        set_second_differences(op, kind->two_levels ? 2 : 1, c->problem.alpha);
         op->beta = kind->two_levels ? -1.0 : 0.0;
         break;
-    case KIND_ADVECT: /* prev - 2 alpha (D1x u + D1y u), D1 u = sum of c_k (u(+k) - u(-k)) */
-        for (int k = 1; k <= r; k++)
-            set_ring(op, k, 2.0L * alpha * first_difference(r, k), -2.0L * alpha * first_difference(r, k));
-        set_weight(op, 0, 0, 0.0L);
+    case KIND_ADVECT: /* prev - 2 alpha (D1x u + D1y u) */
+        set_first_differences(op, c->problem.alpha);
         op->beta = 1.0;
         break;
     case KIND_LAPLACE: /* the mean of the neighbours */
-        set_ring(op, 1, config_two_d(c) ? 0.25L : 0.5L, config_two_d(c) ? 0.25L : 0.5L);
-        set_weight(op, 0, 0, 0.0L);
+        set_ring(op, 1, config_two_d(c) ? 0.25 : 0.5, config_two_d(c) ? 0.25 : 0.5);
+        set_weight(op, 0, 0, 0.0);
         break;
     case KIND_CUSTOM:
         if (config_two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
@@ -144,7 +150,7 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
     *any = false;
     for (int i = 0; i < (config_two_d(c) ? 4 : 2); i++) {
         if (side[i].kind != BOUNDARY_DIRICHLET) continue;
-        const double here = rounded(c->problem.type, (long double)side[i].value);
+        const double here = rounded(c->problem.type, side[i].value);
         if (*any && here != *v) {
             *v = 0.0;
             return false;
@@ -166,9 +172,11 @@ static bool given_weights(const config *c)
 static bool sums_to_one(const stencil *op, const config *c)
 {
     if (!given_weights(c)) return true;
-    const long double eps = op->type == DTYPE_F32 ? 0x1p-23L : 0x1p-52L;
+    const double half_eps = op->type == DTYPE_F32 ? 0x1p-24 : 0x1p-53;
     const weight_sums s = weight_sums_of(op);
-    return fabsl(s.sum - 1.0L) <= eps / 2 * s.size;
+    const double_double missed = double_double_sub(s.sum, double_double_of(1.0)),
+                        most = { half_eps * s.size.hi, half_eps * s.size.lo };
+    return double_double_sub(missed, most).hi <= 0.0 && double_double_add(missed, most).hi >= 0.0;
 }
 
 static bool factors_mirror_symmetric(const stencil *op, bool in_x)
@@ -238,14 +246,7 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
 static double_double wave_cosine(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
-    const double_double l = fourier_symbol_of(op, x, y).re;
-    return (double_double){ 0.5 * l.hi, 0.5 * l.lo };
-}
-
-/* 1 - a^2 = (1 - a)(1 + a), without cancellation at either end. */
-static double_double one_minus_square(double_double a)
-{
-    return double_double_mul(double_double_sub(double_double_of(1.0), a), double_double_add(double_double_of(1.0), a));
+    return double_double_half(fourier_symbol_of(op, x, y).re);
 }
 
 /* The factor of one axis after the other. */
@@ -261,34 +262,23 @@ static void set_growth(problem *p, const config *c)
     problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
     const kind_row *kind = config_kind_of(c);
     switch (kind->modes) {
-    case KIND_MODES_POWER: {
-        if (kind->by_lines) {
-            p->growth = double_double_to_long(by_lines(&p->op, &x, &y));
-            break;
-        }
-        const fourier_symbol g = fourier_symbol_of(&p->op, &x, &y);
-        p->growth = double_double_to_long(g.re) + I * double_double_to_long(g.im);
+    case KIND_MODES_POWER:
+        if (kind->by_lines) p->growth.re = by_lines(&p->op, &x, &y);
+        else p->growth = fourier_symbol_of(&p->op, &x, &y);
         break;
-    }
     case KIND_MODES_COSINE: {
-        const double_double cosine = wave_cosine(&p->op, &x, &y);
-        const long double below = double_double_to_long(double_double_sub(double_double_of(1.0), cosine));
-        const long double above = double_double_to_long(double_double_add(double_double_of(1.0), cosine));
-        p->growth = double_double_to_long(cosine);
-        if (below < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-below / 2.0L));
-        else if (above < 0.0L) p->phase = 2.0L * asinhl(sqrtl(-above / 2.0L));
-        else p->phase = 2.0L * atan2l(sqrtl(below), sqrtl(above));
-        p->before_re = cosine.hi;
+        const double_double cosine = wave_cosine(&p->op, &x, &y),
+                            square = double_double_one_minus_square(cosine);
+        p->growth = (double_double_complex){
+            cosine, double_double_sqrt(square.hi < 0.0 ? double_double_negate(square) : square)
+        };
         break;
     }
     case KIND_MODES_ROTATION: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
-        const double_double twice = fourier_symbol_of(&p->op, &x, &y).im;
-        const double_double sine = { -0.5 * twice.hi, -0.5 * twice.lo };
-        const double_double cosine = double_double_sqrt(one_minus_square(sine));
-        p->phase = atan2l(double_double_to_long(sine), double_double_to_long(cosine));
-        p->growth = double_double_to_long(cosine) - I * double_double_to_long(sine);
-        p->before_re = cosine.hi;
-        p->before_im = sine.hi;
+        const double_double sine =
+            double_double_negate(double_double_half(fourier_symbol_of(&p->op, &x, &y).im));
+        p->growth.re = double_double_sqrt(double_double_one_minus_square(sine));
+        p->growth.im = double_double_negate(sine);
         break;
     }
     case KIND_MODES_NONE: break;
@@ -306,71 +296,69 @@ static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x
 }
 
 /* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet side. */
-static long double wave_slowest(const stencil *op, const config *c)
+static double wave_slowest(const stencil *op, const config *c)
 {
     double v;
     bool any;
     (void)dirichlet_value(c, &v, &any);
-    if (!any) return 0.0L;
-    long double s = 1.0L;
+    if (!any) return 0.0;
+    double s = 1.0;
     for (int high = 0; high <= 1; high++) {
         mode_axis x, y;
         extreme_axes(c, high, high, &x, &y);
-        const long double square = double_double_to_long(one_minus_square(wave_cosine(op, &x, &y)));
-        const long double sine = square > 0.0L ? sqrtl(square) : 0.0L;
-        if (sine < s) s = sine;
+        s = fmin(s, double_double_sqrt(double_double_one_minus_square(wave_cosine(op, &x, &y))).hi);
     }
     return s;
 }
 
 /* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the largest. */
-static long double largest_growth(const stencil *op, const config *c)
+static double largest_growth(const stencil *op, const config *c)
 {
-    long double largest = 0.0L;
+    double largest = 0.0;
     for (int corner = 0; corner < 4; corner++) {
         mode_axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
         const double_double g = config_kind_of(c)->by_lines ? by_lines(op, &x, &y) : fourier_symbol_of(op, &x, &y).re;
-        largest = fmaxl(largest, fabsl(double_double_to_long(g)));
+        largest = fmax(largest, fabs(g.hi));
     }
     return largest;
 }
 
 /* Over a chain of coefficients: their sizes, and the sum of their prefix sums. */
 typedef struct chain {
-    long double size, prefixes;
+    double size, prefixes;
 } chain;
 
-static void chain_add(chain *c, long double coefficient)
+static void chain_add(chain *c, double coefficient)
 {
-    c->size += fabsl(coefficient);
+    c->size += fabs(coefficient);
     c->prefixes += c->size;
 }
 
 /* What a row's sum has lost comes into the cell with the factor of its column. */
-static long double prefix_sum_of_factors(const stencil *op)
+static double prefix_sum_of_factors(const stencil *op)
 {
     const int r = op->radius, products = stencil_products(op->form);
     chain row[STENCIL_PRODUCTS_MAX] = { { 0 } }, cell = { 0 };
-    long double of_rows = 0.0L;
+    double of_rows = 0.0;
     for (int k = 0; k < products; k++)
-        for (int dx = -r; dx <= r; dx++) chain_add(&row[k], (long double)op->weight[stencil_row_factor(r, k, dx)]);
+        for (int dx = -r; dx <= r; dx++) chain_add(&row[k], op->weight[stencil_row_factor(r, k, dx)]);
     for (int dy = -r; dy <= r; dy++)
         for (int k = 0; k < products; k++) {
-            const long double b = (long double)op->weight[stencil_column_factor(products, r, k, dy)];
+            const double b = op->weight[stencil_column_factor(products, r, k, dy)];
             chain_add(&cell, b * row[k].size);
-            of_rows += fabsl(b) * row[k].prefixes;
+            of_rows += fabs(b) * row[k].prefixes;
         }
     return cell.prefixes + of_rows;
 }
 
 /* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself, counts 1. */
-static long double prefix_sum(const stencil *op)
+static double prefix_sum(const stencil *op)
 {
     chain all = { 0 };
     if (stencil_products(op->form) > 0) return prefix_sum_of_factors(op);
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) chain_add(&all, (long double)op->weight[i]);
-    return all.prefixes + (op->has_prev ? 1.0L : 0.0L);
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) chain_add(&all, op->weight[i]);
+    return all.prefixes + (op->has_prev ? 1.0 : 0.0);
 }
 
 void problem_make(problem *p, const config *c)
@@ -380,20 +368,20 @@ void problem_make(problem *p, const config *c)
     const kind_row *kind = config_kind_of(c);
     if (kind->stencil) set_operator(&p->op, c);
     p->two_levels = p->op.has_prev;
-    p->limit = (long double)kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
-    p->before_re = 1.0;
+    p->limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
     const char *why = why_not_exact(p, c);
     p->exact = why == NULL;
     if (why) sentence_set(&p->why_unchecked, "%s", why);
     if (!kind->stencil) return;
 
-    p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0L : 1.0L);
+    p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0 : 1.0);
     if (p->exact) set_growth(p, c);
-    p->slow = 1.0L;
+    p->slow = 1.0;
     if (kind->modes == KIND_MODES_COSINE) p->slow = wave_slowest(&p->op, c);
     else if (given_weights(c) && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
     else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
-    if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0L && c->time.steps > 4000)
+    if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0 &&
+        c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,
                  "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after %lld steps "
                  "take f64 or a dirichlet side",

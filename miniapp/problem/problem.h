@@ -4,7 +4,6 @@
  * problem_bound.c, the modes in mode_axis.h. */
 #pragma once
 
-#include <complex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,13 +19,13 @@ typedef struct problem {
     bool two_levels;            /* wave, advect: has prev */
     bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
     sentence why_unchecked;     /* where not */
-    long double complex growth; /* from the coefficients as rounded to the type: g; wave: cos w; advect: e^(-i p) */
-    long double phase;          /* wave: w (arccosh |cos w| where rounding put it beyond 1); advect: p */
-    double before_re, before_im; /* the factor of level -1, the same bits on every machine: it enters the fields */
-    long double prefix_sum;     /* P */
+    /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where rounding put
+     * C = cos w beyond +-1, with C^2 - S^2 = 1. */
+    double_double_complex growth;
+    double prefix_sum;          /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
-    long double limit;          /* stability limit on alpha, 0 where there is none */
-    long double slow;           /* of the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
+    double limit;               /* stability limit on alpha, 0 where there is none */
+    double slow; /* of the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
     char warning[256];          /* to be said once, "" if none (f32 wave without a dirichlet side) */
 } problem;
 
@@ -49,7 +48,7 @@ void problem_tables_free(problem_tables *t);
 /* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only. */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
 /* What multiplies the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
-long double complex problem_factor(const problem *p, const config *c, int64_t level);
+double_double_complex problem_factor(const problem *p, const config *c, int64_t level);
 /* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the same as
  * the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);

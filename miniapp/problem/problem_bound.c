@@ -13,47 +13,46 @@
  * one cell cannot pass. V is left out: beside a large V the mode may be all round-off. */
 #include <math.h>
 
+#include "problem/portable_math.h"
 #include "problem/problem.h"
 
-#define SMALL 0x1p-12L
+#define SMALL 0x1p-12
 
-/* (1 - g^n) / (1 - g) for 0 <= g. */
-static long double geometric(long double g, long double n)
+/* sum over j < n of a^j rho^(n-1-j), by doubling: U(2m) = U(m) (a^m + rho^m), U(m+1) = rho U(m) + a^m. */
+static double two_rates(double a, double rho, int64_t n)
 {
-    if (g >= 1.0L) return n;
-    if (g <= 0.0L) return n > 0.0L ? 1.0L : 0.0L;
-    return -expm1l(n * logl(g)) / (1.0L - g);
-}
-
-/* sum over j < n of a^j rho^(n-1-j) */
-static long double two_rates(long double a, long double rho, long double n)
-{
-    const long double larger = fmaxl(a, rho), smaller = fminl(a, rho);
-    if (n == 0.0L) return 0.0L;
-    return expl((n - 1.0L) * logl(larger)) * geometric(smaller / larger, n);
+    double sum = 0.0, a_m = 1.0, rho_m = 1.0;
+    for (int bit = 62; bit >= 0; bit--) {
+        sum *= a_m + rho_m;
+        a_m *= a_m;
+        rho_m *= rho_m;
+        if (!(n >> bit & 1)) continue;
+        sum = rho * sum + a_m;
+        a_m *= a;
+        rho_m *= rho;
+    }
+    return sum;
 }
 
 /* How n steps' rounding errors of something that goes as a^j add up at level n. */
-static long double accumulation(const problem *p, const config *c, long double a, long double n)
+static double accumulation(const problem *p, const config *c, double a, int64_t n)
 {
+    const double steps = (double)n, share = c->problem.alpha / p->limit, s = p->slow;
     switch (config_kind_of(c)->modes) {
     case KIND_MODES_POWER: {
-        const bool constant = a == 1.0L && p->shift != 0.0;
-        const long double rho = p->slow > 1.0L || constant ? p->slow : 1.0L;
-        return rho == 1.0L ? geometric(a, n) : two_rates(a, rho, n);
+        const bool constant = a == 1.0 && p->shift != 0.0;
+        const double rho = s > 1.0 || constant ? s : 1.0;
+        return two_rates(rho == 1.0 ? fmin(a, 1.0) : a, rho, n);
     }
-    case KIND_MODES_ROTATION: {
-        const long double share = (long double)c->problem.alpha / p->limit;
-        return n / sqrtl(1.0L - share * share);
-    }
-    case KIND_MODES_COSINE: {
-        const long double s = p->slow;
-        return n * s < 1.0L ? n * (n + 1.0L) / 2.0L : n / s - 1.0L / (2.0L * s * s);
-    }
+    case KIND_MODES_ROTATION: return steps / sqrt(1.0 - share * share);
+    case KIND_MODES_COSINE:
+        return steps * s < 1.0 ? steps * (steps + 1.0) / 2.0 : steps / s - 1.0 / (2.0 * s * s);
     case KIND_MODES_NONE: break;
     }
-    return 0.0L;
+    return 0.0;
 }
+
+static double size_of(double_double_complex z) { return portable_math_hypot(z.re.hi, z.im.hi); }
 
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
 {
@@ -67,18 +66,20 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
         v.meaningful = true;
         return v;
     }
-    const long double eps = c->problem.type == DTYPE_F32 ? 0x1p-23L : 0x1p-52L;
-    const long double factor = cabsl(problem_factor(p, c, level)), constant = fabsl((long double)p->shift);
-    const long double n = (long double)level, mode = factor > 1.0L ? factor : 1.0L;
-    const long double without_v = eps / 2.0L * mode * (8.0L + p->prefix_sum * accumulation(p, c, cabsl(p->growth), n));
-    long double tol = without_v;
-    if (constant > 0.0L) tol += eps / 2.0L * constant * (8.0L + p->prefix_sum * accumulation(p, c, 1.0L, n));
-    const bool hidden = without_v <= SMALL * factor && tol > SMALL * factor;
-    v.bound = (double)tol;
-    v.meaningful = isfinite(v.bound) && tol <= SMALL * factor;
+    const double eps = c->problem.type == DTYPE_F32 ? 0x1p-23 : 0x1p-52;
+    const double factor = size_of(problem_factor(p, c, level)), constant = fabs(p->shift),
+                 mode = fmax(factor, 1.0);
+    const double without_v =
+        eps / 2.0 * mode * (8.0 + p->prefix_sum * accumulation(p, c, size_of(p->growth), level));
+    v.bound = without_v;
+    if (constant > 0.0)
+        v.bound += eps / 2.0 * constant * (8.0 + p->prefix_sum * accumulation(p, c, 1.0, level));
+    const bool hidden = without_v <= SMALL * factor && v.bound > SMALL * factor;
+    v.meaningful = isfinite(v.bound) && v.bound <= SMALL * factor;
     if (!v.meaningful)
-        sentence_set(&v.why_unchecked,
-                     "%safter %lld steps the bound on round-off, %.2Lg, is not small beside the mode's amplitude, %.2Lg",
-                     hidden ? "the sides' value V hides the mode: " : "", (long long)level, tol, factor);
+        sentence_set(
+            &v.why_unchecked,
+            "%safter %lld steps the bound on round-off, %.2g, is not small beside the mode's amplitude, %.2g",
+            hidden ? "the sides' value V hides the mode: " : "", (long long)level, v.bound, factor);
     return v;
 }

@@ -1,6 +1,5 @@
 /* Initial values and exact answers as formulas of the global index.
- * Bits that enter a field come from mode_axis.c, portable_math.c and double_double.h alone; the factor of a later level, which
- * only the comparison sees, is taken in long double by the C library. */
+ * All arithmetic is that of mode_axis.c, portable_math.c and double_double.h, the same on every machine. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -66,38 +65,38 @@ void problem_tables_free(problem_tables *t)
     memset(t, 0, sizeof *t);
 }
 
-/* g^n in polar form: one rounding of the logarithm and of the angle, each times n, instead of a chain of products; the
- * sign of a real g is kept exact. */
-static long double complex power(long double complex g, int64_t n)
+/* g^n by squaring: its relative error grows as n 2^-104. */
+static double_double_complex power(double_double_complex g, int64_t n)
 {
-    const long double size = cabsl(g);
-    if (n == 0) return 1.0L;
-    if (size == 0.0L) return 0.0L;
-    const long double grown = expl((long double)n * logl(size));
-    if (cimagl(g) == 0.0L) return creall(g) < 0.0L && n % 2 ? -grown : grown;
-    const long double angle = (long double)n * cargl(g);
-    return grown * cosl(angle) + I * (grown * sinl(angle));
+    double_double_complex p = double_double_complex_of(double_double_of(1.0));
+    for (; n > 0; n /= 2) {
+        if (n % 2) p = double_double_complex_mul(p, g);
+        g = double_double_complex_mul(g, g);
+    }
+    return p;
 }
 
-/* cos(n w); cosh where rounded coefficients put cos w beyond +-1. */
-static long double wave_factor(const problem *p, int64_t n)
+/* cos(n w) = Re e^(i n w); ((C + S)^n + (C - S)^n) / 2 with C = cosh w and S = sinh w. */
+static double_double wave_factor(double_double_complex g, int64_t n)
 {
-    const long double cosine = creall(p->growth), angle = (long double)n * p->phase;
-    if (cosine > 1.0L) return coshl(angle);
-    if (cosine < -1.0L) return n % 2 ? -coshl(angle) : coshl(angle);
-    return cosl(angle);
+    if (double_double_one_minus_square(g.re).hi >= 0.0) return power(g, n).re;
+    const double_double rising = power(double_double_complex_of(double_double_add(g.re, g.im)), n).re;
+    return double_double_half(
+        double_double_add(rising, power(double_double_complex_of(double_double_sub(g.re, g.im)), n).re));
 }
 
-long double complex problem_factor(const problem *p, const config *c, int64_t level)
+double_double_complex problem_factor(const problem *p, const config *c, int64_t level)
 {
-    const long double angle = (long double)level * p->phase;
+    double_double_complex f = double_double_complex_of(double_double_of(1.0));
     switch (config_kind_of(c)->modes) {
-    case KIND_MODES_POWER: return power(p->growth, level);
-    case KIND_MODES_COSINE: return wave_factor(p, level);
-    case KIND_MODES_ROTATION: return cosl(angle) - I * sinl(angle);
+    case KIND_MODES_POWER:
+    case KIND_MODES_ROTATION: f = power(p->growth, level); break;
+    case KIND_MODES_COSINE: f.re = wave_factor(p->growth, level); break;
     case KIND_MODES_NONE: break;
     }
-    return 1.0L;
+    return isfinite(f.re.hi) && isfinite(f.im.hi)
+               ? f
+               : double_double_complex_of(double_double_of(INFINITY)); /* beyond a double */
 }
 
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level)
@@ -105,9 +104,9 @@ value problem_value_at(const problem *p, const config *c, const value *base, int
     assert(p->exact && base->kind == VALUE_MODE && level >= -1);
     if (level < 0) return problem_value_before(p, c, base);
     value v = *base;
-    const long double complex f = problem_factor(p, c, level);
-    v.factor_re = (double)creall(f);
-    v.factor_im = (double)cimagl(f);
+    const double_double_complex f = problem_factor(p, c, level);
+    v.factor_re = f.re.hi;
+    v.factor_im = f.im.hi;
     return v;
 }
 
@@ -115,8 +114,8 @@ value problem_value_before(const problem *p, const config *c, const value *base)
 {
     value v = *base;
     if (p->exact && c->problem.initial == CONFIG_INITIAL_MODE && p->two_levels) {
-        v.factor_re = p->before_re;
-        v.factor_im = p->before_im;
+        v.factor_re = p->growth.re.hi;
+        v.factor_im = config_kind_of(c)->modes == KIND_MODES_ROTATION ? -p->growth.im.hi : 0.0;
     }
     return v;
 }
@@ -126,8 +125,8 @@ value problem_value_before(const problem *p, const config *c, const value *base)
 /* A = f + n and B = n f + n(n-1)/2 are exact while the largest of them fits the mantissa. */
 static bool count_is_exact(dtype t, int64_t n)
 {
-    const long double limit = t == DTYPE_F32 ? 0x1p24L : 0x1p53L, steps = (long double)n;
-    return steps * (VALUE_COUNT_TABLE - 1) + steps * (steps - 1.0L) / 2.0L <= limit;
+    const int64_t limit = (int64_t)1 << (t == DTYPE_F32 ? 24 : 53);
+    return n * ((__int128)n - 1) / 2 + (__int128)n * (VALUE_COUNT_TABLE - 1) <= limit;
 }
 
 /* Of doubles that are f32 values the sum, rounded to f32, is that of f32: 53 bits are more than 2 * 24 + 1. */

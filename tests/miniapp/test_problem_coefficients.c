@@ -5,15 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "core/cell.h"
+#include "problem/fraction.h"
 #include "problem/problem.h"
 #include "support/problem_harness.h"
-
-typedef struct fraction {
-    long double over, under;
-} fraction;
 
 /* Second differences, k = 0, 1 .. r (Fornberg 1988, table 1; orders 10 to 16 continue it). First ones are k/2 of these. */
 static const fraction second[8][9] = {
@@ -28,7 +27,25 @@ static const fraction second[8][9] = {
       { 16, 315315 }, { -1, 411840 } },
 };
 
-static double in_type(dtype t, long double v) { return t == DTYPE_F32 ? (double)(float)v : (double)v; }
+static double in_type(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
+
+/* `got` is the type's number nearest to base + alpha over / under, ties to even. 113 bits hold every product and sum
+ * here exactly. */
+static void assert_nearest(dtype t, double got, int base, double alpha, int64_t over, int64_t under)
+{
+    const bool f32 = t == DTYPE_F32;
+    const double above = f32 ? (double)nextafterf((float)got, INFINITY) : nextafter(got, INFINITY);
+    const double below = f32 ? (double)nextafterf((float)got, -INFINITY) : nextafter(got, -INFINITY);
+    const _Float128 twice_missed =
+        2 * ((_Float128)got * under - ((_Float128)base * under + (_Float128)alpha * over));
+    const _Float128 up = ((_Float128)above - got) * under, down = ((_Float128)got - below) * under;
+    int exponent;
+    const bool even = fmod(ldexp(frexp(got, &exponent), f32 ? 24 : 53), 2.0) == 0.0;
+    if (in_type(t, got) != got || -twice_missed > up || twice_missed > down ||
+        (!even && (-twice_missed == up || twice_missed == down)))
+        fail_msg("%s: %d + %a * %lld / %lld rounds to %a", dtype_name(t), base, alpha, (long long)over,
+                 (long long)under, got);
+}
 
 static const char *const kinds[] = { "heat", "wave", "advect", "sweep" };
 
@@ -41,14 +58,15 @@ static void assert_place(const stencil *op, int at, int dx, int dy)
     assert_true(x == dx && y == dy);
 }
 
-static void check(const char *kind, int order, int ny, dtype t)
+static void check(const char *kind, int order, int ny, dtype t, double alpha)
 {
-    const long double alpha = 0.125L;
     const int r = order / 2;
     config c;
     problem p;
-    harness_config(&c, "[problem]\nkind = %s\ndtype = %s\norder = %d\nalpha = 0.125\n[grid]\nnx = 20\nny = %d\n[time]\nsteps = 1\n",
-                   kind, dtype_name(t), order, ny);
+    harness_config(&c,
+                   "[problem]\nkind = %s\ndtype = %s\norder = %d\nalpha = %.17g\n[grid]\nnx = 20\nny = "
+                   "%d\n[time]\nsteps = 1\n",
+                   kind, dtype_name(t), order, alpha, ny);
     problem_make(&p, &c);
     const int axes = ny > 1 && c.problem.kind != KIND_SWEEP ? 2 : 1;
     assert_int_equal(p.op.form, axes == 2 ? STENCIL_STAR : STENCIL_LINE);
@@ -56,33 +74,81 @@ static void check(const char *kind, int order, int ny, dtype t)
     assert_int_equal(p.op.type, t);
     int at = 0;
     for (int k = r; k >= 1; k--) {
-        const long double w = second[r - 1][k].over / second[r - 1][k].under;
-        const long double low = c.problem.kind == KIND_ADVECT ? alpha * (k * w) : alpha * w;
-        const long double high = c.problem.kind == KIND_ADVECT ? -low : low;
+        const fraction w = second[r - 1][k];
+        const int low = c.problem.kind == KIND_ADVECT ? k : 1, high = c.problem.kind == KIND_ADVECT ? -k : 1;
         for (int a = 0; a < axes; a++) { /* x-k, x+k, y-k, y+k */
             assert_place(&p.op, at, a ? 0 : -k, a ? -k : 0);
-            assert_true(p.op.weight[at++] == in_type(t, low));
+            assert_nearest(t, p.op.weight[at++], 0, alpha, low * w.over, w.under);
             assert_place(&p.op, at, a ? 0 : k, a ? k : 0);
-            assert_true(p.op.weight[at++] == in_type(t, high));
+            assert_nearest(t, p.op.weight[at++], 0, alpha, high * w.over, w.under);
         }
     }
     assert_place(&p.op, at, 0, 0);
-    const long double w0 = second[r - 1][0].over / second[r - 1][0].under;
-    const long double base = c.problem.kind == KIND_WAVE ? 2.0L : 1.0L;
-    assert_true(p.op.weight[at++] == (c.problem.kind == KIND_ADVECT ? 0.0 : in_type(t, base + alpha * w0 * axes)));
+    const fraction w0 = second[r - 1][0];
+    if (c.problem.kind == KIND_ADVECT) assert_true(p.op.weight[at++] == 0.0);
+    else
+        assert_nearest(t, p.op.weight[at++], c.problem.kind == KIND_WAVE ? 2 : 1, alpha, axes * w0.over,
+                       w0.under);
     assert_int_equal(at, stencil_weights(p.op.form, r));
     const bool two = c.problem.kind == KIND_WAVE || c.problem.kind == KIND_ADVECT;
     assert_true(p.op.has_prev == two && p.two_levels == two);
     if (two) assert_true(p.op.beta == (c.problem.kind == KIND_WAVE ? -1.0 : 1.0));
 }
 
+/* alpha = .007 and order 12 have a coefficient that 64 bits of mantissa, rounded to 53 at the end, miss. */
 static void differences(void **state)
 {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (int order = 2; order <= 16; order += 2)
             for (int ny = k == 3 ? 20 : 1; ny <= 20; ny += 19)
-                for (int t = 0; t < 2; t++) check(kinds[k], order, ny, t ? DTYPE_F64 : DTYPE_F32);
+                for (int t = 0; t < 2; t++) {
+                    check(kinds[k], order, ny, t ? DTYPE_F64 : DTYPE_F32, 0.125);
+                    check(kinds[k], order, ny, t ? DTYPE_F64 : DTYPE_F32, 0.007);
+                    for (uint64_t i = 0; i < 40; i++)
+                        check(kinds[k], order, ny, t ? DTYPE_F64 : DTYPE_F32,
+                              0.07 + 0.06 * cell_random((uint64_t)order, i));
+                }
+}
+
+static void ties_and_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        int base;
+        double alpha;
+        fraction f;
+        double f64, f32;
+    } known[] = {
+        { 0, 0.5, { 2, 3 }, 0x1.5555555555555p-2, 0x1.555556p-2 },
+        { 1, 0x1p-53, { 1, 1 }, 1, 1 }, /* a tie in f64 */
+        { 1, 0x1p-53, { 3, 1 }, 0x1.0000000000002p0, 1 },
+        { 1, 0x1p-54, { -1, 1 }, 1, 1 },
+        { 1, 0x1.0000000000001p-54, { -1, 1 }, 0x1.fffffffffffffp-1, 1 },
+        { 2, 0x1p-90, { -1, 1 }, 2, 2 },
+        { 2, 0x1p-1074, { 1, 3 }, 2, 2 },
+        { 1,
+          0x1.0000000000001p-24,
+          { 1, 1 },
+          0x1.000001p0,
+          0x1.000002p0 }, /* in f64 a tie of f32 that it is not */
+        { 1, 0.25, { -4, 1 }, 0, 0 },
+        { 1, 0x1.fffffffffffffp-3, { -4, 1 }, 0x1p-53, 0x1p-53 },
+        { 0, 0x1p-1074, { 1, 2 }, 0, 0 },
+        { 0, 0x1p-1074, { 3, 2 }, 0x1p-1073, 0 },
+        { 0, 0x1.8p-149, { 1, 1 }, 0x1.8p-149, 0x1p-148 },
+        { 0, 0x1p-149, { -3, 7 }, -0x1.b6db6db6db6dbp-151, -0.0 },
+        { 0, 0, { -1, 12 }, -0.0, -0.0 },
+        { 0, -0x1p-1, { -1, 1 }, 0x1p-1, 0x1p-1 },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        for (int t = 0; t < 2; t++) {
+            const double got =
+                fraction_rounded(t ? DTYPE_F64 : DTYPE_F32, known[i].base, known[i].alpha, known[i].f);
+            const double wanted = t ? known[i].f64 : known[i].f32;
+            if (memcmp(&got, &wanted, sizeof got) != 0)
+                fail_msg("row %zu, %s: %a, not %a", i, t ? "f64" : "f32", got, wanted);
+        }
 }
 
 static void laplace(void **state)
@@ -141,7 +207,7 @@ static void separable(void **state)
     assert_int_equal(stencil_weights(p.op.form, p.op.radius), 12);
     harness_config(&c, "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 | .4 .5 .6\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
-    for (int i = 0; i < 6; i++) assert_true(p.op.weight[i] == in_type(DTYPE_F32, (i + 1) / 10.0L));
+    for (int i = 0; i < 6; i++) assert_true(p.op.weight[i] == in_type(DTYPE_F32, (i + 1) / 10.0));
 }
 
 /* Rows from low to high y, cells of a row from low to high x; nothing beyond the form. */
@@ -162,11 +228,8 @@ static void places_of_a_box(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(differences),
-        cmocka_unit_test(laplace),
-        cmocka_unit_test(custom),
-        cmocka_unit_test(separable),
-        cmocka_unit_test(places_of_a_box),
+        cmocka_unit_test(differences), cmocka_unit_test(ties_and_ends), cmocka_unit_test(laplace),
+        cmocka_unit_test(custom),      cmocka_unit_test(separable),     cmocka_unit_test(places_of_a_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,8 +365,8 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     const size_t cells = (size_t)(p->nx * p->ny);
     double *u = malloc(cells * sizeof *u), *prev = calloc(cells, sizeof *prev);
     sentence why = { "" };
-    for (size_t i = 0; i < cells; i++) u[i] = plain_round(p, (long double)chance(1 << 30) / (1 << 29) - 1.0L);
-    for (size_t i = 0; i < cells; i++) prev[i] = d->has_prev ? plain_round(p, 0.9L * (long double)u[i]) : u[i];
+    for (size_t i = 0; i < cells; i++) u[i] = plain_round(p, (double)chance(1 << 30) / (1 << 29) - 1.0);
+    for (size_t i = 0; i < cells; i++) prev[i] = d->has_prev ? plain_round(p, 0.9 * u[i]) : u[i];
     if (p->kind == PLAIN_TRANSPOSE) memset(prev, 0, cells * sizeof *prev);
     put_initial(d, u, prev);
     FILE *deck = fopen("d.ini", "w");

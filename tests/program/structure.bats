@@ -1,5 +1,6 @@
 # The house rules of docs/architecture.md: rooms include only what stands below them, no files call each other in a circle, and
-# nothing is kept that nobody calls. And the tests' own: what depends on the device is said.
+# nothing is kept without a caller; of the tests: what depends on the device is said; of docs/numerics.md: arithmetic is the
+# same on every machine.
 load ../support/helper
 
 structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
@@ -22,6 +23,18 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
     expect "what is said of it" "made.bats: 'open' reads .fuse of a run whose device it does not name
 made.bats: 'open too' reads .step_form of a run whose device it does not name
 simulate.bats: 'a dragonfly takes other seconds to the same bits' needs no exception" "$output"
+}
+
+@test "functions that libraries round differently serve measured times alone; no type is wider than double" {
+    structure numbers "$BUILD"
+}
+
+@test "a compiler that is told to change the arithmetic is refused" {
+    local arithmetic
+    for arithmetic in -ffast-math $([ "$(uname -m)" != x86_64 ] || echo -mfpmath=387); do
+        run -1 gcc -fsyntax-only $arithmetic -x c "$top/miniapp/problem/double_double.h"
+        [[ $output = *"rounded to its type"* ]]
+    done
 }
 
 # A template whose arguments have the same names in two files is one template to the linker, which keeps one of its tables.

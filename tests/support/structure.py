@@ -1,9 +1,11 @@
-"""The rules of docs/architecture.md about files and rooms, looked up in the sources and in a build's object files; and one of the tests.
+"""The rules of docs/architecture.md about files and rooms, of docs/numerics.md about arithmetic, looked up in the sources
+and in a build's object files; and one of the tests.
 
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
     structure.py TOP circles BUILD    no two source files call each other, directly or through others
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
     structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too (tests/run)
+    structure.py TOP numbers BUILD    functions that C libraries round differently are called in the rooms of numerics.md alone
 
 Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
 """
@@ -24,14 +26,24 @@ DEVICE_LEFT_OPEN = {
 }
 
 
-def table_of_rooms(top):
-    """{room: rooms it may include}, in the order of the table's lines: `| kernels/core | what it holds | includes |`."""
-    rooms = {}
-    for line in (top / "docs/architecture.md").read_text().splitlines():
+# Functions of libm that are not correctly rounded; what a compiler calls for powers and for complex products.
+INEXACT = re.compile(
+    r"(a?(sin|cos|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|[jy][01n])[fl]?"
+    r"|c(abs|arg|exp|log|pow|sqrt|a?(sin|cos|tan)h?)[fl]?|__pow[sdxt]f2|__(mul|div)[sdxt]c3"
+)
+
+
+def rows_of_rooms(top, page, columns):
+    """The lines of a page's table whose first cell is a room: `| kernels/core | what it holds | includes |`."""
+    for line in (top / page).read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 3 and re.fullmatch("`(%s)/[a-z0-9_]+`" % "|".join(TOPS), cells[0]):
-            rooms[cells[0].strip("`")] = re.findall(r"[a-z0-9_]+", cells[2])
-    return rooms
+        if len(cells) == columns and re.fullmatch("`(%s)/[a-z0-9_]+`" % "|".join(TOPS), cells[0]):
+            yield cells[0].strip("`"), cells[-1]
+
+
+def table_of_rooms(top):
+    """{room: rooms it may include}, in the order of the table's lines."""
+    return {room: re.findall(r"[a-z0-9_]+", last) for room, last in rows_of_rooms(top, "docs/architecture.md", 3)}
 
 
 def sources(top):
@@ -161,13 +173,36 @@ def check_devices(top):
     return broken + [f"{file}: '{test}' needs no exception" for file, test in unneeded]
 
 
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(\\.|[^"\\\n])*"', "", text, flags=re.S)
+
+
+def check_numbers(top, found):
+    other = re.compile(r"\b(?:long double|_?[Cc]omplex|_Float\d+x?)\b")
+    broken = [
+        f"{file.relative_to(top)}: {word}, which is another type or formula on other machines"
+        for file in sources(top)
+        for word in sorted(set(other.findall(without_comments(file.read_text()))))
+    ]
+    allowed = {room for room, _ in rows_of_rooms(top, "docs/numerics.md", 2)}
+    calls_of = defaultdict(list)
+    for source, (_, used) in found.items():
+        calls_of[source.rsplit("/", 1)[0]] += [f"{source} calls {name}" for name in sorted(used) if INEXACT.fullmatch(name)]
+    for room in sorted(calls_of.keys() - allowed):
+        broken += [f"{call}: {room} is no room of docs/numerics.md for that" for call in calls_of[room]]
+    # of a room with CUDA files a build without CUDA has not all objects
+    unused = [room for room in sorted(allowed) if not calls_of[room] and not any((top / room).glob("*.cu"))]
+    return broken + [f"docs/numerics.md: {room} calls no such function" for room in unused]
+
+
 def main():
     top, rule = Path(sys.argv[1]), sys.argv[2]
     if rule in ("rooms", "devices"):
-        broken = check_rooms(top) if rule == "rooms" else check_devices(top)
+        broken = {"rooms": check_rooms, "devices": check_devices}[rule](top)
+    elif rule == "circles":
+        broken = check_circles(symbols(top, Path(sys.argv[3])))
     else:
-        found = symbols(top, Path(sys.argv[3]))
-        broken = check_circles(found) if rule == "circles" else check_callers(top, found)
+        broken = {"callers": check_callers, "numbers": check_numbers}[rule](top, symbols(top, Path(sys.argv[3])))
     for line in broken:
         print(line)
     return 1 if broken else 0
