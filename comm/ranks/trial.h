@@ -8,10 +8,10 @@
  *   budget     of undisturbed rounds: each counts as the shortest does; all take at most three times as long
  *
  * What disturbs a round makes it longer on a rank and on those that wait for it, never shorter. A quartile
- * stands while a quarter of the rounds are clean: with a tenth of them disturbed, several in a row, the median
- * spoils 5 of 1000 choices. A minimum belongs to a lucky round: with noise of 1 %, of 17 ways of which one is
- * 2.5 % faster it takes another 3 times in 1000. The interval is 2.5 (9 rounds) to 4 (64) standard errors of
- * normal noise. The rule is played by test_trial_hiccups_do_not_decide. */
+ * stands while a quarter of the rounds are clean: with a tenth of them disturbed, several in a row, the
+ * median spoils 5 of 1000 choices. A minimum belongs to a lucky round: with noise of 1 %, of 17 ways of which
+ * one is 2.5 % faster it takes another 3 times in 1000. The interval is 2.5 (9 rounds) to 4 (64) standard
+ * errors of normal noise. The rule is played by test_trial_hiccups_do_not_decide. */
 #pragma once
 
 #include <mpi.h>

@@ -17,7 +17,7 @@ static const double noise = 0.01, disturbed = 0.1;
 typedef struct kind {
     double pass_s;
     double burst; /* disturbed rounds come one by one, or in bursts of that mean length */
-    bool near;    /* on one rank, one of many ways is 2.5 % faster than all others; else few differ by up to 30 % */
+    bool near;    /* on one rank, one of many ways is 2.5 % faster than all others; else few differ by 30 % */
 } kind;
 static const kind singly = { 2e-3, 1, false }, in_a_row = { 0.3e-3, 6, false }, near = { 0.3e-3, 1, true };
 
