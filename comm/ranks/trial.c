@@ -86,7 +86,8 @@ bool trial_goes_on(const trial *t, trial_state *state, const trial_estimate of[]
     if (rounds >= TRIAL_ROUNDS_LEAST && is_known(t, state, of, best)) return false;
     if (rounds >= (all_fit ? TRIAL_ROUNDS_LEAST : FEW_ROUNDS)) retire(t, state, of, best);
     if (state->ways < ways) begin_shorter(state);
-    const double next = rounds >= TRIAL_ROUNDS_LEAST ? 2 * rounds : TRIAL_ROUNDS_LEAST;
+    const int first = all_fit || rounds >= FEW_ROUNDS ? TRIAL_ROUNDS_LEAST : FEW_ROUNDS;
+    const double next = rounds >= TRIAL_ROUNDS_LEAST ? 2 * rounds : first;
     state->rounds = (int)fmin(fmin(next, TRIAL_ROUNDS_MAX), fmax(rounds + fit, t->least));
     return state->rounds > rounds;
 }

@@ -105,13 +105,33 @@ static void retiring(void **state)
     assert_int_equal(times[0], times[3]);
 }
 
+static int times_of[WAYS];
+static double long_s(void *context, int way)
+{
+    (void)context;
+    times_of[way]++;
+    usleep(10000);
+    return 1 + 0.5 * way;
+}
+
+/* Where nine rounds of all ways do not fit, those far behind leave the time to the others after three. */
+static void few_rounds(void **state)
+{
+    double s[WAYS];
+    (void)state;
+    trial_run(&(trial){ .ways = WAYS, .budget_s = 0.2 }, long_s, NULL, s, NULL, MPI_COMM_WORLD);
+    assert_int_equal(times_of[1], times_of[2]);
+    assert_true(times_of[1] <= 3 && times_of[0] >= times_of[1]);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const struct CMUnitTest tests[] = { cmocka_unit_test(in_turn), cmocka_unit_test(nine_rounds),
-                                        cmocka_unit_test(budget), cmocka_unit_test(retiring) };
+                                        cmocka_unit_test(budget), cmocka_unit_test(retiring),
+                                        cmocka_unit_test(few_rounds) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_Finalize();
     return failed ? 1 : 0;
