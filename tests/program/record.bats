@@ -101,10 +101,10 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 # bats test_tags=gpus:part
 @test "the command line wins over the deck, and the record holds the resolved deck" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
-    weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2
+    weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2 run.transport=staged
     expect steps 4 "$(record .steps)"
     expect grid "60 50" "$(record '"\(.grid.nx) \(.grid.ny)"')"
-    expect asked "auto auto openmp 2 0 1 0 2" "$(record '.asked |
+    expect asked "auto staged openmp 2 0 1 0 2" "$(record '.asked |
         "\(.device) \(.transport) \(.feed) \(.lanes) \(.fuse) \(.threads) \(.ranks_x) \(.ranks_y)"')"
     expect used "openmp 2 1 1 2" "$(record '"\(.feed) \(.lanes) \(.fuse) \(.ranks_x) \(.ranks_y)"')"
     record .deck >resolved.ini
