@@ -32,7 +32,7 @@ seen_by() { sed -n "s/^begins $1 //p" log; }
 
 most_on_a_gpu() { # the largest number of jobs that one had at once
     awk '{ n = split($3, gpu, ","); for (i = 1; i <= n; i++) { now[gpu[i]] += $1 == "begins" ? 1 : -1; if (now[gpu[i]] > most) most = now[gpu[i]] } }
-        END { print most + 0 }' log
+        END { print most + 0 }'
 }
 
 @test "jobs without GPUs see none, run beside those with GPUs, and a GPU has one job at a time" {
@@ -71,6 +71,17 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
     expect "the last of all" "ends alone " "$(tail -n 1 log)"
     [ ! -e build/tests.json ] # these were not all
+}
+
+@test "a job that fits beside those GPUs for which a larger one waits does not wait with it" {
+    gpus 3
+    unit two_a "gpus: 2" "await one"
+    unit two_b "gpus: 2" "await two_a"
+    unit one "gpus: 1" ""
+    run tests/run two one
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    expect "what they see" "0,1 0,1 2" "$(seen_by two_a) $(seen_by two_b) $(seen_by one)"
+    expect "jobs on a GPU" 1 "$(most_on_a_gpu <log)"
 }
 
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
