@@ -11,7 +11,7 @@ setup() { study_setup; }
 # Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of our choice; as weft 1.0
 # wrote them, with the fraction of the mean step alone: 0.5 where that of the median step is 0.6.
 made_records() {
-    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 run.device=host \
+    weft_alone d.ini checkpoint.every=0 output.picture=none output.final=none run.lanes=1 run.threads=1 \
         output.record=one.jsonl >said
     local n lanes us
     while read -r n lanes us; do
