@@ -221,12 +221,19 @@ test-built: export TESTS_BEGAN := $(shell date +%s)
 run-built: announce $(BUILD)/weft
 	@BUILD='$(BUILD)' MPIRUN='$(MPIRUN)' RANKS='$(RANKS)' .ci/first-run
 
-# Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs.
-test-built:
+# Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs. Built side by side: the
+# last files and links of one leave cores to the others.
+TESTED := tested-release tested-debug tested-sanitize tested-sim
+.PHONY: $(TESTED)
+tested-release:
 	@$(MAKE) --no-print-directory all units
+tested-debug:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
+tested-sanitize:
 	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
+tested-sim:
 	@! command -v smpicc >/dev/null || $(MAKE) --no-print-directory all SIM=1 BUILD=$(BUILD)/sim
+test-built: $(TESTED)
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
