@@ -186,26 +186,35 @@ END
     expect "what is wrong with three threads and odd sizes" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
-cuda_families=(ceiling memory access shared transpose stencil fused reduce launch constant arith streams roofline streaming)
-right_in() { # type
+of_memory=(ceiling memory access shared transpose stencil)
+of_work=(fused reduce launch constant arith streams roofline streaming)
+right_on_the_gpu() { # type families...
     needs_gpu
-    bench "${cuda_families[@]}" device=cuda dtype="$1" samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
-    bench product device=cuda dtype="$1" samples=3 ceiling_bytes=64M n=1024 >table
+    bench "${@:2}" device=cuda dtype="$1" samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
 # bats test_tags=gpus:1
-@test "every rung of the GPU is right in f32" { right_in f32; }
+@test "every rung of the GPU's memory is right in f32" { right_on_the_gpu f32 "${of_memory[@]}"; }
 
 # bats test_tags=gpus:1
-@test "every rung of the GPU is right in f64" { right_in f64; }
+@test "every rung of the GPU's memory is right in f64" { right_on_the_gpu f64 "${of_memory[@]}"; }
 
 # bats test_tags=gpus:1
-@test "every rung of the GPU is right at odd sizes, and these are all families" {
+@test "every rung of the GPU's work is right in f32" { right_on_the_gpu f32 "${of_work[@]}"; }
+
+# bats test_tags=gpus:1
+@test "every rung of the GPU's work is right in f64" { right_on_the_gpu f64 "${of_work[@]}"; }
+
+# bats test_tags=gpus:1
+@test "every rung of the GPU's products is right, all families are right at odd sizes, and these are all" {
     needs_gpu
-    expect "families" "$(printf '%s\n' product halo alltoall io "${cuda_families[@]}" | sort)" \
+    local type
+    expect "families" "$(printf '%s\n' product halo alltoall io "${of_memory[@]}" "${of_work[@]}" | sort)" \
         "$(bench --list device=cuda | sed -n 's/^\([a-z]*\): .*/\1/p' | sort)"
-    bench "${cuda_families[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
+    for type in f32 f64; do bench product device=cuda dtype=$type samples=3 ceiling_bytes=64M n=1024 >table; done
+    expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
+    bench "${of_memory[@]}" "${of_work[@]}" device=cuda samples=none nx=1003 ny=517 n=100003 bytes=1000000 >table
     bench product device=cuda samples=none n=1000 >table
 }
 
