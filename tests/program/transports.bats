@@ -1,6 +1,7 @@
 # Runs between hosts: messages by TCP alone instead of the host's shared memory.
 load ../support/helper
 
+# bats test_tags=gpus:part
 @test "over TCP every kind has the bits of one rank" {
     "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "only Open MPI takes --mca"
     local kind
