@@ -120,8 +120,10 @@ bad() { # key=value text...
 
 @test "device = cuda without a GPU is exit 3" {
     deck d.ini "${good[@]}"
+    local why="CUDA_VISIBLE_DEVICES hides all" # the driver is not asked
+    ! "$weft" --version | grep -q '^CUDA  *none' || why="built without CUDA"
     run env CUDA_VISIBLE_DEVICES= timeout $hang_s "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" run d.ini run.device=cuda
-    refused 3 run.device cuda
+    refused 3 "run.device = cuda" "$why"
 }
 
 @test "what was asked and cannot work here: one sentence, and the record holds both" {
