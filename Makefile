@@ -180,7 +180,7 @@ RACES := tests/io/test_writer_beside_the_steps.c $(wildcard io/*/*.c) \
          $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) comm/topology/topology_spawn.c kernels/fields/reduce_host.c
 $(BUILD)/races/%: tests/io/%.c $(RACES)
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \
+	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -DWEFT_SIM=0 -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \
 	    -o $@ $(RACES) $(LIBS) -lcmocka -lgomp
 
 # NAME.flags holds what its users were built with and is touched only when that changes. A missing compiler or library
