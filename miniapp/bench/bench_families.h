@@ -6,6 +6,11 @@
 
 extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host, bench_alltoall_cuda, bench_io_host, bench_io_cuda;
 
+/* Deletes the files of the family io that are there; a signal handler may call it. */
+void bench_io_delete_files(void);
+/* From here on USR1, TERM and INT do so before they end the process. */
+void bench_io_catch_signals(void);
+
 /* A family of those files on one kind of device, from their tables `parameters` and `rungs`; f32 and f64. */
 #define BENCH_FAMILY(KIND, NAME, SHOWS) LADDER_FAMILY(KIND, NAME, SHOWS, "f32", "f64", refusal)
 

@@ -1,12 +1,16 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "bench/bench_families.h"
 #include "bench/bench_world.h"
 #include "core/cell.h"
@@ -68,11 +72,48 @@ static bool has_room(ladder_case *c)
     return topology_agree(w->top, !c->missing.text[0], &c->missing);
 }
 
+/* ---- what is left where a signal ends the process ---- */
+
+static struct {
+    char dir[PATH_BYTES], name[40]; /* how the names of all ranks' files begin, with those that are half written */
+    size_t name_bytes;              /* 0: there are none */
+} trail;
+
+/* By system calls alone, since malloc may be under way where the signal came. */
+void bench_io_delete_files(void)
+{
+    static char entries[1 << 15];
+    const int dir = trail.name_bytes > 0 ? open(trail.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    for (long bytes; dir >= 0 && (bytes = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < bytes;) {
+            const struct dirent64 *const e = (const struct dirent64 *)(const void *)(entries + at);
+            if (strncmp(e->d_name, trail.name, trail.name_bytes) == 0) (void)unlinkat(dir, e->d_name, 0);
+            at += e->d_reclen;
+        }
+    if (dir >= 0) (void)close(dir);
+}
+
+static void on_signal(int number)
+{
+    bench_io_delete_files();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+void bench_io_catch_signals(void)
+{
+    signals_catch(SIGUSR1, on_signal);
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
+}
+
 /* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ---- */
 
 static void new_name(const filing *f, const bench_world *w, const char *end, char *path)
 {
     static int names;
+    snprintf(trail.dir, sizeof trail.dir, "%.900s", w->dir);
+    trail.name_bytes = (size_t)snprintf(trail.name, sizeof trail.name, "weft_bench_io.%d.", f->pid);
     snprintf(path, PATH_BYTES, "%.900s/weft_bench_io.%d.%d%s", w->dir, f->pid, ++names, end);
 }
 

@@ -1,6 +1,5 @@
 #include "check/check.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/cmd.h"
 #include "base/machine.h"
+#include "bench/bench_families.h"
 #include "bench/bench_link.h"
 #include "check/check_record.h"
 #include "check/check_watch.h"
@@ -111,18 +111,6 @@ static int leave_page(ending *e, bool half)
     return status;
 }
 
-/* Of a trial that was cut off: their names have the number of rank 0's process (bench_io.c). */
-static void delete_files(const char *dir)
-{
-    char name[64];
-    struct dirent *entry;
-    DIR *const all = opendir(dir);
-    snprintf(name, sizeof name, "weft_bench_io.%d.", (int)getpid());
-    while (all && (entry = readdir(all)))
-        if (strncmp(entry->d_name, name, strlen(name)) == 0) (void)unlinkat(dirfd(all), entry->d_name, 0);
-    if (all) closedir(all);
-}
-
 /* In the middle of a trial, by the thread that watches. */
 static int leave_early(void *context, const char *why, bool stopped)
 {
@@ -131,7 +119,7 @@ static int leave_early(void *context, const char *why, bool stopped)
     const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
     f->incomplete = !enough;
     if (!enough) sentence_set(&f->why, "%s", why);
-    delete_files(e->c->ask->dir);
+    bench_io_delete_files();
     return leave_page(e, true);
 }
 

@@ -56,7 +56,7 @@ static void on_signal(int number)
     if (number != SIGUSR1) asked_at_once = 1;
 }
 
-static void catch_signals(void)
+void check_watch_catch_signals(void)
 {
     signals_catch(SIGUSR1, on_signal);
     signals_catch(SIGTERM, on_signal);
@@ -177,6 +177,8 @@ static void *look(void *unused)
     while (!atomic_load(&watch.stop)) {
         (void)lifeline_look(watch.line, PAUSE_MS);
         if (any(is_dead)) leave("", is_dead, "died");
+        if (lifeline_stop(watch.line, false)) asked = 1;
+        if (lifeline_stop(watch.line, true)) asked_at_once = 1;
         if (asked_at_once) look_after_signal(&asked_s);
         const long long now = atomic_load(&watch.progress);
         if (now != seen) marked = false;
@@ -206,9 +208,17 @@ static void leave_without_rank_0(void)
     check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
+/* A signal that this rank got is passed on to rank 0, which ends the check. */
 static void *look_at_rank_0(void *unused)
 {
-    while (lifeline_look(watch.line, -1)) {}
+    bool told = false, told_at_once = false;
+    while (lifeline_look(watch.line, PAUSE_MS)) {
+        const bool at_once = asked_at_once && !told_at_once;
+        if (!at_once && (!asked || told)) continue;
+        lifeline_ask_to_stop(watch.line, at_once);
+        told = true;
+        told_at_once = at_once;
+    }
     const int said = lifeline_said(watch.line);
     if (said == LIFELINE_LOST) leave_without_rank_0();
     if (said != LIFELINE_END) check_leave(said);
@@ -242,7 +252,6 @@ static void start_rank_0(check_rank *rank, double limit_s, check_watch_leave *le
 void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave_by, void *context)
 {
     process mine = { .pid = (int)getpid(), .names = pid_namespace() };
-    catch_signals();
     watch.top = top;
     watch.ranks = top->ranks;
     watch.process = CHECK_ALLOC(calloc((size_t)top->ranks, sizeof *watch.process));

@@ -19,7 +19,7 @@
 #include "ranks/timer.h"
 
 enum { ADDRESSES = 6, CONNECT_MS = 500, HELLO_MS = 200, ECHO_MS = 5000 }; /* ms: a stranger that says nothing holds rank 0 up for HELLO_MS */
-enum { ASK = 0x80, ANSWER, END }; /* bytes on a connection; what is less is a status to leave with */
+enum { ASK = 0x80, ANSWER, END, STOP, STOP_AT_ONCE }; /* bytes on a connection; what is less is a status to leave with */
 
 typedef struct place { /* where a rank listens: whoever runs sees its kernel accept a connection there */
     uint32_t address[ADDRESSES]; /* 0: none; the last ones reach it from its own host alone */
@@ -42,6 +42,7 @@ struct lifeline {
     int listens;  /* a descriptor, or -1 */
     struct pollfd *to; /* [ranks]: on rank 0 to each rank, and the first one listens; on the others to rank 0 alone; fd -1: there is none */
     news *of;     /* [ranks], on rank 0 */
+    int stop;     /* on rank 0: what a rank asked for, or 0 */
     bool tried;   /* to connect, on the others; */
     int said;     /* by rank 0 */
 };
@@ -150,8 +151,10 @@ static void hear_rank(lifeline *l, int rank)
     unsigned char byte;
     const ssize_t got = recv(l->to[rank].fd, &byte, 1, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got == 1) l->of[rank].answered = true;
-    else {
+    if (got == 1) {
+        l->of[rank].answered = true;
+        if ((byte == STOP || byte == STOP_AT_ONCE) && byte > l->stop) l->stop = byte;
+    } else {
         l->of[rank].lost = true;
         drop(&l->to[rank]);
     }
@@ -165,6 +168,7 @@ static void look_as_rank_0(lifeline *l, int wait_ms)
     if (l->to[0].revents) accept_all(l);
 }
 
+bool lifeline_stop(const lifeline *l, bool at_once) { return l->stop >= (at_once ? STOP_AT_ONCE : STOP); }
 bool lifeline_lost(const lifeline *l, int rank) { return l->of[rank].lost; }
 bool lifeline_answered(const lifeline *l, int rank) { return rank == 0 || l->of[rank].answered; }
 
@@ -228,6 +232,7 @@ static bool look_as_another(lifeline *l, int wait_ms)
     return l->to->fd >= 0;
 }
 
+void lifeline_ask_to_stop(lifeline *l, bool at_once) { say_byte(l->to->fd, at_once ? STOP_AT_ONCE : STOP); }
 int lifeline_said(const lifeline *l) { return l->said; }
 
 static bool lives(const place *p)

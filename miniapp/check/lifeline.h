@@ -20,6 +20,8 @@ bool lifeline_look(lifeline *l, int wait_ms);
 
 /* On rank 0. It was connected, and its process is gone. */
 bool lifeline_lost(const lifeline *l, int rank);
+/* Has a rank asked for an end, or for one at once? */
+bool lifeline_stop(const lifeline *l, bool at_once);
 /* Asks all for an answer, which their threads give; and has that one come? */
 void lifeline_ask(lifeline *l);
 bool lifeline_answered(const lifeline *l, int rank);
@@ -28,6 +30,8 @@ bool lifeline_answered(const lifeline *l, int rank);
 enum { LIFELINE_END = -1, LIFELINE_LOST = -2 };
 void lifeline_farewell(lifeline *l, int status);
 
+/* On the others, by the thread that looks. */
+void lifeline_ask_to_stop(lifeline *l, bool at_once);
 /* On the others, once lifeline_look was false: what rank 0 said at the end; LIFELINE_LOST: it is gone, and said nothing. */
 int lifeline_said(const lifeline *l);
 /* Does a rank between 0 and this one live? Where all ask, the lowest finds none. Takes half a second for each that is on a host without

@@ -212,7 +212,6 @@ int check_fs_command(topology *t, int argc, char **argv)
     w->bytes = (uint64_t)q.bytes;
     w->seconds = (double)q.seconds;
     writers_look(&w->plan, w->comm, w->hosts, q.dir, 0);
-    fs_catch_signals();
     const int status = try_folder(w, &q, argc, argv);
     free(w);
     return status;

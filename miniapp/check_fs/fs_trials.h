@@ -53,8 +53,6 @@ fs_team fs_team_of_one_host(const fs_world *w); /* ranks of rank 0's host */
 
 /* ---- fs_world.c ---- */
 
-/* From here on TERM and INT are noted, and end the program with status 3 at the next fs_meet or fs_more, where the folder is deleted. */
-void fs_catch_signals(void);
 bool fs_is_stopped(void); /* on this rank: what takes long looks now and then */
 
 /* Makes the folder in dir, and deletes those of dead checks. False with a sentence: it cannot be made. */

@@ -146,6 +146,7 @@ static void close_files(const char *folder)
 
 void fs_catch_signals(void)
 {
+    signals_catch(SIGUSR1, on_signal);
     signals_catch(SIGTERM, on_signal);
     signals_catch(SIGINT, on_signal);
     signals_catch(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write that meets it */

@@ -206,6 +206,7 @@ int cmd_bench(int argc, char **argv)
     topology top;
     set_connections(argc, argv);
     (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, NULL, argc, argv);
+    bench_io_catch_signals();
     topology_create(&top);
     status = bench_all(&top, argc, argv);
     topology_destroy(&top);

@@ -4,6 +4,7 @@
 
 #include "base/cmd.h"
 #include "check/check.h"
+#include "check/check_watch.h"
 #include "check_fs/fs.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
@@ -39,7 +40,11 @@ int cmd_check(int argc, char **argv)
 {
     const double begin_s = timer_now_s();
     topology top;
-    (void)cmd_begin(CMD_MPI, NULL, argc, argv);
+    const char *const word = argc > 1 ? argv[1] : "";
+    void (*const catch_signals)(void) = strcmp(word, "fs") == 0      ? fs_catch_signals
+                                        : strcmp(word, "storm") == 0 ? NULL
+                                                                     : check_watch_catch_signals;
+    (void)cmd_begin(CMD_MPI, catch_signals, argc, argv);
     topology_create(&top);
     const int status = check_any(&top, argc, argv, begin_s);
     topology_destroy(&top);

@@ -83,6 +83,21 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     refused 2 "dir = nowhere: No such file" "allowed"
 }
 
+@test "io: USR1, TERM or INT to a rank ends it with the signal's status, and nothing is left" {
+    mkdir there
+    some_file() { compgen -G 'there/weft_bench_io.*' >/dev/null; }
+    local signal
+    for signal in USR1=138 TERM=143 INT=130; do
+        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there >out 2>&1 3>&- &
+        mpirun=$!
+        wait_for some_file
+        kill -${signal%=*} "$(pgrep -P $mpirun -f 'bench io' | tail -n 1)"
+        ends
+        expect "status after $signal" ${signal#*=} "$status"
+        expect "left after $signal" "" "$(ls -A there)"
+    done
+}
+
 @test "io: raw files and shared ones take turns, and none has a name that another had" {
     strace -o calls true 2>/dev/null || skip "no strace here, or not allowed"
     mkdir there

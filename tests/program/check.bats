@@ -86,6 +86,18 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     done
 }
 
+@test "a soak of which one rank gets USR1, TERM or INT: the same" {
+    local signal
+    for signal in USR1 TERM INT; do
+        endless 3
+        kill -$signal "$(a_rank)"
+        ends
+        [[ "$(record_of_check .check.verdict)" != incomplete && -s out ]] || { cat out err; return 1; }
+        expect "files that stay after $signal" "" "$(ls files)"
+        rm check.jsonl
+    done
+}
+
 @test "two hosts of two ranks: pairs within each, and the hosts with each other, every rank with its like" {
     export WEFT_PRETEND_HOSTS=2
     weft=$weft_debug check 4

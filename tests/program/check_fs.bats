@@ -75,6 +75,22 @@ lying() { # what... : preloaded, in what is started here
     refused 3 "No space left on device"
 }
 
+@test "USR1, TERM or INT to a rank: a sentence, status 3, and nothing is left" {
+    mkdir there
+    some_file() { compgen -G 'there/weft_check_fs.tmp.*/*.h5' >/dev/null; }
+    local signal
+    for signal in USR1 TERM INT; do
+        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" check fs there seconds=3600 >out 2>&1 3>&- &
+        mpirun=$!
+        wait_for some_file
+        kill -$signal "$(pgrep -P $mpirun -f 'check fs' | tail -n 1)"
+        ends
+        expect "status after $signal" 3 "$status"
+        expect "sentences" 1 "$(grep -c '^weft: check fs was stopped by a signal' out)"
+        expect "left after $signal" "" "$(ls -A there)"
+    done
+}
+
 @test "TERM leaves nothing, kill -9 what the next check deletes, and a check that runs keeps its folder" {
     mkdir there
     some_folder() { compgen -G 'there/weft_check_fs.tmp.*' >/dev/null; } # its files come and go
