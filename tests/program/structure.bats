@@ -11,9 +11,11 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
 
 @test "what is not static has a user in another file" { structure callers "$BUILD"; }
 
-@test "a test that reads what a run chose names the device, or is run on GPUs too" {
+@test "a test that reads what a run chose names the device, or is run on GPUs too; a unit that opens a GPU is given one" {
     structure devices
-    mkdir -p tree/tests/program
+    mkdir -p tree/tests/program tree/tests/made
+    printf '/* Made.\n * %s */\nint main(void) { return twin_main(run); }\n' "ranks: 1" >tree/tests/made/test_hidden.c
+    sed 's/ranks/gpus/' tree/tests/made/test_hidden.c >tree/tests/made/test_given.c
     printf '%s\n' 'plate=(grid.nx=9)' 'on_host=(run.device=host)' 'taken() { expect taken 4 "$(record .fuse)"; }' \
         '@test "open" {' '    weft_alone d.ini "${plate[@]}"' '    taken' '}' '@test "open too" { [ "$(record "\(.asked.fuse) \(.step_form)")" = 3 ]; }' \
         '@test "said" {' '    weft_alone d.ini "${on_host[@]}"' '    taken' '}' '# bats test_tags=gpus:1' '@test "on both" { taken; }' \
@@ -22,6 +24,7 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
     expect status 1 "$status"
     expect "what is said of it" "made.bats: 'open' reads .fuse of a run whose device it does not name
 made.bats: 'open too' reads .step_form of a run whose device it does not name
+test_hidden.c opens a GPU, and its first comment has no line gpus:
 simulate.bats: 'a dragonfly takes other seconds to the same bits' needs no exception" "$output"
 }
 

@@ -4,7 +4,8 @@ and in a build's object files; and one of the tests.
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
     structure.py TOP circles BUILD    no two source files call each other, directly or through others
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
-    structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too (tests/run)
+    structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too, and a unit that opens a
+                                      GPU is given one (tests/run)
     structure.py TOP numbers BUILD    functions that C libraries round differently are called in the rooms of numerics.md alone
 
 Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
@@ -141,6 +142,7 @@ def check_callers(top, found):
 
 # What a run chooses by the device, and keys of its record that follow from that.
 CHOICES = r"\.(fuse|fuse_trial|sweeps|persistent|redundant_fraction|step_form|feed|lanes|tune|variant|phases|memory|transport|power)\b"
+OPENS_GPU = r"\b(harness_main_every_way|harness_on_cuda|harness_main_cuda|twin_main|device_cuda_(create|count)|TOPOLOGY_(CUDA|AUTO))\b"
 # Builds that have no CUDA, and words that settle the device.
 NAMED = r"\bdevice=|weft_debug|weft_sanitize|device = (host|cuda)"
 
@@ -170,6 +172,10 @@ def check_devices(top):
                 continue
             if unneeded.pop((file.name, m[2]), None) is None:
                 broken.append(f"{file.name}: '{m[2]}' reads .{', .'.join(choices)} of a run whose device it does not name")
+    for file in sorted((top / "tests").glob("*/test_*.c")):
+        text = file.read_text()
+        if re.search(OPENS_GPU, text) and " gpus: " not in text.split("*/")[0]:
+            broken.append(f"{file.name} opens a GPU, and its first comment has no line gpus:")
     return broken + [f"{file}: '{test}' needs no exception" for file, test in unneeded]
 
 
