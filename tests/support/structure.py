@@ -166,6 +166,8 @@ def check_devices(top):
         for m in re.finditer(r"^((?:#.*\n)*)@test \"(.*)\" \{(.*\}$|(?:.|\n)*?^\})", text, re.M):
             bodies[m[2]] = m[3]
             test = text_of(m[2], bodies, set()) + bodies.get("setup", "")
+            if re.search(r"\bneeds_gpu\b", test) and not whole and "gpus:" not in m[1]:
+                broken.append(f"{file.name}: '{m[2]}' needs a GPU, and no tag gpus: gives it one")
             read = re.findall(r"\brecord +(?:'[^']*'|\"[^\"]*\"|\S+)|\bjq\b[^|]*results\.jsonl", test)
             choices = sorted({c for r in read for c in re.findall(CHOICES, re.sub(r"\.asked\.\w+", "", r))})
             if whole or not choices or "gpus:" in m[1] or re.search(NAMED, test):
