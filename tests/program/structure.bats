@@ -19,7 +19,7 @@ structure() { python3 "$top/tests/support/structure.py" "$top" "$@"; }
     printf '%s\n' 'plate=(grid.nx=9)' 'on_host=(run.device=host)' 'taken() { expect taken 4 "$(record .fuse)"; }' \
         '@test "open" {' '    weft_alone d.ini "${plate[@]}"' '    taken' '}' '@test "open too" { [ "$(record "\(.asked.fuse) \(.step_form)")" = 3 ]; }' \
         '@test "said" {' '    weft_alone d.ini "${on_host[@]}"' '    taken' '}' '# bats test_tags=gpus:1' '@test "on both" { taken; }' \
-        '@test "asked" { record .asked.fuse; }' '@test "never" { needs_gpu; }' >tree/tests/program/made.bats
+        '@test "asked" { record .asked.fuse; }' '@test "never" { needs'_'gpu; }' >tree/tests/program/made.bats
     run python3 "$top/tests/support/structure.py" tree devices
     expect status 1 "$status"
     expect "what is said of it" "made.bats: 'open' reads .fuse of a run whose device it does not name
