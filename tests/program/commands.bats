@@ -41,8 +41,10 @@ load ../support/helper
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=4 checkpoint.every=2 output.final=a.h5
     weft_alone d.ini --quiet
     local no_mpi=$PWD/no_mpi.so command variable
-    ${CC:-cc} -shared -fPIC -o "$no_mpi" -x c - <<<'#include <unistd.h>
-        int MPI_Init_thread(int *argc, char ***argv, int level, int *given) { _exit(argc && argv && level && given ? 98 : 99); }'
+    ${CC:-cc} -shared -fPIC -o "$no_mpi" -x c - <<<'#include <sys/syscall.h>
+        #include <unistd.h>
+        int MPI_Init_thread(int *argc, char ***argv, int level, int *given)
+        { return (int)syscall(SYS_exit_group, argc && argv && level && given ? 98 : 99); }'
     for command in "verify a.h5" "diff a.h5 checkpoints/step_0000000004.h5" "diff checkpoints checkpoints" "bench --list" rnu \
         "verify none.h5" "diff a.h5 none.h5" predict "predict d.ini from=results.jsonl" "info extra"; do
         run -"$(launch 1 "$weft" $command >with 2>/dev/null && echo 0 || echo $?)" env LD_PRELOAD="$no_mpi" "$weft" $command
