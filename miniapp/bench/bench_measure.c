@@ -160,6 +160,13 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     free(seconds);
 }
 
+/* Of all threads: not every rung shares its work out by device_host_part, and a prepare may load a library. */
+static void default_environment(void)
+{
+#pragma omp parallel
+    (void)fp_default();
+}
+
 /* Run once, then ask whether it is right. */
 static void verify(bench *b, ladder_case *c, bench_point *p)
 {
@@ -169,6 +176,7 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
     if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
     DEVICE_CHECK(d, c->rung->enqueue(c));
     DEVICE_CALL(d, stream_sync, b->stream);
+    default_environment();
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
     if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, &verdict.why);
     p->verified = verdict.right;
@@ -202,8 +210,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .part = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
-#pragma omp parallel
-    (void)fp_default(); /* not all rungs share their work out by device_host_part */
+    default_environment();
     int code = may_run(b, item, &c) ? item->rung->prepare(&c) : 0;
     if (!code) code = b->d->stream_sync(b->d, b->stream);
     code = agreed(b, code);
