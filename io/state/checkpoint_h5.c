@@ -59,9 +59,10 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
 
 hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
 
-/* A filter that HDF5 loads or calls within H5Dread may change the floating-point environment, and H5Dread then
- * converts in it. Here numbers are read as they lie in the file, and converted in the default environment. */
-static bool read_then_convert(hid_t dataset, hid_t memory, hid_t space, hid_t wanted, size_t cells, void *data)
+/* A filter that HDF5 loads or calls within H5Dread may change the floating-point environment, and H5Dread
+ * then converts in it. Here numbers are read as they lie in the file, and converted in the default one. */
+static bool read_then_convert(hid_t dataset, hid_t memory, hid_t space, hid_t wanted, size_t cells,
+                              void *data)
 {
     CHECKPOINT_H5_SCOPED const hid_t type = H5Dget_type(dataset);
     const size_t bytes = H5Tget_size(type), wanted_bytes = H5Tget_size(wanted);

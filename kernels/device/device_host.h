@@ -37,7 +37,8 @@ typedef struct device_host {
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
-/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a stream is a thread there. */
+/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a stream
+ * is a thread there. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
     (void)fp_default();

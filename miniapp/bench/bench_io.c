@@ -75,7 +75,7 @@ static bool has_room(ladder_case *c)
 /* ---- what is left where a signal ends the process ---- */
 
 static struct {
-    char dir[PATH_BYTES], name[40]; /* how the names of all ranks' files begin, with those that are half written */
+    char dir[PATH_BYTES], name[40]; /* how the names of all ranks' files begin, half written or not */
     size_t name_bytes;              /* 0: there are none */
 } trail;
 

@@ -14,8 +14,8 @@
  * `ended` have been set. */
 typedef int check_watch_leave(void *context, const char *why, bool stopped);
 
-/* Signals are caught from here on: USR1, TERM and INT to any rank ask for an end, which comes between two trials, or,
- * with TERM and INT, half a second later in the middle of one, by leave. */
+/* Signals are caught from here on: USR1, TERM and INT to any rank ask for an end, which comes between two
+ * trials, or, with TERM and INT, half a second later in the middle of one, by leave. */
 void check_watch_catch_signals(void);
 /* limit_s: of a trial; 0: nothing ends it. Collective, after MPI_Init; once a process. */
 void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave, void *context);

@@ -19,7 +19,8 @@
 #include "ranks/timer.h"
 
 enum { ADDRESSES = 6, CONNECT_MS = 500, HELLO_MS = 200, ECHO_MS = 5000 }; /* ms: a stranger that says nothing holds rank 0 up for HELLO_MS */
-enum { ASK = 0x80, ANSWER, END, STOP, STOP_AT_ONCE }; /* bytes on a connection; what is less is a status to leave with */
+/* bytes on a connection; what is less is a status to leave with */
+enum { ASK = 0x80, ANSWER, END, STOP, STOP_AT_ONCE };
 
 typedef struct place { /* where a rank listens: whoever runs sees its kernel accept a connection there */
     uint32_t address[ADDRESSES]; /* 0: none; the last ones reach it from its own host alone */

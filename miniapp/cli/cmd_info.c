@@ -298,7 +298,8 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
 int cmd_info(int argc, char **argv)
 {
     const char *no_gpu = NULL;
-    (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, NULL, argc, argv); /* only MPI knows whether it takes a GPU's memory */
+    /* only MPI knows whether it takes a GPU's memory */
+    (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, NULL, argc, argv);
     sentence why, notes;
     if (!cmd_option_all_known(cmd_info_options, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     for (int i = 1; i < argc; i++)

@@ -88,7 +88,8 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     some_file() { compgen -G 'there/weft_bench_io.*' >/dev/null; }
     local signal
     for signal in USR1=138 TERM=143 INT=130; do
-        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there >out 2>&1 3>&- &
+        "$MPIRUN" $LAUNCH_FLAGS -n 2 "$weft" bench io/write_slabs device=host bytes=4M samples=1000 dir=there \
+            >out 2>&1 3>&- &
         mpirun=$!
         wait_for some_file
         kill -${signal%=*} "$(pgrep -P $mpirun -f 'bench io' | tail -n 1)"

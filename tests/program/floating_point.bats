@@ -4,7 +4,7 @@ load ../support/helper
 
 words="ftz daz up down zero traps"
 
-# A wave of the shortest length, which is subnormal in f32 from step 171 on; cells enough for a team of threads.
+# A wave of the shortest length, which is subnormal in f32 from step 171 on; cells enough for a team.
 setup() {
     cd "$BATS_TEST_TMPDIR"
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.mode_x=80 problem.mode_y=64 \

@@ -141,8 +141,8 @@ batch() { # sets $mpirun, the shell's pid
     printf '#!/bin/sh\n%s\n' "$1" >program
     chmod +x bin/* program
     rm -f there go_on requeued
-    PATH=$PWD/bin:$PATH SLURM_JOB_ID=7 SLURM_NTASKS=1 WEFT_LAUNCHER=mpirun WEFT=$PWD/program WEFT_JOBS=$top/jobs \
-        bash "$top/jobs/weft.sbatch" d.ini >out 2>&1 3>&- &
+    PATH=$PWD/bin:$PATH SLURM_JOB_ID=7 SLURM_NTASKS=1 WEFT_LAUNCHER=mpirun WEFT=$PWD/program \
+        WEFT_JOBS=$top/jobs bash "$top/jobs/weft.sbatch" d.ini >out 2>&1 3>&- &
     mpirun=$!
     wait_for test -e there
 }

@@ -15,13 +15,15 @@ int main(int argc, char **argv)
 {
     hsize_t shape[2] = { 0, 0 };
     const hid_t file = argc == 3 ? H5Fopen(argv[1], H5F_ACC_RDWR, H5P_DEFAULT) : H5I_INVALID_HID;
-    const hid_t plain = H5Dopen2(file, argv[2], H5P_DEFAULT), type = H5Dget_type(plain), space = H5Dget_space(plain);
+    const hid_t plain = H5Dopen2(file, argv[2], H5P_DEFAULT);
+    const hid_t type = H5Dget_type(plain), space = H5Dget_space(plain);
     const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
     if (H5Sget_simple_extent_dims(space, shape, NULL) != 2) return 2;
     const hsize_t chunk[2] = { (shape[0] + 2) / 3, shape[1] };
     void *const data = malloc(shape[0] * shape[1] * H5Tget_size(type));
     if (H5Pset_chunk(how, 2, chunk) < 0 || H5Pset_filter(how, 300, 0, 0, NULL) < 0) return 3;
-    if (H5Dread(plain, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0 || H5Ldelete(file, argv[2], H5P_DEFAULT) < 0) return 4;
+    if (H5Dread(plain, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) return 4;
+    if (H5Ldelete(file, argv[2], H5P_DEFAULT) < 0) return 4;
     hid_t dataset = H5Dcreate2(file, argv[2], type, space, H5P_DEFAULT, how, H5P_DEFAULT);
     if (H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) return 5;
     if (H5Aiterate2(plain, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &dataset) < 0) return 6;

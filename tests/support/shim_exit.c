@@ -1,7 +1,7 @@
 /* Preloaded, or an HDF5 filter (number 300, which changes no byte): calls the function that SHIM_EXIT names
  * (exit, _exit, _Exit, quick_exit) with status 0, in this rank alone where SHIM_EXIT_RANK is set. As a filter
- * it does so when it is called, but not in the process that looks at a file first, which has no rank. SHIM_EXIT=threads:
- * libgomp can make none. */
+ * it does so when it is called, but not in the process that looks at a file first, which has no rank.
+ * SHIM_EXIT=threads: libgomp can make none. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Preloaded: a process that is in MPI_Init_thread makes the file `in_init`, stays until there is a file `go_on`,
- * and takes its handlers of USR1, TERM and INT away, as an MPI with handlers of its own does. */
+/* Preloaded: a process that is in MPI_Init_thread makes the file `in_init`, stays until there is a file
+ * `go_on`, and takes its handlers of USR1, TERM and INT away, as an MPI with handlers of its own does. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
