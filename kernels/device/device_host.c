@@ -52,6 +52,18 @@ static bool proc_line(const char *path, const char *key, char *text, size_t text
     return found;
 }
 
+/* "AMD EPYC 9654", "POWER9", or by the numbers of its maker: "arm 0x41 0xd4f". */
+static void processor_name(char *name, size_t bytes)
+{
+    char implementer[32], part[32];
+    const char *const cpuinfo = "/proc/cpuinfo";
+    if (proc_line(cpuinfo, "model name", name, bytes) || proc_line(cpuinfo, "cpu\t", name, bytes)) return;
+    if (proc_line(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
+        proc_line(cpuinfo, "CPU part", part, sizeof part))
+        snprintf(name, bytes, "arm %s %s", implementer, part);
+    else snprintf(name, bytes, "host CPU");
+}
+
 /* A cache of CPU 0 as Linux describes it, and how many CPUs share it. sysconf is no help: glibc 2.36 reports the sum of
  * all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
 static size_t cache_bytes(int index, int *sharing_cpus)
@@ -95,7 +107,7 @@ static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const host_limits l = host_limits_read("/proc", sysfs_root());
-    *total_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
+    *total_bytes = l.total_bytes > 0 ? (size_t)l.total_bytes : (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
     *free_bytes = isfinite(l.free_bytes) ? (size_t)l.free_bytes : (size_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
     return 0;
 }
@@ -309,8 +321,7 @@ device *device_host_create(int threads)
         .stencil_inkernel_can = inkernel_can,
         .persistent_bytes = persistent_bytes,
     };
-    if (!proc_line("/proc/cpuinfo", "model name", h->base.name, sizeof h->base.name))
-        snprintf(h->base.name, sizeof h->base.name, "host CPU");
+    processor_name(h->base.name, sizeof h->base.name);
     measure_caches(h);
     device_sim_model(&h->base);
     return &h->base;

@@ -14,6 +14,8 @@
 
 #include "device/sysfs.h"
 
+enum { NODES_MAX = 1024 }; /* of Linux */
+
 const char *const host_limit_name[HOST_LIMITS] = { "machine", "cgroup", "ulimit" };
 
 /* The number behind a key at the beginning of a line; NAN: no such line. */
@@ -100,6 +102,21 @@ static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
     if (file) (void)fclose(file);
 }
 
+/* A key's sum over the NUMA nodes without CPUs: the memory of GPUs that are nodes of their own (GH200). */
+static double beyond_cpus_bytes(const char *sys, const char *key)
+{
+    char text[256], file[PATH_MAX], line[64];
+    double kib = 0;
+    for (int node = 0; node < NODES_MAX; node++) {
+        if (!sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sys, node) || text[0]) continue;
+        snprintf(file, sizeof file, "%s/devices/system/node/node%d/meminfo", sys, node);
+        snprintf(line, sizeof line, "Node %d %s:", node, key);
+        const double here_kib = number_in(file, line);
+        kib += here_kib > 0 ? here_kib : 0;
+    }
+    return kib * 1024;
+}
+
 static double own_bytes(int resource, double used_pages)
 {
     struct rlimit limit;
@@ -112,8 +129,9 @@ host_limits host_limits_read(const char *proc, const char *sys)
     char file[PATH_MAX], text[128];
     double all_pages = 0, data_pages = 0;
     snprintf(file, sizeof file, "%s/meminfo", proc);
-    const double available_kib = number_in(file, "MemAvailable:");
-    host_limits l = { .free_bytes = available_kib >= 0 ? available_kib * 1024 : INFINITY, .cpus = INFINITY };
+    const double total_bytes = number_in(file, "MemTotal:") * 1024, available_bytes = number_in(file, "MemAvailable:") * 1024;
+    host_limits l = { .total_bytes = total_bytes - beyond_cpus_bytes(sys, "MemTotal"), .free_bytes = INFINITY, .cpus = INFINITY };
+    if (available_bytes >= 0) l.free_bytes = fmax(available_bytes - beyond_cpus_bytes(sys, "MemFree"), 0);
     if (sysfs_read(text, sizeof text, "%s/self/statm", proc))
         (void)sscanf(text, "%lf %*s %*s %*s %*s %lf", &all_pages, &data_pages);
     l.own_bytes = fmin(own_bytes(RLIMIT_AS, all_pages), own_bytes(RLIMIT_DATA, data_pages));

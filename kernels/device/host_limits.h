@@ -4,7 +4,7 @@
 #pragma once
 
 typedef enum host_limit {
-    HOST_LIMIT_MACHINE, /* MemAvailable of /proc/meminfo */
+    HOST_LIMIT_MACHINE, /* MemAvailable of /proc/meminfo, without the free memory of NUMA nodes that have no CPUs */
     HOST_LIMIT_CGROUP,
     HOST_LIMIT_PROCESS, /* RLIMIT_AS, RLIMIT_DATA */
     HOST_LIMITS
@@ -13,6 +13,7 @@ typedef enum host_limit {
 extern const char *const host_limit_name[HOST_LIMITS]; /* "cgroup" */
 
 typedef struct host_limits {
+    double total_bytes; /* of the machine, likewise; NAN: not known */
     double free_bytes; /* that may still be taken by all processes that share `by`, the machine or a cgroup */
     host_limit by;
     double own_bytes; /* that this process may still take, by its own limits; INFINITY: it has none */

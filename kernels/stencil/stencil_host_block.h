@@ -22,6 +22,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
     const int products = stencil_products(form);
     bool first = true;
     VECTOR u[BLOCK_VECTORS];
+    if (LANES == 1) EACH_VECTOR(u[j] = DO(set1)(0)); /* gcc for arm64 does not see that the first term sets it */
 #ifdef CUT
     VECTOR line[BLOCK_VECTORS + 2];
 #endif

@@ -81,7 +81,7 @@ static void take_times(candidates *a, const plan_candidate *c)
         double *slowest_s = &a->e->slowest_s[c->over][kind];
         if (c->ask[kind]) *slowest_s = 0;
         for (int rank = 0; rank < a->q->facts->ranks && c->ask[kind]; rank++)
-            *slowest_s = fmax(*slowest_s, c->seconds[rank][kind]);
+            if (c->seconds[rank][kind] > *slowest_s) *slowest_s = c->seconds[rank][kind];
     }
 }
 

@@ -37,6 +37,9 @@ static void expect(const char *files, double kib, host_limit by, double cpus)
 }
 
 #define V2(path, name) "sys/fs/cgroup" path "/" name "="
+#define NODE(number, cpus) "'sys/devices/system/node/node" number "/cpulist=" cpus "\\n' "
+#define MEMORY(n, total, free) \
+    "sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " #total " kB\\nNode " n " MemFree:  " #free " kB\\n"
 #define V1(controller, path, name) "sys/fs/cgroup/" controller path "/" name "="
 
 static void the_machine_alone(void **state)
@@ -45,6 +48,18 @@ static void the_machine_alone(void **state)
     expect("", 1000, HOST_LIMIT_MACHINE, INFINITY);
     expect("'proc/self/cgroup=0::/a\\n' " V2("/a", "memory.max") "max " V2("/a", "memory.current") "4096 '" V2("/a", "cpu.max") "max 100000'",
            1000, HOST_LIMIT_MACHINE, INFINITY);
+}
+
+/* GH200: node 1 is a GPU's memory, nodes 2 and 3 are parts of it that are not there. */
+static void memory_of_gpus_is_left_out(void **state)
+{
+    (void)state;
+    const char *const nodes = NODE("0", "0-71") NODE("2", "") NODE("3", "") NODE("1", "") " '" MEMORY("0", 9, 400) "' '" MEMORY("1", 6, 300)
+                              "' '" MEMORY("2", 0, 0) "'";
+    expect(nodes, 700, HOST_LIMIT_MACHINE, INFINITY);
+    assert_true(limits_of(nodes).total_bytes == 3 * 1024);
+    expect(NODE("0", "0-3") "'" MEMORY("0", 9, 400) "'", 1000, HOST_LIMIT_MACHINE, INFINITY);
+    expect(NODE("0", "") "'" MEMORY("0", 9, 2000) "'", 0, HOST_LIMIT_MACHINE, INFINITY);
 }
 
 static void v2_at_every_level(void **state)
@@ -106,7 +121,8 @@ static int remove_root(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_machine_alone), cmocka_unit_test(v2_at_every_level),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_machine_alone), cmocka_unit_test(memory_of_gpus_is_left_out),
+                                        cmocka_unit_test(v2_at_every_level),
                                         cmocka_unit_test(v1_and_a_container_whose_path_is_not_there),
                                         cmocka_unit_test(limits_of_the_process) };
     return cmocka_run_group_tests(tests, make_root, remove_root);
