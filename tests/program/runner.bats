@@ -42,21 +42,22 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     unit one_b "gpus: 1" "await one_a"
     unit one_c "gpus: 1" ""
     unit all "gpus: all" "sleep .3"
-    unit all_b "ranks: 1
- * gpus: all" "sleep .3"
+    unit ranks "ranks: 1 2 3
+ * gpus: rank" "sleep .3"
     export SLURM_JOB_GPUS=0,1
     printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nshift 2\n"$@"\n' >bin/mpirun
     chmod +x bin/mpirun
     MPIRUN=mpirun run tests/run
     expect status 0 "$status" || { echo "$output"; return 1; }
-    expect "first line" "12 jobs, 4 at a time; 5 of them with GPUs, of which there are 2" "${lines[0]}"
-    expect "last line" "12 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    expect "first line" "14 jobs, 4 at a time; 6 of them with GPUs, of which there are 2" "${lines[0]}"
+    expect "last line" "14 passed, 0 failed, 0 skipped" "${lines[-1]}"
     cat log
     expect "what the plain one sees" "" "$(seen_by plain)"
     expect "what those of one GPU see" "0 1" "$(seen_by 'one_[ab]' | sort | xargs)"
-    expect "what all see" "0,1 0,1" "$(seen_by 'all.*' | cut -d ' ' -f 2 | xargs)"
+    expect "what all see" "0,1" "$(seen_by all)"
+    expect "how many three, one and two ranks see" "0 1 2" "$(seen_by ranks | awk -F , '{ print NF }' | sort | xargs)"
     expect "jobs on a GPU" 1 "$(grep -v plain log | most_on_a_gpu)"
-    expect "the record" "2 Made Up M0 12 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
+    expect "the record" "2 Made Up M0 14 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
 }
 
 @test "jobs that share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; a file that is to be alone is alone" {
@@ -86,6 +87,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1" ""
+    printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
+    chmod +x bin/nvidia-smi
     tests/run
     gpus 0
     tests/run
