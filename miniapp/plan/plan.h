@@ -145,7 +145,7 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     int per_host;
     int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
-    const host_limit *limit;  /* [ranks]: that leaves no more; NULL with free_bytes */
+    const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
     bool mpi_claims_cuda;
     bool fabric;              /* no rank has a device.no_fabric */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */

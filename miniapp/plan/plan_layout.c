@@ -48,7 +48,7 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
     if (rank < 0) return true;
     return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
                            (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
-                           bytes_text(found, sizeof found, f->free_bytes[rank]), limited_by(f->limit[rank]));
+                           bytes_text(found, sizeof found, f->free_bytes[rank]), limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
 }
 
 /* ---- the process grid ---- */

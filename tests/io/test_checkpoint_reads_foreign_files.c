@@ -224,17 +224,20 @@ static void numbers_too_long(void **state)
 {
     (void)state;
     const hsize_t one = 1;
+    int written = 0;
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
         const hid_t number = H5Tcopy(H5T_STD_U64LE);
         assert_true(H5Tset_size(number, 8191) >= 0);
         const hid_t dataset = H5Dcreate2(file, "v", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        H5Dclose(dataset);
+        written = dataset >= 0;
+        if (written) H5Dclose(dataset);
         H5Tclose(number);
         H5Sclose(space);
         H5Fclose(file);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(&written, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!written) skip(); /* HDF5 1.14 writes none */
     expect_sentence(path, "/v", 1, 1, "numbers of 8191 bytes", "at most 32 are allowed");
 }
 
