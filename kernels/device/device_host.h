@@ -41,7 +41,7 @@ enum { DEVICE_HOST_TEAM_CELLS = 16384 };
  * is a thread there. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
-    (void)fp_default();
+    if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "core/fp.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
@@ -178,6 +179,7 @@ static bool divides(int64_t every, int64_t level) { return every > 0 && level % 
 
 int sim_advance(sim *s, sim_request r)
 {
+    (void)fp_default();
     const form *f = form_of(s, r.probe != NULL);
     const int steps = f->at_once(s, r.steps, divides(r.norm_every, s->level + r.steps));
     const bool norm = divides(r.norm_every, s->level + steps) && takes_norm(f, s, steps);

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/fp.h"
 #include "ranks/check.h"
 
 const char *const step_form_name[STEP_FORMS] = {
@@ -137,7 +138,10 @@ static void feed_comm(step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
-    if (j->exchange) end_exchange(p, beside(p), j->probe);
+    if (j->exchange) {
+        end_exchange(p, beside(p), j->probe);
+        (void)fp_default();
+    }
     step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);
     const int filled = p->form == STEP_MIXED ? p->early_ghosts : 0;
     fill(s, p, j, p->ghosts + filled, p->ghosts_count - filled, s->comm);
@@ -163,6 +167,7 @@ static void feed_openmp(step_streams *s, step_pass *p, const step_job *j)
 #pragma omp parallel num_threads(s->count + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
+        (void)fp_default();
         if (feeders == 0) { /* OpenMP gave one thread only */
             feed_serial(s, p, j);
         } else if (me == 0) {
