@@ -1,8 +1,8 @@
 /* The floating-point environment: IEEE 754's default (to nearest, with subnormal numbers, no traps), in which
  * all numbers of weft are computed. Each thread has its own, and a library may change it where it is loaded
- * or called: one linked with -ffast-math, say. Each thread sets the default where its part of a team's
- * kernel (device_host_part) or a job of the writer begins; the main thread where a launch that a team could
- * share (device_host_team), a step or a phase of a run begins, and after MPI_Init, exchanges, and HDF5's reads
+ * or called: one linked with -ffast-math, say. Each thread sets the default where its part of a team's kernel
+ * (device_host_part) or a job of the writer begins; the main thread where a launch that a team could share
+ * (device_host_team), a step or a phase of a run begins, and after MPI_Init, exchanges, and HDF5's reads
  * through filters. A small kernel does not ask: to ask takes up to 10 ns, and a small step 4000. */
 #pragma once
 
