@@ -71,14 +71,15 @@ static unsigned long long pid_namespace(void)
     return stat("/proc/self/ns/pid", &s) == 0 ? (unsigned long long)s.st_ino : 0;
 }
 
-/* Its state, a letter, and the seconds of a core that it has used; 'X': it is gone. '?': of another host. */
+/* Its main thread's state, a letter, and the seconds of a core that this has used (another thread looks for signals now and then);
+ * 'X': it is gone. '?': of another host. */
 static char state_of(int rank, double *cpu_s)
 {
     char path[64], line[1024] = "", state = 'X';
     const process *p = &watch.process[rank];
     unsigned long user = 0, kernel = 0;
     if (watch.host_of[rank] != watch.host_of[0] || p->names != watch.process[0].names) return '?';
-    snprintf(path, sizeof path, "/proc/%d/stat", p->pid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", p->pid, p->pid);
     FILE *const f = fopen(path, "r");
     if (!f) return 'X';
     const size_t bytes = fread(line, 1, sizeof line - 1, f);
