@@ -56,7 +56,7 @@ reframe_ran() { # settings, then arguments
     sed "s|'environs'|'extras': {'weft_records': '$PWD/records.jsonl'}, &|" "$settings" >faster.py
     run reframe_ran faster.py -n 'weft_deck.*heat1d.*ranks=2' -S weft_build.weft="$weft" -r
     expect "status beside faster records" 1 "$status"
-    [[ $output == *"fraction="*"of the ceiling, expected 5 (l=4.5"* ]] || { echo "$output"; return 1; }
+    [[ $output == *"fraction="*"of the ceiling, expected 5.0 (l=4.5"* ]] || { echo "$output"; return 1; }
     run reframe_ran "$settings" -n 'weft_deck.*heat1d.*ranks=2' -S weft_build.weft="$weft" -S weft_deck.keys=problem.alpha=0.1 -r
     expect "status of other bits" 1 "$status"
     [[ $output == *"Failing phase: sanity"* ]] || { echo "$output"; return 1; }
