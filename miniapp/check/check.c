@@ -7,7 +7,6 @@
 
 #include "base/cmd.h"
 #include "base/machine.h"
-#include "bench/bench_families.h"
 #include "bench/bench_link.h"
 #include "check/check_record.h"
 #include "check/check_watch.h"
@@ -119,7 +118,6 @@ static int leave_early(void *context, const char *why, bool stopped)
     const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
     f->incomplete = !enough;
     if (!enough) sentence_set(&f->why, "%s", why);
-    bench_io_delete_files();
     return leave_page(e, true);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "bench/bench_families.h"
 #include "check/lifeline.h"
 #include "ranks/check.h"
 #include "ranks/hosts.h"
@@ -130,6 +131,13 @@ static bool any(bool (*are)(int rank))
     return false;
 }
 
+/* The main thread has gone on meanwhile, and may have made files. */
+static void leave_process(int status)
+{
+    bench_io_delete_files();
+    check_leave(status);
+}
+
 static void leave(const char *how, bool (*who)(int rank), const char *did)
 {
     sentence why = { "" };
@@ -144,7 +152,7 @@ static void leave(const char *how, bool (*who)(int rank), const char *did)
     const int status = watch.leave(watch.context, why.text, !who && asked_at_once);
     fflush(NULL);
     lifeline_farewell(watch.line, status);
-    check_leave(status);
+    leave_process(status);
 }
 
 static void leave_for_silence(void)
@@ -206,7 +214,7 @@ static void leave_without_rank_0(void)
                 watch.top->rank, watch.top->host, watch.first_host, watch.round + 1, watch.what);
         (void)nanosleep(&until_others_asked, NULL);
     }
-    check_leave(CHECK_EXIT_ENVIRONMENT);
+    leave_process(CHECK_EXIT_ENVIRONMENT);
 }
 
 /* A signal that this rank got is passed on to rank 0, which ends the check. */
@@ -222,7 +230,7 @@ static void *look_at_rank_0(void *unused)
     }
     const int said = lifeline_said(watch.line);
     if (said == LIFELINE_LOST) leave_without_rank_0();
-    if (said != LIFELINE_END) check_leave(said);
+    if (said != LIFELINE_END) leave_process(said);
     return NULL;
 }
 
@@ -235,6 +243,7 @@ static void put_last_words(char *out, size_t bytes)
     snprintf(why, sizeof why, "rank 0 failed in round %d, trial '%s'", watch.round + 1, watch.what);
     (void)watch.leave(watch.context, why, false);
     lifeline_farewell(watch.line, LIFELINE_END);
+    bench_io_delete_files();
     snprintf(out, bytes, "; what was known is printed above");
 }
 
