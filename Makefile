@@ -275,6 +275,12 @@ soak:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
+# On arm64, under qemu. ELSEWHERE="units decks": only these parts.
+.PHONY: test-elsewhere
+test-elsewhere:
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/miniapp/test_random_decks_match_a_plain_reference
+	@BUILD=$(BUILD) ELSEWHERE='$(ELSEWHERE)' tests/long/elsewhere
+
 # Units that run on one rank. valgrind knows neither AVX-512 nor the 80 bits of a long double, and says of a process that cannot be
 # started that it was; of MPI's memory it knows by Open MPI's list alone, and leaks are looked for where there is no MPI. SLOW=1: also
 # two units that take 3 and 20 minutes.
@@ -338,6 +344,7 @@ help:
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
+	@echo 'make test-elsewhere builds for arm64 with a cross compiler and compares units, decks and checkpoints under qemu, in some 20 minutes'
 	@echo 'make units          builds the unit tests in BUILD/tests'
 	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
 	@echo 'make clean          deletes build/'
