@@ -11,7 +11,7 @@
 #include "ranks/trial.h"
 
 enum { PROBE_LEVELS = 3, EXCHANGES_MAX = 100 };
-/* Of exchanges back to back: what disturbs a machine lasts longer than one of some microseconds. */
+/* Exchanges follow each other: what disturbs a machine lasts longer than one of some microseconds. */
 static const double batch_s = 0.75e-3;
 
 /* The transport on those links, the others left out. */
@@ -123,7 +123,7 @@ bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_
 
 /* ---- the time ---- */
 
-/* Of each transport its halo, and how many exchanges follow each other as the steps of a run have them. */
+/* The halo of each transport, and how many exchanges follow each other as the steps of a run have them. */
 typedef struct exchanges {
     const transport_trial *of;
     device_stream *s;

@@ -134,8 +134,9 @@ void trial_run(const trial *t, trial_time *time, void *context, double seconds[]
         for (int i = 0; i < state.ways; i++) seconds[state.in[i]] = look.of[state.in[i]].s;
     } while (trial_goes_on(t, &state, look.of, look.elapsed_s, look.round_s));
     for (int way = 0; way < t->ways; way++) {
-        seconds[way] *= trial_scale(&state, way);
-        if (own_s) own_s[way] = mine_s[way] * trial_scale(&state, way);
+        const double scale = trial_scale(&state, way);
+        seconds[way] *= scale;
+        if (own_s) own_s[way] = mine_s[way] * scale;
     }
 }
 

@@ -104,19 +104,20 @@ int topology_threads(const topology *t, int asked)
     const int mine = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int share = (long)mine * t->local_ranks > online ? mine / t->local_ranks : mine;
-    const double quota = ceil(host_limits_read("/proc", sysfs_root()).cpus) / t->local_ranks;
+    const double quota = ceil(host_limits_here().cpus) / t->local_ranks;
     return share < 1 || quota < 1 ? 1 : quota < share ? (int)quota : share;
 }
 
 double topology_free_bytes(const topology *t, device *d, host_limit *by)
 {
-    const host_limits l = host_limits_read("/proc", sysfs_root());
     size_t free_bytes = 0, total_bytes = 0;
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
-    const double share_bytes = (double)free_bytes / (d->kind == DEVICE_HOST ? t->local_ranks : t->ranks_on_device);
-    const bool own = d->kind == DEVICE_HOST && l.own_bytes < share_bytes;
-    *by = own ? HOST_LIMIT_PROCESS : d->kind == DEVICE_HOST ? l.by : HOST_LIMIT_MACHINE;
-    return own ? l.own_bytes : share_bytes;
+    *by = HOST_LIMIT_MACHINE;
+    if (d->kind == DEVICE_CUDA) return (double)free_bytes / t->ranks_on_device;
+    const host_limits l = host_limits_here();
+    const double share_bytes = (double)free_bytes / t->local_ranks;
+    *by = l.own_bytes < share_bytes ? HOST_LIMIT_PROCESS : l.by;
+    return fmin(l.own_bytes, share_bytes);
 }
 
 bool topology_agree(const topology *t, bool ok, sentence *why) { return agree_or_say(ok, why, t->comm); }

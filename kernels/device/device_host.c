@@ -105,10 +105,9 @@ static void measure_caches(device_host *h)
 
 static int memory_info(device *d, size_t *free_bytes, size_t *total_bytes)
 {
-    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    const host_limits l = host_limits_read("/proc", sysfs_root());
-    *total_bytes = l.total_bytes > 0 ? (size_t)l.total_bytes : (size_t)sysconf(_SC_PHYS_PAGES) * page_bytes;
-    *free_bytes = isfinite(l.free_bytes) ? (size_t)l.free_bytes : (size_t)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
+    const host_limits l = host_limits_here();
+    *total_bytes = (size_t)l.total_bytes;
+    *free_bytes = (size_t)l.free_bytes;
     return 0;
 }
 

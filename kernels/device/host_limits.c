@@ -4,6 +4,7 @@
  * that the kernel gives back on demand (inactive_file) count as free, as they do in MemAvailable. */
 #include "device/host_limits.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #include <unistd.h>
 
 #include "device/sysfs.h"
-
-enum { NODES_MAX = 1024 }; /* of Linux */
 
 const char *const host_limit_name[HOST_LIMITS] = { "machine", "cgroup", "ulimit" };
 
@@ -102,19 +101,31 @@ static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
     if (file) (void)fclose(file);
 }
 
-/* A key's sum over the NUMA nodes without CPUs: the memory of GPUs that are nodes of their own (GH200). */
-static double beyond_cpus_bytes(const char *sys, const char *key)
+/* A node's figure in its meminfo, "Node 1 MemTotal:  6 kB"; 0: it has none. */
+static double node_bytes(const char *folder, const char *key)
 {
-    char text[256], file[PATH_MAX], line[64];
-    double kib = 0;
-    for (int node = 0; node < NODES_MAX; node++) {
-        if (!sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sys, node) || text[0]) continue;
-        snprintf(file, sizeof file, "%s/devices/system/node/node%d/meminfo", sys, node);
-        snprintf(line, sizeof line, "Node %d %s:", node, key);
-        const double here_kib = number_in(file, line);
-        kib += here_kib > 0 ? here_kib : 0;
+    char file[PATH_MAX], line[64];
+    snprintf(file, sizeof file, "%s/meminfo", folder);
+    snprintf(line, sizeof line, "Node %s %s:", strrchr(folder, '/') + strlen("/node"), key);
+    return fmax(number_in(file, line) * 1024, 0);
+}
+
+/* The NUMA nodes without CPUs, whose memory is that of GPUs (GH200), are no part of the host's. */
+static void leave_out_gpus(double *total_bytes, double *free_bytes, const char *sys)
+{
+    char pattern[PATH_MAX], cpus[8];
+    glob_t nodes = { 0 };
+    snprintf(pattern, sizeof pattern, "%s/devices/system/node/node[0-9]*", sys);
+    if (glob(pattern, GLOB_NOSORT, NULL, &nodes) == 0) {
+        for (size_t i = 0; i < nodes.gl_pathc; i++) {
+            const char *const folder = nodes.gl_pathv[i];
+            if (!sysfs_read(cpus, sizeof cpus, "%s/cpulist", folder) || cpus[0]) continue;
+            *total_bytes -= node_bytes(folder, "MemTotal");
+            *free_bytes -= node_bytes(folder, "MemFree");
+        }
     }
-    return kib * 1024;
+    globfree(&nodes);
+    *free_bytes = fmax(*free_bytes, 0);
 }
 
 static double own_bytes(int resource, double used_pages)
@@ -129,12 +140,17 @@ host_limits host_limits_read(const char *proc, const char *sys)
     char file[PATH_MAX], text[128];
     double all_pages = 0, data_pages = 0;
     snprintf(file, sizeof file, "%s/meminfo", proc);
-    const double total_bytes = number_in(file, "MemTotal:") * 1024, available_bytes = number_in(file, "MemAvailable:") * 1024;
-    host_limits l = { .total_bytes = total_bytes - beyond_cpus_bytes(sys, "MemTotal"), .free_bytes = INFINITY, .cpus = INFINITY };
-    if (available_bytes >= 0) l.free_bytes = fmax(available_bytes - beyond_cpus_bytes(sys, "MemFree"), 0);
+    host_limits l = { .total_bytes = number_in(file, "MemTotal:") * 1024,
+                      .free_bytes = number_in(file, "MemAvailable:") * 1024,
+                      .cpus = INFINITY };
+    if (isnan(l.total_bytes)) l.total_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (isnan(l.free_bytes)) l.free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    leave_out_gpus(&l.total_bytes, &l.free_bytes, sys);
     if (sysfs_read(text, sizeof text, "%s/self/statm", proc))
         (void)sscanf(text, "%lf %*s %*s %*s %*s %lf", &all_pages, &data_pages);
     l.own_bytes = fmin(own_bytes(RLIMIT_AS, all_pages), own_bytes(RLIMIT_DATA, data_pages));
     take_hierarchies(&l, proc, sys);
     return l;
 }
+
+host_limits host_limits_here(void) { return host_limits_read("/proc", sysfs_root()); }

@@ -160,7 +160,7 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     free(seconds);
 }
 
-/* Of all threads: not every rung shares its work out by device_host_part, and prepare may load a library. */
+/* All threads: not every rung shares its work out by device_host_part, and prepare may load a library. */
 static void default_environment(void)
 {
 #pragma omp parallel

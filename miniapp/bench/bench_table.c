@@ -155,7 +155,7 @@ static bool stands_above(const bench_request *ask, const ladder_family *f, int p
 
 static int digits(int64_t n) { return snprintf(NULL, 0, "%lld", (long long)n); }
 
-/* Of what the rung will print there. */
+/* The width of what the rung will print there. */
 static int width_of(const bench_request *ask, const bench_item *item, int column)
 {
     enum { MEDIAN_WIDTH = sizeof "1000 us" - 1, SPREAD_WIDTH = sizeof "999.9 % *" - 1, FRACTION_WIDTH = sizeof "0.999" - 1,

@@ -5,7 +5,7 @@
 
 #include "ranks/check.h"
 
-/* Of a GPU all but a margin, for what the driver and MPI still take. Of a host a part: others compute there. */
+/* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute too. */
 static int64_t free_share_bytes(const check *c)
 {
     const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;

@@ -14,7 +14,7 @@
 
 /* ---- transports ---- */
 
-/* Of all transports, the children that try a device-aware MPI left out. */
+/* For all transports; the children that try a device-aware MPI come on top. */
 static const double probes_budget_s = 0.5;
 
 static bool aware_works(sim_trial *t, sentence *why)
@@ -32,7 +32,7 @@ static bool aware_works(sim_trial *t, sentence *why)
     return t->aware;
 }
 
-/* What the exchanges of one kind of link are tried with. */
+/* The exchanges of one kind of link. */
 typedef struct links_trial {
     transport_trial of;
     bool toward[DECOMP_NEIGHBOURS];
@@ -151,7 +151,7 @@ static double passes_s(sim *s, box cells, int steps, int launches)
 
 enum { ROUNDS_LEAST = 3, FORM_PASSES = 4, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
 enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
-/* Of passes that are timed together: what disturbs a machine lasts longer than a short one. */
+/* Passes are timed together: what disturbs a machine lasts longer than a short one. */
 static const double batch_s = 2e-3;
 static const double exchanges_budget_s = 0.05;
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line the first cells */
@@ -325,7 +325,7 @@ static double inkernel_s(const variant_trial *t)
     return seconds;
 }
 
-/* What the run takes. */
+/* The time that a pass of the run takes with that variant. */
 static double variant_s(void *context, int variant)
 {
     const variant_trial *t = context;

@@ -93,10 +93,13 @@ static void nobody(void **state)
 
 typedef made_machine made_by(int trial, double (*factor)(const made_machine *, const check_figure *));
 
-static void links_are_found(made_by *make, int a_most, int b)
+typedef double made_factor(const made_machine *, const check_figure *);
+
+/* A part of the machine is slow by `factor`: part i % a_most in trial i. */
+static void is_found(made_by *make, made_factor *factor, check_part part, int a_most, int b)
 {
     int right = 0;
-    for (int i = 0; i < TRIALS; i++) right += blamed_alone(make(i, made_slow_link), CHECK_LINK, i % a_most, b);
+    for (int i = 0; i < TRIALS; i++) right += blamed_alone(make(i, factor), part, i % a_most, b);
     print_message("%d of %d\n", right, TRIALS);
     assert_true(right >= RIGHT);
 }
@@ -104,25 +107,19 @@ static void links_are_found(made_by *make, int a_most, int b)
 static void a_gpu(void **state)
 {
     (void)state;
-    int right = 0;
-    for (int i = 0; i < TRIALS; i++) right += blamed_alone(made(i, made_slow_gpu), CHECK_GPU, i % 7, -1);
-    print_message("%d of %d\n", right, TRIALS);
-    assert_true(right >= RIGHT);
+    is_found(made, made_slow_gpu, CHECK_GPU, 7, -1);
 }
 
 static void a_gpu_of_two_by_little(void **state)
 {
     (void)state;
-    int right = 0;
-    for (int i = 0; i < TRIALS; i++) right += blamed_alone(quiet(i, made_slow_gpu), CHECK_GPU, i % 2, -1);
-    print_message("%d of %d\n", right, TRIALS);
-    assert_true(right >= RIGHT);
+    is_found(quiet, made_slow_gpu, CHECK_GPU, 2, -1);
 }
 
 static void a_link(void **state)
 {
     (void)state;
-    links_are_found(made, 7, 7);
+    is_found(made, made_slow_link, CHECK_LINK, 7, 7);
 }
 
 static void a_gpu_or_a_link_of_a_crowded_host(void **state)
@@ -140,7 +137,7 @@ static void a_gpu_or_a_link_of_a_crowded_host(void **state)
 static void a_link_of_a_loaded_host(void **state)
 {
     (void)state;
-    links_are_found(loaded, 3, 3);
+    is_found(loaded, made_slow_link, CHECK_LINK, 3, 3);
 }
 
 int main(void)

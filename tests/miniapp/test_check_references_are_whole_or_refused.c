@@ -86,7 +86,7 @@ static void another_gpu(void **state)
 static double slower_disk(const made_machine *m, const check_figure *g) { return g->like == CHECK_DISK_WRITE ? m->by : 1; }
 static double slower_copy(const made_machine *m, const check_figure *g) { return g->like == CHECK_COPY ? m->by : 1; }
 
-/* Of as many machines as made_findings makes, which differ by `spread`; these are the lowest rates. */
+/* A reference of `machines` machines that differ by `spread`; copy and disk are the lowest rates. */
 static void write_reference(const made_machine *m, double copy, double disk, double spread, int machines)
 {
     sentence text;
@@ -96,21 +96,29 @@ static void write_reference(const made_machine *m, double copy, double disk, dou
     write_file(text.text);
 }
 
+/* A made machine beside its reference, which is returned. The caller destroys the findings and the verdict. */
+static check_reference judge_beside(made_machine m, double spread, int machines, check_findings *f, check_verdict *v)
+{
+    check_reference r;
+    sentence why;
+    write_reference(&m, 4.2e12, 2.4e9, spread, machines);
+    made_findings(f, m);
+    assert_true(check_reference_find(f, path, &r, &why));
+    assert_int_equal(r.ranks, m.ranks);
+    check_judge(f, &r, v);
+    return r;
+}
+
 /* How many suspects a machine has that copies at `by` of the reference's lowest rate. */
 static int suspects_beside(double by, double spread, int machines, int rounds)
 {
     check_findings f;
     check_verdict v;
-    check_reference r;
-    sentence why;
     made_machine m = made(1);
     m.factor = slower_copy;
     m.by = by;
     m.rounds = rounds;
-    write_reference(&m, 4.2e12, 2.4e9, spread, machines);
-    made_findings(&f, m);
-    assert_true(check_reference_find(&f, path, &r, &why));
-    check_judge(&f, &r, &v);
+    (void)judge_beside(m, spread, machines, &f, &v);
     const int suspects = v.suspects;
     const check_row *alone = &v.row[1];
     assert_true(alone->like == CHECK_COPY && alone->alone && fabs(alone->reference / 4.2e12 / sqrt(1 + spread) - 1) < 1e-6);
@@ -124,18 +132,12 @@ static void slow_beside_it(int ranks, double (*factor)(const made_machine *, con
 {
     check_findings f;
     check_verdict v;
-    check_reference r;
-    sentence why;
     made_machine m = made(4);
     m.ranks = ranks;
-    write_reference(&m, 4.2e12, 2.4e9, 0.001, 2);
     m.factor = factor;
     m.by = 0.8;
     m.seed = 99;
-    made_findings(&f, m);
-    assert_true(check_reference_find(&f, path, &r, &why));
-    assert_int_equal(r.ranks, ranks);
-    check_judge(&f, &r, &v);
+    check_reference r = judge_beside(m, 0.001, 2, &f, &v);
     assert_int_equal(v.suspects, 1);
     assert_int_equal(v.suspect[0].part, part);
     assert_int_equal(v.suspect[0].a, a);
