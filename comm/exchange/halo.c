@@ -1,13 +1,15 @@
-/* The plan of a halo exchange: which own cells go to which neighbour and which ghosts they fill; transports do the rest.
+/* The plan of a halo exchange: which own cells go to which neighbour and which ghosts they fill; transports
+ * do the rest.
  *
- * For the neighbour at (dx, dy): send the own cells within depth of that side (the whole extent along an axis with
- * d = 0), receive the ghosts on that side. The neighbour cuts the same shape, because a process grid is a tensor
- * product: neighbours across x have the same rows, across y the same columns. Corners are messages of their own, so
- * that one round brings everything.
+ * For the neighbour at (dx, dy): send the own cells within depth of that side (the whole extent along an axis
+ * with d = 0), receive the ghosts on that side. The neighbour cuts the same shape, because a process grid is
+ * a tensor product: neighbours across x have the same rows, across y the same columns. Corners are messages
+ * of their own, so that one round brings everything.
  *
- * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's WEFT_FAULT = halo_row
- * rank 0 drops a face of every exchange from the third on; with halo_corner it fills a corner from another message's cells.
- * Not of the third alone: the calibration before a run uses the same halo. (Over peer a corner has no other message's cells.) */
+ * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's
+ * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on; with halo_corner it fills a
+ * corner from another message's cells. Not of the third alone: the calibration before a run uses the same
+ * halo. (Over peer a corner has no other message's cells.) */
 #include "exchange/halo.h"
 
 #include <assert.h>
@@ -26,7 +28,8 @@ struct halo {
     int links;
     transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
     int64_t sent_bytes;
-    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links above */
+    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links
+                                            * above */
     transport_kind kind[TRANSPORT_KINDS];
     int transports;
     int rank;
@@ -35,8 +38,10 @@ struct halo {
     size_t reason_at; /* where in it the reason begins */
 };
 
-_Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_PEER && TRANSPORT_MAPPED < TRANSPORT_PEER &&
-                   TRANSPORT_PEER < TRANSPORT_COPY && TRANSPORT_PEER < TRANSPORT_NCCL, "sends that wait for the host come first");
+_Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_PEER &&
+                   TRANSPORT_MAPPED < TRANSPORT_PEER && TRANSPORT_PEER < TRANSPORT_COPY &&
+                   TRANSPORT_PEER < TRANSPORT_NCCL,
+               "sends that wait for the host come first");
 
 static transport_create *const create_by[TRANSPORT_KINDS] = {
     [TRANSPORT_STAGED] = transport_message_create, [TRANSPORT_AWARE] = transport_message_create,
@@ -44,7 +49,8 @@ static transport_create *const create_by[TRANSPORT_KINDS] = {
     [TRANSPORT_COPY] = transport_copy_create,      [TRANSPORT_NCCL] = transport_nccl_create,
 };
 
-/* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts beyond. */
+/* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts
+ * beyond. */
 static void span(int64_t n, int depth, int d, bool ghosts, int64_t *from, int64_t *to)
 {
     if (d == 0)
@@ -64,7 +70,10 @@ static box box_beside(const field_shape *f, int depth, int direction, bool ghost
     return b;
 }
 
-box halo_ghosts(const field_shape *f, int depth, int direction) { return box_beside(f, depth, direction, true); }
+box halo_ghosts(const field_shape *f, int depth, int direction)
+{
+    return box_beside(f, depth, direction, true);
+}
 
 size_t halo_field_bytes(device_kind of, const field_shape *f)
 {
@@ -74,19 +83,25 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
 static bool drops_row(void) { return fault_asked("halo_row") >= 0; }
 static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
 
-/* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those, and the boundary fill
- * writes them afterwards. A fault is put into what is unpacked. */
+/* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those,
+ * and the boundary fill writes them afterwards. A fault is put into what is unpacked. */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
     const box send = box_beside(f, depth, direction, false);
-    return (transport_link){ .rank = dec->neighbour[direction], .direction = direction, .send = send,
+    return (transport_link){ .rank = dec->neighbour[direction],
+                             .direction = direction,
+                             .send = send,
                              .receive = halo_ghosts(f, depth, direction),
-                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() && !drops_corner() };
+                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() &&
+                                           !drops_corner() };
 }
 
 enum { FAULT_EXCHANGE = 2 };
 
-static bool is_corner(const transport_link *l) { return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0; }
+static bool is_corner(const transport_link *l)
+{
+    return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0;
+}
 
 /* The first of the first transport's links that is, or is not, a corner; -1 if there is none. */
 static int find_link(const halo *h, bool corner)
@@ -99,7 +114,9 @@ static int find_link(const halo *h, bool corner)
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
+    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE ||
+        h->transports == 0)
+        return;
     const int face = find_link(h, false), corner = find_link(h, true);
     pack_piece *unpack = h->transport[0]->unpack;
     if (drops_row() && face >= 0) unpack[face].cells = box_make(0, 0, 0, 0);
@@ -107,20 +124,22 @@ static void break_halo(halo *h)
 }
 
 /* The links of one transport, in the order of their directions; returns how many. */
-static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
-                     transport_kind t)
+static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners,
+                     const transport_choice *choice, transport_kind t)
 {
     int added = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
         const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
         if (dec->neighbour[k] < 0 || (corner && !corners) || choice->toward[k] != t) continue;
-        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue; /* an operator along x: no ghosts above and below */
+        /* an operator along x: no ghosts above and below */
+        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue;
         h->link[h->links + added++] = make_link(dec, shape, depth, k);
     }
     return added;
 }
 
-/* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be had. */
+/* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be
+ * had. */
 static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
 {
     sentence why = { "" };
@@ -146,9 +165,10 @@ static void drop_transports(halo *h)
     h->sent_bytes = 0;
 }
 
-/* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by staged. */
-static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
-                            transport_choice *choice)
+/* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by
+ * staged. */
+static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
+                            bool corners, transport_choice *choice)
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const int mine = add_links(h, dec, shape, depth, corners, choice, t);
@@ -163,10 +183,11 @@ static bool make_transports(halo *h, const decomp *dec, device *d, const field_s
     return true;
 }
 
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
-                  MPI_Comm comm)
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
+                  const transport_choice *choice, MPI_Comm comm)
 {
-    assert(depth >= 0 && (dec->ranks_x == 1 || depth <= shape->depth_x) && (shape->depth_y == 0 || depth <= shape->depth_y));
+    assert(depth >= 0 && (dec->ranks_x == 1 || depth <= shape->depth_x) &&
+           (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
     transport_choice left = *choice;
@@ -189,7 +210,8 @@ void halo_destroy(halo **h)
 void halo_know(halo *h, void *field)
 {
     for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field); /* also where it has no links: it is collective */
+        /* also where it has no links: it is collective */
+        if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field);
 }
 
 /* The i-th transport, if it has links and is one of `over`; else NULL. */

@@ -1,17 +1,19 @@
-/* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours in 2D.
+/* The halo exchange: every rank's boundary cells into its neighbours' ghosts, corners included, 8 neighbours
+ * in 2D.
  *
- *   halo_begin                receives posted, boundary boxes packed on stream s (which must already be ordered after
- *                             the field's last update and whatever reads its ghosts); returns at once
+ *   halo_begin                receives posted, boundary boxes packed on stream s (which must already be
+ *                             ordered after the field's last update and whatever reads its ghosts); returns
+ *                             at once
  *   halo_progress             optional, between pieces of other work: lets MPI move (cheap; host-side only)
- *   halo_end                  waits for the pack, sends, waits for the messages, unpacks on s; when it returns, the
- *                             unpack is *enqueued* on s, not done
- * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and padding and ghosts between
- * the rows that travel are overwritten with the neighbour's.
- * One exchange at a time per halo. The thread that calls begin, progress and end may change between exchanges, not
- * within one. Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create, except
- * that MPI gets requests of its own for a field that is new to the halo.
- * Disadvantage: all messages of a transport share one pack and one unpack, so the slowest neighbour holds them all; and
- * a halo of several transports has a pack and an unpack for each. */
+ *   halo_end                  waits for the pack, sends, waits for the messages, unpacks on s; when it
+ *                             returns, the unpack is *enqueued* on s, not done
+ * Where only rows are cut, messages go straight from the field into the ghosts: nothing is packed, and
+ * padding and ghosts between the rows that travel are overwritten with the neighbour's. One exchange at a
+ * time per halo. The thread that calls begin, progress and end may change between exchanges, not within one.
+ * Ghosts outside the domain are the boundary fill's. Nothing is allocated after halo_create, except that MPI
+ * gets requests of its own for a field that is new to the halo. Disadvantage: all messages of a transport
+ * share one pack and one unpack, so the slowest neighbour holds them all; and a halo of several transports
+ * has a pack and an unpack for each. */
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +25,22 @@
 
 typedef struct halo halo;
 
-/* depth <= the field's ghost depth. corners = false leaves the four diagonal neighbours out (star stencils do not need them).
- * A field without ghosts along y (depth_y = 0: 1D, or an operator along x) exchanges along x alone.
- * A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the decomposition's
- * ranks, which outlives the halo; it is duplicated, so that no message of the caller's or of another halo
- * can be taken for one of this. Collective, as is halo_destroy.
- * A transport that cannot be had here is replaced by staged, on all ranks alike; halo_refused then has the reason. */
-halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners, const transport_choice *choice,
-                  MPI_Comm comm);
+/* depth <= the field's ghost depth. corners = false leaves the four diagonal neighbours out (star stencils do
+ * not need them). A field without ghosts along y (depth_y = 0: 1D, or an operator along x) exchanges along x
+ * alone. A rank with no neighbours gets a halo whose exchange does nothing. comm: any communicator with the
+ * decomposition's ranks, which outlives the halo; it is duplicated, so that no message of the caller's or of
+ * another halo can be taken for one of this. Collective, as is halo_destroy. A transport that cannot be had
+ * here is replaced by staged, on all ranks alike; halo_refused then has the reason. */
+halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
+                  const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
-/* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph. Collective, as is the first
- * halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the neighbours: they must not be freed before the halo is. */
+/* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph.
+ * Collective, as is the first halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the
+ * neighbours: they must not be freed before the halo is. */
 void halo_know(halo *h, void *field);
-/* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each other. arrived, if not
- * NULL, is recorded on s between the messages and the unpack; false where the transport does not part the two. */
+/* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each
+ * other. arrived, if not NULL, is recorded on s between the messages and the unpack; false where the
+ * transport does not part the two. */
 enum { HALO_OVER_ALL = (1 << TRANSPORT_KINDS) - 1 };
 void halo_begin(halo *h, unsigned over, void *field, device_stream *s);
 void halo_progress(halo *h, unsigned over);
@@ -44,7 +48,8 @@ bool halo_end(halo *h, unsigned over, device_event *arrived);
 /* From begin to end of all, with nothing beside it. */
 void halo_exchange(halo *h, void *field, device_stream *s);
 
-/* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes (message.h). */
+/* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes
+ * (message.h). */
 size_t halo_field_bytes(device_kind of, const field_shape *f);
 
 /* The ghosts that the neighbour in that direction fills. */
@@ -53,7 +58,8 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 /* Over which the link in that direction goes; TRANSPORT_KINDS: there is none. */
 transport_kind halo_toward(const halo *h, int direction);
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
-int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between rows included; not those that go through segments */
+int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between rows included; not those
+                                         * that go through segments */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
 const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */

@@ -1,8 +1,8 @@
-/* An axis maps the cells near one of its sides to their images beyond the field: target = offset + sign * source. Along x and y
- * independently, so that a corner is the product of two axes.
+/* An axis maps the cells near one of its sides to their images beyond the field: target = offset + sign *
+ * source. Along x and y independently, so that a corner is the product of two axes.
  *
- * An inbox holds the ghosts of the eight directions one after the other, each beginning on a line, so that tiles, which have 8 rows
- * at least, mostly send whole sectors. */
+ * An inbox holds the ghosts of the eight directions one after the other, each beginning on a line, so that
+ * tiles, which have 8 rows at least, mostly send whole sectors. */
 #include "exchange/inkernel_plan.h"
 
 #include <assert.h>
@@ -28,7 +28,9 @@ static axis_image image_along(int64_t n, int64_t n_theirs, int radius, int d, bo
     case BOUNDARY_PERIODIC: return (axis_image){ low, low + radius, d < 0 ? n : -n, 1, false, 0, 0 };
     case BOUNDARY_NEUMANN: return (axis_image){ low, low + radius, d < 0 ? -1 : 2 * n - 1, -1, false, 0, 0 };
     case BOUNDARY_DIRICHLET: /* the node just outside is V itself, which no cell gives */
-        return (axis_image){ d < 0 ? 0 : n - radius + 1, d < 0 ? radius - 1 : n, d < 0 ? -2 : 2 * n, -1, true, side.value, 0 };
+        return (axis_image){
+            d < 0 ? 0 : n - radius + 1, d < 0 ? radius - 1 : n, d < 0 ? -2 : 2 * n, -1, true, side.value, 0
+        };
     }
     return (axis_image){ 0, 0, 0, 1, false, 0, 0 };
 }
@@ -44,7 +46,8 @@ static int direction_of(int dx, int dy)
 static field_shape shape_of(const decomp *dec, const field_shape *shape, int rank)
 {
     const box theirs = decomp_box(dec, rank);
-    return field_shape_make(shape->type, box_width(theirs), box_height(theirs), shape->depth_x, shape->depth_y);
+    return field_shape_make(shape->type, box_width(theirs), box_height(theirs), shape->depth_x,
+                            shape->depth_y);
 }
 
 /* All that may lie beyond the own cells towards (dx, dy). */
@@ -58,14 +61,17 @@ static box ghosts_towards(const field_shape *shape, int radius, int dx, int dy)
 /* Cells of an inbox before the ghosts in direction k. */
 static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 {
-    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t); /* of flag words, which hold cells or halves of them */
+    /* of flag words, which hold cells or halves of them */
+    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t);
     int64_t cells = 0;
     for (int i = 0; i < k; i++)
-        cells += (box_cells(ghosts_towards(shape, radius, decomp_dx[i], decomp_dy[i])) + line - 1) / line * line;
+        cells +=
+            (box_cells(ghosts_towards(shape, radius, decomp_dx[i], decomp_dy[i])) + line - 1) / line * line;
     return cells;
 }
 
-static size_t flag_word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); } /* of a cell */
+/* of a cell */
+static size_t flag_word_bytes(dtype t) { return dtype_bytes(t) / FLAG_WORD_CELL_BYTES * sizeof(uint64_t); }
 
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
 {
@@ -73,16 +79,19 @@ size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
 }
 
 /* Where the flag words of ghost (x, y) are, and how far it is to the next row's. */
-static void *flag_word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y, int64_t *pitch)
+static void *flag_word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y,
+                          int64_t *pitch)
 {
     const int dx = x < 0 ? -1 : x >= shape->nx, dy = y < 0 ? -1 : y >= shape->ny;
     const box all = ghosts_towards(shape, radius, dx, dy);
     *pitch = box_width(all);
-    const int64_t cells = inbox_slot(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
+    const int64_t cells =
+        inbox_slot(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
     return (char *)inbox + (size_t)cells * flag_word_bytes(shape->type);
 }
 
-/* Cuts the ghosts in direction d along an axis of n cells to those that come: a dirichlet node itself is constant. */
+/* Cuts the ghosts in direction d along an axis of n cells to those that come: a dirichlet node itself is
+ * constant. */
 static void leave_constant_out(int d, boundary_side side, int64_t *from, int64_t *to)
 {
     if (side.kind != BOUNDARY_DIRICHLET) return;
@@ -95,8 +104,8 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-/* Whose cells ghosts towards (dx, dy) are, or are images of: where both sides are neighbours' the diagonal one's, else those of the one
- * beyond the side that is. -1: the rank's own. */
+/* Whose cells ghosts towards (dx, dy) are, or are images of: where both sides are neighbours' the diagonal
+ * one's, else those of the one beyond the side that is. -1: the rank's own. */
 static int direction_from(const boundary *sides, int dx, int dy)
 {
     const int from_x = side_along(dx, sides->x_low, sides->x_high).kind == BOUNDARY_NONE ? dx : 0;
@@ -104,8 +113,8 @@ static int direction_from(const boundary *sides, int dx, int dy)
     return from_x == 0 && from_y == 0 ? -1 : direction_of(from_x, from_y);
 }
 
-static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
-                        bool corners, const inkernel_level *cur)
+static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape,
+                        const boundary *sides, int radius, bool corners, const inkernel_level *cur)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k], from = direction_from(sides, dx, dy);
@@ -121,19 +130,21 @@ static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shap
 }
 
 /* The image of own cells in the own field, or, inbox not NULL, in that of a neighbour of shape `target`. */
-static inkernel_image image_at(const field_shape *target, void *field, void *inbox, int radius, box cells, const axis_image *x,
-                            const axis_image *y)
+static inkernel_image image_at(const field_shape *target, void *field, void *inbox, int radius, box cells,
+                               const axis_image *x, const axis_image *y)
 {
     const int64_t to_x = x->offset + x->sign * cells.x0, to_y = y->offset + y->sign * cells.y0;
     int64_t pitch = target->pitch;
-    void *const to = inbox ? flag_word_at(target, radius, inbox, to_x, to_y, &pitch) : field_at(target, field, to_x, to_y);
+    void *const to =
+        inbox ? flag_word_at(target, radius, inbox, to_x, to_y, &pitch) : field_at(target, field, to_x, to_y);
     return (inkernel_image){
         cells, to, x->sign, y->sign * pitch, inbox != NULL, x->odd, y->odd, x->value, y->value,
     };
 }
 
-bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
-                        bool corners, const inkernel_level *cur, const inkernel_level *next)
+bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
+                        const boundary *sides, int radius, bool corners, const inkernel_level *cur,
+                        const inkernel_level *next)
 {
     memset(step, 0, sizeof *step);
     step->cells = field_own(shape);
@@ -144,14 +155,16 @@ bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shap
         const boundary_side side_x = side_along(dx, sides->x_low, sides->x_high);
         const boundary_side side_y = side_along(dy, sides->y_low, sides->y_high);
         const int to = direction_from(sides, dx, dy); /* the same, as grids are tensor products */
-        if (to >= 0 && dec->neighbour[to] < 0) continue; /* beyond the domain for that neighbour, too, or left out */
+        /* beyond the domain for that neighbour, too, or left out */
+        if (to >= 0 && dec->neighbour[to] < 0) continue;
         const field_shape target = to < 0 ? *shape : shape_of(dec, shape, dec->neighbour[to]);
         const axis_image x = image_along(shape->nx, target.nx, radius, dx, side_x);
         const axis_image y = image_along(shape->ny, target.ny, radius, dy, side_y);
         const box cells = box_make(x.from, x.to, y.from, y.to);
         if (box_empty(cells)) continue;
         assert(to < 0 || next->theirs[to]);
-        step->image[step->images++] = image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
+        step->image[step->images++] =
+            image_at(&target, next->field, to < 0 ? NULL : next->theirs[to], radius, cells, &x, &y);
     }
     add_inboxes(step, dec, shape, sides, radius, corners, cur);
     return true;

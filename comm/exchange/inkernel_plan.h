@@ -1,5 +1,5 @@
-/* What a step with in-kernel exchange (kernels/core/inkernel.h) needs to know of a rank's surroundings: which own cells have images
- * among the ghosts, where, and which ghosts come from the neighbours. */
+/* What a step with in-kernel exchange (kernels/core/inkernel.h) needs to know of a rank's surroundings: which
+ * own cells have images among the ghosts, where, and which ghosts come from the neighbours. */
 #pragma once
 
 #include "core/boundary.h"
@@ -16,9 +16,11 @@ typedef struct inkernel_level {
 
 size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius);
 
-/* The step from cur to next on all own cells; its epoch and change are the caller's. sides: of the rank, NONE where a neighbour lies; one
- * that dec leaves out (-1) gets no words and gives none: another exchange brings its ghosts, and a fill those that mirror them.
- * radius: of the stencil; corners: it reads diagonal ghosts. False where a ghost would be the image of an image (the axis
- * is shorter than the ghosts are deep) or the field has no ghosts along y. */
-bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape, const boundary *sides, int radius,
-                        bool corners, const inkernel_level *cur, const inkernel_level *next);
+/* The step from cur to next on all own cells; its epoch and change are the caller's. sides: of the rank, NONE
+ * where a neighbour lies; one that dec leaves out (-1) gets no words and gives none: another exchange brings
+ * its ghosts, and a fill those that mirror them. radius: of the stencil; corners: it reads diagonal ghosts.
+ * False where a ghost would be the image of an image (the axis is shorter than the ghosts are deep) or the
+ * field has no ghosts along y. */
+bool inkernel_plan_make(inkernel_step *step, const decomp *dec, const field_shape *shape,
+                        const boundary *sides, int radius, bool corners, const inkernel_level *cur,
+                        const inkernel_level *next);

@@ -1,13 +1,14 @@
-/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel writes a message
- * in the target's row order, so that the receiver only copies rows.
+/* The distributed transpose, over MPI messages (over peer memory redist_peer.c does it all). The tile kernel
+ * writes a message in the target's row order, so that the receiver only copies rows.
  *
- * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued with an event
- * behind it, destinations starting after this rank so that not all ranks send to the same one; the rank's own part last,
- * under cover of the messages; then parts are sent as their events come, and unpacked as they arrive. With staging on a GPU more than a
- * chunk is copied in and unpacked on a stream of its own, beside the copies out.
- * Invariant: each source cell lies in exactly one part or in the own box, so INCREMENT_SOURCE meets it once; each target
- * cell likewise, so ADD needs no atomics and the order of arrival does not show in the bits.
- * Disadvantage: buffers for all that is sent and received, about two more fields per rank (four with staging on a GPU). */
+ * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued
+ * with an event behind it, destinations starting after this rank so that not all ranks send to the same one;
+ * the rank's own part last, under cover of the messages; then parts are sent as their events come, and
+ * unpacked as they arrive. With staging on a GPU more than a chunk is copied in and unpacked on a stream of
+ * its own, beside the copies out. Invariant: each source cell lies in exactly one part or in the own box, so
+ * INCREMENT_SOURCE meets it once; each target cell likewise, so ADD needs no atomics and the order of arrival
+ * does not show in the bits. Disadvantage: buffers for all that is sent and received, about two more fields
+ * per rank (four with staging on a GPU). */
 #include "exchange/redist.h"
 
 #include <assert.h>
@@ -69,7 +70,8 @@ static int partner(const redist *r, bool out, int step)
 static redist_plan_cut cut_with(const redist *r, bool out, int other)
 {
     const int me = r->to.rank;
-    return redist_plan_cut_of(redist_plan_box(&r->from, out ? me : other, &r->to, out ? other : me), r->to_shape.type);
+    return redist_plan_cut_of(redist_plan_box(&r->from, out ? me : other, &r->to, out ? other : me),
+                              r->to_shape.type);
 }
 
 static redist_side make_side(redist *r, bool out, transport_kind t)
@@ -102,13 +104,13 @@ static void make_requests(redist *r)
     r->flow = message_flow_create(r->out.count, r->in.count, r->packed);
     for (int i = 0; i < r->out.count; i++) {
         const redist_message *m = &r->out.message[i];
-        MPI_CHECK(MPI_Send_init(r->out.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm,
-                                &r->flow.send[i]));
+        MPI_CHECK(MPI_Send_init(r->out.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag,
+                                r->comm, &r->flow.send[i]));
     }
     for (int i = 0; i < r->in.count; i++) {
         const redist_message *m = &r->in.message[i];
-        MPI_CHECK(MPI_Recv_init(r->in.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag, r->comm,
-                                &r->flow.receive[i]));
+        MPI_CHECK(MPI_Recv_init(r->in.buffer.mpi + m->offset_bytes, (int)m->bytes, MPI_BYTE, m->rank, m->tag,
+                                r->comm, &r->flow.receive[i]));
     }
 }
 
@@ -124,7 +126,8 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
                    .own = redist_plan_box(from, from->rank, to, to->rank) };
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);
+        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm,
+                                     &r->refusal);
         if (r->peer) return r;
     }
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
@@ -168,14 +171,16 @@ void redist_destroy(redist **r)
     *r = NULL;
 }
 
-/* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched place. */
-static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags, device_stream *s)
+/* The source's cells under `cells` (the target's global coordinates), transposed, to a dense or pitched
+ * place. */
+static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
+                      device_stream *s)
 {
     device *d = r->d;
     if (box_empty(cells)) return;
     void *from = field_at(&r->from_shape, source, cells.y0 - r->from.own.x0, cells.x0 - r->from.own.y0);
-    DEVICE_CALL(d, transpose, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells), box_height(cells), flags,
-                s);
+    DEVICE_CALL(d, transpose, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells),
+                box_height(cells), flags, s);
 }
 
 static void pack_all(redist *r, void *source, int flags, device_stream *s)
@@ -199,8 +204,8 @@ static void unpack_one(void *redistribution, int message)
     const pack_piece piece = { box_shift(m->cells, -r->to.own.x0, -r->to.own.y0),
                                m->offset_bytes / (int64_t)dtype_bytes(r->to_shape.type) };
     message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, r->stream);
-    DEVICE_CALL(d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1, r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE,
-                r->stream);
+    DEVICE_CALL(d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1,
+                r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
 }
 
 void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s)
@@ -222,8 +227,8 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     message_flow_begin(&r->flow);
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
-        transpose(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0), r->to_shape.pitch,
-             source, r->own, flags, s);
+        transpose(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0),
+                  r->to_shape.pitch, source, r->own, flags, s);
     message_flow_end(&r->flow, d, unpack_one, r);
     DEVICE_CALL(d, event_record, r->unpacked, r->stream);
     if (r->back) DEVICE_CALL(d, event_wait, r->unpacked, s);

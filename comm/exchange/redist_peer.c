@@ -1,9 +1,10 @@
-/* Every rank gives the parts of its source to their owners through rings in the owners' memory and takes what comes through its own
- * (kernels/transpose/transpose_peer.h): one kernel per call, no global barrier, nothing of the fields mapped anywhere else. Rings
- * hold as much as links have under way, a fixed amount whatever the size of the fields: what it costs beside messages, which buffer
- * all, is little.
+/* Every rank gives the parts of its source to their owners through rings in the owners' memory and takes what
+ * comes through its own (kernels/transpose/transpose_peer.h): one kernel per call, no global barrier, nothing
+ * of the fields mapped anywhere else. Rings hold as much as links have under way, a fixed amount whatever the
+ * size of the fields: what it costs beside messages, which buffer all, is little.
  *
- * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that only rise. */
+ * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that
+ * only rise. */
 #include "exchange/redist_peer.h"
 
 #include <assert.h>
@@ -37,7 +38,8 @@ static transpose_part part_of(const redist_peer *r, int source, int target)
 static void *source_cell(const redist_peer *r, void *source, int target)
 {
     const box in = redist_plan_box(&r->from, r->from.rank, &r->to, target);
-    return box_empty(in) ? NULL : field_at(&r->from_shape, source, in.y0 - r->from.own.x0, in.x0 - r->from.own.y0);
+    return box_empty(in) ? NULL
+                         : field_at(&r->from_shape, source, in.y0 - r->from.own.x0, in.x0 - r->from.own.y0);
 }
 static void *target_cell(const redist_peer *r, void *target, int source)
 {
@@ -45,8 +47,8 @@ static void *target_cell(const redist_peer *r, void *target, int source)
     return box_empty(in) ? NULL : field_at(&r->to_shape, target, in.x0 - r->to.own.x0, in.y0 - r->to.own.y0);
 }
 
-/* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to come free: with
- * three quarters and one a transpose of f32 took 726 us of 597. */
+/* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to
+ * come free: with three quarters and one a transpose of f32 took 726 us of 597. */
 static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings_bytes)
 {
     const int cell_bytes = (int)dtype_bytes(r->to_shape.type);
@@ -58,7 +60,9 @@ static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings
         if (chunks > most) most = chunks;
     }
     if (slots > most) slots = most;
-    return (transpose_layout){ .ranks = ranks, .me = r->to.rank, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1 };
+    return (transpose_layout){
+        .ranks = ranks, .me = r->to.rank, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1
+    };
 }
 
 static void make_shared_block(redist_peer *r)
@@ -68,13 +72,16 @@ static void make_shared_block(redist_peer *r)
     c->shared_block = peer_shared_block(r->reach, (size_t)transpose_layout_bytes(&c->layout), theirs);
     for (int step = 1; step < c->layout.ranks; step++) {
         const int other = (c->layout.me + step) % c->layout.ranks;
-        c->pair[c->pairs++] = (transpose_pair){ .other = other, .shared_block = theirs[other], .out = part_of(r, c->layout.me, other),
+        c->pair[c->pairs++] = (transpose_pair){ .other = other,
+                                                .shared_block = theirs[other],
+                                                .out = part_of(r, c->layout.me, other),
                                                 .in = part_of(r, other, c->layout.me) };
     }
 }
 
-redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d, const field_shape *from_shape,
-                                const field_shape *to_shape, int64_t rings_bytes, MPI_Comm comm, sentence *why)
+redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
+                                const field_shape *from_shape, const field_shape *to_shape,
+                                int64_t rings_bytes, MPI_Comm comm, sentence *why)
 {
     int everybody[TRANSPOSE_RANKS_MAX];
     const int ranks = to->ranks_x * to->ranks_y;
@@ -86,9 +93,13 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
     peer *reach = peer_create(d, everybody, ranks, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
     redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
-    *r = (redist_peer){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach };
-    r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes), .own = part_of(r, to->rank, to->rank),
-                                .from_pitch = from_shape->pitch, .to_pitch = to_shape->pitch };
+    *r = (redist_peer){
+        .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach
+    };
+    r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes),
+                                .own = part_of(r, to->rank, to->rank),
+                                .from_pitch = from_shape->pitch,
+                                .to_pitch = to_shape->pitch };
     make_shared_block(r);
     return r;
 }

@@ -1,5 +1,6 @@
-/* See redist_plan.h. A part has at least ROWS_MEANT of the target's rows where the box has them: the sender reads its source
- * in runs of as many cells as the part has rows, and the receiver writes in runs of its width. */
+/* See redist_plan.h. A part has at least ROWS_MEANT of the target's rows where the box has them: the sender
+ * reads its source in runs of as many cells as the part has rows, and the receiver writes in runs of its
+ * width. */
 #include "exchange/redist_plan.h"
 
 #include <assert.h>
@@ -25,7 +26,8 @@ redist_plan_cut redist_plan_cut_of(box whole, dtype t)
     int64_t part_bytes = divide_up(bytes, REDIST_PLAN_PARTS_MEANT);
     if (part_bytes < REDIST_PLAN_PART_BYTES) part_bytes = REDIST_PLAN_PART_BYTES;
     if (part_bytes > MESSAGE_PIECE_BYTES_MAX) part_bytes = MESSAGE_PIECE_BYTES_MAX;
-    const int64_t part_cells = part_bytes / cell_bytes, rows_least = height < ROWS_MEANT ? height : ROWS_MEANT;
+    const int64_t part_cells = part_bytes / cell_bytes,
+                  rows_least = height < ROWS_MEANT ? height : ROWS_MEANT;
     const int64_t rows = part_cells / width > rows_least ? part_cells / width : rows_least;
     c.bands_x = divide_up(width, part_cells / rows);
     c.bands_y = divide_up(height, rows);
@@ -45,6 +47,7 @@ box redist_plan_part(const redist_plan_cut *c, int64_t part)
     const int64_t x = part % c->bands_x, y = part / c->bands_x;
     const int64_t width = box_width(c->whole), height = box_height(c->whole);
     assert(part >= 0 && part < redist_plan_parts(c));
-    return box_make(c->whole.x0 + band_start(width, x, c->bands_x), c->whole.x0 + band_start(width, x + 1, c->bands_x),
-                    c->whole.y0 + band_start(height, y, c->bands_y), c->whole.y0 + band_start(height, y + 1, c->bands_y));
+    return box_make(
+        c->whole.x0 + band_start(width, x, c->bands_x), c->whole.x0 + band_start(width, x + 1, c->bands_x),
+        c->whole.y0 + band_start(height, y, c->bands_y), c->whole.y0 + band_start(height, y + 1, c->bands_y));
 }

@@ -1,9 +1,11 @@
-/* Which cells go from whom to whom in a distributed transpose: pure arithmetic, no MPI, no memory. Private to comm/.
+/* Which cells go from whom to whom in a distributed transpose: pure arithmetic, no MPI, no memory. Private to
+ * comm/.
  *
- * A cell of the target at (x, y) is the source's cell at (y, x). What rank p sends to rank q is the part of p's source
- * box, mirrored at the diagonal, that lies in q's target box: a box in the target's global coordinates. These boxes of
- * all pairs tile the target. Each is cut into parts, one message each: small enough for one MPI call, and several, so
- * that packing one overlaps sending another. Sender and receiver make the same cut from the same box. */
+ * A cell of the target at (x, y) is the source's cell at (y, x). What rank p sends to rank q is the part of
+ * p's source box, mirrored at the diagonal, that lies in q's target box: a box in the target's global
+ * coordinates. These boxes of all pairs tile the target. Each is cut into parts, one message each: small
+ * enough for one MPI call, and several, so that packing one overlaps sending another. Sender and receiver
+ * make the same cut from the same box. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +13,8 @@
 #include "core/dtype.h"
 #include "ranks/decomp.h"
 
-/* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's share. */
+/* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's
+ * share. */
 #define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)
 enum { REDIST_PLAN_PARTS_MEANT = 64 };
 

@@ -1,5 +1,6 @@
 /* A probe runs the transport three times over a small field of the same process grid, so that both
- * buffers of a transport that has two are used again, and compares every ghost with the cell it stands for. */
+ * buffers of a transport that has two are used again, and compares every ghost with the cell it stands for.
+ * */
 #include "exchange/transport_trial.h"
 
 #include <assert.h>
@@ -39,7 +40,8 @@ static double load(const field_shape *f, const void *field, int64_t x, int64_t y
     return f->type == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
 }
 
-/* Different for every cell, wherever it is seen from, and for every level; exact in f32 on the few cells of a probe. */
+/* Different for every cell, wherever it is seen from, and for every level; exact in f32 on the few cells of a
+ * probe. */
 static double known(const decomp *dec, int64_t x, int64_t y, int level)
 {
     const int64_t gx = (dec->own.x0 + x + dec->nx) % dec->nx, gy = (dec->own.y0 + y + dec->ny) % dec->ny;
@@ -53,8 +55,8 @@ static void fill_known(const decomp *dec, const field_shape *f, int level, void 
         for (int64_t x = 0; x < f->nx; x++) store(f, mirror, x, y, known(dec, x, y, level));
 }
 
-static long count_wrong(const transport_trial *of, const transport_choice *choice, const decomp *dec, const field_shape *f, int level,
-                        const void *mirror)
+static long count_wrong(const transport_trial *of, const transport_choice *choice, const decomp *dec,
+                        const field_shape *f, int level, const void *mirror)
 {
     long wrong = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
@@ -67,7 +69,8 @@ static long count_wrong(const transport_trial *of, const transport_choice *choic
 }
 
 /* The wrong ghosts of this rank. Ends the halo. */
-static long exchange_known(const transport_trial *of, const transport_choice *choice, halo *h, const decomp *dec, const field_shape *f)
+static long exchange_known(const transport_trial *of, const transport_choice *choice, halo *h,
+                           const decomp *dec, const field_shape *f)
 {
     device *d = of->d;
     void *field[PROBE_LEVELS], *mirror;
@@ -90,7 +93,8 @@ static long exchange_known(const transport_trial *of, const transport_choice *ch
         wrong += count_wrong(of, choice, dec, f, level, mirror);
     }
     halo_destroy(&h); /* before its fields */
-    for (int level = 0; level < PROBE_LEVELS; level++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[level]);
+    for (int level = 0; level < PROBE_LEVELS; level++)
+        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[level]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
     DEVICE_CALL(d, stream_destroy, &s);
     return wrong;
@@ -103,11 +107,12 @@ bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_
     const decomp *big = of->dec;
     decomp small;
     const int64_t side = 2 * (int64_t)of->depth + 3;
-    if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x, big->periodic_y,
-                     big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y, of->depth, why))
+    if (!decomp_make(&small, big->ranks_x * side, big->ny == 1 ? 1 : big->ranks_y * side, big->periodic_x,
+                     big->periodic_y, big->ranks_x * big->ranks_y, big->rank, big->ranks_x, big->ranks_y,
+                     of->depth, why))
         return false;
-    const field_shape f = field_shape_make(of->shape->type, box_width(small.own), box_height(small.own), of->shape->depth_x,
-                                           of->shape->depth_y);
+    const field_shape f = field_shape_make(of->shape->type, box_width(small.own), box_height(small.own),
+                                           of->shape->depth_x, of->shape->depth_y);
     halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, &choice, of->comm);
     if (halo_refused(h)[0]) {
         sentence_set(why, "%s", halo_refused_reason(h));

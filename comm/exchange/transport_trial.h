@@ -14,7 +14,8 @@ typedef struct transport_trial {
     void *field; /* of that shape; its values are lost */
     int depth;
     bool corners;
-    MPI_Comm comm; /* the decomposition's ranks; used for the trial's own messages: no other may be in flight */
+    MPI_Comm comm; /* the decomposition's ranks; used for the trial's own messages: no other may be in
+                    * flight */
 } transport_trial;
 
 /* Collective, over the links in these directions alone, the same at both ends. serves: small exchanges of

@@ -1,5 +1,5 @@
-/* The last words of a rank: one line in one write, so that the lines of several failing ranks do not mix. MPI_Abort is
- * only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
+/* The last words of a rank: one line in one write, so that the lines of several failing ranks do not mix.
+ * MPI_Abort is only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
 #include "ranks/check.h"
 
 #include <stdatomic.h>
@@ -101,7 +101,8 @@ void check_fail_mpi(const char *file, int line, const char *call, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "no text for this error code";
     int length = 0;
-    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) (void)snprintf(text, sizeof text, "MPI error %d", code);
+    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
+        (void)snprintf(text, sizeof text, "MPI error %d", code);
     for (char *c = text; *c; c++)
         if (*c == '\n') *c = ' ';
     check_fail(file, line, call, text);

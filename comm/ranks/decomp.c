@@ -1,6 +1,6 @@
-/* The process grid. Invariant: along each axis part i of n cells among p ranks is [floor(n i/p), floor(n (i+1)/p)), so the
- * parts tile the axis, differ by at most one cell, and the smallest has floor(n/p) cells: that is the one to test
- * against the halo's depth. */
+/* The process grid. Invariant: along each axis part i of n cells among p ranks is [floor(n i/p), floor(n
+ * (i+1)/p)), so the parts tile the axis, differ by at most one cell, and the smallest has floor(n/p) cells:
+ * that is the one to test against the halo's depth. */
 #include "ranks/decomp.h"
 
 #include <assert.h>
@@ -21,12 +21,13 @@ static int64_t ranks_max(int64_t cells, int depth)
     return most > 1 ? most : 1;
 }
 
-/* What a cell of a column costs, in cells of a row: columns are gathered one sector per cell, and every row of tiles has blocks
- * that pass them on. On two H200s single steps break even between 4 and 16; blocks of steps are up to 4 % faster with columns cut,
- * but small grids and overlapped steps lose more. */
+/* What a cell of a column costs, in cells of a row: columns are gathered one sector per cell, and every row
+ * of tiles has blocks that pass them on. On two H200s single steps break even between 4 and 16; blocks of
+ * steps are up to 4 % faster with columns cut, but small grids and overlapped steps lose more. */
 static const double column_cost = 4;
 
-/* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or row) both ways. */
+/* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or
+ * row) both ways. */
 static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
 {
     const int cuts_x = ranks_x == 1 ? 0 : d->periodic_x ? ranks_x : ranks_x - 1;
@@ -34,8 +35,8 @@ static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
     return 2.0 * column_cost * (double)cuts_x * (double)d->ny + 2.0 * (double)cuts_y * (double)d->nx;
 }
 
-/* The process grid with the cheapest halo among those that fit and agree with what was asked (0: not asked). ranks_x
- * ascends, so that a tie goes to the grid with more cuts between rows. */
+/* The process grid with the cheapest halo among those that fit and agree with what was asked (0: not asked).
+ * ranks_x ascends, so that a tie goes to the grid with more cuts between rows. */
 static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int depth)
 {
     double least = 0.0;
@@ -61,22 +62,33 @@ static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int de
     const int64_t ranks_x = asked_x ? asked_x : asked_y ? ranks / asked_y : 0;
     const int64_t ranks_y = asked_y ? asked_y : asked_x ? ranks / asked_x : 0;
     if (asked_x && asked_y && (int64_t)asked_x * asked_y != ranks)
-        sentence_set(why, "run.ranks_x = %d and run.ranks_y = %d need %lld ranks, and there are %d", asked_x, asked_y,
-                     (long long)asked_x * asked_y, ranks);
+        sentence_set(why, "run.ranks_x = %d and run.ranks_y = %d need %lld ranks, and there are %d", asked_x,
+                     asked_y, (long long)asked_x * asked_y, ranks);
     else if (asked_x && ranks % asked_x != 0)
-        sentence_set(why, "run.ranks_x = %d: %d rank%s cannot be cut into %d columns", asked_x, ranks, ranks == 1 ? "" : "s", asked_x);
+        sentence_set(why, "run.ranks_x = %d: %d rank%s cannot be cut into %d columns", asked_x, ranks,
+                     ranks == 1 ? "" : "s", asked_x);
     else if (asked_y && ranks % asked_y != 0)
-        sentence_set(why, "run.ranks_y = %d: %d rank%s cannot be cut into %d rows", asked_y, ranks, ranks == 1 ? "" : "s", asked_y);
+        sentence_set(why, "run.ranks_y = %d: %d rank%s cannot be cut into %d rows", asked_y, ranks,
+                     ranks == 1 ? "" : "s", asked_y);
     else if (ranks_x > most_x)
-        sentence_set(why, "grid.nx = %lld cut among %lld ranks leaves fewer than %d cells per rank along x (radius x "
-                     "fuse): run.ranks_x may be at most %lld", (long long)d->nx, (long long)ranks_x, depth, (long long)most_x);
+        sentence_set(
+            why,
+            "grid.nx = %lld cut among %lld ranks leaves fewer than %d cells per rank along x (radius x "
+            "fuse): run.ranks_x may be at most %lld",
+            (long long)d->nx, (long long)ranks_x, depth, (long long)most_x);
     else if (ranks_y > most_y)
-        sentence_set(why, "grid.ny = %lld cut among %lld ranks leaves fewer than %d cells per rank along y (radius x "
-                     "fuse): run.ranks_y may be at most %lld", (long long)d->ny, (long long)ranks_y, depth, (long long)most_y);
+        sentence_set(
+            why,
+            "grid.ny = %lld cut among %lld ranks leaves fewer than %d cells per rank along y (radius x "
+            "fuse): run.ranks_y may be at most %lld",
+            (long long)d->ny, (long long)ranks_y, depth, (long long)most_y);
     else
-        sentence_set(why, "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells per rank along a "
-                     "cut axis (radius x fuse): run.ranks_x may be at most %lld, run.ranks_y at most %lld", (long long)d->nx,
-                     (long long)d->ny, ranks, depth > 1 ? depth : 1, (long long)most_x, (long long)most_y);
+        sentence_set(why,
+                     "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells "
+                     "per rank along a "
+                     "cut axis (radius x fuse): run.ranks_x may be at most %lld, run.ranks_y at most %lld",
+                     (long long)d->nx, (long long)d->ny, ranks, depth > 1 ? depth : 1, (long long)most_x,
+                     (long long)most_y);
 }
 
 /* Grid coordinate c + step, or -1: outside the domain or an axis that is not cut. */
@@ -119,19 +131,22 @@ decomp decomp_of_rank(const decomp *d, int rank)
     return r;
 }
 
-bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x, int ranks_y,
-                 int depth, sentence *why)
+bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank,
+                 int ranks_x, int ranks_y, int depth, sentence *why)
 {
     assert(nx >= 1 && ny >= 1 && ranks >= 1 && rank >= 0 && rank < ranks);
     assert(ranks_x >= 0 && ranks_y >= 0 && depth >= 0);
     decomp grid = { .nx = nx, .ny = ny, .periodic_x = periodic_x, .periodic_y = periodic_y };
     if (nx < depth)
-        return sentence_refuse(why, "grid.nx = %lld is too short: the stencil needs at least %d cells along x (radius x fuse)",
-                               (long long)nx, depth);
+        return sentence_refuse(
+            why, "grid.nx = %lld is too short: the stencil needs at least %d cells along x (radius x fuse)",
+            (long long)nx, depth);
     if (ny > 1 && ny < depth)
         return sentence_refuse(why,
-                               "grid.ny = %lld is too short: the stencil needs at least %d cells along y (radius x fuse), or 1 for a "
-                               "1D problem", (long long)ny, depth);
+                               "grid.ny = %lld is too short: the stencil needs at least %d cells along y "
+                               "(radius x fuse), or 1 for a "
+                               "1D problem",
+                               (long long)ny, depth);
     if (!choose_grid(&grid, ranks, ranks_x, ranks_y, depth)) {
         explain(&grid, ranks, ranks_x, ranks_y, depth, why);
         return false;

@@ -1,5 +1,6 @@
-/* Who owns which cells: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank = rank_y*ranks_x + rank_x,
- * uneven splits by floor(n*i/ranks). No MPI in here: pure arithmetic, the same answer on every rank. */
+/* Who owns which cells: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank =
+ * rank_y*ranks_x + rank_x, uneven splits by floor(n*i/ranks). No MPI in here: pure arithmetic, the same
+ * answer on every rank. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,21 +20,22 @@ typedef struct decomp {
     bool periodic_x, periodic_y;
     int rank, rank_x, rank_y;
     box own;                          /* global coordinates */
-    int neighbour[DECOMP_NEIGHBOURS]; /* rank, or -1: outside the domain, or along an axis that is not cut (the
-                                         boundary fill closes a periodic axis that one rank owns) */
+    int neighbour[DECOMP_NEIGHBOURS]; /* rank, or -1: outside the domain, or along an axis that is not cut
+                                         (the boundary fill closes a periodic axis that one rank owns) */
 } decomp;
 
-/* ranks_x or ranks_y = 0: chosen so that the halo is cheapest, a column's cells counting several times a row's (rows are
- * contiguous). depth is the halo's depth in cells, the least a rank may own along an axis that is cut; an axis that is
- * not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false with one sentence in why, naming the
- * keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
-bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank, int ranks_x, int ranks_y,
-                 int depth, sentence *why);
+/* ranks_x or ranks_y = 0: chosen so that the halo is cheapest, a column's cells counting several times a
+ * row's (rows are contiguous). depth is the halo's depth in cells, the least a rank may own along an axis
+ * that is cut; an axis that is not cut needs depth cells too (ny = 1 is 1D and has no y halo). Returns false
+ * with one sentence in why, naming the keys run.ranks_x, run.ranks_y or grid.nx, grid.ny and the limit. */
+bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank,
+                 int ranks_x, int ranks_y, int depth, sentence *why);
 
 /* The cells of any rank, global coordinates. */
 box decomp_box(const decomp *d, int rank);
 
-/* Rank r's share of a whole nx x ny field in file order: rows, in 1D cells; empty where there are fewer than ranks. */
+/* Rank r's share of a whole nx x ny field in file order: rows, in 1D cells; empty where there are fewer than
+ * ranks. */
 box decomp_share(int64_t nx, int64_t ny, int ranks, int rank);
 
 /* The same domain seen by another rank. */

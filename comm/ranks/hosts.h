@@ -5,7 +5,8 @@
 
 typedef struct hosts {
     int ranks, count;
-    int *of;    /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on host 0 */
+    int *of;    /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on
+                 * host 0 */
     int *rank;  /* all ranks, host after host, ascending in each */
     int *begin; /* [count + 1]: host h has rank[begin[h]] .. rank[begin[h + 1] - 1] */
     MPI_Comm mine; /* the ranks of this rank's host (ranks_of_host); owned */

@@ -15,8 +15,10 @@ static size_t shown_bytes(const unsigned char *s)
     if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
     for (size_t i = 1; i < bytes; i++)
         if (!is_continued(s[i])) return 0;
-    const int control = s[0] == 0xc2 && s[1] < 0xa0, longer = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    const int beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f); /* surrogates, and above U+10FFFF */
+    const int control = s[0] == 0xc2 && s[1] < 0xa0,
+              longer = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    /* surrogates, and above U+10FFFF */
+    const int beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
     return control || longer || beyond ? 0 : bytes;
 }
 

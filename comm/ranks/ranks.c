@@ -8,11 +8,13 @@
 #include "core/fp.h"
 #include "ranks/check.h"
 
-/* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment. */
+/* Did a launcher (mpirun, srun, ...) start this process? By the variables that it leaves in the environment.
+ * */
 static bool launched(void)
 {
     /* Open MPI and PRRTE, PMIx, PMI (MPICH's hydra, Intel MPI, Cray, Flux), MVAPICH */
-    static const char *const left[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "PMI_FD", "MV2_COMM_WORLD_SIZE" };
+    static const char *const left[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "PMI_FD",
+                                        "MV2_COMM_WORLD_SIZE" };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (getenv(left[i])) return true;
     /* srun without any of these: several tasks in this step (a batch script is one, whatever its job has) */
@@ -53,9 +55,18 @@ static size_t bytes_of(MPI_Datatype type)
     const struct {
         MPI_Datatype type;
         size_t bytes;
-    } known[] = { { MPI_BYTE, 1 }, { MPI_CHAR, 1 }, { MPI_INT, sizeof(int) }, { MPI_LONG, sizeof(long) }, { MPI_UINT32_T, 4 },
-                  { MPI_INT64_T, 8 }, { MPI_UINT64_T, 8 }, { MPI_DOUBLE, sizeof(double) },
-                  { MPI_DOUBLE_INT, sizeof(struct { double value; int rank; }) } };
+    } known[] = { { MPI_BYTE, 1 },
+                  { MPI_CHAR, 1 },
+                  { MPI_INT, sizeof(int) },
+                  { MPI_LONG, sizeof(long) },
+                  { MPI_UINT32_T, 4 },
+                  { MPI_INT64_T, 8 },
+                  { MPI_UINT64_T, 8 },
+                  { MPI_DOUBLE, sizeof(double) },
+                  { MPI_DOUBLE_INT, sizeof(struct {
+                        double value;
+                        int rank;
+                    }) } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type) return known[i].bytes;
     check_fail(__FILE__, __LINE__, "bytes_of", "a type that is not in the list");
@@ -104,14 +115,17 @@ int ranks_allreduce(const void *mine, void *all, int count, MPI_Datatype type, M
     return alone(comm) ? copy(mine, all, count, type) : MPI_Allreduce(mine, all, count, type, op, comm);
 }
 
-int ranks_allgather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of, MPI_Comm comm)
+int ranks_allgather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
+                    MPI_Comm comm)
 {
     return alone(comm) ? copy(mine, all, count, type) : MPI_Allgather(mine, count, type, all, each, of, comm);
 }
 
-int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of, int root, MPI_Comm comm)
+int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
+                 int root, MPI_Comm comm)
 {
-    return alone(comm) ? copy(mine, all, count, type) : MPI_Gather(mine, count, type, all, each, of, root, comm);
+    return alone(comm) ? copy(mine, all, count, type)
+                       : MPI_Gather(mine, count, type, all, each, of, root, comm);
 }
 
 static int with_errors_returned(int code, MPI_Comm *comm)
@@ -127,7 +141,8 @@ int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 int ranks_of_host(MPI_Comm comm, MPI_Comm *host)
 {
     return alone(comm) ? none(host)
-                       : with_errors_returned(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host), host);
+                       : with_errors_returned(
+                             MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host), host);
 }
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }

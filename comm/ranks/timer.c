@@ -55,7 +55,10 @@ void timer_gather_end(timer_gather *g, MPI_Comm comm)
     MPI_CHECK(ranks_allreduce(g->mine, sum, n, MPI_DOUBLE, MPI_SUM, comm));
     MPI_CHECK(ranks_allreduce(own, most, n, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
     for (int i = 0; i < n; i++)
-        *g->to[i] = (timer_spread){ .min = min[i], .mean = sum[i] / ranks, .max = most[i].number, .sum = sum[i],
+        *g->to[i] = (timer_spread){ .min = min[i],
+                                    .mean = sum[i] / ranks,
+                                    .max = most[i].number,
+                                    .sum = sum[i],
                                     .max_rank = most[i].rank };
 }
 
@@ -74,7 +77,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nearest rank: the smallest sample that at least `percent` of all samples do not exceed; always a sample that was seen. */
+/* Nearest rank: the smallest sample that at least `percent` of all samples do not exceed; always a sample
+ * that was seen. */
 static double percentile(const double *sorted, size_t count, size_t percent)
 {
     return sorted[(count * percent + 99) / 100 - 1];

@@ -9,13 +9,15 @@ double timer_now_s(void);
 /* Seconds since *mark_s, which becomes now. */
 double timer_lap_s(double *mark_s);
 
-/* The same phase on all ranks: what they have of the seconds that each spent in it, or of another number of each. */
+/* The same phase on all ranks: what they have of the seconds that each spent in it, or of another number of
+ * each. */
 typedef struct timer_spread {
     double min, mean, max, sum;
     int max_rank;
 } timer_spread;
 timer_spread timer_over_ranks(double mine, MPI_Comm comm);
-/* Many such numbers in three reductions: add each one with the place for its spread, which holds once they are gathered (collective). */
+/* Many such numbers in three reductions: add each one with the place for its spread, which holds once they
+ * are gathered (collective). */
 enum { TIMER_GATHER_MAX = 48 };
 typedef struct timer_gather {
     double mine[TIMER_GATHER_MAX];
@@ -43,8 +45,9 @@ typedef struct timer_percentiles {
 /* Sorts the samples in place; count 0 gives all NaN. */
 timer_percentiles timer_percentiles_of(double *samples, size_t count);
 
-/* How many samples lie in each of TIMER_BINS intervals between the smallest and the largest, all with the same ratio of their
- * ends, so that a few long ones leave the others their shape. All in the first one where min = max or min <= 0. */
+/* How many samples lie in each of TIMER_BINS intervals between the smallest and the largest, all with the
+ * same ratio of their ends, so that a few long ones leave the others their shape. All in the first one where
+ * min = max or min <= 0. */
 enum { TIMER_BINS = 32 };
 typedef struct timer_histogram {
     size_t bin[TIMER_BINS];

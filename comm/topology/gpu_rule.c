@@ -49,19 +49,24 @@ gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
     why->text[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
     if (f->with && (f->given[0] || !f->hidden)) {
-        sentence_set(why, "GPUs can be used on %s, but not on %s (%s): start on hosts that all have GPUs, or with %s=host", f->with,
-                     f->without, f->reason, f->key);
+        sentence_set(
+            why,
+            "GPUs can be used on %s, but not on %s (%s): start on hosts that all have GPUs, or with %s=host",
+            f->with, f->without, f->reason, f->key);
         return GPU_RULE_REFUSE;
     }
     if (!f->built) {
         if (!there[0]) return GPU_RULE_HOST;
-        sentence_set(why, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host", there);
+        sentence_set(why, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host",
+                     there);
         return GPU_RULE_HOST_SAID;
     }
     if (!there[0]) {
-        sentence_set(why, "no GPU: %s; the run uses the host", f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
+        sentence_set(why, "no GPU: %s; the run uses the host",
+                     f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
         return GPU_RULE_HOST_SAID;
     }
-    sentence_set(why, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there, f->key);
+    sentence_set(why, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there,
+                 f->key);
     return GPU_RULE_REFUSE;
 }

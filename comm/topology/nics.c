@@ -13,7 +13,8 @@ static void read_rdma(nic *n, const char *at)
 {
     enum { WORD_BYTES = 4 }; /* what port_xmit_data counts */
     char text[64];
-    if (sysfs_read(text, sizeof text, "%s/ports/1/state", at) && !strstr(text, "ACTIVE")) snprintf(n->link, sizeof n->link, "down");
+    if (sysfs_read(text, sizeof text, "%s/ports/1/state", at) && !strstr(text, "ACTIVE"))
+        snprintf(n->link, sizeof n->link, "down");
     else (void)sysfs_read(n->link, sizeof n->link, "%s/ports/1/rate", at);
     for (int port = 1; sysfs_read(text, sizeof text, "%s/ports/%d/counters/port_xmit_data", at, port); port++)
         n->sent_bytes += WORD_BYTES * counter(text);
@@ -22,8 +23,10 @@ static void read_rdma(nic *n, const char *at)
 static void read_net(nic *n, const char *at)
 {
     char text[64];
-    if (sysfs_read(text, sizeof text, "%s/operstate", at) && strcmp(text, "down") == 0) snprintf(n->link, sizeof n->link, "down");
-    else if (sysfs_read(text, sizeof text, "%s/speed", at) && atoi(text) > 0) snprintf(n->link, sizeof n->link, "%d Mb/s", atoi(text));
+    if (sysfs_read(text, sizeof text, "%s/operstate", at) && strcmp(text, "down") == 0)
+        snprintf(n->link, sizeof n->link, "down");
+    else if (sysfs_read(text, sizeof text, "%s/speed", at) && atoi(text) > 0)
+        snprintf(n->link, sizeof n->link, "%d Mb/s", atoi(text));
     if (sysfs_read(text, sizeof text, "%s/statistics/tx_bytes", at)) n->sent_bytes = counter(text);
 }
 
@@ -32,7 +35,8 @@ static void add_nic(nics *all, const nic *n)
     for (int i = 0; i < all->count; i++) {
         nic *const twin = &all->nic[i];
         if (strcmp(twin->path, n->path) != 0) continue;
-        if (n->sent_bytes > twin->sent_bytes) twin->sent_bytes = n->sent_bytes; /* what goes over both is counted by both */
+        /* what goes over both is counted by both */
+        if (n->sent_bytes > twin->sent_bytes) twin->sent_bytes = n->sent_bytes;
         return;
     }
     if (all->count < NICS_MAX) all->nic[all->count++] = *n;
@@ -72,7 +76,10 @@ static int shared_folders(const char *a, const char *b)
     return shared + ((a[i] == '\0' || a[i] == '/') && (b[i] == '\0' || b[i] == '/'));
 }
 
-static int closeness(const nic *n, const char *path, int node) { return 2 * shared_folders(n->path, path) + (node >= 0 && n->node == node); }
+static int closeness(const nic *n, const char *path, int node)
+{
+    return 2 * shared_folders(n->path, path) + (node >= 0 && n->node == node);
+}
 
 void nics_nearest(const nics *n, const char *path, int node, char *out, size_t bytes)
 {
@@ -104,7 +111,8 @@ static const nic *busiest_like(const nics *n, const nic *like)
 {
     const nic *most = like;
     for (int i = 0; i < n->count; i++)
-        if (strcmp(n->nic[i].link, like->link) == 0 && n->nic[i].sent_bytes > most->sent_bytes) most = &n->nic[i];
+        if (strcmp(n->nic[i].link, like->link) == 0 && n->nic[i].sent_bytes > most->sent_bytes)
+            most = &n->nic[i];
     return most;
 }
 
@@ -120,6 +128,8 @@ bool nics_idle(const nics *sent, sentence *words)
         sentence_add(words, "%s%s", busy ? ", " : "", n->name);
         busy = most;
     }
-    if (busy) sentence_add(words, " sent next to nothing, while %s with an equal link (%s) sent much", busy->name, busy->link);
+    if (busy)
+        sentence_add(words, " sent next to nothing, while %s with an equal link (%s) sent much", busy->name,
+                     busy->link);
     return busy != NULL;
 }

@@ -26,7 +26,8 @@ void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_
     size_t used = 0;
     *p = (placement){ .near_node = -1 };
     for (int node = 0; node < NODES_MAX && used + 8 < sizeof p->nodes; node++)
-        if (sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sysfs, node) && meets(text, cpus))
+        if (sysfs_read(text, sizeof text, "%s/devices/system/node/node%d/cpulist", sysfs, node) &&
+            meets(text, cpus))
             used += (size_t)snprintf(p->nodes + used, sizeof p->nodes - used, "%s%d", used ? "," : "", node);
     snprintf(devices, sizeof devices, "%s/bus/pci/devices", sysfs);
     if (!pci[0] || !sysfs_resolve(p->path, devices, pci)) return;
@@ -49,7 +50,8 @@ static host_use count_use(const placement_gpu *all, int ranks, int me)
     for (int i = 0; i < ranks; i++) {
         bool again = false;
         if (all[i].host != all[me].host) continue;
-        for (int j = 0; j < i && !again; j++) again = all[j].host == all[i].host && strcmp(all[j].uuid, all[i].uuid) == 0;
+        for (int j = 0; j < i && !again; j++)
+            again = all[j].host == all[i].host && strcmp(all[j].uuid, all[i].uuid) == 0;
         u.ranks++;
         u.gpus += !again;
         if (all[i].visible > u.visible) u.visible = all[i].visible;
@@ -61,7 +63,8 @@ static host_use count_use(const placement_gpu *all, int ranks, int me)
 
 static const char *gap(const sentence *words) { return words->text[0] ? "; " : ""; }
 
-placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers, sentence *words)
+placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
+                                sentence *words)
 {
     placement_fault worst = PLACEMENT_RIGHT;
     *sharers = 1;
@@ -72,18 +75,23 @@ placement_fault placement_judge(const placement *p, const placement_gpu *all, in
     *sharers = u.sharers;
     if (u.sharers > 1) {
         worst = PLACEMENT_SHARED;
-        sentence_set(words, "%d ranks take turns on its GPU%s", u.sharers, all[me].visible == 1 ? ", the only one that it sees" : "");
+        sentence_set(words, "%d ranks take turns on its GPU%s", u.sharers,
+                     all[me].visible == 1 ? ", the only one that it sees" : "");
     }
     if (all[me].visible == 1 && u.gpus > 1) {
         if (!worst) worst = PLACEMENT_SEES_ONE;
-        sentence_add(words, "%ssees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d "
-                            "--gpus-per-node=%d --gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES for all ranks)",
-                     gap(words), u.gpus, u.ranks, u.gpus);
+        sentence_add(
+            words,
+            "%ssees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d "
+            "--gpus-per-node=%d --gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES "
+            "for all ranks)",
+            gap(words), u.gpus, u.ranks, u.gpus);
     }
     if (p->far) {
         if (!worst) worst = PLACEMENT_FAR;
-        sentence_add(words, "%sbound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s", gap(words),
-                     p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
+        sentence_add(words,
+                     "%sbound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s",
+                     gap(words), p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
     }
     if (idle > 0 && (u.first || u.sharers > 1)) {
         if (!worst) worst = PLACEMENT_IDLE;

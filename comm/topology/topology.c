@@ -1,6 +1,6 @@
-/* Hosts, local ranks and devices. Ranks of one host find each other by MPI_Comm_split_type, never by comparing names; which
- * of them share a GPU they find by its UUID, since the same GPU may have another number in each process
- * (CUDA_VISIBLE_DEVICES). */
+/* Hosts, local ranks and devices. Ranks of one host find each other by MPI_Comm_split_type, never by
+ * comparing names; which of them share a GPU they find by its UUID, since the same GPU may have another
+ * number in each process (CUDA_VISIBLE_DEVICES). */
 #include "topology/topology.h"
 
 #include <assert.h>
@@ -47,8 +47,9 @@ static void binding_list(char *out, size_t bytes)
         size_t last = first;
         while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
         char range[32];
-        const int length = last == first ? snprintf(range, sizeof range, "%s%zu", used ? "," : "", first)
-                                         : snprintf(range, sizeof range, "%s%zu-%zu", used ? "," : "", first, last);
+        const int length = last == first
+                               ? snprintf(range, sizeof range, "%s%zu", used ? "," : "", first)
+                               : snprintf(range, sizeof range, "%s%zu-%zu", used ? "," : "", first, last);
         if (used + (size_t)length + 4 >= bytes) { /* room is kept for the mark that the list goes on */
             (void)snprintf(out + used, bytes - used, "...");
             return;
@@ -83,7 +84,8 @@ void topology_create(topology *t)
     char host_name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
     if (WEFT_SIM) MPI_CHECK(MPI_Get_processor_name(host_name, &length)); /* its simulated host */
-    else if (gethostname(host_name, sizeof host_name - 1) != 0) (void)snprintf(host_name, sizeof host_name, "unknown");
+    else if (gethostname(host_name, sizeof host_name - 1) != 0)
+        (void)snprintf(host_name, sizeof host_name, "unknown");
     (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
     topology_mpi_version(t->mpi_version, sizeof t->mpi_version);
@@ -191,7 +193,8 @@ static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_
 #endif
 }
 
-/* Of the faults of all ranks the worst becomes a note. GPUs without a rank are none: a run is asked for as few ranks as its user likes. */
+/* Of the faults of all ranks the worst becomes a note. GPUs without a rank are none: a run is asked for as
+ * few ranks as its user likes. */
 static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
     const int mine = fault > PLACEMENT_IDLE ? (int)fault : 0;
@@ -208,11 +211,13 @@ static void note_worst(topology *t, placement_fault fault, sentence *notes)
 static void place(topology *t, const device *d, sentence *notes)
 {
     cpu_set_t cpus;
-    placement_gpu mine = { .host = t->where->of[t->rank], .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0 };
+    placement_gpu mine = { .host = t->where->of[t->rank],
+                           .visible = d->kind == DEVICE_CUDA ? device_cuda_count(NULL) : 0 };
     memcpy(mine.uuid, d->uuid, sizeof mine.uuid);
     memcpy(t->pci, d->pci, sizeof t->pci);
     const bool pretends = pretend_gpu(t, &mine, t->pci);
-    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) memset(&cpus, 0xff, sizeof cpus); /* more CPUs than a set holds */
+    /* more CPUs than a set holds */
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) memset(&cpus, 0xff, sizeof cpus);
     placement_read(&t->at, sysfs_root(), t->pci, &cpus);
     t->ranks_on_device = 1;
     t->speaks_for_device = false;
@@ -221,8 +226,10 @@ static void place(topology *t, const device *d, sentence *notes)
     placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
     t->speaks_for_device = d->uuid[0] != '\0';
-    for (int i = 0; i < t->local_rank; i++) t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
-    const placement_fault fault = placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
+    for (int i = 0; i < t->local_rank; i++)
+        t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
+    const placement_fault fault =
+        placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
     if (t->ranks == 1 && fault == PLACEMENT_IDLE) t->wrong.text[0] = '\0'; /* one rank was asked for */
     note_worst(t, fault, notes);
     free(all);
@@ -241,7 +248,8 @@ static void name_hosts(const hosts *where, const rank_host *host, bool sees, sen
     out->text[0] = '\0';
     for (int h = 0; h < where->count; h++) {
         const rank_host *const first = &host[where->rank[where->begin[h]]];
-        if (first->sees == sees && found++ < NAMED) sentence_add(out, "%s%s", found > 1 ? ", " : "", first->name);
+        if (first->sees == sees && found++ < NAMED)
+            sentence_add(out, "%s%s", found > 1 ? ", " : "", first->name);
     }
     if (found > NAMED) sentence_add(out, " and %d more", found - NAMED);
 }
@@ -260,7 +268,8 @@ static void look_at_hosts(const topology *t, gpu_facts *f, sentence names[2])
     f->with = names[true].text;
 }
 
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said)
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
+                           sentence *said)
 {
     const bool sees = visible > 0, any = agree_any(sees, t->comm);
     int worst = 0;
@@ -276,7 +285,8 @@ bool topology_may_use_host(const topology *t, int visible, const char *reason, c
     return worst != GPU_RULE_REFUSE;
 }
 
-static device *make_device(const topology *t, topology_choice choice, int threads, sentence *why, sentence *notes)
+static device *make_device(const topology *t, topology_choice choice, int threads, sentence *why,
+                           sentence *notes)
 {
     const char *reason = NULL;
     int code = 0;
@@ -288,7 +298,8 @@ static device *make_device(const topology *t, topology_choice choice, int thread
                      reason ? reason : "none is visible");
     if (!topology_agree(t, visible > 0, why)) {
         if (choice == TOPOLOGY_CUDA) return NULL;
-        if (topology_may_use_host(t, visible, reason, "run.device", notes)) return device_host_create(threads);
+        if (topology_may_use_host(t, visible, reason, "run.device", notes))
+            return device_host_create(threads);
         *why = *notes;
         return NULL;
     }
@@ -296,8 +307,8 @@ static device *make_device(const topology *t, topology_choice choice, int thread
     const int ordinal = choose_gpu(t, visible);
     device *d = device_cuda_create(ordinal, &code);
     if (!d)
-        sentence_set(why, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal, visible,
-                     device_cuda_error_text(code));
+        sentence_set(why, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal,
+                     visible, device_cuda_error_text(code));
     if (!topology_agree(t, d != NULL, why)) device_destroy(&d);
     return d;
 }

@@ -1,4 +1,5 @@
-/* Where this rank runs: its host, its number there, the device it drives, and what this MPI can do with it. */
+/* Where this rank runs: its host, its number there, the device it drives, and what this MPI can do with it.
+ * */
 #pragma once
 
 #include <mpi.h>
@@ -17,14 +18,17 @@ typedef struct topology {
     int local_rank, local_ranks; /* on this host */
     int hosts;                   /* how many; */
     struct hosts *where;         /* which ranks they have (hosts.h); owned */
-    int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the host device) */
-    bool speaks_for_device;      /* the first of them, where sums count each GPU once; none on the host device */
+    int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the
+                                  * host device) */
+    bool speaks_for_device;      /* the first of them, where sums count each GPU once; none on the host
+                                  * device */
     int thread_level;            /* what MPI_Init_thread gave; -1 without MPI */
     char host[64];
     char binding[256];           /* the CPUs this process may use, as a list "0-15" */
     placement at;                /* these and the next three: topology_device sets them */
     char pci[DEVICE_PCI_BYTES];  /* the address of its GPU; "" on the host device */
-    sentence wrong, worst;       /* with its own placement; with that of all ranks, which a run tells; "" nothing */
+    sentence wrong, worst;       /* with its own placement; with that of all ranks, which a run tells; ""
+                                  * nothing */
     char mpi_version[256];
     bool mpi_claims_cuda;        /* its own word; topology_probe_aware finds out */
 } topology;
@@ -36,40 +40,46 @@ void topology_destroy(topology *t);
 /* The first line of what the MPI library calls itself; MPI need not be started. */
 void topology_mpi_version(char *out, size_t bytes);
 
-/* OpenMP threads of a rank: asked, where that is not 0; else OMP_NUM_THREADS; else this rank's share of the CPUs that it may
- * use, where the host's ranks may all use the same, and of the time that their cgroup's quota gives. */
+/* OpenMP threads of a rank: asked, where that is not 0; else OMP_NUM_THREADS; else this rank's share of the
+ * CPUs that it may use, where the host's ranks may all use the same, and of the time that their cgroup's
+ * quota gives. */
 int topology_threads(const topology *t, int asked);
 
-/* Bytes of the device's memory that this rank may fill: its share of what is free. On the host, cgroups and the process's own limits
- * hold too; *by is the limit that leaves least. */
+/* Bytes of the device's memory that this rank may fill: its share of what is free. On the host, cgroups and
+ * the process's own limits hold too; *by is the limit that leaves least. */
 double topology_free_bytes(const topology *t, device *d, host_limit *by);
 
 /* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, sentence *why);
 
-/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h decides: the host, with a note,
- * or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two ranks may share one. Collective. Returns NULL on all
- * ranks, with a sentence in why, when CUDA was asked for and some rank has none, or when GPUs that are there cannot be used (exit 3).
- * notes gets what a user should know (the host for want of a GPU, or t->worst), "" otherwise. Debug builds: WEFT_PRETEND_GPUS, PCI
+/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h
+ * decides: the host, with a note, or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two
+ * ranks may share one. Collective. Returns NULL on all ranks, with a sentence in why, when CUDA was asked for
+ * and some rank has none, or when GPUs that are there cannot be used (exit 3). notes gets what a user should
+ * know (the host for want of a GPU, or t->worst), "" otherwise. Debug builds: WEFT_PRETEND_GPUS, PCI
  * addresses for the ranks of a host in turn, places ranks on the host device as if they drove GPUs there. */
 device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes);
 
-/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h decides, of the rank whose
- * case is worst. visible: how many this rank sees, and the reason where it sees none. said: the reason of a no, the note that goes with
- * a yes, or "". key: what the user would set, "run.device". Collective, the same answer on all ranks. */
-bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key, sentence *said);
+/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h
+ * decides, of the rank whose case is worst. visible: how many this rank sees, and the reason where it sees
+ * none. said: the reason of a no, the note that goes with a yes, or "". key: what the user would set,
+ * "run.device". Collective, the same answer on all ranks. */
+bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
+                           sentence *said);
 
-/* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where all see the same in
- * the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...; counts: how many each sees, at least 1.
- * Returns the number of the rank's among its own. */
+/* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where
+ * all see the same in the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...;
+ * counts: how many each sees, at least 1. Returns the number of the rank's among its own. */
 int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank);
 
-/* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per host that sends itself
- * device buffers (a crash there is only the child's), then over the real ranks with the data checked. Collective, the
- * same answer everywhere; never crashes the caller. why says the reason of a no. exe: what the child runs with the single argument
- * TOPOLOGY_PROBE_ARGUMENT: TOPOLOGY_SELF_EXE, but in tests. */
+/* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per
+ * host that sends itself device buffers (a crash there is only the child's), then over the real ranks with
+ * the data checked. Collective, the same answer everywhere; never crashes the caller. why says the reason of
+ * a no. exe: what the child runs with the single argument TOPOLOGY_PROBE_ARGUMENT: TOPOLOGY_SELF_EXE, but in
+ * tests. */
 #define TOPOLOGY_PROBE_ARGUMENT "--probe-aware"
 #define TOPOLOGY_SELF_EXE "/proc/self/exe" /* a child that has not yet become another program is this one */
 bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why);
-/* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data arrived). */
+/* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data
+ * arrived). */
 int topology_probe_child(void);

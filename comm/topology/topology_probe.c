@@ -1,6 +1,7 @@
-/* May device buffers be given to MPI? Asked in an order in which nothing can hurt the caller: MPI's own word first (many
- * say no), then a child process, where a crash is only the child's (an MPI may claim support that it lacks), and last the
- * real ranks over the real network, with the data checked. A single no anywhere is everybody's no. */
+/* May device buffers be given to MPI? Asked in an order in which nothing can hurt the caller: MPI's own word
+ * first (many say no), then a child process, where a crash is only the child's (an MPI may claim support that
+ * it lacks), and last the real ranks over the real network, with the data checked. A single no anywhere is
+ * everybody's no. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +46,8 @@ static const char *probe_text(probe_result r)
 /* Differs between ranks, and between positions over more than any segment size. */
 static unsigned char pattern(int rank, size_t i)
 {
-    const unsigned long long h = (i + 1) * 0x9E3779B97F4A7C15ull + (unsigned long long)rank * 0xC4CEB9FE1A85EC53ull;
+    const unsigned long long h =
+        (i + 1) * 0x9E3779B97F4A7C15ull + (unsigned long long)rank * 0xC4CEB9FE1A85EC53ull;
     return (unsigned char)(h >> 56);
 }
 
@@ -70,8 +72,10 @@ static bool make_buffers(device *d, size_t bytes, probe_buffers *b)
 {
     const size_t device_bytes = (size_t)message_block_bytes((int64_t)bytes);
     *b = (probe_buffers){ 0 };
-    return d->stream_create(d, false, &b->stream) == 0 && d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->out) == 0 &&
-           d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->in) == 0 && d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;
+    return d->stream_create(d, false, &b->stream) == 0 &&
+           d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->out) == 0 &&
+           d->alloc(d, DEVICE_MEMORY_DEVICE, device_bytes, &b->in) == 0 &&
+           d->alloc(d, DEVICE_MEMORY_PINNED, bytes, &b->host) == 0;
 }
 
 static void drop_buffers(device *d, probe_buffers *b)
@@ -86,8 +90,8 @@ static bool fill(device *d, const probe_buffers *b, size_t bytes, int rank)
 {
     unsigned char *host = b->host;
     for (size_t i = 0; i < bytes; i++) host[i] = pattern(rank, i);
-    return d->copy(d, b->out, host, bytes, b->stream) == 0 && d->fill_bytes(d, b->in, 0, bytes, b->stream) == 0 &&
-           d->stream_sync(d, b->stream) == 0;
+    return d->copy(d, b->out, host, bytes, b->stream) == 0 &&
+           d->fill_bytes(d, b->in, 0, bytes, b->stream) == 0 && d->stream_sync(d, b->stream) == 0;
 }
 
 static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
@@ -99,8 +103,9 @@ static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
     return true;
 }
 
-/* Sends `bytes` of a pattern of this rank's own to `to` and receives as many from `from`, both from and into device
- * memory. Never waits longer than limit_s; after a time-out its buffers are left to MPI (they cannot be taken back). */
+/* Sends `bytes` of a pattern of this rank's own to `to` and receives as many from `from`, both from and into
+ * device memory. Never waits longer than limit_s; after a time-out its buffers are left to MPI (they cannot
+ * be taken back). */
 static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
 {
     probe_result result = PROBE_ARRIVED;
@@ -126,8 +131,9 @@ int topology_probe_child(void)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
     int code = 0;
-    /* Open MPI's singletons start a daemon, for spawning only; this one needs none. All that have none share one name for their
-     * folder of files (jf.0), which whoever ends first removes: they meet in no TMPDIR (topology_spawn.c). */
+    /* Open MPI's singletons start a daemon, for spawning only; this one needs none. All that have none share
+     * one name for their folder of files (jf.0), which whoever ends first removes: they meet in no TMPDIR
+     * (topology_spawn.c). */
     (void)setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return CHILD_NO_INIT;
     (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -161,7 +167,8 @@ static bool child_on_this_host(const topology *t, const char *exe, sentence *why
             sentence_set(&reason, "ended with status %d while it sent device buffers to itself", end.code);
         break;
     case TOPOLOGY_SPAWN_KILLED:
-        sentence_set(&reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code, strsignal(end.code));
+        sentence_set(&reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code,
+                     strsignal(end.code));
         break;
     case TOPOLOGY_SPAWN_TIMED_OUT:
         sentence_set(&reason, "did not finish within %d s", CHILD_LIMIT_S);
@@ -170,11 +177,12 @@ static bool child_on_this_host(const topology *t, const char *exe, sentence *why
         sentence_set(&reason, "could not be started: %s", strerror(end.code));
         break;
     }
-    return sentence_refuse(why, "MPI claims to take device buffers, but a test process on %s %s", t->host, reason.text);
+    return sentence_refuse(why, "MPI claims to take device buffers, but a test process on %s %s", t->host,
+                           reason.text);
 }
 
-/* Every rank to the next and from the one before; on a communicator of its own, so that a message that came too late can
- * never be taken for one of the program's. */
+/* Every rank to the next and from the one before; on a communicator of its own, so that a message that came
+ * too late can never be taken for one of the program's. */
 static bool ring(const topology *t, device *d, sentence *why)
 {
     static const size_t sizes_bytes[RING_SIZES] = { 1 << 10, 4 << 20 };
@@ -185,8 +193,8 @@ static bool ring(const topology *t, device *d, sentence *why)
     for (int i = 0; i < RING_SIZES && sound; i++) {
         const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
         if (r != PROBE_ARRIVED)
-            sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s", sizes_bytes[i], before,
-                         t->rank, t->host, probe_text(r));
+            sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
+                         sizes_bytes[i], before, t->rank, t->host, probe_text(r));
         sound = topology_agree(t, r == PROBE_ARRIVED, why);
     }
     MPI_CHECK(MPI_Comm_free(&comm));
@@ -199,7 +207,8 @@ bool topology_probe_aware(const topology *t, device *d, const char *exe, sentenc
     bool sound = d->kind == DEVICE_CUDA;
     if (!sound) sentence_set(why, "rank %d on %s computes on the host", t->rank, t->host);
     if (!topology_agree(t, sound, why)) return false;
-    if (!t->mpi_claims_cuda) sentence_set(why, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
+    if (!t->mpi_claims_cuda)
+        sentence_set(why, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
     if (!topology_agree(t, t->mpi_claims_cuda, why)) return false;
     sound = child_on_this_host(t, exe, why);
     if (!topology_agree(t, sound, why)) return false;

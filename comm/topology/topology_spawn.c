@@ -1,5 +1,5 @@
-/* posix_spawn and exec: nothing of the parent's runs in the child, so that locks and device contexts held by the MPI
- * library are not inherited half-way, as after a bare fork. */
+/* posix_spawn and exec: nothing of the parent's runs in the child, so that locks and device contexts held by
+ * the MPI library are not inherited half-way, as after a bare fork. */
 #include "topology/topology_spawn.h"
 
 #include <errno.h>
@@ -29,18 +29,22 @@ static bool starts_with_any(const char *s, const char *const *prefixes)
 bool topology_spawn_is_job_variable(const char *variable)
 {
     /* What mpirun itself passes through MCA variables: the identity of the job and of the rank. */
-    static const char *const ompi_identity[] = { "OMPI_MCA_orte", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_prte",
-                                                 "OMPI_MCA_schizo", "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME", NULL };
+    static const char *const ompi_identity[] = { "OMPI_MCA_orte",          "OMPI_MCA_ess",
+                                                 "OMPI_MCA_pmix",          "OMPI_MCA_prte",
+                                                 "OMPI_MCA_schizo",        "OMPI_MCA_initial_wdir",
+                                                 "OMPI_MCA_shmem_RUNTIME", NULL };
     static const char *const ompi_users[] = { "OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", NULL };
     /* Open MPI and PRRTE, PMIx and PMI, Slurm, MPICH's hydra, Cray, Flux */
-    static const char *const job[] = { "OMPI_",       "PMIX_",        "PMI_",  "PRTE_", "PRRTE_", "ORTE_", "SLURM_", "SRUN_", "HYD",
-                                       "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PALS_", "ALPS_", "FLUX_",  NULL };
+    static const char *const job[] = { "OMPI_",           "PMIX_",  "PMI_",  "PRTE_", "PRRTE_",
+                                       "ORTE_",           "SLURM_", "SRUN_", "HYD",   "MPI_LOCALRANKID",
+                                       "MPI_LOCALNRANKS", "PALS_",  "ALPS_", "FLUX_", NULL };
     if (starts_with_any(variable, ompi_identity)) return true;
     if (starts_with_any(variable, ompi_users)) return false;
     return starts_with_any(variable, job);
 }
 
-/* A folder for the child's temporary files, which is its TMPDIR; "" where none can be made, and TMPDIR stays. */
+/* A folder for the child's temporary files, which is its TMPDIR; "" where none can be made, and TMPDIR stays.
+ * */
 enum { FOLDER_BYTES = 4096 };
 static const char tmpdir[] = "TMPDIR=";
 
@@ -78,7 +82,8 @@ static char **environment_without_job(char *folder_setting)
     return clean;
 }
 
-/* A process group of its own, so that whatever it starts can be ended with it; nothing to read, nothing to say. */
+/* A process group of its own, so that whatever it starts can be ended with it; nothing to read, nothing to
+ * say. */
 static int spawn_silent(char *const *arguments, char **environment, pid_t *child)
 {
     posix_spawn_file_actions_t files;

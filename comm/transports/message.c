@@ -15,11 +15,14 @@ message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
     message_buffer b = { .d = d, .bytes = bytes };
     void *p;
     if (bytes == 0) return b;
-    b.kernel_memory = d->kind == DEVICE_CUDA && t == TRANSPORT_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
-    const int64_t block_bytes = d->kind == DEVICE_CUDA && t == TRANSPORT_AWARE ? message_block_bytes(bytes) : bytes;
+    b.kernel_memory =
+        d->kind == DEVICE_CUDA && t == TRANSPORT_MAPPED ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
+    const int64_t block_bytes =
+        d->kind == DEVICE_CUDA && t == TRANSPORT_AWARE ? message_block_bytes(bytes) : bytes;
     DEVICE_CALL(d, alloc, b.kernel_memory, (size_t)block_bytes, &p);
     b.kernel = p;
-    if (d->kind == DEVICE_CUDA && t == TRANSPORT_STAGED) DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)bytes, &p);
+    if (d->kind == DEVICE_CUDA && t == TRANSPORT_STAGED)
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)bytes, &p);
     b.mpi = p;
     return b;
 }
@@ -49,14 +52,17 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
 
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request)
+void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+                       MPI_Request *request)
 {
     MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, rank, tag_of(direction, piece), comm, request));
 }
 
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request)
+void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+                       MPI_Request *request)
 {
-    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, rank, tag_of(DECOMP_NEIGHBOURS - 1 - direction, piece), comm, request));
+    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, rank, tag_of(DECOMP_NEIGHBOURS - 1 - direction, piece), comm,
+                            request));
 }
 
 /* ---- messages under way ---- */
@@ -85,15 +91,16 @@ void message_flow_begin(message_flow *f)
     if (f->receives > 0) MPI_CHECK(MPI_Startall(f->receives, f->receive));
 }
 
-/* Starts the next message, and those behind it that wait for the same event, once that is done; waits for it if `patient`. False if
- * it is not done. */
+/* Starts the next message, and those behind it that wait for the same event, once that is done; waits for it
+ * if `patient`. False if it is not done. */
 static bool send_next(message_flow *f, device *d, bool patient)
 {
     device_event *const event = f->ready[f->sent];
     bool done = true;
     if (patient) DEVICE_CALL(d, event_sync, event);
     else DEVICE_CALL(d, event_done, event, &done);
-    while (done && f->sent < f->sends && f->ready[f->sent] == event) MPI_CHECK(MPI_Start(&f->send[f->sent++]));
+    while (done && f->sent < f->sends && f->ready[f->sent] == event)
+        MPI_CHECK(MPI_Start(&f->send[f->sent++]));
     return done;
 }
 
@@ -116,7 +123,8 @@ void message_flow_progress(message_flow *f, device *d, message_take *take, void 
 void message_flow_end(message_flow *f, device *d, message_take *take, void *context)
 {
     const bool one_event = f->sent < f->sends && f->ready[f->sent] == f->ready[f->sends - 1];
-    if (one_event) (void)send_next(f, d, true); /* nothing leaves before it, so asking again and again gains nothing */
+    /* nothing leaves before it, so asking again and again gains nothing */
+    if (one_event) (void)send_next(f, d, true);
     while (f->sent < f->sends && f->received < f->receives) message_flow_progress(f, d, take, context);
     while (f->sent < f->sends) (void)send_next(f, d, true);
     while (f->received < f->receives) receive_some(f, true, take, context);

@@ -1,10 +1,10 @@
-/* Memory for messages, how many bytes one MPI call may carry, and messages under way. Private to comm/, where halo and redist
- * share it, and to the benchmarks of the link.
+/* Memory for messages, how many bytes one MPI call may carry, and messages under way. Private to comm/, where
+ * halo and redist share it, and to the benchmarks of the link.
  *
- * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device, where MPI takes
- * device memory (aware), and where kernels reach pinned memory over the bus (mapped), both are the same memory and the moves
- * between them cost nothing; with staging on a GPU, `kernel` is device memory and `mpi` pinned host memory, and the moves
- * are copies on the caller's stream. */
+ * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device,
+ * where MPI takes device memory (aware), and where kernels reach pinned memory over the bus (mapped), both
+ * are the same memory and the moves between them cost nothing; with staging on a GPU, `kernel` is device
+ * memory and `mpi` pinned host memory, and the moves are copies on the caller's stream. */
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,8 @@
 #include "device/device.h"
 #include "transports/transport_kind.h"
 
-/* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's share. */
+/* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's
+ * share. */
 #define MESSAGE_PIECE_BYTES_MAX ((int64_t)1 << 30)
 
 /* A message is cut into pieces of `each` bytes, and the rest. */
@@ -31,15 +32,18 @@ static inline int64_t message_align(int64_t bytes)
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
 
-/* Staged messages on a GPU travel in chunks of that many bytes or, where that would be more than MESSAGE_CHUNKS_MAX of them, of larger
- * ones: a chunk costs 10 us besides its copies (H200), and 8 of them leave an eighth of a message without overlap. The same on all ranks; whoever changes it, or the next (benchmarks, tests), does so before a halo is created. */
+/* Staged messages on a GPU travel in chunks of that many bytes or, where that would be more than
+ * MESSAGE_CHUNKS_MAX of them, of larger ones: a chunk costs 10 us besides its copies (H200), and 8 of them
+ * leave an eighth of a message without overlap. The same on all ranks; whoever changes it, or the next
+ * (benchmarks, tests), does so before a halo is created. */
 enum { MESSAGE_CHUNKS_MAX = 8 };
 extern int64_t message_chunk_bytes;
-extern bool message_segments; /* between ranks of a host they go through memory that both have mapped, where it can be had (segment.h) */
+extern bool message_segments; /* between ranks of a host they go through memory that both have mapped,
+                               * where it can be had (segment.h) */
 
-/* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations of less than 2 MiB
- * together into blocks of that size, MPI maps a neighbour's whole block, and a block that MPI has mapped cannot be mapped once more
- * by peer.h ("resource already mapped"): so no block holds both. */
+/* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations
+ * of less than 2 MiB together into blocks of that size, MPI maps a neighbour's whole block, and a block that
+ * MPI has mapped cannot be mapped once more by peer.h ("resource already mapped"): so no block holds both. */
 static inline int64_t message_block_bytes(int64_t bytes)
 {
     const int64_t block_bytes = (int64_t)2 << 20;
@@ -61,16 +65,21 @@ void message_buffer_destroy(message_buffer *b);
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 
-/* Persistent requests of one piece of the message to a neighbour in that direction, and of the one from it. Pieces may be started in
- * any order, so each has a tag of its own, and so has each direction: a rank may stand behind several. */
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request);
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm, MPI_Request *request);
+/* Persistent requests of one piece of the message to a neighbour in that direction, and of the one from it.
+ * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may
+ * stand behind several. */
+void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+                       MPI_Request *request);
+void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+                       MPI_Request *request);
 
-/* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one as they arrive. */
+/* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one
+ * as they arrive. */
 typedef struct message_flow {
     int sends, receives;
     MPI_Request *send, *receive; /* persistent; [sends], [receives] */
-    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same one. Not owned */
+    device_event **ready;        /* [sends]: message k leaves behind ready[k]; neighbours may have the same
+                                  * one. Not owned */
     int sent, received;
     int *arrived; /* [receives]: scratch of MPI_Testsome */
 } message_flow;

@@ -1,9 +1,10 @@
 /* Handles are exchanged through comm, opened, and remembered for the end.
  *
- * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs without a way to each other or
- * not visible here, NVLink between hosts) only trying tells, so peer_create shares a small allocation first and compares what it
- * reads: of DEVICE_MEMORY_SHARED, then, inside a host, of what CUDA IPC maps.
- * Invariant: mapped[] holds each address that handle_open returned once per opening, so that every count goes back to 0. */
+ * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs
+ * without a way to each other or not visible here, NVLink between hosts) only trying tells, so peer_create
+ * shares a small allocation first and compares what it reads: of DEVICE_MEMORY_SHARED, then, inside a host,
+ * of what CUDA IPC maps. Invariant: mapped[] holds each address that handle_open returned once per opening,
+ * so that every count goes back to 0. */
 #include "transports/peer.h"
 
 #include <stdbool.h>
@@ -43,8 +44,9 @@ static void look_for_other_hosts(const peer *p, sentence *why)
     hosts *h = hosts_create(p->comm);
     for (int i = 0; i < p->count && !why->text[0]; i++)
         if (h->of[p->ranks[i]] != h->of[p->me])
-            sentence_set(why, "rank %d and its neighbour %d run on different hosts, which takes fabric handles: %s", p->me, p->ranks[i],
-                         p->d->no_fabric ? p->d->no_fabric : "they do not serve here");
+            sentence_set(
+                why, "rank %d and its neighbour %d run on different hosts, which takes fabric handles: %s",
+                p->me, p->ranks[i], p->d->no_fabric ? p->d->no_fabric : "they do not serve here");
     hosts_destroy(&h);
 }
 
@@ -75,7 +77,9 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
         if (code == 0) code = d->handle_open(d, p->memory, &offers[other].handle, &theirs[i]);
         if (code == 0)
             p->mapped[p->openings++] = theirs[i];
-        else sentence_set(why, "rank %d cannot map the device memory of rank %d: %s", p->me, other, d->error_text(code));
+        else
+            sentence_set(why, "rank %d cannot map the device memory of rank %d: %s", p->me, other,
+                         d->error_text(code));
     }
     MPI_CHECK(ranks_barrier(p->comm));
     if (mine) d->handle_done(d, &own.handle);
@@ -114,8 +118,8 @@ static void read_probes(peer *p, void *const *probes, sentence *why)
         if (code == 0) code = d->stream_sync(d, s);
         for (int b = 0; b < PROBE_BYTES; b++) right = right && seen[b] == probe_byte(p->ranks[i]);
         if (code != 0 || !right)
-            sentence_set(why, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i], code ? ": " : "",
-                         code ? d->error_text(code) : "");
+            sentence_set(why, "rank %d reads the device memory of rank %d wrongly%s%s", p->me, p->ranks[i],
+                         code ? ": " : "", code ? d->error_text(code) : "");
     }
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, seen);
     DEVICE_CALL(d, stream_destroy, &s);
@@ -133,7 +137,8 @@ static bool probe(peer *p, device_memory memory, sentence *why)
 {
     int code;
     p->memory = memory;
-    void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code), **theirs = allocate((size_t)p->count, sizeof *theirs);
+    void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code),
+                **theirs = allocate((size_t)p->count, sizeof *theirs);
     if (!mine) sentence_set(why, "rank %d has no device memory to share: %s", p->me, p->d->error_text(code));
     open_all(p, mine, theirs, why);
     bool works = agree_or_say(!why->text[0], why, p->comm);
@@ -205,7 +210,8 @@ void *peer_shared_block(peer *p, size_t bytes, void **theirs)
     void *const mine = bytes > 0 ? filled(p, bytes, 0, &code) : NULL;
     DEVICE_CHECK_AS(p->d, code, "alloc of memory that neighbours map");
     if (mine) {
-        p->shared_block = CHECK_ALLOC(realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block));
+        p->shared_block =
+            CHECK_ALLOC(realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block));
         p->shared_block[p->shared_blocks++] = mine;
     }
     peer_share(p, mine, theirs);

@@ -1,6 +1,7 @@
-/* A rank opens what a neighbour made through /proc/PID/fd, where the kernel tells the name that the maker gave. In another container that
- * number stands for something else, or nothing, and the name differs: so nothing foreign is ever opened. (passed_fd.h takes any
- * descriptor, but on kernels from 5.6 on, and only where ranks may trace each other; a memfd needs neither.) */
+/* A rank opens what a neighbour made through /proc/PID/fd, where the kernel tells the name that the maker
+ * gave. In another container that number stands for something else, or nothing, and the name differs: so
+ * nothing foreign is ever opened. (passed_fd.h takes any descriptor, but on kernels from 5.6 on, and only
+ * where ranks may trace each other; a memfd needs neither.) */
 #include "transports/segment.h"
 
 #include <fcntl.h>
@@ -95,8 +96,8 @@ static int find_near(const transport_link *links, int count, MPI_Comm comm, int 
     return nears;
 }
 
-segments segments_create(device *d, const transport_link *links, int count, const int64_t *at, int64_t side_bytes, bool wanted,
-                         MPI_Comm comm)
+segments segments_create(device *d, const transport_link *links, int count, const int64_t *at,
+                         int64_t side_bytes, bool wanted, MPI_Comm comm)
 {
     segments s = { .d = d };
     offer own = { 0 }, mine[PACK_PIECES_MAX] = { 0 }, theirs[PACK_PIECES_MAX];
@@ -111,7 +112,8 @@ segments segments_create(device *d, const transport_link *links, int count, cons
     for (int i = 0; i < count && s.own.base; i++) {
         const char *base = near[i] ? opened(&s, links, i, &theirs[i]) : NULL;
         works[i] = base != NULL;
-        for (int side = 0; side < 2 && base; side++) s.there[i][side] = base + side * (theirs[i].bytes / 2) + theirs[i].at;
+        for (int side = 0; side < 2 && base; side++)
+            s.there[i][side] = base + side * (theirs[i].bytes / 2) + theirs[i].at;
     }
     transport_swap(links, count, works, works_there, sizeof *works, comm);
     for (int i = 0; i < count; i++)

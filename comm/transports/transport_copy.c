@@ -1,14 +1,15 @@
-/* The transport copy: same host (CUDA IPC), no messages, as peer; but copy engines write the boundary rows into the neighbours' ghosts, which
- * this process has mapped, and no kernel touches a cell. For large faces: from kernel to copy engine and back takes 14 us.
+/* The transport copy: same host (CUDA IPC), no messages, as peer; but copy engines write the boundary rows
+ * into the neighbours' ghosts, which this process has mapped, and no kernel touches a cell. For large faces:
+ * from kernel to copy engine and back takes 14 us.
  *
- * An exchange is a meeting with the neighbours on the device (everybody's ghosts are free), the copies, and a second meeting (all
- * have arrived). Meetings count on the device and the copies are the same each time a field comes, so that all of it may be
- * captured in a graph, once the field is known.
+ * An exchange is a meeting with the neighbours on the device (everybody's ghosts are free), the copies, and a
+ * second meeting (all have arrived). Meetings count on the device and the copies are the same each time a
+ * field comes, so that all of it may be captured in a graph, once the field is known.
  *
- * Only for boxes that are one piece of memory at both ends: where rows alone are cut. A field is mapped by its neighbours when it
- * is first seen, which is host work, and stays so until the end.
- * Invariant: links are mutual, and all ranks bring their counterparts of the same fields in the same order.
- * Disadvantage: fields must not be freed before the transport. */
+ * Only for boxes that are one piece of memory at both ends: where rows alone are cut. A field is mapped by
+ * its neighbours when it is first seen, which is host work, and stays so until the end. Invariant: links are
+ * mutual, and all ranks bring their counterparts of the same fields in the same order. Disadvantage: fields
+ * must not be freed before the transport. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@
 #include "transports/peer.h"
 #include "transports/transport.h"
 
-/* Flags lie in a shared block, laid out alike everywhere: a line for each direction that a neighbour raises, and the count's. */
+/* Flags lie in a shared block, laid out alike everywhere: a line for each direction that a neighbour raises,
+ * and the count's. */
 enum { SHARED_BLOCK_BYTES = (DECOMP_NEIGHBOURS + 1) * FIELD_ALIGN_BYTES };
 
 typedef struct known_field {
@@ -29,7 +31,8 @@ typedef struct transport_copy {
     device *d; /* not owned */
     field_shape shape;
     transport_link link[PACK_PIECES_MAX];
-    int64_t ghosts_at[PACK_PIECES_MAX]; /* bytes from the start of link i's field to the ghosts that this rank fills */
+    int64_t ghosts_at[PACK_PIECES_MAX]; /* bytes from the start of link i's field to the ghosts that this
+                                         * rank fills */
     peer *reach;
     device_meeting meeting;
     known_field *known;
@@ -61,7 +64,8 @@ static void copy_begin(transport *t, void *field, device_stream *s)
     DEVICE_CALL(d, ranks_meet, &c->meeting, s);
     for (int i = 0; i < t->links; i++) {
         const box send = c->link[i].send;
-        DEVICE_CALL(d, copy, (char *)k->theirs[i] + c->ghosts_at[i], field_at(&c->shape, field, send.x0, send.y0),
+        DEVICE_CALL(d, copy, (char *)k->theirs[i] + c->ghosts_at[i],
+                    field_at(&c->shape, field, send.x0, send.y0),
                     (size_t)transport_span_bytes(&c->shape, send), s);
     }
     DEVICE_CALL(d, ranks_meet, &c->meeting, s);
@@ -83,19 +87,21 @@ static void make_shared_block(transport_copy *c)
     c->meeting.ranks = c->base.links;
     c->meeting.count = (uint64_t *)(mine + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
     for (int i = 0; i < c->base.links; i++) {
-        const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here; /* the link as the neighbour calls it */
+        /* the link as the neighbour calls it */
+        const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here;
         c->meeting.there[i] = (uint64_t *)((char *)theirs[i] + there * FIELD_ALIGN_BYTES);
         c->meeting.here[i] = (const uint64_t *)(mine + here * FIELD_ALIGN_BYTES);
     }
 }
 
-transport *transport_copy_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
-                                 MPI_Comm comm, sentence *why)
+transport *transport_copy_create(transport_kind t, device *d, const field_shape *shape,
+                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
 {
     int ranks[PACK_PIECES_MAX] = { 0 };
     int64_t ghosts_at[PACK_PIECES_MAX]; /* own */
     assert(count >= 0 && count <= PACK_PIECES_MAX);
-    if (!transport_all_contiguous(links, count)) sentence_set(why, "it copies whole rows, but columns are cut here");
+    if (!transport_all_contiguous(links, count))
+        sentence_set(why, "it copies whole rows, but columns are cut here");
     if (!agree_or_say(transport_all_contiguous(links, count), why, comm)) return NULL;
     for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
     peer *reach = peer_create(d, ranks, count, DEVICE_MEMORY_DEVICE, comm, why);
@@ -107,7 +113,8 @@ transport *transport_copy_create(transport_kind t, device *d, const field_shape 
     c->reach = reach;
     for (int i = 0; i < count; i++) {
         c->link[i] = links[i];
-        ghosts_at[i] = field_index(shape, links[i].receive.x0, links[i].receive.y0) * (int64_t)dtype_bytes(shape->type);
+        ghosts_at[i] =
+            field_index(shape, links[i].receive.x0, links[i].receive.y0) * (int64_t)dtype_bytes(shape->type);
     }
     make_shared_block(c);
     transport_swap(links, count, ghosts_at, c->ghosts_at, sizeof *ghosts_at, comm);

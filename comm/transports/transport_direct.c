@@ -1,15 +1,16 @@
-/* Messages without buffers, for contiguous boxes: MPI sends out of the field and receives into its ghosts. So do staged on the host
- * and aware where only rows are cut, or a line.
+/* Messages without buffers, for contiguous boxes: MPI sends out of the field and receives into its ghosts. So
+ * do staged on the host and aware where only rows are cut, or a line.
  *
- * State, per exchange: IDLE -> begin -> WAITING -> (the stream has come to where begin found it) -> STARTED -> end -> IDLE.
- * Invariant: no message is started, in either direction, before the work that begin found on the stream is done: it wrote the cells
- * that are sent and may still read the ghosts. end returns when all messages are through, so that whatever is enqueued next,
- * anywhere, may read the ghosts and write the cells.
- * A stream without work is asked rather than made to tell by an event: an event has to be enqueued, met and seen.
- * The requests are persistent, so that MPI asks CUDA about the memory once: a set for each of the fields that levels alternate
- * between. Small messages over GPUs take as long as MPI alone then, with MPI_Isend a tenth longer; on the host, where MPI_Isend
- * sends a few bytes at once, 8 B each way take 1.5 us instead of .8.
- * Disadvantage: a message may arrive before its receive is there, which packing into buffers of one's own avoids. */
+ * State, per exchange: IDLE -> begin -> WAITING -> (the stream has come to where begin found it) -> STARTED
+ * -> end -> IDLE. Invariant: no message is started, in either direction, before the work that begin found on
+ * the stream is done: it wrote the cells that are sent and may still read the ghosts. end returns when all
+ * messages are through, so that whatever is enqueued next, anywhere, may read the ghosts and write the cells.
+ * A stream without work is asked rather than made to tell by an event: an event has to be enqueued, met and
+ * seen. The requests are persistent, so that MPI asks CUDA about the memory once: a set for each of the
+ * fields that levels alternate between. Small messages over GPUs take as long as MPI alone then, with
+ * MPI_Isend a tenth longer; on the host, where MPI_Isend sends a few bytes at once, 8 B each way take 1.5 us
+ * instead of .8. Disadvantage: a message may arrive before its receive is there, which packing into buffers
+ * of one's own avoids. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -132,11 +133,15 @@ static void direct_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links, int count, MPI_Comm comm)
+transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links,
+                                   int count, MPI_Comm comm)
 {
     assert(count <= PACK_PIECES_MAX && transport_all_contiguous(links, count));
     transport_direct *m = CHECK_ALLOC(calloc(1, sizeof *m));
-    m->base = (transport){ .begin = direct_begin, .progress = direct_progress, .end = direct_end, .destroy = direct_destroy,
+    m->base = (transport){ .begin = direct_begin,
+                           .progress = direct_progress,
+                           .end = direct_end,
+                           .destroy = direct_destroy,
                            .links = count };
     m->d = d;
     m->shape = *shape;
@@ -149,7 +154,8 @@ transport *transport_direct_create(device *d, const field_shape *shape, const tr
     }
     for (int i = 0; i < FIELDS; i++) {
         direct_field *k = &m->known[i];
-        k->request = CHECK_ALLOC(calloc((size_t)m->requests + 1, sizeof *k->request)); /* never of no bytes: NULL means failure */
+        /* never of no bytes: NULL means failure */
+        k->request = CHECK_ALLOC(calloc((size_t)m->requests + 1, sizeof *k->request));
     }
     DEVICE_CALL(d, event_create, false, &m->ready);
     return &m->base;

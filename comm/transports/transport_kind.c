@@ -1,6 +1,8 @@
 #include "transports/transport_kind.h"
 
-const char *const transport_kind_words[] = { "auto", "staged", "aware", "mapped", "peer", "copy", "nccl", NULL };
+const char *const transport_kind_words[] = {
+    "auto", "staged", "aware", "mapped", "peer", "copy", "nccl", NULL
+};
 
 const char *transport_kind_name(transport_kind k) { return transport_kind_words[k + 1]; }
 
@@ -11,8 +13,11 @@ const transport_traits *transport_traits_of(transport_kind t)
         [TRANSPORT_AWARE] = { .needs_host = true, .turn = 2 },
         [TRANSPORT_MAPPED] = { .needs_host = true, .turn = 4 },
         [TRANSPORT_PEER] = { .one_host = true, .fabric = true, .turn = 1 },
-        [TRANSPORT_COPY] = { .one_host = true, .left_out = "it pays off for large faces only; run.transport = copy asks for it" },
-        [TRANSPORT_NCCL] = { .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl asks for it" },
+        [TRANSPORT_COPY] = { .one_host = true,
+                             .left_out =
+                                 "it pays off for large faces only; run.transport = copy asks for it" },
+        [TRANSPORT_NCCL] = { .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl "
+                                         "asks for it" },
     };
     return &row[t];
 }

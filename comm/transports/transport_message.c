@@ -1,22 +1,25 @@
-/* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI message per neighbour,
- * one kernel that unpacks. They differ only in the memory that MPI sees (message.h). Where all boxes are contiguous nothing is
- * packed: MPI takes them where they are (transport_direct.c), or staged copies them between there and pinned memory.
+/* The transports staged, aware and mapped: all boundary boxes packed by one kernel into one buffer, one MPI
+ * message per neighbour, one kernel that unpacks. They differ only in the memory that MPI sees (message.h).
+ * Where all boxes are contiguous nothing is packed: MPI takes them where they are (transport_direct.c), or
+ * staged copies them between there and pinned memory.
  *
- * On a GPU staged cuts long messages into chunks, each an MPI message of its own, so that copies out, messages and copies in run
- * beside each other: a chunk leaves when its copy is done, and a chunk that has arrived is copied in at once, on a stream of its own,
- * into the buffer of the unpack or, where nothing is packed, straight into the ghosts. Chunks that are together no longer than one
- * share an event and a copy; so short messages have one of each for all links, and their copies stay on the caller's stream.
- * Where both ends of a link run on one host, its chunks are copied out into a segment of memory that the neighbour has mapped, and in
- * from there (segment.h): their MPI messages are empty, and no processor copies what they stand for.
+ * On a GPU staged cuts long messages into chunks, each an MPI message of its own, so that copies out,
+ * messages and copies in run beside each other: a chunk leaves when its copy is done, and a chunk that has
+ * arrived is copied in at once, on a stream of its own, into the buffer of the unpack or, where nothing is
+ * packed, straight into the ghosts. Chunks that are together no longer than one share an event and a copy; so
+ * short messages have one of each for all links, and their copies stay on the caller's stream. Where both
+ * ends of a link run on one host, its chunks are copied out into a segment of memory that the neighbour has
+ * mapped, and in from there (segment.h): their MPI messages are empty, and no processor copies what they
+ * stand for.
  *
- * State, per exchange: IDLE -> begin -> UNDER_WAY -> end -> IDLE. (message_flow counts which chunks have left and arrived.)
- * Invariant: no send is started before the event behind its copy, or pack, is done; no receive before the last unpack has left its
- * buffer; nothing is copied into ghosts before all that begin found on the stream.
- * There are two receive buffers, used alternately, so that begin, which comes right after the last end, never waits for an unpack
- * that is still queued: it waits for the one before, which is long done.
- * A segment has two sides likewise. Exchange n is copied out to side n mod 2, which the neighbour has read: its message n-1, which the
- * last end waited for, left behind copies that its stream made after it had copied in exchange n-2.
- * The requests are persistent: the pattern never changes, so MPI matches and checks it once.
+ * State, per exchange: IDLE -> begin -> UNDER_WAY -> end -> IDLE. (message_flow counts which chunks have left
+ * and arrived.) Invariant: no send is started before the event behind its copy, or pack, is done; no receive
+ * before the last unpack has left its buffer; nothing is copied into ghosts before all that begin found on
+ * the stream. There are two receive buffers, used alternately, so that begin, which comes right after the
+ * last end, never waits for an unpack that is still queued: it waits for the one before, which is long done.
+ * A segment has two sides likewise. Exchange n is copied out to side n mod 2, which the neighbour has read:
+ * its message n-1, which the last end waited for, left behind copies that its stream made after it had copied
+ * in exchange n-2. The requests are persistent: the pattern never changes, so MPI matches and checks it once.
  * Disadvantage: one unpack for all links, so the slowest neighbour holds back the others' ghosts. */
 #include <assert.h>
 #include <stdlib.h>
@@ -67,7 +70,8 @@ typedef struct transport_message {
 static int64_t message_bytes(const transport_message *m, int link)
 {
     const box b = m->pack[link].cells;
-    return m->contiguous ? transport_span_bytes(&m->shape, b) : box_cells(b) * (int64_t)dtype_bytes(m->shape.type);
+    return m->contiguous ? transport_span_bytes(&m->shape, b)
+                         : box_cells(b) * (int64_t)dtype_bytes(m->shape.type);
 }
 
 /* In the buffers. */
@@ -78,7 +82,8 @@ static int64_t message_at(const transport_message *m, int link)
 
 /* ---- chunks ---- */
 
-/* The usual bytes of a chunk, more for a message that would have too many, and never over one MPI call's share. */
+/* The usual bytes of a chunk, more for a message that would have too many, and never over one MPI call's
+ * share. */
 static int64_t chunk_bytes_of(int64_t whole_bytes, int64_t usual_bytes)
 {
     const int64_t least = message_align((whole_bytes + MESSAGE_CHUNKS_MAX - 1) / MESSAGE_CHUNKS_MAX);
@@ -90,13 +95,16 @@ static void cut(transport_message *m, int64_t usual_bytes)
 {
     int64_t together = 0;
     for (int i = 0; i < m->base.links; i++)
-        m->chunks += (int)message_pieces(message_bytes(m, i), chunk_bytes_of(message_bytes(m, i), usual_bytes));
-    m->chunk = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof *m->chunk)); /* never of no bytes: NULL means failure */
+        m->chunks +=
+            (int)message_pieces(message_bytes(m, i), chunk_bytes_of(message_bytes(m, i), usual_bytes));
+    /* never of no bytes: NULL means failure */
+    m->chunk = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof *m->chunk));
     message_chunk *c = m->chunk;
     for (int i = 0; i < m->base.links; i++) {
         const int64_t bytes = message_bytes(m, i), each = chunk_bytes_of(bytes, usual_bytes);
         for (int64_t p = 0; p < message_pieces(bytes, each); p++, c++) {
-            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p), message_at(m, i) + p * each, false };
+            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p),
+                                  message_at(m, i) + p * each, false };
             if (together > 0 && together + c->bytes > usual_bytes) {
                 c[-1].last = m->chunked = true;
                 together = 0;
@@ -127,8 +135,10 @@ static void make_events(transport_message *m)
 /* `mpi`: does MPI need memory of its own here? */
 static message_buffer make_buffer(const transport_message *m, transport_kind memory, int64_t bytes, bool mpi)
 {
-    if (m->contiguous) return message_buffer_create(m->d, TRANSPORT_MAPPED, mpi ? bytes : 0); /* pinned memory alone */
-    return message_buffer_create(m->d, mpi ? memory : TRANSPORT_NCCL, bytes);                 /* or device memory alone */
+    /* pinned memory alone */
+    if (m->contiguous) return message_buffer_create(m->d, TRANSPORT_MAPPED, mpi ? bytes : 0);
+    /* or device memory alone */
+    return message_buffer_create(m->d, mpi ? memory : TRANSPORT_NCCL, bytes);
 }
 
 static void make_buffers(transport_message *m, transport_kind memory, int64_t bytes)
@@ -140,7 +150,8 @@ static void make_buffers(transport_message *m, transport_kind memory, int64_t by
     for (int k = 0; k < m->chunks; k++)
         if (!m->segments.there[m->chunk[k].link][0]) m->base.mpi_bytes += m->chunk[k].bytes;
     m->out = make_buffer(m, memory, bytes, !m->segments.own.base);
-    for (int side = 0; side < 2; side++) m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
+    for (int side = 0; side < 2; side++)
+        m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
 }
 
 /* Where messages stand that leave in an exchange of that side. */
@@ -162,7 +173,8 @@ static void make_requests(transport_message *m)
             piece = c->from > 0 ? piece + 1 : 0;
             char *const to = empty ? NULL : in->buffer.mpi + c->at;
             message_recv_init(to, bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
-            message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, m->comm, &in->flow.send[k]);
+            message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, m->comm,
+                              &in->flow.send[k]);
         }
     }
 }
@@ -179,11 +191,14 @@ static void pack(transport_message *m)
     device *d = m->d;
     char *const out = out_of(m, m->current);
     int64_t from = 0;
-    if (!m->contiguous) DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
+    if (!m->contiguous)
+        DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
     for (int k = 0; k < m->chunks; k++) {
         const message_chunk *c = &m->chunk[k];
         const int64_t end = c->at + c->bytes;
-        if (m->contiguous) DEVICE_CALL(d, copy, out + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes, m->stream);
+        if (m->contiguous)
+            DEVICE_CALL(d, copy, out + c->at, cells_of(m, m->pack[c->link].cells, c), (size_t)c->bytes,
+                        m->stream);
         if (!c->last) continue;
         if (!m->contiguous && out != m->out.kernel)
             DEVICE_CALL(d, copy, out + from, m->out.kernel + from, (size_t)(end - from), m->stream);
@@ -196,7 +211,8 @@ static void copy_in(const transport_message *m, const message_chunk *c, device_s
 {
     device *d = m->d;
     const message_buffer *in = &m->in[m->current].buffer;
-    const char *there = m->segments.there[c->link][m->current], *from = there ? there + c->from : in->mpi + c->at;
+    const char *there = m->segments.there[c->link][m->current],
+               *from = there ? there + c->from : in->mpi + c->at;
     char *const to = m->contiguous ? cells_of(m, m->base.unpack[c->link].cells, c) : in->kernel + c->at;
     DEVICE_CALL(d, copy, to, from, (size_t)c->bytes, s);
 }
@@ -218,7 +234,8 @@ static void unpack(transport_message *m, const message_buffer *in)
         for (int k = 0; k < m->chunks; k++) copy_in(m, &m->chunk[k], m->stream);
     } else message_buffer_to_kernel(in, 0, in->bytes, m->stream);
     if (!m->contiguous)
-        DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE, m->stream);
+        DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE,
+                    m->stream);
 }
 
 /* ---- the transport ---- */
@@ -244,7 +261,8 @@ static void message_begin(transport *t, void *field, device_stream *s)
     message_flow_begin(&in->flow);
     if (m->chunked) {
         const receive_side *last = &m->in[1 - m->current];
-        if (last->recorded) DEVICE_CALL(d, event_wait, last->unpacked, s); /* which may have been on another stream */
+        /* which may have been on another stream */
+        if (last->recorded) DEVICE_CALL(d, event_wait, last->unpacked, s);
         DEVICE_CALL(d, event_record, m->begun, s);
         DEVICE_CALL(d, event_wait, m->begun, m->copies_in);
     }
@@ -294,8 +312,8 @@ static void message_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_message_create(transport_kind memory, device *d, const field_shape *shape, const transport_link *links, int count,
-                                    MPI_Comm comm, sentence *why)
+transport *transport_message_create(transport_kind memory, device *d, const field_shape *shape,
+                                    const transport_link *links, int count, MPI_Comm comm, sentence *why)
 {
     (void)why; /* they can always be had */
     assert(count <= PACK_PIECES_MAX);

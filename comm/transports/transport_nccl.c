@@ -1,19 +1,18 @@
-/* The transport nccl: all boundary boxes packed by one kernel, one grouped call of sends and receives, one unpack, all on
- * the exchange's stream, so that the host never waits. Where all boxes are contiguous they are sent and
- * received where they are.
+/* The transport nccl: all boundary boxes packed by one kernel, one grouped call of sends and receives, one
+ * unpack, all on the exchange's stream, so that the host never waits. Where all boxes are contiguous they are
+ * sent and received where they are.
  *
- * NCCL has no tags: messages between two ranks match in the order of the calls. Two ranks may share several links (two ranks around
- * a periodic axis), so sends go out by rising direction of the sender, and receives are called in that same order, which is
- * the falling order of the receiver's own directions.
- * Invariant: the receive buffer is overwritten only after the last unpack, because both stand on one stream in that order,
+ * NCCL has no tags: messages between two ranks match in the order of the calls. Two ranks may share several
+ * links (two ranks around a periodic axis), so sends go out by rising direction of the sender, and receives
+ * are called in that same order, which is the falling order of the receiver's own directions. Invariant: the
+ * receive buffer is overwritten only after the last unpack, because both stand on one stream in that order,
  * or on two with an event between them.
  *
  * The library is opened when first asked for, so that a program that was built with NCCL starts without it.
  * NCCL's communicator is an attribute of the MPI communicator that the halo was made for, and has its ranks.
- * Its set-up takes much of a second: the first halo makes it, later halos of that MPI communicator use it, and
- * MPI_Comm_free ends it. By then no halo uses it, and all graphs that captured an exchange are destroyed
- * (ncclCommDestroy waits for them).
- * Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
+ * Its set-up takes much of a second: the first halo makes it, later halos of that MPI communicator use it,
+ * and MPI_Comm_free ends it. By then no halo uses it, and all graphs that captured an exchange are destroyed
+ * (ncclCommDestroy waits for them). Disadvantage: ranks that share a GPU cannot use it (NCCL's own rule). */
 
 #include "transports/transport.h"
 
@@ -75,7 +74,8 @@ static bool open_library(sentence *why)
     if (nccl.handle) return true;
     nccl.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     const bool sound = nccl.handle && find("ncclGetUniqueId", &nccl.get_unique_id) &&
-                       find("ncclCommInitRank", &nccl.comm_init_rank) && find("ncclCommDestroy", &nccl.comm_destroy) &&
+                       find("ncclCommInitRank", &nccl.comm_init_rank) &&
+                       find("ncclCommDestroy", &nccl.comm_destroy) &&
                        find("ncclGroupStart", &nccl.group_start) && find("ncclGroupEnd", &nccl.group_end) &&
                        find("ncclSend", &nccl.send) && find("ncclRecv", &nccl.recv) &&
                        find("ncclGetErrorString", &nccl.error_string);
@@ -87,7 +87,8 @@ static bool open_library(sentence *why)
     return false;
 }
 
-/* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not a set-up. */
+/* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not
+ * a set-up. */
 static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
 {
     enum { UUID_BYTES = sizeof d->uuid };
@@ -137,7 +138,8 @@ static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
     if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return NULL;
     if (!agree_or_say(open_library(why), why, comm)) return NULL;
     if (!agree_or_say(own_gpu(d, comm, why), why, comm)) return NULL;
-    (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none of its memory */
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none
+                                               * of its memory */
     ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;
     if (code != ncclSuccess) sentence_set(why, "%s", error_text(code));
     if (!agree_or_say(code == ncclSuccess, why, comm)) return NULL;
@@ -166,18 +168,23 @@ typedef struct transport_nccl {
     device_event *unpacked;
 } transport_nccl;
 
-static int64_t offset_bytes(const transport_nccl *n, int link) { return n->pack[link].offset * (int64_t)dtype_bytes(n->shape.type); }
+static int64_t offset_bytes(const transport_nccl *n, int link)
+{
+    return n->pack[link].offset * (int64_t)dtype_bytes(n->shape.type);
+}
 
 static size_t link_bytes(const transport_nccl *n, int link)
 {
     const box b = n->pack[link].cells;
-    return n->contiguous ? (size_t)transport_span_bytes(&n->shape, b) : (size_t)box_cells(b) * dtype_bytes(n->shape.type);
+    return n->contiguous ? (size_t)transport_span_bytes(&n->shape, b)
+                         : (size_t)box_cells(b) * dtype_bytes(n->shape.type);
 }
 
 static const void *sent_from(const transport_nccl *n, int link)
 {
     const box b = n->pack[link].cells;
-    return n->contiguous ? field_at_const(&n->shape, n->field, b.x0, b.y0) : n->out.kernel + offset_bytes(n, link);
+    return n->contiguous ? field_at_const(&n->shape, n->field, b.x0, b.y0)
+                         : n->out.kernel + offset_bytes(n, link);
 }
 
 static void *received_at(const transport_nccl *n, int link)
@@ -227,7 +234,8 @@ static void nccl_destroy(transport **t)
 {
     transport_nccl *n = (transport_nccl *)*t;
     device *d = n->d;
-    DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its graph */
+    DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its
+                                         * graph */
     DEVICE_CALL(d, event_destroy, &n->unpacked);
     message_buffer_destroy(&n->out);
     message_buffer_destroy(&n->in);
@@ -235,8 +243,8 @@ static void nccl_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
-                                 MPI_Comm comm, sentence *why)
+transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape,
+                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
 {
     assert(count <= PACK_PIECES_MAX);
     const ncclComm_t communicator = communicator_of(d, comm, why);
@@ -264,8 +272,8 @@ transport *transport_nccl_create(transport_kind t, device *d, const field_shape 
 
 #else
 
-transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
-                                 MPI_Comm comm, sentence *why)
+transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape,
+                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
 {
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;

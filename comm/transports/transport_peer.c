@@ -1,20 +1,21 @@
-/* The transport peer: boundary cells stored by a kernel straight into the neighbour's memory, flags instead of messages,
- * no host between begin and end. For ranks of one host (peer.h).
+/* The transport peer: boundary cells stored by a kernel straight into the neighbour's memory, flags instead
+ * of messages, no host between begin and end. For ranks of one host (peer.h).
  *
- * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their own. begin enqueues one
- * kernel that fills the neighbours' buffers, waits for the own ones and moves the cells into the ghosts; end has nothing left to do.
- * Exchange n (from 0) uses buffer n mod 2.
+ * Each rank owns an inbox (device memory): flags, a count and two buffers for each link, on lines of their
+ * own. begin enqueues one kernel that fills the neighbours' buffers, waits for the own ones and moves the
+ * cells into the ghosts; end has nothing left to do. Exchange n (from 0) uses buffer n mod 2.
  *
- * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends message n in a
- * kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a kernel after that of exchange n-2,
- * which emptied the buffer. So two are enough, one would not be, and nobody has to say that a buffer is free. It
- * rests on three things: links are mutual, every exchange waits for every link (an empty box too), and a halo's begins are
- * in order on the device.
- * Counts and parity live on the device: the calls have the same arguments every time and may be captured in a graph.
+ * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends
+ * message n in a kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a
+ * kernel after that of exchange n-2, which emptied the buffer. So two are enough, one would not be, and
+ * nobody has to say that a buffer is free. It rests on three things: links are mutual, every exchange waits
+ * for every link (an empty box too), and a halo's begins are in order on the device. Counts and parity live
+ * on the device: the calls have the same arguments every time and may be captured in a graph.
  *
  * A neighbour that died is never waited for in vain: its end ends the job, and that this process.
- * Disadvantages: ranks that share a GPU are time-sliced, and a kernel that waits keeps its slice (about 2 ms a wait);
- * the unpack could be saved by storing straight into the ghosts, which needs every field to be shared. */
+ * Disadvantages: ranks that share a GPU are time-sliced, and a kernel that waits keeps its slice (about 2 ms
+ * a wait); the unpack could be saved by storing straight into the ghosts, which needs every field to be
+ * shared. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -77,7 +78,8 @@ static size_t lay_out_inbox(const transport_link *links, int count, dtype type, 
     return (size_t)bytes;
 }
 
-/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things are in them. */
+/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things
+ * are in them. */
 static device_link link_between(const transport_link *l, char *here, char *there, const inbox_slot *mine,
                                 const inbox_slot *theirs)
 {
@@ -92,8 +94,8 @@ static device_link link_between(const transport_link *l, char *here, char *there
     return link;
 }
 
-transport *transport_peer_create(transport_kind t, device *d, const field_shape *shape, const transport_link *links, int count,
-                                 MPI_Comm comm, sentence *why)
+transport *transport_peer_create(transport_kind t, device *d, const field_shape *shape,
+                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
 {
     assert(count >= 0 && count <= PACK_PIECES_MAX);
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
@@ -103,13 +105,17 @@ transport *transport_peer_create(transport_kind t, device *d, const field_shape 
     peer *const reach = peer_create(d, ranks, count, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    p->base = (transport){ .begin = peer_begin, .end = peer_end, .destroy = peer_destroy_transport, .links = count,
+    p->base = (transport){ .begin = peer_begin,
+                           .end = peer_end,
+                           .destroy = peer_destroy_transport,
+                           .links = count,
                            .note = peer_instead(reach) };
     p->d = d;
     p->shape = *shape;
     p->reach = reach;
     char *const inbox = peer_shared_block(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
-    transport_swap(links, count, mine, slots, sizeof *mine, comm); /* where messages go, and where the own ones do */
+    /* where messages go, and where the own ones do */
+    transport_swap(links, count, mine, slots, sizeof *mine, comm);
     for (int i = 0; i < count; i++) {
         p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
         p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &slots[i]);

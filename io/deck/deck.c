@@ -1,7 +1,7 @@
-/* Lines go to libinih through a reader of our own, because libinih drops what it cannot hold without a word: the end of
- * a line of INI_MAX_LINE bytes, and the end of a section's name or of a continued key beyond 49. The reader also counts
- * lines, which the library's handler is not told.
- * Invariant: entry[0..count) has no key twice; every string is owned. */
+/* Lines go to libinih through a reader of our own, because libinih drops what it cannot hold without a word:
+ * the end of a line of INI_MAX_LINE bytes, and the end of a section's name or of a continued key beyond 49.
+ * The reader also counts lines, which the library's handler is not told. Invariant: entry[0..count) has no
+ * key twice; every string is owned. */
 #include "deck/deck.h"
 
 #include <ctype.h>
@@ -106,15 +106,19 @@ static char *read_line(char *buffer, int buffer_bytes, void *stream)
     const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
     if (bytes >= limit) {
         r->failed = true;
-        sentence_set(r->why, "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on indented lines",
+        sentence_set(r->why,
+                     "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on "
+                     "indented lines",
                      r->name, r->line, bytes, limit - 1);
         return NULL;
     }
     const char *junk = after_section(r, start, stop);
     if (junk) {
         r->failed = true;
-        sentence_set(r->why, "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
-                     r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
+        sentence_set(
+            r->why,
+            "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
+            r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
         return NULL;
     }
     r->indented = bytes && isspace((unsigned char)*start);
@@ -137,8 +141,10 @@ static bool continue_value(reading *r, const char *text)
     const char *comment = *text == ';' ? text : strstr(text, " ;");
     char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
     if (deck_like_assignment(value)) {
-        sentence_set(r->why, "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
-                     "start a key in the first column", r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
+        sentence_set(r->why,
+                     "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
+                     "start a key in the first column",
+                     r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
         free(value);
         return false;
     }
@@ -153,12 +159,13 @@ static bool continue_value(reading *r, const char *text)
 static bool take(reading *r, const char *section, const char *name, const char *value)
 {
     if (!*section)
-        return sentence_refuse(r->why, "%s:%d: %.*s comes before the first [section]", r->name, r->line, DECK_QUOTE_CHARS, name);
+        return sentence_refuse(r->why, "%s:%d: %.*s comes before the first [section]", r->name, r->line,
+                               DECK_QUOTE_CHARS, name);
     if (!*name) return sentence_refuse(r->why, "%s:%d: no key before the =", r->name, r->line);
     /* A name that fills libinih's buffer may already be a cut one. */
     if (strlen(section) >= DECK_NAME_BYTES - 1 || strlen(name) >= DECK_NAME_BYTES - 1)
-        return sentence_refuse(r->why, "%s:%d: the name of a section or key may have at most %d characters", r->name, r->line,
-                               DECK_NAME_BYTES - 2);
+        return sentence_refuse(r->why, "%s:%d: the name of a section or key may have at most %d characters",
+                               r->name, r->line, DECK_NAME_BYTES - 2);
 
     const size_t key_bytes = strlen(section) + strlen(name) + 2;
     char *key = had(malloc(key_bytes));
@@ -184,8 +191,8 @@ static int on_value(void *user, const char *section, const char *name, const cha
     if (r->failed) return 0;
     const deck_entry *open = r->open < r->to->count ? &r->to->entry[r->open] : NULL;
     const size_t section_length = strlen(section);
-    const bool same = open && strncmp(open->key, section, section_length) == 0 && open->key[section_length] == '.'
-                      && strcmp(open->key + section_length + 1, name) == 0;
+    const bool same = open && strncmp(open->key, section, section_length) == 0 &&
+                      open->key[section_length] == '.' && strcmp(open->key + section_length + 1, name) == 0;
     r->failed = !(r->indented && same ? continue_value(r, value) : take(r, section, name, value));
     return !r->failed;
 }
@@ -198,13 +205,18 @@ static bool refuse_line(const reading *r, int line)
     const char *stop = memchr(start, '\n', (size_t)(r->end - start));
     size_t bytes = (size_t)((stop ? stop : r->end) - start);
     if (bytes && start[bytes - 1] == '\r') bytes--;
-    return sentence_refuse(r->why, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment", r->name, line,
-                           bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
+    return sentence_refuse(r->why, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment",
+                           r->name, line, bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
 }
 
 bool deck_read_text(deck *d, const char *text, const char *name, sentence *why)
 {
-    reading r = { .to = d, .name = name, .text = text, .at = text, .end = text + strlen(text), .open = SIZE_MAX,
+    reading r = { .to = d,
+                  .name = name,
+                  .text = text,
+                  .at = text,
+                  .end = text + strlen(text),
+                  .open = SIZE_MAX,
                   .why = why };
     const int status = ini_parse_stream(read_line, &r, on_value, &r);
     /* libinih goes on after a line it cannot read: the first thing wrong is the one to name. */
@@ -213,8 +225,8 @@ bool deck_read_text(deck *d, const char *text, const char *name, sentence *why)
     return !r.failed;
 }
 
-/* Reads up to `room` bytes; -1: errno. The descriptor does not block, so that a pipe without a writer ends at once and a signal ends
- * the wait for one that has nothing to say yet. */
+/* Reads up to `room` bytes; -1: errno. The descriptor does not block, so that a pipe without a writer ends at
+ * once and a signal ends the wait for one that has nothing to say yet. */
 static ssize_t read_all(int fd, char *to, size_t room)
 {
     size_t bytes = 0;
@@ -222,7 +234,8 @@ static ssize_t read_all(int fd, char *to, size_t room)
         const ssize_t more = read(fd, to + bytes, room - bytes);
         if (more == 0) break;
         if (more > 0) bytes += (size_t)more;
-        else if (errno != EAGAIN || poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1) < 0) return -1;
+        else if (errno != EAGAIN || poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1) < 0)
+            return -1;
     }
     return (ssize_t)bytes;
 }
@@ -234,12 +247,15 @@ char *deck_file_text(const char *path, sentence *why)
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
     bool ok = true;
-    if (bytes < 0) ok = sentence_refuse(why, "cannot read the deck %s: %s", path, strerror(errno)); /* a directory, say */
-    else if (bytes == 0 && S_ISFIFO(info.st_mode)) ok = sentence_refuse(why, "cannot read the deck %s: it is a pipe without a writer",
-                                                                        path);
+    /* a directory, say */
+    if (bytes < 0) ok = sentence_refuse(why, "cannot read the deck %s: %s", path, strerror(errno));
+    else if (bytes == 0 && S_ISFIFO(info.st_mode))
+        ok = sentence_refuse(why, "cannot read the deck %s: it is a pipe without a writer", path);
     else if (bytes > DECK_FILE_BYTES_MAX)
-        ok = sentence_refuse(why, "%s is larger than %d bytes, the most that a deck may have", path, DECK_FILE_BYTES_MAX);
-    else if (memchr(text, '\0', (size_t)bytes)) ok = sentence_refuse(why, "%s contains NUL bytes: it is not a text file", path);
+        ok = sentence_refuse(why, "%s is larger than %d bytes, the most that a deck may have", path,
+                             DECK_FILE_BYTES_MAX);
+    else if (memchr(text, '\0', (size_t)bytes))
+        ok = sentence_refuse(why, "%s contains NUL bytes: it is not a text file", path);
     if (fd >= 0) close(fd);
     if (ok) {
         text[bytes] = '\0';
@@ -304,7 +320,9 @@ bool deck_whole(const char *text, int64_t *to)
     const char *unit = strchr(units, *end);
     if (unit) return end[1] == '\0' && scale(to, 1024, (unit - units) / 2 + 1);
     const char *exponent = end + 1;
-    if ((*end != 'e' && *end != 'E') || strspn(exponent, "0123456789") != strlen(exponent) || strlen(exponent) > 2) return false;
+    if ((*end != 'e' && *end != 'E') || strspn(exponent, "0123456789") != strlen(exponent) ||
+        strlen(exponent) > 2)
+        return false;
     return *exponent && scale(to, 10, strtol(exponent, NULL, 10));
 }
 
@@ -312,7 +330,8 @@ bool deck_whole(const char *text, int64_t *to)
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Damerau-Levenshtein distance, optimal string alignment: insert, delete, replace, swap neighbours, each 1. */
+/* Damerau-Levenshtein distance, optimal string alignment: insert, delete, replace, swap neighbours, each 1.
+ * */
 static size_t distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b), width = m + 1;
@@ -323,7 +342,8 @@ static size_t distance(const char *a, const char *b)
         now[0] = i;
         for (size_t j = 1; j <= m; j++) {
             now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = least(now[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], before[j - 2] + 1);
         }
         size_t *const free_row = before;
         before = last;

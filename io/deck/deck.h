@@ -1,7 +1,8 @@
-/* The input file and the command line's overrides as a list of section.key = value with the place each came from.
- * Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). Read by libinih, with its
- * limits made visible: a line of 200 bytes or more is refused with that reason (continue a long value on indented
- * lines, they are joined by a space), ` ;` starts a comment, `#` and `;` at the start of a line too. */
+/* The input file and the command line's overrides as a list of section.key = value with the place each came
+ * from. Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). Read by
+ * libinih, with its limits made visible: a line of 200 bytes or more is refused with that reason (continue a
+ * long value on indented lines, they are joined by a space), ` ;` starts a comment, `#` and `;` at the start
+ * of a line too. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +24,14 @@ typedef struct deck {
 
 /* All return false with one sentence in why. Start from a zeroed deck. A key twice in one file is refused. */
 bool deck_read_text(deck *d, const char *text, const char *name, sentence *why);
-/* The whole of a deck's file, which the caller frees; NULL with one sentence in why. One rank may read it for all. */
+/* The whole of a deck's file, which the caller frees; NULL with one sentence in why. One rank may read it for
+ * all. */
 char *deck_file_text(const char *path, sentence *why);
 /* "section.key=value" from the command line; replaces what is there. */
 bool deck_set(deck *d, const char *assignment, sentence *why);
 
-/* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or small) or 1e6. */
+/* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or
+ * small) or 1e6. */
 bool deck_whole(const char *text, int64_t *to);
 
 /* "word =": what an indented key looks like; libinih would take it for the rest of the value before. */

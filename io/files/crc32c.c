@@ -1,4 +1,5 @@
-/* Invariant: every way gives the same register. Bit 31 is the coefficient of x^0, as the reflected register has it. */
+/* Invariant: every way gives the same register. Bit 31 is the coefficient of x^0, as the reflected register
+ * has it. */
 #include "files/crc32c.h"
 
 #include <assert.h>
@@ -59,7 +60,8 @@ static uint32_t raw_tables(uint32_t state, const void *data, size_t bytes)
 static uint32_t one_lane; /* zeros(LANE_BYTES) */
 
 /* The instruction takes three cycles and starts each cycle: three neighbouring lanes go at once. */
-__attribute__((target("sse4.2"))) static uint32_t raw_instruction(uint32_t state, const void *data, size_t bytes)
+__attribute__((target("sse4.2"))) static uint32_t raw_instruction(uint32_t state, const void *data,
+                                                                  size_t bytes)
 {
     const unsigned char *p = data;
     for (; bytes >= 3 * LANE_BYTES; bytes -= 3 * LANE_BYTES, p += 3 * LANE_BYTES) {
@@ -77,9 +79,10 @@ __attribute__((target("sse4.2"))) static uint32_t raw_instruction(uint32_t state
     return state;
 }
 
-/* Folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009): 16 bytes
- * that stand a number of bytes before 16 others are, mod the polynomial, 16 bytes to be added to them. Bit 127 of 16 bytes is x^0,
- * so that their first half is times x^64; a carry-less product of two halves comes out times x. */
+/* Folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction",
+ * Intel 2009): 16 bytes that stand a number of bytes before 16 others are, mod the polynomial, 16 bytes to be
+ * added to them. Bit 127 of 16 bytes is x^0, so that their first half is times x^64; a carry-less product of
+ * two halves comes out times x. */
 #define FOLDS __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
 typedef struct fold { /* by a distance: the multipliers of the first and of the second half */
     uint64_t first, second;
@@ -96,7 +99,8 @@ static fold fold_by(uint64_t bytes)
 
 FOLDS static inline __m512i folded(__m512i from, __m512i by, __m512i onto)
 {
-    const __m512i first = _mm512_clmulepi64_epi128(from, by, 0x00), second = _mm512_clmulepi64_epi128(from, by, 0x11);
+    const __m512i first = _mm512_clmulepi64_epi128(from, by, 0x00),
+                  second = _mm512_clmulepi64_epi128(from, by, 0x11);
     return _mm512_ternarylogic_epi64(first, second, onto, 0x96); /* exclusive or of the three */
 }
 
@@ -111,9 +115,11 @@ FOLDS static uint32_t raw_folding(uint32_t state, const void *data, size_t bytes
     const unsigned char *p = data;
     if (bytes < FOLDED_BYTES) return raw_instruction(state, p, bytes);
     const __m512i by = multipliers(&fold_far), near = multipliers(&fold_near);
-    __m512i a = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
+    __m512i a =
+        _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
     __m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128), d = _mm512_loadu_si512(p + 192);
-    for (p += FOLDED_BYTES, bytes -= FOLDED_BYTES; bytes >= FOLDED_BYTES; p += FOLDED_BYTES, bytes -= FOLDED_BYTES) {
+    for (p += FOLDED_BYTES, bytes -= FOLDED_BYTES; bytes >= FOLDED_BYTES;
+         p += FOLDED_BYTES, bytes -= FOLDED_BYTES) {
         a = folded(a, by, _mm512_loadu_si512(p));
         b = folded(b, by, _mm512_loadu_si512(p + 64));
         c = folded(c, by, _mm512_loadu_si512(p + 128));

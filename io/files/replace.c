@@ -27,7 +27,9 @@ size_t replace_temporary_stem(const char *name)
     const size_t length = strlen(name), suffix = strlen(".tmp"), token = suffix + 1 + REPLACE_TOKEN_DIGITS;
     if (length > suffix && strcmp(name + length - suffix, ".tmp") == 0) return length - suffix;
     if (length <= token || strncmp(name + length - token, ".tmp.", suffix + 1) != 0) return 0;
-    return strspn(name + length - REPLACE_TOKEN_DIGITS, "0123456789abcdef") == REPLACE_TOKEN_DIGITS ? length - token : 0;
+    return strspn(name + length - REPLACE_TOKEN_DIGITS, "0123456789abcdef") == REPLACE_TOKEN_DIGITS
+               ? length - token
+               : 0;
 }
 
 int replace_create_new(const char *path)
@@ -84,5 +86,6 @@ int replace_end(replace *r, bool keep)
     }
     replace_directory_of(folder, sizeof folder, r->path);
     code = replace_sync_path(folder);
-    return code == EINVAL || code == EACCES ? 0 : code; /* no fsync of folders here, or one that may be entered but not read */
+    /* no fsync of folders here, or one that may be entered but not read */
+    return code == EINVAL || code == EACCES ? 0 : code;
 }

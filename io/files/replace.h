@@ -1,5 +1,6 @@
-/* A file that appears whole under its name, or not at all: written under a name used once, fsynced, renamed, its folder fsynced. For
- * what is no checkpoint: pictures, timelines, the description of a series; checkpoints take the parts of it. By one rank. */
+/* A file that appears whole under its name, or not at all: written under a name used once, fsynced, renamed,
+ * its folder fsynced. For what is no checkpoint: pictures, timelines, the description of a series;
+ * checkpoints take the parts of it. By one rank. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,18 +15,19 @@ typedef struct replace {
 
 /* 0 or errno, and then there is nothing to end. */
 int replace_begin(replace *r, const char *path);
-/* keep: it gets its name; else, or where anything written to it failed, NAME is as it was and nothing of this is left. 0 or
- * errno. */
+/* keep: it gets its name; else, or where anything written to it failed, NAME is as it was and nothing of this
+ * is left. 0 or errno. */
 int replace_end(replace *r, bool keep);
 
 /* ---- its parts ---- */
 
-/* A name for a file while it is written, NAME.tmp.<16 hex digits>, which no file has had before and none will have again: a host
- * that still knows an older one of NAME opens no file of today by it. False: too long. */
+/* A name for a file while it is written, NAME.tmp.<16 hex digits>, which no file has had before and none will
+ * have again: a host that still knows an older one of NAME opens no file of today by it. False: too long. */
 enum { REPLACE_TOKEN_DIGITS = 16 };
 uint64_t replace_token(void); /* 64 random bits */
 bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t token);
-/* The length of NAME where `name` is NAME.tmp, as older versions wrote, or NAME.tmp.<16 hex digits>; else 0. */
+/* The length of NAME where `name` is NAME.tmp, as older versions wrote, or NAME.tmp.<16 hex digits>; else 0.
+ * */
 size_t replace_temporary_stem(const char *name);
 /* A descriptor of a new, empty file; a link under that name is not followed. -1: errno. */
 int replace_create_new(const char *path);

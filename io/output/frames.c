@@ -13,7 +13,8 @@ enum { FRAME_DIGITS = 10 };
 /* Bytes in front of the ending; 0: another ending, or nothing but it. */
 static size_t stem_bytes(const char *picture)
 {
-    const char *const name = strrchr(picture, '/') ? strrchr(picture, '/') + 1 : picture, *const dot = strrchr(name, '.');
+    const char *const name = strrchr(picture, '/') ? strrchr(picture, '/') + 1 : picture;
+    const char *const dot = strrchr(name, '.');
     const bool png = dot && dot > name && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".apng") == 0);
     return png ? (size_t)(dot - picture) : 0;
 }
@@ -23,7 +24,8 @@ bool frames_png(const char *picture) { return stem_bytes(picture) > 0; }
 bool frames_folder(char *out, size_t out_bytes, const char *picture)
 {
     const size_t stem = stem_bytes(picture);
-    return snprintf(out, out_bytes, "%.*s.frames", (int)(stem ? stem : strlen(picture)), picture) < (int)out_bytes;
+    return snprintf(out, out_bytes, "%.*s.frames", (int)(stem ? stem : strlen(picture)), picture) <
+           (int)out_bytes;
 }
 
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step)

@@ -1,5 +1,5 @@
-/* The numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so that a run that is killed
- * or restarted loses none. Other programs join them to a film. */
+/* The numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so that
+ * a run that is killed or restarted loses none. Other programs join them to a film. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +14,6 @@ bool frames_png(const char *picture);
 bool frames_folder(char *out, size_t out_bytes, const char *picture);
 /* FOLDER/NNNNNNNNNN.png */
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step);
-/* Deletes the frames of steps behind last, of all for -1: an older run's, and what a dead one left half written.
- * 0 or errno. */
+/* Deletes the frames of steps behind last, of all for -1: an older run's, and what a dead one left half
+ * written. 0 or errno. */
 int frames_clear(const char *folder, int64_t last);

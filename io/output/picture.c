@@ -1,6 +1,7 @@
-/* Each rank adds its cells up into the picture's pixels, MPI adds the ranks, rank 0 divides, colours and writes.
- * A pixel covers cells_x x cells_y cells (fewer at the right and lower edge) and is drawn as zoom_x x zoom_y dots: one of
- * the two is 1, except in a strip of a long narrow field. What is gathered is pixels, never dots or cells. */
+/* Each rank adds its cells up into the picture's pixels, MPI adds the ranks, rank 0 divides, colours and
+ * writes. A pixel covers cells_x x cells_y cells (fewer at the right and lower edge) and is drawn as zoom_x x
+ * zoom_y dots: one of the two is 1, except in a strip of a long narrow field. What is gathered is pixels,
+ * never dots or cells. */
 #include "output/picture.h"
 
 #include <assert.h>
@@ -61,7 +62,8 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
         double *const row = sums + y / r->cells_y * r->width;
         const int64_t first = (y - own.y0) * width - own.x0;
         for (int64_t x = own.x0; x < own.x1;) {
-            const int64_t pixel = x / r->cells_x, next = (pixel + 1) * r->cells_x, end = next < own.x1 ? next : own.x1;
+            const int64_t pixel = x / r->cells_x, next = (pixel + 1) * r->cells_x,
+                          end = next < own.x1 ? next : own.x1;
             double sum = 0;
             for (; x < end; x++) sum += type == DTYPE_F32 ? (double)f32[first + x] : f64[first + x];
             row[pixel] += sum;
@@ -71,8 +73,9 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
 
 /* ---- colours ---- */
 
-/* Dark blue over grey to yellow, after the idea of cividis (Nunez, Anderton, Renslow 2018): luminance rises all the way
- * and no pair of colours differs in red against green alone. Linear between these; our own choice of points. */
+/* Dark blue over grey to yellow, after the idea of cividis (Nunez, Anderton, Renslow 2018): luminance rises
+ * all the way and no pair of colours differs in red against green alone. Linear between these; our own choice
+ * of points. */
 static void make_palette(png_color palette[COLOURS + 1])
 {
     static const double points[][3] = { { 0, 32, 81 },      { 17, 54, 108 },   { 60, 77, 110 },
@@ -97,7 +100,8 @@ static picture_scale finish_pixels(const raster *r, double *pixels)
     for (int y = 0; y < r->height; y++)
         for (int x = 0; x < r->width; x++) {
             const int64_t left_x = r->nx - x * r->cells_x, left_y = r->ny - y * r->cells_y;
-            const int64_t cells = (left_x < r->cells_x ? left_x : r->cells_x) * (left_y < r->cells_y ? left_y : r->cells_y);
+            const int64_t cells =
+                (left_x < r->cells_x ? left_x : r->cells_x) * (left_y < r->cells_y ? left_y : r->cells_y);
             double *const p = &pixels[(size_t)y * (size_t)r->width + (size_t)x];
             *p /= (double)cells;
             if (!isfinite(*p)) continue;
@@ -158,8 +162,8 @@ static void put_texts(png_structp png, png_infop info, const char *title, pictur
 }
 
 /* libpng leaves by longjmp: all that it may lose is made before setjmp, or the caller's. */
-static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title, png_byte *line,
-                   complaint *c)
+static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title,
+                   png_byte *line, complaint *c)
 {
     snprintf(c->text, sizeof c->text, "out of memory");
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
@@ -172,7 +176,8 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
     png_color palette[COLOURS + 1];
     make_palette(palette);
     png_set_IHDR(png, info, (png_uint_32)(r->width * r->zoom_x), (png_uint_32)(r->height * r->zoom_y), 8,
-                 PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+                 PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
     png_set_PLTE(png, info, palette, COLOURS + 1);
     put_texts(png, info, title, s);
     png_write_info(png, info);
@@ -186,7 +191,8 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
     return true;
 }
 
-static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s, const char *title, sentence *why)
+static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s,
+                       const char *title, sentence *why)
 {
     complaint c;
     replace file;
@@ -216,8 +222,8 @@ static picture_scale choose_scale(picture_scale own, picture_scale *given)
     return *given;
 }
 
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data, const char *title,
-                   picture_scale *scale, sentence *why)
+bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own,
+                   const void *data, const char *title, picture_scale *scale, sentence *why)
 {
     assert(nx > 0 && ny > 0);
     (void)fp_default();

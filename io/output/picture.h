@@ -1,6 +1,7 @@
-/* A PNG of a 2D field (a 1D field becomes a strip), averaged down on the ranks so that never more than 1 Mpixel is
- * gathered; perceptual colour map (cividis-like: readable in print and for the colour-blind), scale from min to max
- * with the two values in the PNG's text chunk. NaN is drawn in a colour outside the map. Row 0 on top. */
+/* A PNG of a 2D field (a 1D field becomes a strip), averaged down on the ranks so that never more than 1
+ * Mpixel is gathered; perceptual colour map (cividis-like: readable in print and for the colour-blind), scale
+ * from min to max with the two values in the PNG's text chunk. NaN is drawn in a colour outside the map. Row
+ * 0 on top. */
 #pragma once
 
 #include <mpi.h>
@@ -13,14 +14,14 @@
 
 enum { PICTURE_PIXELS_MAX = 1000 * 1000 };
 
-/* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that frames of one run
- * can be compared. Zeroed at first; rank 0's counts. */
+/* From which value to which the colours go. Fixed, or as wide as all pictures drawn with it so far, so that
+ * frames of one run can be compared. Zeroed at first; rank 0's counts. */
 typedef struct picture_scale {
     double low, high;
     bool fixed, begun;
 } picture_scale;
 
-/* Collective; data: own cells, dense rows, host memory. scale NULL: this picture's own. Same result on all ranks; one sentence in
- * why. */
-bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own, const void *data, const char *title,
-                   picture_scale *scale, sentence *why);
+/* Collective; data: own cells, dense rows, host memory. scale NULL: this picture's own. Same result on all
+ * ranks; one sentence in why. */
+bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own,
+                   const void *data, const char *title, picture_scale *scale, sentence *why);

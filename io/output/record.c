@@ -1,5 +1,5 @@
-/* One line, one write, under a lock: runs that end at the same time never mix, and a run that died in the middle of its
- * line costs that line only. */
+/* One line, one write, under a lock: runs that end at the same time never mix, and a run that died in the
+ * middle of its line costs that line only. */
 #include "output/record.h"
 
 #include <errno.h>
@@ -44,9 +44,9 @@ double record_number_of(const json_t *o, const char *key)
 
 json_t *record_percentiles(const timer_percentiles *t)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50", record_number(t->p50), "p90",
-                     record_number(t->p90), "p99", record_number(t->p99), "max", record_number(t->max), "mean",
-                     record_number(t->mean));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50",
+                     record_number(t->p50), "p90", record_number(t->p90), "p99", record_number(t->p99), "max",
+                     record_number(t->max), "mean", record_number(t->mean));
 }
 
 json_t *record_add(json_t *o, const record_member *member, size_t members)
@@ -71,7 +71,8 @@ json_t *record_now(void)
     return json_string(text);
 }
 
-/* 0 or errno. `line` ends with a newline and starts with one, which is left out where the file's last line is whole. */
+/* 0 or errno. `line` ends with a newline and starts with one, which is left out where the file's last line is
+ * whole. */
 static int append_line(int fd, const char *line)
 {
     struct stat info;
@@ -98,7 +99,8 @@ static int append_line(int fd, const char *line)
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
-    if (!text) return sentence_refuse(why, "cannot write the record to %s: jansson could not encode it", path);
+    if (!text)
+        return sentence_refuse(why, "cannot write the record to %s: jansson could not encode it", path);
     int code = ENOMEM;
     if (asprintf(&line, "\n%s\n", text) >= 0) {
         const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666); /* read: its last byte */

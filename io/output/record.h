@@ -9,7 +9,8 @@
 
 /* A number, or null where it is NaN or infinite (JSON has neither). */
 json_t *record_number(double x);
-/* A string. JSON is UTF-8, a path is any bytes: in a text that is not UTF-8 every byte beyond ASCII becomes '?'. */
+/* A string. JSON is UTF-8, a path is any bytes: in a text that is not UTF-8 every byte beyond ASCII becomes
+ * '?'. */
 json_t *record_text(const char *text);
 /* The same, or null where it is NULL or "". */
 json_t *record_text_or_null(const char *text);
@@ -29,9 +30,9 @@ double record_number_of(const json_t *o, const char *key);
 json_t *record_straggler(const timer_straggler *t);
 /* "2026-11-21T03:14:15Z" */
 json_t *record_now(void);
-/* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix lines; makes
- * no directories. False with one sentence in why. Does not take the reference. */
+/* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix
+ * lines; makes no directories. False with one sentence in why. Does not take the reference. */
 bool record_append(const char *path, const json_t *object, sentence *why);
-/* Might a file be written at path, so that minutes of measuring do not end in one that cannot be? Else one sentence, "output = PATH: why
- * not", with the key. Makes no file. */
+/* Might a file be written at path, so that minutes of measuring do not end in one that cannot be? Else one
+ * sentence, "output = PATH: why not", with the key. Makes no file. */
 bool record_may_write(const char *key, const char *path, sentence *why);

@@ -75,24 +75,30 @@ static void put_text(FILE *f, const char *text)
 /* Of a process or a thread: its name, and where it stands among the others. */
 static void put_label(FILE *f, const char *what, int rank, int track, const char *name, int order)
 {
-    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank, track);
+    fprintf(f, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank,
+            track);
     put_text(f, name);
-    fprintf(f, "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}},\n", what, rank,
-            track, order);
+    fprintf(f,
+            "}},\n{\"ph\":\"M\",\"name\":\"%s_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%d}"
+            "},\n",
+            what, rank, track, order);
 }
 
 /* In whole nanoseconds: spans that meet do so in the file too. */
 static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_span *s, double zero_s)
 {
-    const long long begin_ns = llround(1e9 * (s->begin_s - zero_s)), end_ns = llround(1e9 * (s->end_s - zero_s));
+    const long long begin_ns = llround(1e9 * (s->begin_s - zero_s)),
+                    end_ns = llround(1e9 * (s->end_s - zero_s));
     const long long length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
     fputs("{\"ph\":\"X\",\"name\":", f);
     put_text(f, t->name[s->name]);
-    fprintf(f, ",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"args\":{\"step\":%lld}},\n", rank, s->track,
-            begin_ns / 1000, begin_ns % 1000, length_ns / 1000, length_ns % 1000, (long long)s->step);
+    fprintf(f, ",\"pid\":%d,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"args\":{\"step\":%lld}},\n",
+            rank, s->track, begin_ns / 1000, begin_ns % 1000, length_ns / 1000, length_ns % 1000,
+            (long long)s->step);
 }
 
-static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head *head, const trace_span *span, double zero_s)
+static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head *head,
+                     const trace_span *span, double zero_s)
 {
     put_label(f, "process", rank, 0, head->process, rank);
     for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, t->track[i], i);
@@ -101,12 +107,13 @@ static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head
 
 static void put_clocks(FILE *f, const rank_head *head, int ranks)
 {
-    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its device's clock, us\","
+    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its "
+          "device's clock, us\","
           "\"ranks\":[",
           f);
     for (int r = 0; r < ranks; r++)
-        fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "", 1e6 * head[r].offset_s,
-                1e6 * head[r].error_s, 1e6 * head[r].device_error_s);
+        fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "",
+                1e6 * head[r].offset_s, 1e6 * head[r].error_s, 1e6 * head[r].device_error_s);
     fputs("]}", f);
 }
 
@@ -119,7 +126,8 @@ static void to_common_clock(const trace_timeline *t)
 }
 
 /* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
-static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine, double zero_s)
+static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine,
+                    double zero_s)
 {
     rank_head *head = CHECK_ALLOC(malloc((size_t)ranks * sizeof *head));
     head[0] = *mine;
@@ -128,7 +136,8 @@ static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, 
     for (int r = 1; r < ranks; r++) {
         MPI_CHECK(MPI_Recv(&head[r], sizeof head[r], MPI_BYTE, r, TAG_HEAD, comm, MPI_STATUS_IGNORE));
         trace_span *theirs = CHECK_ALLOC(malloc(((size_t)head[r].spans + 1) * sizeof *theirs));
-        MPI_CHECK(MPI_Recv(theirs, head[r].spans * (int)sizeof *theirs, MPI_BYTE, r, TAG_SPANS, comm, MPI_STATUS_IGNORE));
+        MPI_CHECK(MPI_Recv(theirs, head[r].spans * (int)sizeof *theirs, MPI_BYTE, r, TAG_SPANS, comm,
+                           MPI_STATUS_IGNORE));
         put_rank(f, t, r, &head[r], theirs, zero_s);
         free(theirs);
     }
@@ -149,7 +158,8 @@ bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sente
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
 
     if (!code) {
-        rank_head mine = { t->spans, t->after.offset_s, fmax(t->before.error_s, t->after.error_s), t->device_error_s, "" };
+        rank_head mine = { t->spans, t->after.offset_s, fmax(t->before.error_s, t->after.error_s),
+                           t->device_error_s, "" };
         snprintf(mine.process, sizeof mine.process, "%s", t->process);
         double zero_s = INFINITY;
         to_common_clock(t);

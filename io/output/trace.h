@@ -1,9 +1,11 @@
-/* A timeline in Chrome's trace format: a JSON object that ui.perfetto.dev and chrome://tracing open. One process per rank
- * (pid = rank), one thread a track (tid = its index), complete events in microseconds, all on one clock: rank 0's, with
- * the earliest span at 0. otherData holds, for each rank, how well its clock is known.
+/* A timeline in Chrome's trace format: a JSON object that ui.perfetto.dev and chrome://tracing open. One
+ * process per rank (pid = rank), one thread a track (tid = its index), complete events in microseconds, all
+ * on one clock: rank 0's, with the earliest span at 0. otherData holds, for each rank, how well its clock is
+ * known.
  *
- * Clocks of hosts differ by what they were started apart and drift by some 1e-5 beyond that. So each rank's offset is measured
- * twice, before and after what is shown, and taken in between from the straight line through both. */
+ * Clocks of hosts differ by what they were started apart and drift by some 1e-5 beyond that. So each rank's
+ * offset is measured twice, before and after what is shown, and taken in between from the straight line
+ * through both. */
 #pragma once
 
 #include <mpi.h>
@@ -20,11 +22,13 @@ typedef struct trace_span {
 
 typedef struct trace_offset {
     double at_s;     /* when: timer_now_s of this rank */
-    double offset_s; /* rank 0's clock = this rank's + offset; 0 where the measurement allows that they are the same one */
+    double offset_s; /* rank 0's clock = this rank's + offset; 0 where the measurement allows that they are
+                      * the same one */
     double error_s;  /* at most */
 } trace_offset;
 
-/* Ping exchange of every rank with rank 0, one rank after another; of many rounds the shortest counts. Collective. */
+/* Ping exchange of every rank with rank 0, one rank after another; of many rounds the shortest counts.
+ * Collective. */
 trace_offset trace_measure_offset(MPI_Comm comm);
 
 typedef struct trace_timeline { /* of this rank; nothing is owned */
@@ -33,12 +37,13 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     int tracks;
     const char *const *name;    /* of spans; the same on all ranks */
     int names;
-    trace_span *span;           /* spans of one track do not overlap; trace_write puts them on the common clock */
+    trace_span *span;           /* spans of one track do not overlap; trace_write puts them on the common
+                                 * clock */
     int spans;
     trace_offset before, after;
     double device_error_s;      /* of the spans' device clock against this rank's, at most */
 } trace_timeline;
 
-/* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false on all ranks with one sentence in
- * why. A rank without spans is allowed. */
+/* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false
+ * on all ranks with one sentence in why. A rank without spans is allowed. */
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why);

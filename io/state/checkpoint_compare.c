@@ -1,5 +1,5 @@
-/* Two state files against each other. Neither is ever in memory as a whole: a rank reads its rows of both in pieces of PIECE_BYTES,
- * alone, with POSIX calls, and the fingerprints are summed on the way. */
+/* Two state files against each other. Neither is ever in memory as a whole: a rank reads its rows of both in
+ * pieces of PIECE_BYTES, alone, with POSIX calls, and the fingerprints are summed on the way. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -72,11 +72,13 @@ static void compare_piece(checkpoint_difference *d, const void *const data[2], d
     }
 }
 
-static checkpoint_status read_piece(const comparing *c, int side, hid_t dataset, const checkpoint_field *f, box piece, void *data)
+static checkpoint_status read_piece(const comparing *c, int side, hid_t dataset, const checkpoint_field *f,
+                                    box piece, void *data)
 {
     const char *const reason = checkpoint_h5_read(dataset, piece, c->type, data);
     if (!reason) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_DAMAGED, c->why, "cannot read /fields/%s of %s: %s", f->name, c->path[side], reason);
+    return checkpoint_fail(CHECKPOINT_DAMAGED, c->why, "cannot read /fields/%s of %s: %s", f->name,
+                           c->path[side], reason);
 }
 
 /* This rank's part. share: of the two fingerprints. */
@@ -96,7 +98,8 @@ static checkpoint_status compare_part(const comparing *c, const hid_t dataset[2]
         const box piece = checkpoint_band(part, cell_bytes, PIECE_BYTES, p);
         for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++) {
             status = read_piece(c, side, dataset[side], f, piece, data[side]);
-            if (status == CHECKPOINT_OK) share[side] += checkpoint_fingerprint_share(c->type, data[side], piece, f->nx);
+            if (status == CHECKPOINT_OK)
+                share[side] += checkpoint_fingerprint_share(c->type, data[side], piece, f->nx);
         }
         if (status == CHECKPOINT_OK) compare_piece(d, (const void *const *)data, c->type, piece);
     }
@@ -121,7 +124,8 @@ static void unite(const comparing *c, checkpoint_difference *d)
 }
 
 /* Collective. */
-static checkpoint_status compare_field(const comparing *c, const hid_t file[2], const checkpoint_field *f, checkpoint_difference *d)
+static checkpoint_status compare_field(const comparing *c, const hid_t file[2], const checkpoint_field *f,
+                                       checkpoint_difference *d)
 {
     static const checkpoint_place nowhere = { 0, -1, -1 };
     hid_t dataset[2] = { H5I_INVALID_HID, H5I_INVALID_HID };
@@ -129,8 +133,8 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
     checkpoint_status status = CHECKPOINT_OK;
     *d = (checkpoint_difference){ f->name, 0, nowhere, nowhere, nowhere };
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
-        status =
-            checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side], c->why);
+        status = checkpoint_dataset_open(file[side], c->path[side], f, c->type, &dataset[side], &stored[side],
+                                         c->why);
     if (status == CHECKPOINT_OK) status = compare_part(c, dataset, f, d, found);
     for (int side = 0; side < 2; side++)
         if (dataset[side] >= 0) H5Dclose(dataset[side]);
@@ -140,7 +144,8 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
     for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
         if (found[side] != stored[side])
             status = checkpoint_fail(CHECKPOINT_DAMAGED, c->why,
-                                     "/fields/%s of %s is damaged: it has fingerprint %016" PRIx64 ", but the file records %016" PRIx64,
+                                     "/fields/%s of %s is damaged: it has fingerprint %016" PRIx64
+                                     ", but the file records %016" PRIx64,
                                      f->name, c->path[side], found[side], stored[side]);
     status = checkpoint_agree(c->comm, status, c->why); /* each rank read the attributes for itself */
     if (status == CHECKPOINT_OK) unite(c, d);
@@ -148,9 +153,12 @@ static checkpoint_status compare_field(const comparing *c, const hid_t file[2], 
 }
 
 checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], checkpoint_info info[2],
-                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields, sentence *why)
+                                     checkpoint_difference diff[CHECKPOINT_FIELDS_MAX], int *fields,
+                                     sentence *why)
 {
-    comparing c = { .comm = comm, .rank = ranks_mine(comm), .ranks = ranks_count(comm), .path = path, .why = why };
+    comparing c = {
+        .comm = comm, .rank = ranks_mine(comm), .ranks = ranks_count(comm), .path = path, .why = why
+    };
     hid_t file[2] = { H5I_INVALID_HID, H5I_INVALID_HID };
     checkpoint_status status = CHECKPOINT_OK;
     *fields = 0;
@@ -162,7 +170,8 @@ checkpoint_status checkpoint_compare(MPI_Comm comm, const char *const path[2], c
         info[0].ny != info[1].ny)
         return CHECKPOINT_OK;
     c.type = info[0].type;
-    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++) status = checkpoint_h5_open(path[side], &file[side], why);
+    for (int side = 0; side < 2 && status == CHECKPOINT_OK; side++)
+        status = checkpoint_h5_open(path[side], &file[side], why);
     status = checkpoint_agree(comm, status, why);
     const checkpoint_state s = checkpoint_info_fields(&info[0]);
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++) {

@@ -22,14 +22,16 @@ void checkpoint_path(char *out, size_t out_bytes, const char *dir, int64_t step)
     snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
 }
 
-/* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take all that it holds. */
+/* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take
+ * all that it holds. */
 static int make_one(const char *dir)
 {
     char above[CHECKPOINT_PATH_BYTES];
     if (mkdir(dir, 0777) != 0) return errno == EEXIST ? 0 : errno;
     replace_directory_of(above, sizeof above, dir);
     const int code = replace_sync_path(above);
-    return code == EINVAL || code == EACCES ? 0 : code; /* no fsync of folders here, or one that may be entered but not read */
+    /* no fsync of folders here, or one that may be entered but not read */
+    return code == EINVAL || code == EACCES ? 0 : code;
 }
 
 static int make_with_parents(const char *dir)
@@ -77,7 +79,8 @@ checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *
     if (rank == 0 && !code) code = wait_for_directory(dir);
     if (rank == 0 && !code && access(dir, W_OK | X_OK) != 0) code = errno;
     checkpoint_status status = CHECKPOINT_OK;
-    if (code) status = checkpoint_fail(CHECKPOINT_IO, why, "cannot make the directory %s: %s", dir, strerror(code));
+    if (code)
+        status = checkpoint_fail(CHECKPOINT_IO, why, "cannot make the directory %s: %s", dir, strerror(code));
     return checkpoint_agree(comm, status, why);
 }
 
@@ -94,7 +97,8 @@ int checkpoint_nearest_folder(char out[CHECKPOINT_PATH_BYTES], const char *path)
     return 0;
 }
 
-/* An empty file under a name that is used once; "" where it cannot be made, which is another sentence's business. */
+/* An empty file under a name that is used once; "" where it cannot be made, which is another sentence's
+ * business. */
 static void make_mark(char mark[CHECKPOINT_PATH_BYTES], const char *dir)
 {
     char folder[CHECKPOINT_PATH_BYTES], name[CHECKPOINT_PATH_BYTES + 8];
@@ -120,7 +124,8 @@ checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence 
     checkpoint_status status = CHECKPOINT_OK;
     if (code)
         status = checkpoint_fail(CHECKPOINT_IO, why,
-                                 "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all hosts share",
+                                 "rank %d on %s does not see what rank 0 writes to %s: state files need a "
+                                 "folder that all hosts share",
                                  rank, checkpoint_host(host), dir);
     status = checkpoint_agree(comm, status, why);
     if (rank == 0 && mark[0]) unlink(mark);
@@ -149,7 +154,8 @@ static bool grow(int64_t **steps, size_t count)
     return larger != NULL;
 }
 
-/* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the start. */
+/* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the
+ * start. */
 static checkpoint_status read_steps(DIR *d, int64_t **steps, size_t *count)
 {
     for (;;) {

@@ -18,14 +18,17 @@ int64_t checkpoint_step_of(const char *path);
 checkpoint_status checkpoint_make_dir(MPI_Comm comm, const char *dir, sentence *why);
 /* dir, or the nearest folder above it that is there. 0 or errno. */
 int checkpoint_nearest_folder(char out[CHECKPOINT_PATH_BYTES], const char *path);
-/* Do all ranks see the same folder there? Rank 0 makes a file in it, which all look for, and deletes it: folders of one name on
- * several hosts are several. OK too where rank 0 cannot write there. IO: why names a rank and its host. Collective. */
+/* Do all ranks see the same folder there? Rank 0 makes a file in it, which all look for, and deletes it:
+ * folders of one name on several hosts are several. OK too where rank 0 cannot write there. IO: why names a
+ * rank and its host. Collective. */
 checkpoint_status checkpoint_is_shared(MPI_Comm comm, const char *dir, sentence *why);
-/* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such dir or none. */
+/* Step numbers of the checkpoints in dir, newest first; the array is the caller's to free. MISSING: no such
+ * dir or none. */
 checkpoint_status checkpoint_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 /* checkpoint_list for one rank alone; *steps is the caller's to free. */
 checkpoint_status checkpoint_list_here(const char *dir, int64_t **steps, size_t *count);
 
-/* Another host made what a look here ended with `code` at: is it worth another look? A network file system may for some seconds not know
- * a name (ENOENT), or know another file by it (ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
+/* Another host made what a look here ended with `code` at: is it worth another look? A network file system
+ * may for some seconds not know a name (ENOENT), or know another file by it (ESTALE). True after a pause, for
+ * 10 s; *tries is 0 at first. */
 bool checkpoint_look_again(int code, int *tries);

@@ -1,11 +1,13 @@
-/* A field out of a file that another program wrote: any HDF5 number type and byte order, contiguous, chunked or
- * compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter works and no rank
- * waits for another; a child has read them once before, where a damaged index or filter could crash the library. What is wrong
- * with such a file is the user's to mend: MISSING, with the sentence; DAMAGED only where the data themselves cannot be read.
+/* A field out of a file that another program wrote: any HDF5 number type and byte order, contiguous, chunked
+ * or compressed. Each rank reads its own cells through HDF5's own conversion, alone, so that every filter
+ * works and no rank waits for another; a child has read them once before, where a damaged index or filter
+ * could crash the library. What is wrong with such a file is the user's to mend: MISSING, with the sentence;
+ * DAMAGED only where the data themselves cannot be read.
  *
- * Its values may lie in other files: behind external links, in external storage, in the sources of virtual datasets. HDF5 reads what is
- * missing there as zeros, and finds files by name anywhere, in the working directory too. The other files have to lie beside the
- * file that names them, be there, and hold what it takes from them; in a state file all lies in the file itself. */
+ * Its values may lie in other files: behind external links, in external storage, in the sources of virtual
+ * datasets. HDF5 reads what is missing there as zeros, and finds files by name anywhere, in the working
+ * directory too. The other files have to lie beside the file that names them, be there, and hold what it
+ * takes from them; in a state file all lies in the file itself. */
 #include "state/checkpoint_foreign.h"
 
 #include <stdarg.h>
@@ -25,22 +27,25 @@
 enum { NAME_BYTES = 512 };
 
 /* A regular file of at least `bytes` in the folder of the file `of`; out: its path. */
-static bool lies_beside(const char *of, const char *name, uint64_t bytes, char out[CHECKPOINT_PATH_BYTES], sentence *why)
+static bool lies_beside(const char *of, const char *name, uint64_t bytes, char out[CHECKPOINT_PATH_BYTES],
+                        sentence *why)
 {
     char folder[CHECKPOINT_PATH_BYTES];
     struct stat info;
     replace_directory_of(folder, sizeof folder, of);
-    if (strchr(name, '/')) return sentence_refuse(why, "has values in %.200s, but only files in its own folder are read", name);
-    if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES || stat(out, &info) != 0
-        || !S_ISREG(info.st_mode))
+    if (strchr(name, '/'))
+        return sentence_refuse(why, "has values in %.200s, but only files in its own folder are read", name);
+    if (snprintf(out, CHECKPOINT_PATH_BYTES, "%s/%s", folder, name) >= CHECKPOINT_PATH_BYTES ||
+        stat(out, &info) != 0 || !S_ISREG(info.st_mode))
         return sentence_refuse(why, "has values in %.200s, but there is no such file in its folder", name);
-    if ((uint64_t)info.st_size < bytes) return sentence_refuse(why, "has values in %.200s, which is too short for them", name);
+    if ((uint64_t)info.st_size < bytes)
+        return sentence_refuse(why, "has values in %.200s, which is too short for them", name);
     return true;
 }
 
 /* Of HDF5: before it follows an external link. Negative: it does not. */
-static herr_t on_external_link(const char *parent, const char *group, const char *name, const char *object, unsigned *flags,
-                               hid_t access, void *why)
+static herr_t on_external_link(const char *parent, const char *group, const char *name, const char *object,
+                               unsigned *flags, hid_t access, void *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
     return lies_beside(parent, name, 0, path, why) ? 0 : -1;
@@ -97,7 +102,8 @@ static bool source_holds(const char *path, const char *dataset, hid_t wanted)
     sentence unused;
     CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     if (checkpoint_h5_open(path, &file, &unused) != CHECKPOINT_OK) return false;
-    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&unused), source = H5Dopen2(file, dataset, access);
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&unused),
+                                     source = H5Dopen2(file, dataset, access);
     return source >= 0 && holds(source, wanted);
 }
 
@@ -105,7 +111,8 @@ static bool source_holds(const char *path, const char *dataset, hid_t wanted)
 static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells, sentence *why)
 {
     char name[NAME_BYTES] = "", dataset[NAME_BYTES] = "", path[CHECKPOINT_PATH_BYTES];
-    CHECKPOINT_H5_SCOPED const hid_t wanted = H5Pget_virtual_srcspace(how, i), given = H5Pget_virtual_vspace(how, i);
+    CHECKPOINT_H5_SCOPED const hid_t wanted = H5Pget_virtual_srcspace(how, i),
+                                     given = H5Pget_virtual_vspace(how, i);
     bool ok = H5Pget_virtual_filename(how, i, name, sizeof name) > 0
               && H5Pget_virtual_dsetname(how, i, dataset, sizeof dataset) > 0;
     const bool same_file = strcmp(name, ".") == 0;
@@ -113,7 +120,8 @@ static bool source_is_there(hid_t how, size_t i, const char *of, hssize_t *cells
     if (!ok) sentence_set(why, "has values in other files, whose names cannot be read");
     else if (!same_file) ok = lies_beside(of, name, 0, path, why);
     if (ok && !source_holds(same_file ? of : path, dataset, wanted))
-        ok = sentence_refuse(why, "is virtual, but its source %.200s does not hold all the values it needs", same_file ? dataset : name);
+        ok = sentence_refuse(why, "is virtual, but its source %.200s does not hold all the values it needs",
+                             same_file ? dataset : name);
     return ok;
 }
 
@@ -149,14 +157,15 @@ typedef struct listing {
     int objects;
 } listing;
 
-/* Of H5Lvisit, in which a group has one name however its links go round: 1 ends the walk. Links other than hard ones lead to other
- * names, or elsewhere. */
+/* Of H5Lvisit, in which a group has one name however its links go round: 1 ends the walk. Links other than
+ * hard ones lead to other names, or elsewhere. */
 static herr_t list_link(hid_t file, const char *path, const H5L_info_t *link, void *arg)
 {
     listing *l = arg;
     const size_t used = strlen(l->list), room = CHECKPOINT_LISTED_BYTES - used;
     if (l->objects++ == LISTED_OBJECTS_MAX) return 1;
-    CHECKPOINT_H5_SCOPED const hid_t object = link->type == H5L_TYPE_HARD ? H5Oopen(file, path, H5P_DEFAULT) : H5I_INVALID_HID;
+    CHECKPOINT_H5_SCOPED const hid_t object =
+        link->type == H5L_TYPE_HARD ? H5Oopen(file, path, H5P_DEFAULT) : H5I_INVALID_HID;
     if (object < 0 || H5Iget_type(object) != H5I_DATASET) return 0;
     if (snprintf(l->list + used, room, "%s/%s", used ? ", " : "", path) < (int)room) return 0;
     l->list[used] = '\0';
@@ -187,7 +196,8 @@ static void put_shape(char *out, size_t out_bytes, int dims, const hsize_t *shap
 {
     size_t used = (size_t)snprintf(out, out_bytes, "(");
     for (int i = 0; i < dims && used < out_bytes; i++)
-        used += (size_t)snprintf(out + used, out_bytes - used, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
+        used += (size_t)snprintf(out + used, out_bytes - used, "%s%llu", i ? ", " : "",
+                                 (unsigned long long)shape[i]);
     if (used < out_bytes) snprintf(out + used, out_bytes - used, ")");
 }
 
@@ -236,7 +246,8 @@ static checkpoint_status check_type(hid_t dataset, const checkpoint_foreign *q, 
     if (class != H5T_INTEGER && class != H5T_FLOAT)
         return misfit(q, why, "holds %s; allowed are integers or floats", type_name(class));
     if (bytes > CHECKPOINT_NUMBER_BYTES_MAX)
-        return misfit(q, why, "holds numbers of %zu bytes; at most %d are allowed", bytes, CHECKPOINT_NUMBER_BYTES_MAX);
+        return misfit(q, why, "holds numbers of %zu bytes; at most %d are allowed", bytes,
+                      CHECKPOINT_NUMBER_BYTES_MAX);
     return CHECKPOINT_OK;
 }
 
@@ -253,14 +264,16 @@ static checkpoint_status check_shape(hid_t dataset, const checkpoint_foreign *q,
     const hsize_t grid[2] = { (hsize_t)q->ny, (hsize_t)q->nx };
     put_shape(is, sizeof is, dims < 0 ? 0 : dims, shape);
     put_shape(needed, sizeof needed, q->ny == 1 ? 1 : 2, q->ny == 1 ? grid + 1 : grid);
-    return misfit(q, why, "has shape %s; the grid needs %s = %s", is, q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)", needed);
+    return misfit(q, why, "has shape %s; the grid needs %s = %s", is,
+                  q->ny == 1 ? "(grid.nx)" : "(grid.ny, grid.nx)", needed);
 }
 
 static checkpoint_status read_own(hid_t dataset, const checkpoint_foreign *q, void *data, sentence *why)
 {
     const char *const reason = checkpoint_h5_read(dataset, q->own, q->type, data);
     if (!reason) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path, reason);
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
+                           reason);
 }
 
 /* *dataset where there is one; OK where its values are where they may be. */
@@ -273,7 +286,8 @@ static checkpoint_status open_dataset(hid_t file, const checkpoint_foreign *q, h
     if (*dataset >= 0 && checkpoint_elsewhere_lies_beside(*dataset, &elsewhere)) return CHECKPOINT_OK;
     if (elsewhere.text[0]) return misfit(q, why, "%s", elsewhere.text);
     checkpoint_foreign_list_datasets(file, list);
-    return checkpoint_fail(CHECKPOINT_MISSING, why, "%s has no dataset %s (it has %s)", q->path, q->dataset, *list ? list : "none");
+    return checkpoint_fail(CHECKPOINT_MISSING, why, "%s has no dataset %s (it has %s)", q->path, q->dataset,
+                           *list ? list : "none");
 }
 
 static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, void *data, sentence *why)
@@ -282,33 +296,37 @@ static checkpoint_status read_dataset(hid_t file, const checkpoint_foreign *q, v
     checkpoint_status status = open_dataset(file, q, &dataset, why);
     if (status == CHECKPOINT_OK) status = check_type(dataset, q, why);
     if (status == CHECKPOINT_OK) status = check_shape(dataset, q, why);
-    if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset)) status = misfit(q, why, "has chunks larger than itself");
+    if (status == CHECKPOINT_OK && !checkpoint_h5_chunks_fit(dataset))
+        status = misfit(q, why, "has chunks larger than itself");
     return status == CHECKPOINT_OK ? read_own(dataset, q, data, why) : status;
 }
 
 /* By each rank for itself. *found_prev: there is an earlier level, and it was wanted. */
-static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoint_foreign *u_prev, void *data, void *prev,
-                                     bool *found_prev, sentence *why)
+static checkpoint_status read_levels(const checkpoint_foreign *u, const checkpoint_foreign *u_prev,
+                                     void *data, void *prev, bool *found_prev, sentence *why)
 {
     CHECKPOINT_H5_SCOPED hid_t file = H5I_INVALID_HID;
     checkpoint_status status = checkpoint_h5_open(u->path, &file, why);
-    if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING; /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
+    /* "no HDF5 file": a wrong input, not a checkpoint gone bad */
+    if (status == CHECKPOINT_DAMAGED) return CHECKPOINT_MISSING;
     if (status != CHECKPOINT_OK) return status;
     status = read_dataset(file, u, data, why);
     *found_prev = prev && status == CHECKPOINT_OK && has_link(file, u_prev->dataset);
     return *found_prev ? read_dataset(file, u_prev, prev, why) : status;
 }
 
-checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev, bool *has_prev,
-                                          sentence *why)
+checkpoint_status checkpoint_read_foreign(MPI_Comm comm, const checkpoint_foreign *q, void *data, void *prev,
+                                          bool *has_prev, sentence *why)
 {
     checkpoint_foreign u = *q, u_prev = *q;
     bool found_prev = false;
     if (!u.dataset) u.dataset = "/fields/u";
     u_prev.dataset = "/fields/u_prev";
     checkpoint_status status = checkpoint_probe(comm, u.path, u.dataset, u.nx * u.ny, NULL, why);
-    if (status == CHECKPOINT_OK && prev) status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, NULL, why);
-    if (status == CHECKPOINT_OK) status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why), why);
+    if (status == CHECKPOINT_OK && prev)
+        status = checkpoint_probe(comm, u.path, u_prev.dataset, u.nx * u.ny, NULL, why);
+    if (status == CHECKPOINT_OK)
+        status = checkpoint_agree(comm, read_levels(&u, &u_prev, data, prev, &found_prev, why), why);
     if (has_prev) *has_prev = found_prev;
     return status;
 }

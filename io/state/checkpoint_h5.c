@@ -40,13 +40,17 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
     checkpoint_h5_quiet();
     *file = H5I_INVALID_HID;
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for somebody who writes into it */
+    /* of a pipe, no wait for somebody who writes into it */
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
-    if (code == ENOENT || code == ENOTDIR) return checkpoint_fail(CHECKPOINT_MISSING, why, "%s: no such file", path);
+    if (code == ENOENT || code == ENOTDIR)
+        return checkpoint_fail(CHECKPOINT_MISSING, why, "%s: no such file", path);
     if (code) return checkpoint_fail(CHECKPOINT_IO, why, "cannot read %s: %s", path, strerror(code));
-    if (S_ISDIR(info.st_mode)) return checkpoint_fail(CHECKPOINT_MISSING, why, "%s is a directory, not a file", path);
-    if (!S_ISREG(info.st_mode)) return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is a pipe or a device, not a file", path);
+    if (S_ISDIR(info.st_mode))
+        return checkpoint_fail(CHECKPOINT_MISSING, why, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode))
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 
     CHECKPOINT_H5_SCOPED const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* Parallel file systems often have no locks, and a file under its final name has no writer. */
@@ -54,7 +58,8 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path, checkpoint_h5_reason());
+    return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path,
+                           checkpoint_h5_reason());
 }
 
 hid_t checkpoint_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
@@ -81,7 +86,8 @@ const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data)
     const hid_t wanted = type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     if (cells == 0) return NULL;
     (void)fp_default();
-    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
+    CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset),
+                                     memory = H5Screate_simple(1, &cells, NULL);
     const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
     const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
     const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
@@ -98,10 +104,13 @@ hid_t checkpoint_h5_create_group(hid_t root, const char *name)
     return H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
 }
 
-bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values)
+bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count,
+                       const void *values)
 {
-    CHECKPOINT_H5_SCOPED const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
-    CHECKPOINT_H5_SCOPED const hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    CHECKPOINT_H5_SCOPED const hid_t space =
+        count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    CHECKPOINT_H5_SCOPED const hid_t attribute =
+        H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
     return attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
 }
 
@@ -134,7 +143,8 @@ char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_by
     CHECKPOINT_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     if (attribute < 0) return NULL;
     CHECKPOINT_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    /* What this program writes has a fixed length; a variable one would let a damaged file choose what is allocated. */
+    /* What this program writes has a fixed length; a variable one would let a damaged file choose what is
+     * allocated. */
     const size_t bytes = H5Tget_size(type);
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) || bytes == 0 || bytes > max_bytes
         || H5Sget_simple_extent_npoints(space) != 1)
@@ -148,10 +158,12 @@ char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_by
 bool checkpoint_h5_chunks_fit(hid_t dataset)
 {
     enum { ANY_DATASET_S_BYTES = 64 << 20 };
-    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset),
+                                     type = H5Dget_type(dataset);
     hsize_t chunk[H5S_MAX_RANK] = { 0 };
     const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
     double cells = dims > 0 ? 1 : 0;
     for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
-    return cells <= (double)H5Sget_simple_extent_npoints(space) || cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
+    return cells <= (double)H5Sget_simple_extent_npoints(space) ||
+           cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
 }

@@ -1,4 +1,5 @@
-/* HDF5 by one rank alone: opening a file, attributes, types, selections. Identifiers that are returned are the caller's to close. */
+/* HDF5 by one rank alone: opening a file, attributes, types, selections. Identifiers that are returned are
+ * the caller's to close. */
 #pragma once
 
 #include <hdf5.h>
@@ -10,7 +11,8 @@
 #include "core/dtype.h"
 #include "state/checkpoint_status.h"
 
-/* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close may still have to write. */
+/* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
+ * may still have to write. */
 #define CHECKPOINT_H5_SCOPED __attribute__((cleanup(checkpoint_h5_close)))
 static inline void checkpoint_h5_close(const hid_t *id)
 {
@@ -22,25 +24,27 @@ const char *checkpoint_h5_reason(void);
 /* HDF5 prints no error stacks of its own from here on. */
 void checkpoint_h5_quiet(void);
 
-/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another. MISSING, DAMAGED (not HDF5,
- * truncated) or IO with a sentence. */
+/* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another.
+ * MISSING, DAMAGED (not HDF5, truncated) or IO with a sentence. */
 checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why);
 
-hid_t checkpoint_h5_file_type(dtype t); /* what is written: little-endian IEEE; a library constant, not to be closed */
-/* Reads the cells `part` (global coordinates; empty: none) of a dataset (nx) or (ny, nx) into dense rows of that type. NULL,
- * or checkpoint_h5_reason. */
+hid_t checkpoint_h5_file_type(dtype t); /* what is written: little-endian IEEE; a library constant, not to
+                                         * be closed */
+/* Reads the cells `part` (global coordinates; empty: none) of a dataset (nx) or (ny, nx) into dense rows of
+ * that type. NULL, or checkpoint_h5_reason. */
 const char *checkpoint_h5_read(hid_t dataset, box part, dtype type, void *data);
 
 /* No times in it: a file depends on the state alone. */
 hid_t checkpoint_h5_create_group(hid_t root, const char *name);
 /* Attributes: `count` values, 0: a scalar. */
-bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count, const void *values);
+bool checkpoint_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count,
+                       const void *values);
 bool checkpoint_h5_put_text(hid_t object, const char *name, const char *text);
 bool checkpoint_h5_put_integer(hid_t object, const char *name, int64_t number);
 bool checkpoint_h5_get_integer(hid_t object, const char *name, int64_t *number);
 /* A string attribute of at most max_bytes, allocated; NULL: none such. */
 char *checkpoint_h5_attribute_text(hid_t object, const char *name, size_t max_bytes);
 
-/* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some megabytes? True where
- * there are no chunks. */
+/* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some
+ * megabytes? True where there are no chunks. */
 bool checkpoint_h5_chunks_fit(hid_t dataset);

@@ -1,14 +1,17 @@
-/* A state file's structure as bytes: HDF5 makes it in a scratch file (in /dev/shm; the fields' data are holes, which take
- * nothing), and what lies between the fields' data is read out of it. So the file system of the checkpoints is touched by no
- * HDF5 call, and whoever writes the bytes need not know HDF5. HDF5 wants a name: it refuses /proc/self/fd of a nameless file.
+/* A state file's structure as bytes: HDF5 makes it in a scratch file (in /dev/shm; the fields' data are
+ * holes, which take nothing), and what lies between the fields' data is read out of it. So the file system of
+ * the checkpoints is touched by no HDF5 call, and whoever writes the bytes need not know HDF5. HDF5 wants a
+ * name: it refuses /proc/self/fd of a nameless file.
  *
- * The seal, a state file's last bytes, behind what HDF5 calls its end: a checksum over all that is no field's data. It is compared
- * before HDF5 sees the file, which trusts its input. HDF5 reads only up to its own end, so that every program reads a sealed file;
- * one that HDF5 changes is cut there and has no seal any more, like files of older versions.
+ * The seal, a state file's last bytes, behind what HDF5 calls its end: a checksum over all that is no field's
+ * data. It is compared before HDF5 sees the file, which trusts its input. HDF5 reads only up to its own end,
+ * so that every program reads a sealed file; one that HDF5 changes is cut there and has no seal any more,
+ * like files of older versions.
  *
  *    0  "WEFTSEAL"
  *    8  version, 1; number of ranges, at most 3
- *   16  three times offset and length of a range: the file from its first byte to the seal, without the fields' data
+ *   16  three times offset and length of a range: the file from its first byte to the seal, without the
+ *       fields' data
  *   64  CRC-32C of the ranges' bytes, one range after another
  *   68  CRC-32C of the 68 bytes before
  *
@@ -39,14 +42,16 @@ typedef struct seal_block { /* as it lies in the file; memory is little-endian t
     checkpoint_gap range[RANGES];
     uint32_t crc, own_crc;
 } seal_block;
-_Static_assert(sizeof(seal_block) == CHECKPOINT_SEAL_BYTES && offsetof(seal_block, crc) == 64, "the layout above");
+_Static_assert(sizeof(seal_block) == CHECKPOINT_SEAL_BYTES && offsetof(seal_block, crc) == 64,
+               "the layout above");
 
 static uint32_t own_crc(const seal_block *s) { return crc32c(0, s, offsetof(seal_block, own_crc)); }
 
 /* Its own checksum is right, and it is one that this program knows. */
 static bool is_seal(const seal_block *s)
 {
-    return memcmp(s->magic, magic, sizeof magic) == 0 && s->own_crc == own_crc(s) && s->version == VERSION && s->ranges <= RANGES;
+    return memcmp(s->magic, magic, sizeof magic) == 0 && s->own_crc == own_crc(s) && s->version == VERSION &&
+           s->ranges <= RANGES;
 }
 
 /* The end that HDF5 has noted in the first bytes of a file such as weft writes; 0: it is none. */
@@ -55,7 +60,8 @@ static uint64_t noted_end(int fd)
     static const unsigned char signature[] = { 0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n' };
     unsigned char first[SUPERBLOCK_BYTES];
     uint64_t base, end;
-    if (checkpoint_pread(fd, first, sizeof first, 0) != 0 || memcmp(first, signature, sizeof signature) != 0) return 0;
+    if (checkpoint_pread(fd, first, sizeof first, 0) != 0 || memcmp(first, signature, sizeof signature) != 0)
+        return 0;
     memcpy(&base, first + 12, sizeof base);
     memcpy(&end, first + 28, sizeof end);
     return (first[8] == 2 || first[8] == 3) && first[9] == 8 && base == 0 ? end : 0;
@@ -72,7 +78,8 @@ static int add_range(int fd, uint64_t at, uint64_t bytes, void *room, uint32_t *
     return code;
 }
 
-/* The checksum of the ranges' bytes as the file has them: 0 or errno; EILSEQ: the ranges do not fit the file. */
+/* The checksum of the ranges' bytes as the file has them: 0 or errno; EILSEQ: the ranges do not fit the file.
+ * */
 static int ranges_crc(int fd, const seal_block *s, uint64_t end, uint32_t *crc)
 {
     void *room = malloc(BAND_BYTES);
@@ -100,15 +107,17 @@ static checkpoint_status look(int fd, uint64_t file_bytes, const char *path, boo
     if (!is_seal(&seal)) {
         const uint64_t end = noted_end(fd);
         if (end == 0 || end >= file_bytes || file_bytes - end > sizeof seal) return CHECKPOINT_OK;
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
-                               "%s is damaged: its last %d bytes, the checksum of its structure, are incomplete", path,
-                               CHECKPOINT_SEAL_BYTES);
+        return checkpoint_fail(
+            CHECKPOINT_DAMAGED, why,
+            "%s is damaged: its last %d bytes, the checksum of its structure, are incomplete", path,
+            CHECKPOINT_SEAL_BYTES);
     }
     const int code = ranges_crc(fd, &seal, file_bytes - sizeof seal, &crc);
     if (code && code != EILSEQ) return checkpoint_file_failed("read", path, code, why);
     if (code || crc != seal.crc)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why,
-                               "%s is damaged: its structure (all but the fields' values) has checksum %08x, but the file records %08x",
+                               "%s is damaged: its structure (all but the fields' values) has checksum %08x, "
+                               "but the file records %08x",
                                path, crc, seal.crc);
     *sealed = true;
     return CHECKPOINT_OK;
@@ -121,7 +130,8 @@ checkpoint_status checkpoint_seal_check(const char *path, bool *sealed, sentence
     *sealed = false;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return CHECKPOINT_OK;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) status = look(fd, (uint64_t)info.st_size, path, sealed, why);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        status = look(fd, (uint64_t)info.st_size, path, sealed, why);
     close(fd);
     return status;
 }
@@ -148,7 +158,8 @@ static size_t image_bytes(const checkpoint_image *image)
 }
 
 /* 0 or errno, of the first that fails. */
-static int each_gap(const checkpoint_image *image, int fd, int (*take)(int fd, char *of_image, size_t bytes, uint64_t at_bytes))
+static int each_gap(const checkpoint_image *image, int fd,
+                    int (*take)(int fd, char *of_image, size_t bytes, uint64_t at_bytes))
 {
     char *of_image = image->bytes;
     int code = 0;
@@ -159,7 +170,10 @@ static int each_gap(const checkpoint_image *image, int fd, int (*take)(int fd, c
     return code;
 }
 
-static int read_gap(int fd, char *to, size_t bytes, uint64_t at_bytes) { return checkpoint_pread(fd, to, bytes, at_bytes); }
+static int read_gap(int fd, char *to, size_t bytes, uint64_t at_bytes)
+{
+    return checkpoint_pread(fd, to, bytes, at_bytes);
+}
 
 static int read_gaps(checkpoint_image *image, int fd)
 {
@@ -180,8 +194,8 @@ static void add_seal(checkpoint_image *image, int fields)
 }
 
 /* In a scratch file in that folder. */
-static checkpoint_status make_in(const char *folder, checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums,
-                                 sentence *why)
+static checkpoint_status make_in(const char *folder, checkpoint_image *image, const checkpoint_state *s,
+                                 const checkpoint_sums *sums, sentence *why)
 {
     char name[CHECKPOINT_PATH_BYTES];
     struct stat info;
@@ -202,7 +216,8 @@ static checkpoint_status make_in(const char *folder, checkpoint_image *image, co
     return status;
 }
 
-checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s, const checkpoint_sums *sums, sentence *why)
+checkpoint_status checkpoint_image_make(checkpoint_image *image, const checkpoint_state *s,
+                                        const checkpoint_sums *sums, sentence *why)
 {
     const char *const folder[] = { "/dev/shm", "/tmp", getenv("TMPDIR") }; /* one may be full or read-only */
     checkpoint_status status = CHECKPOINT_IO;
@@ -220,7 +235,10 @@ void checkpoint_image_free(checkpoint_image *image)
     image->bytes = NULL;
 }
 
-static int write_gap(int fd, char *from, size_t bytes, uint64_t at_bytes) { return checkpoint_pwrite(fd, from, bytes, at_bytes); }
+static int write_gap(int fd, char *from, size_t bytes, uint64_t at_bytes)
+{
+    return checkpoint_pwrite(fd, from, bytes, at_bytes);
+}
 
 static int compare_gap(int fd, char *wanted, size_t bytes, uint64_t at_bytes)
 {
@@ -236,11 +254,18 @@ int checkpoint_image_write(const checkpoint_image *image, int fd)
     return ftruncate(fd, (off_t)image->file_bytes) != 0 ? errno : each_gap(image, fd, write_gap);
 }
 
-int checkpoint_image_compare(const checkpoint_image *image, int fd) { return each_gap(image, fd, compare_gap); }
+int checkpoint_image_compare(const checkpoint_image *image, int fd)
+{
+    return each_gap(image, fd, compare_gap);
+}
 
-uint32_t checkpoint_image_crc(const checkpoint_image *image) { return crc32c(0, image->bytes, image_bytes(image)); }
+uint32_t checkpoint_image_crc(const checkpoint_image *image)
+{
+    return crc32c(0, image->bytes, image_bytes(image));
+}
 
-int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layout *l, uint64_t file_bytes, int fd, uint32_t *crc)
+int checkpoint_image_found_crc(const checkpoint_state *s, const checkpoint_layout *l, uint64_t file_bytes,
+                               int fd, uint32_t *crc)
 {
     checkpoint_image found;
     memset(&found, 0, sizeof found);

@@ -11,7 +11,8 @@
 #include "state/checkpoint_directory.h"
 #include "state/checkpoint_h5.h"
 
-enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64 KiB */
+enum { DECK_BYTES_MAX = 64 << 10, WORD_BYTES_MAX = 64 }; /* an attribute in HDF5's compact form ends at 64
+                                                          * KiB */
 
 /* What a kind that this program does not know has is looked for as one field u. */
 static const kind_row *kind_named(const char *name)
@@ -36,8 +37,9 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info, cons
     hsize_t shape[2] = { 1, 1 };
     const int dims = H5Sget_simple_extent_ndims(space);
     const bool f32 = H5Tequal(type, checkpoint_h5_file_type(DTYPE_F32)) > 0;
-    const bool ok = (dims == 1 || dims == 2) && H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0
-                    && plausible(shape) && (f32 || H5Tequal(type, checkpoint_h5_file_type(DTYPE_F64)) > 0);
+    const bool ok = (dims == 1 || dims == 2) &&
+                    H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL) >= 0 &&
+                    plausible(shape) && (f32 || H5Tequal(type, checkpoint_h5_file_type(DTYPE_F64)) > 0);
     info->type = f32 ? DTYPE_F32 : DTYPE_F64;
     info->ny = (int64_t)shape[0];
     info->nx = (int64_t)shape[1];
@@ -47,23 +49,28 @@ static bool read_shape(hid_t file, const char *name, checkpoint_info *info, cons
 uint32_t checkpoint_info_crc(const checkpoint_info *info, const char *deck)
 {
     char text[256];
-    const int bytes = snprintf(text, sizeof text, "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", info->kind,
-                               dtype_name(info->type), info->nx, info->ny, info->step, info->fingerprint);
+    const int bytes =
+        snprintf(text, sizeof text, "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", info->kind,
+                 dtype_name(info->type), info->nx, info->ny, info->step, info->fingerprint);
     return crc32c(crc32c(0, text, (size_t)bytes), deck, strlen(deck));
 }
 
 /* Other programs may change a file and leave it sound to HDF5; and anybody may give it another's name. */
-static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info, sentence *why)
+static checkpoint_status check_description(hid_t file, const char *path, const checkpoint_info *info,
+                                           sentence *why)
 {
     int64_t wanted;
     const uint32_t found = checkpoint_info_crc(info, info->deck);
     const int64_t named = checkpoint_step_of(path);
     if (checkpoint_h5_get_integer(file, "description_crc32c", &wanted) && wanted != found)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why,
-                               "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum %08x, but the file records "
-                               "%08llx", path, found, (unsigned long long)wanted);
+                               "%s is damaged: kind, type, grid, step, fingerprint and deck have checksum "
+                               "%08x, but the file records "
+                               "%08llx",
+                               path, found, (unsigned long long)wanted);
     if (named >= 0 && named != info->step)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
+                               "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64,
                                path, info->step, named);
     return CHECKPOINT_OK;
 }
@@ -72,9 +79,11 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
 {
     int64_t schema = 0;
     if (!checkpoint_h5_get_integer(file, "schema_version", &schema))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not a state file: it has no schema_version", path);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is not a state file: it has no schema_version",
+                               path);
     if (schema < 1 || schema > CHECKPOINT_SCHEMA_VERSION)
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has schema version %lld; this program reads versions 1 to %d", path,
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why,
+                               "%s has schema version %lld; this program reads versions 1 to %d", path,
                                (long long)schema, CHECKPOINT_SCHEMA_VERSION);
     if (!checkpoint_h5_get_integer(file, "step", &info->step) || info->step < 0)
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s has no readable step", path);
@@ -93,7 +102,8 @@ checkpoint_status checkpoint_info_of(hid_t file, const char *path, checkpoint_in
 
     const char *reason;
     if (!read_shape(file, kind_named(info->kind)->field[0], info, &reason))
-        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset /fields/%s %s", path, kind_named(info->kind)->field[0], reason);
+        return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s: dataset /fields/%s %s", path,
+                               kind_named(info->kind)->field[0], reason);
     return check_description(file, path, info, why);
 }
 

@@ -23,7 +23,8 @@ static bool is_interpreted(hid_t dataset)
     return layout != H5D_CONTIGUOUS && layout != H5D_COMPACT;
 }
 
-/* Rows to read at a time: enough that no chunk is read twice, if that is no more than BAND_BYTES or one row of chunks. */
+/* Rows to read at a time: enough that no chunk is read twice, if that is no more than BAND_BYTES or one row
+ * of chunks. */
 static hsize_t rows_at_once(hid_t dataset, int dims, const hsize_t *shape)
 {
     CHECKPOINT_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset);
@@ -48,10 +49,12 @@ static void allow_processor(double seconds)
 static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape)
 {
     const hsize_t rows = rows_at_once(dataset, dims, shape), row_cells = dims == 2 ? shape[1] : 1;
-    double *const data = row_cells <= SIZE_MAX / sizeof *data / rows ? malloc(rows * row_cells * sizeof *data) : NULL;
+    double *const data =
+        row_cells <= SIZE_MAX / sizeof *data / rows ? malloc(rows * row_cells * sizeof *data) : NULL;
     bool ok = data != NULL;
     for (hsize_t y = 0; y < shape[0] && ok; y += rows) {
-        const hsize_t begin[2] = { y, 0 }, count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
+        const hsize_t begin[2] = { y, 0 },
+                      count[2] = { shape[0] - y < rows ? shape[0] - y : rows, row_cells };
         const hsize_t cells = count[0] * row_cells;
         CHECKPOINT_H5_SCOPED const hid_t memory = H5Screate_simple(1, &cells, NULL);
         ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0
@@ -60,14 +63,16 @@ static void read_rows(hid_t dataset, hid_t space, int dims, const hsize_t *shape
     free(data);
 }
 
-/* What the parent refuses is not read, and may be large: another number of cells, or numbers or chunks that are too long. */
+/* What the parent refuses is not read, and may be large: another number of cells, or numbers or chunks that
+ * are too long. */
 static void read_data(hid_t dataset, int64_t cells)
 {
     CHECKPOINT_H5_SCOPED const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     const int dims = H5Sget_simple_extent_ndims(space);
     hsize_t shape[2] = { 0, 0 };
-    const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells && (dims == 1 || dims == 2)
-                        && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX && checkpoint_h5_chunks_fit(dataset);
+    const bool wanted = cells > 0 && H5Sget_simple_extent_npoints(space) == cells &&
+                        (dims == 1 || dims == 2) && H5Tget_size(type) <= CHECKPOINT_NUMBER_BYTES_MAX &&
+                        checkpoint_h5_chunks_fit(dataset);
     if (wanted && H5Sget_simple_extent_dims(space, shape, NULL) >= 0 && is_interpreted(dataset)) {
         allow_processor((double)cells * sizeof(double) / CHECKPOINT_PROBE_SLOWEST_BYTES_PER_S);
         read_rows(dataset, space, dims, shape);
@@ -80,7 +85,8 @@ static void look_at_field(hid_t file, const char *path, const checkpoint_field *
     CHECKPOINT_H5_SCOPED hid_t dataset = H5I_INVALID_HID;
     uint64_t fingerprint;
     checkpoint_sums sums;
-    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, &why) == CHECKPOINT_OK) read_data(dataset, f->nx * f->ny);
+    if (checkpoint_dataset_open(file, path, f, type, &dataset, &fingerprint, &why) == CHECKPOINT_OK)
+        read_data(dataset, f->nx * f->ny);
     if (checkpoint_sums_read(file, path, f, &sums, &why) == CHECKPOINT_OK) checkpoint_sums_free(&sums);
 }
 
@@ -99,8 +105,10 @@ static void look_at_dataset(hid_t file, const char *name, int64_t cells)
 {
     sentence elsewhere;
     char list[CHECKPOINT_LISTED_BYTES];
-    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&elsewhere), dataset = H5Dopen2(file, name, access);
-    if (dataset < 0) checkpoint_foreign_list_datasets(file, list); /* for the sentence that says what there is instead */
+    CHECKPOINT_H5_SCOPED const hid_t access = checkpoint_elsewhere_access(&elsewhere),
+                                     dataset = H5Dopen2(file, name, access);
+    /* for the sentence that says what there is instead */
+    if (dataset < 0) checkpoint_foreign_list_datasets(file, list);
     else if (checkpoint_elsewhere_lies_beside(dataset, &elsewhere)) read_data(dataset, cells);
 }
 

@@ -1,6 +1,6 @@
 /* How a call on a state file ended, its sentence, and how ranks come to one answer.
- * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status goes through
- * checkpoint_agree, and after a failure only calls that all ranks make follow. */
+ * The rule that keeps ranks from waiting for one another: between two collective calls every rank's status
+ * goes through checkpoint_agree, and after a failure only calls that all ranks make follow. */
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
-/* Everything in a file that HDF5 interprets, whoever reads it later: each object behind hard links, each of its attributes. State
- * files hold more than a restart asks for, and a reader of that part is not to be the first to find it damaged. Group by group,
- * not by H5Ovisit, whose failure does not say where. */
+/* Everything in a file that HDF5 interprets, whoever reads it later: each object behind hard links, each of
+ * its attributes. State files hold more than a restart asks for, and a reader of that part is not to be the
+ * first to find it damaged. Group by group, not by H5Ovisit, whose failure does not say where. */
 #include "state/checkpoint_walk.h"
 
 #include <stdio.h>
@@ -23,15 +23,18 @@ typedef struct walk {
 
 static bool unreadable(const walk *w, const char *attribute)
 {
-    return sentence_refuse(w->why, "%s%s%s cannot be read: %s", *w->path ? w->path : "/", *attribute ? ", attribute " : "", attribute,
-                           checkpoint_h5_reason());
+    return sentence_refuse(w->why, "%s%s%s cannot be read: %s", *w->path ? w->path : "/",
+                           *attribute ? ", attribute " : "", attribute, checkpoint_h5_reason());
 }
 
 /* HDF5's iterations fail by themselves, or because what they call had found something. */
-static bool iterated(const walk *w, herr_t result) { return result >= 0 || (w->why->text[0] ? false : unreadable(w, "")); }
+static bool iterated(const walk *w, herr_t result)
+{
+    return result >= 0 || (w->why->text[0] ? false : unreadable(w, ""));
+}
 
-/* The file would say how much memory a value of variable length takes, so it is not read; nor is what holds strings, which may be
- * such values. */
+/* The file would say how much memory a value of variable length takes, so it is not read; nor is what holds
+ * strings, which may be such values. */
 static bool has_fixed_length(hid_t type)
 {
     if (H5Tget_class(type) == H5T_STRING) return H5Tis_variable_str(type) == 0;
@@ -80,8 +83,8 @@ static bool has_values_here(hid_t dataset)
 
 static bool leads_elsewhere(const walk *w, const char *name, const char *how)
 {
-    return sentence_refuse(w->why, "%s%s%.*s %s, which is not allowed in a state file", w->path, *name ? "/" : "", NAME_BYTES_SHOWN,
-                           name, how);
+    return sentence_refuse(w->why, "%s%s%.*s %s, which is not allowed in a state file", w->path,
+                           *name ? "/" : "", NAME_BYTES_SHOWN, name, how);
 }
 
 static bool look_at_dataset(const walk *w, hid_t dataset)
@@ -112,7 +115,8 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info_t *link
 static bool look_at(walk *w, hid_t object)
 {
     w->objects++;
-    if (!iterated(w, H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_attribute, w))) return false;
+    if (!iterated(w, H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_attribute, w)))
+        return false;
     const H5I_type_t type = H5Iget_type(object);
     if (type == H5I_DATASET) return look_at_dataset(w, object);
     if (type != H5I_GROUP || w->depth == DEPTH_MAX) return true;

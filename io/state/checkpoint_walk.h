@@ -6,5 +6,6 @@
 
 #include "core/sentence.h"
 
-/* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's reason. By one rank. */
+/* Opens all that is in the file and reads every attribute. False: in why, what cannot be read, and HDF5's
+ * reason. By one rank. */
 bool checkpoint_walk(hid_t file, sentence *why);

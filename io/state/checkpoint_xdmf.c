@@ -1,6 +1,7 @@
-/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit spacing, row 0 at y = 0,
- * one grid per shape (a transpose has two), the step as time; and that of a series, a collection of such grids. A plate one cell
- * thick, because VTK's reader puts a mesh of two dimensions into the plane of y and z, where a view from above shows nothing. */
+/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit
+ * spacing, row 0 at y = 0, one grid per shape (a transpose has two), the step as time; and that of a series,
+ * a collection of such grids. A plate one cell thick, because VTK's reader puts a mesh of two dimensions into
+ * the plane of y and z, where a view from above shows nothing. */
 #include "state/checkpoint_xdmf.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@
 
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path)
 {
-    const size_t length = strlen(path), stem = length > 3 && strcmp(path + length - 3, ".h5") == 0 ? length - 3 : length;
+    const size_t length = strlen(path),
+                 stem = length > 3 && strcmp(path + length - 3, ".h5") == 0 ? length - 3 : length;
     return snprintf(out, out_bytes, "%.*s.xmf", (int)stem, path) < (int)out_bytes;
 }
 
@@ -43,12 +45,14 @@ static void put_grid_begin(FILE *out, const checkpoint_field *f, int64_t step)
             f->name, step, f->ny + 1, f->nx + 1);
 }
 
-/* As many dimensions as the mesh has, whatever the dataset: with fewer, VTK takes the first column for the field. */
+/* As many dimensions as the mesh has, whatever the dataset: with fewer, VTK takes the first column for the
+ * field. */
 static void put_attribute(FILE *out, const checkpoint_field *f, dtype type, const char *file_name)
 {
     fprintf(out,
             "   <Attribute Name=\"%s\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
-            "    <DataItem Dimensions=\"1 %" PRId64 " %" PRId64 "\" NumberType=\"Float\" Precision=\"%zu\" Format=\"HDF\">",
+            "    <DataItem Dimensions=\"1 %" PRId64 " %" PRId64
+            "\" NumberType=\"Float\" Precision=\"%zu\" Format=\"HDF\">",
             f->name, f->ny, f->nx, dtype_bytes(type));
     put_escaped(out, file_name);
     fprintf(out, ":/fields/%s</DataItem>\n   </Attribute>\n", f->name);
@@ -76,7 +80,8 @@ static void put_series(FILE *out, const checkpoint_state *s, const int64_t *step
 {
     char path[CHECKPOINT_PATH_BYTES];
     for (int i = 0, same = 0; i < s->fields; i += same) {
-        fprintf(out, "  <Grid Name=\"%s over time\" GridType=\"Collection\" CollectionType=\"Temporal\">\n", s->field[i].name);
+        fprintf(out, "  <Grid Name=\"%s over time\" GridType=\"Collection\" CollectionType=\"Temporal\">\n",
+                s->field[i].name);
         for (size_t k = count; k-- > 0;) {
             checkpoint_path(path, sizeof path, ".", steps[k]);
             same = put_grid(out, s, i, steps[k], path + 2);
@@ -85,7 +90,10 @@ static void put_series(FILE *out, const checkpoint_state *s, const int64_t *step
     }
 }
 
-static void put_head(FILE *out) { fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out); }
+static void put_head(FILE *out)
+{
+    fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
+}
 static void put_tail(FILE *out) { fputs(" </Domain>\n</Xdmf>\n", out); }
 
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s)
@@ -105,7 +113,8 @@ int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_sta
     return failed ? EIO : replace_sync_path(to);
 }
 
-int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count)
+int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps,
+                                 size_t count)
 {
     replace file;
     assert(count > 0);

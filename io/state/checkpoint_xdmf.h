@@ -9,6 +9,7 @@
 bool checkpoint_xdmf_path(char *out, size_t out_bytes, const char *path);
 /* Writes the XDMF text for path, whole, to `to`. By one rank. Returns 0 or errno. */
 int checkpoint_xdmf_write(const char *to, const char *path, const checkpoint_state *s);
-/* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first; replaces `to`
- * (replace.h). */
-int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps, size_t count);
+/* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first;
+ * replaces `to` (replace.h). */
+int checkpoint_xdmf_write_series(const char *to, const checkpoint_state *s, const int64_t *steps,
+                                 size_t count);

@@ -16,7 +16,8 @@ enum { SLOTS = 2, TAG = 1 };
 typedef struct slot { /* a round under way */
     aggregate_window window; /* of this rank's share */
     char *memory;            /* of what comes from other ranks; owned */
-    MPI_Request *request;    /* owned: room for as many as there are senders to this rank and writers of its cells */
+    MPI_Request *request;    /* owned: room for as many as there are senders to this rank and writers of
+                              * its cells */
     int requests;            /* 0: complete */
 } slot;
 
@@ -28,21 +29,25 @@ struct aggregate {
     const checkpoint_state *state;
     int64_t rounds[CHECKPOINT_FIELDS_MAX]; /* of each field: as many as the largest share has windows */
     int64_t posted, ended, all;            /* rounds, of all fields one after another */
-    slot slot[SLOTS];                      /* round r is in slot r % SLOTS; posted - ended of them are under way */
+    slot slot[SLOTS];                      /* round r is in slot r % SLOTS; posted - ended of them are
+                                            * under way */
 };
 
 /* ---- arithmetic ---- */
 
-int64_t aggregate_windows(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number)
+int64_t aggregate_windows(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i,
+                          int number)
 {
     box part[WRITERS_PARTS];
     int64_t windows = 0;
     const int parts = writers_parts(w, s, l, i, number, part);
-    for (int k = 0; k < parts; k++) windows += checkpoint_bands(part[k], dtype_bytes(s->type), aggregate_window_bytes);
+    for (int k = 0; k < parts; k++)
+        windows += checkpoint_bands(part[k], dtype_bytes(s->type), aggregate_window_bytes);
     return windows;
 }
 
-box aggregate_window_cells(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number, int64_t n)
+box aggregate_window_cells(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i,
+                           int number, int64_t n)
 {
     box part[WRITERS_PARTS];
     const size_t cell_bytes = dtype_bytes(s->type);
@@ -64,7 +69,10 @@ void aggregate_find_pieces(aggregate_window *w, const checkpoint_field *f, int r
     }
 }
 
-static size_t offset_cells(box in, int64_t x, int64_t y) { return (size_t)((y - in.y0) * box_width(in) + x - in.x0); }
+static size_t offset_cells(box in, int64_t x, int64_t y)
+{
+    return (size_t)((y - in.y0) * box_width(in) + x - in.x0);
+}
 
 const void *aggregate_rows(const aggregate_window *w, box part, size_t cell_bytes, void *room)
 {
@@ -127,7 +135,9 @@ static size_t largest_window_bytes(const aggregate *a)
     for (int i = 0; i < a->state->fields; i++) {
         const int parts = writers_parts(a->plan, a->state, a->layout, i, a->number, part);
         for (int k = 0; k < parts; k++) {
-            const size_t first = (size_t)box_cells(checkpoint_band(part[k], cell_bytes, aggregate_window_bytes, 0)) * cell_bytes;
+            const size_t first =
+                (size_t)box_cells(checkpoint_band(part[k], cell_bytes, aggregate_window_bytes, 0)) *
+                cell_bytes;
             if (first > bytes) bytes = first;
         }
     }
@@ -144,7 +154,8 @@ static bool writes_of(const aggregate *a, int field, int number, box cells)
     return false;
 }
 
-/* Of the field that has most of them: the ranks whose cells this one writes, and the writers that take its own. */
+/* Of the field that has most of them: the ranks whose cells this one writes, and the writers that take its
+ * own. */
 static void count_partners(const aggregate *a, size_t *senders, size_t *takers)
 {
     *senders = *takers = 0;
@@ -203,7 +214,10 @@ static const char *own_cells(const aggregate *a, int field, box cells)
     return (const char *)f->data + offset_cells(f->own, cells.x0, cells.y0) * dtype_bytes(a->state->type);
 }
 
-static int message_bytes(const aggregate *a, box cells) { return (int)((size_t)box_cells(cells) * dtype_bytes(a->state->type)); }
+static int message_bytes(const aggregate *a, box cells)
+{
+    return (int)((size_t)box_cells(cells) * dtype_bytes(a->state->type));
+}
 
 /* Of this rank's own window; its own part stays where it is. */
 static void post_receives(aggregate *a, slot *s)
@@ -226,8 +240,8 @@ static void post_sends(aggregate *a, slot *s, int64_t round)
     for (int n = 0; n < a->plan->count; n++) {
         const box cells = box_intersect(a->state->field[field].own, window_of(a, field, n, round));
         if (n == a->number || box_empty(cells)) continue;
-        MPI_CHECK(MPI_Issend(own_cells(a, field, cells), message_bytes(a, cells), MPI_BYTE, writers_rank(a->plan, n), TAG,
-                             a->comm, &s->request[s->requests++]));
+        MPI_CHECK(MPI_Issend(own_cells(a, field, cells), message_bytes(a, cells), MPI_BYTE,
+                             writers_rank(a->plan, n), TAG, a->comm, &s->request[s->requests++]));
     }
 }
 

@@ -5,14 +5,16 @@
 #include "ranks/check.h"
 
 #if WEFT_SIM
-/* A non-blocking collective of SMPI sends a message to every rank, P^2 of them in all, and each test of it goes through P requests: 256
- * ranks came to no end. Its blocking ones are trees. All ranks come to the same collectives in the same order, and none holds back
- * what another needs to get there, since a simulated rank has no thread beside it. */
+/* A non-blocking collective of SMPI sends a message to every rank, P^2 of them in all, and each test of it
+ * goes through P requests: 256 ranks came to no end. Its blocking ones are trees. All ranks come to the same
+ * collectives in the same order, and none holds back what another needs to get there, since a simulated rank
+ * has no thread beside it. */
 #define MPI_Iallreduce(mine, all, count, type, op, comm, request) \
     (*(request) = MPI_REQUEST_NULL, MPI_Allreduce(mine, all, count, type, op, comm))
 #define MPI_Ireduce(mine, all, count, type, op, root, comm, request) \
     (*(request) = MPI_REQUEST_NULL, MPI_Reduce(mine, all, count, type, op, root, comm))
-#define MPI_Ibcast(data, count, type, root, comm, request) (*(request) = MPI_REQUEST_NULL, MPI_Bcast(data, count, type, root, comm))
+#define MPI_Ibcast(data, count, type, root, comm, request) \
+    (*(request) = MPI_REQUEST_NULL, MPI_Bcast(data, count, type, root, comm))
 #endif
 
 static MPI_Request *next_request(agreement *a)
@@ -62,4 +64,7 @@ void agreement_tell(agreement *a, int at, uint64_t number)
     a->mine[at + 1] = (int64_t)(number & UINT32_MAX);
 }
 
-uint64_t agreement_told(const agreement *a, int at) { return (uint64_t)a->all[at] << 32 | (uint64_t)a->all[at + 1]; }
+uint64_t agreement_told(const agreement *a, int at)
+{
+    return (uint64_t)a->all[at] << 32 | (uint64_t)a->all[at + 1];
+}

@@ -1,5 +1,6 @@
-/* How the main threads end a phase: each rank gives its status and some numbers, and all hear of the worst status and of the largest
- * of each number, by collectives that nobody waits for. Other messages of the phase may end with them. */
+/* How the main threads end a phase: each rank gives its status and some numbers, and all hear of the worst
+ * status and of the largest of each number, by collectives that nobody waits for. Other messages of the phase
+ * may end with them. */
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +14,8 @@ enum { AGREEMENT_NUMBERS_MAX = 32, AGREEMENT_REQUESTS_MAX = 4 };
 typedef struct agreement {
     MPI_Comm comm; /* not owned; outlives it */
     int rank, ranks;
-    int64_t mine[AGREEMENT_NUMBERS_MAX], all[AGREEMENT_NUMBERS_MAX]; /* the callers' [1 ..]; 0 until they are set */
+    /* the callers' [1 ..]; 0 until they are set */
+    int64_t mine[AGREEMENT_NUMBERS_MAX], all[AGREEMENT_NUMBERS_MAX];
     MPI_Request pending[AGREEMENT_REQUESTS_MAX];
     int pending_count;
 } agreement;

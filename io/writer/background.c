@@ -1,4 +1,5 @@
-/* `job` is the mailbox: not NULL from start until the thread has done it. Only the mutex orders what the two threads see. */
+/* `job` is the mailbox: not NULL from start until the thread has done it. Only the mutex orders what the two
+ * threads see. */
 #include "writer/background.h"
 
 #include <assert.h>
@@ -20,8 +21,9 @@ struct background {
     bool leave;
 };
 
-/* A job has short loops between system calls and messages. A team of threads would spin in between, on cores that other ranks of the
- * host need for theirs: two ranks of eight threads each on 16 cores wrote a twentieth of what one thread each does. */
+/* A job has short loops between system calls and messages. A team of threads would spin in between, on cores
+ * that other ranks of the host need for theirs: two ranks of eight threads each on 16 cores wrote a twentieth
+ * of what one thread each does. */
 static void do_alone(void (*job)(void *), void *arg)
 {
     const int threads = omp_get_max_threads();
@@ -55,8 +57,8 @@ background *background_create(bool thread)
     b->has_thread = true;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->change, NULL);
-    /* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which a thread gets of its
-     * own writes, becomes the error EFBIG. */
+    /* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which
+     * a thread gets of its own writes, becomes the error EFBIG. */
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -1,5 +1,6 @@
-/* One thread beside the main one, or none, that does one job at a time: without a thread background_start does it at once. It calls neither MPI nor HDF5, gets no signals, and is a team of
- * one where a job meets an OpenMP pragma: the cores are the time steps'. A job and what it points at belong to the thread from
+/* One thread beside the main one, or none, that does one job at a time: without a thread background_start
+ * does it at once. It calls neither MPI nor HDF5, gets no signals, and is a team of one where a job meets an
+ * OpenMP pragma: the cores are the time steps'. A job and what it points at belong to the thread from
  * background_start until background_done has returned true. All functions are the main thread's. */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* A checkpoint's files by name: room, creation, reservation, the final name. By one rank and without HDF5 and MPI, so that a
- * thread may; the sentences of what fails are those of every path that writes. */
+/* A checkpoint's files by name: room, creation, reservation, the final name. By one rank and without HDF5 and
+ * MPI, so that a thread may; the sentences of what fails are those of every path that writes. */
 #include "writer/checkpoint_file.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ uint64_t checkpoint_needed_bytes(const checkpoint_state *s)
 {
     uint64_t needed = 128 << 10; /* HDF5's own structures and the XDMF file take under 64 KiB with any deck */
     for (int i = 0; i < s->fields; i++)
-        needed += checkpoint_field_bytes(s, i) + (uint64_t)checkpoint_blocks(&s->field[i], s->type) * sizeof(uint32_t);
+        needed += checkpoint_field_bytes(s, i) +
+                  (uint64_t)checkpoint_blocks(&s->field[i], s->type) * sizeof(uint32_t);
     return needed;
 }
 
@@ -29,7 +30,9 @@ checkpoint_status checkpoint_names_make(checkpoint_names *n, const char *path, s
 {
     if (snprintf(n->path, sizeof n->path, "%s", path) >= (int)(sizeof n->path - SUFFIX_BYTES)
         || !checkpoint_xdmf_path(n->xdmf, sizeof n->xdmf - SUFFIX_BYTES, path))
-        return checkpoint_fail(CHECKPOINT_IO, why, "cannot write a checkpoint: its path is too long, %zu characters", strlen(path));
+        return checkpoint_fail(CHECKPOINT_IO, why,
+                               "cannot write a checkpoint: its path is too long, %zu characters",
+                               strlen(path));
     n->tmp[0] = n->xdmf_tmp[0] = '\0';
     replace_directory_of(n->directory, sizeof n->directory, path);
     return CHECKPOINT_OK;
@@ -49,7 +52,8 @@ static int identify(int fd, checkpoint_identity *id)
     return 0;
 }
 
-checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id, sentence *why)
+checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, checkpoint_identity *id,
+                                        sentence *why)
 {
     *fd = replace_create_new(n->tmp);
     const int code = *fd < 0 ? errno : identify(*fd, id);
@@ -59,12 +63,13 @@ checkpoint_status checkpoint_create_tmp(const checkpoint_names *n, int *fd, chec
 checkpoint_status checkpoint_look_for_room(const checkpoint_names *n, uint64_t needed_bytes, sentence *why)
 {
     struct statvfs room;
-    if (statvfs(n->directory, &room) != 0) return checkpoint_file_failed("determine the free space of", n->directory, errno, why);
+    if (statvfs(n->directory, &room) != 0)
+        return checkpoint_file_failed("determine the free space of", n->directory, errno, why);
     const uint64_t available = (uint64_t)room.f_bavail * room.f_frsize;
     char need[32], found[32];
     if (room.f_blocks && available < needed_bytes) /* some network file systems report no sizes at all */
-        return checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: it needs %s, but %s has only %s free", n->path,
-                               bytes_text(need, sizeof need, (double)needed_bytes), n->directory,
+        return checkpoint_fail(CHECKPOINT_IO, why, "cannot write %s: it needs %s, but %s has only %s free",
+                               n->path, bytes_text(need, sizeof need, (double)needed_bytes), n->directory,
                                bytes_text(found, sizeof found, (double)available));
     return CHECKPOINT_OK;
 }
@@ -81,8 +86,8 @@ static int open_this(const char *path, int flags, const checkpoint_identity *id,
     return code;
 }
 
-checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id, bool same_host, int rank,
-                                      int *fd, sentence *why)
+checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, const checkpoint_identity *id,
+                                      bool same_host, int rank, int *fd, sentence *why)
 {
     char host[CHECKPOINT_HOST_BYTES];
     int code, tries = 0;
@@ -90,9 +95,10 @@ checkpoint_status checkpoint_open_tmp(const checkpoint_names *n, int flags, cons
     while (!same_host && checkpoint_look_again(code, &tries));
     if (!code) return CHECKPOINT_OK;
     if (code != ENOENT && code != ESTALE) return checkpoint_file_failed("open", n->tmp, code, why);
-    return checkpoint_fail(CHECKPOINT_IO, why,
-                           "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank,
-                           checkpoint_host(host), code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
+    return checkpoint_fail(
+        CHECKPOINT_IO, why,
+        "rank %d on %s %s %s, which rank 0 made: checkpoints need a file system that all hosts share", rank,
+        checkpoint_host(host), code == ENOENT ? "does not see" : "sees a different file in place of", n->tmp);
 }
 
 checkpoint_status checkpoint_reserve(const checkpoint_names *n, int fd, uint64_t bytes, sentence *why)

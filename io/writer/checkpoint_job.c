@@ -13,7 +13,8 @@
 
 enum { WRITEBACK_BYTES = 8 << 20 }; /* of the file, on their way to the disk at once */
 
-checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path)
+checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s,
+                                       const char *path)
 {
     *j = (checkpoint_job){ .rank = rank, .state = *s, .fd = -1 };
     checkpoint_status status = checkpoint_names_make(&j->names, path, &j->why);
@@ -47,7 +48,8 @@ void checkpoint_job_run(void *job)
     j->status = j->work(j);
     j->seconds += timer_now_s() - begin_s;
     const bool published = j->work == checkpoint_job_publish && j->rank == 0 && j->status == CHECKPOINT_OK;
-    if (published && j->dir) retain_apply(j->dir, j->rule, j->state.step, j->verified); /* which is no part of writing the file */
+    /* which is no part of writing the file */
+    if (published && j->dir) retain_apply(j->dir, j->rule, j->state.step, j->verified);
 }
 
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code)
@@ -66,9 +68,10 @@ bool checkpoint_job_writes(const checkpoint_job *j) { return j->plan.count == 0 
 
 /* ---- faults (fault.h) ---- */
 
-/* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell, checkpoint_flip_always:RANK
- * again when it writes once more, lost_page:RANK has a page of zeros before that cell, checkpoint_slow:MS takes so long for every
- * rank's write, checkpoint_memory:RANK has none to collect in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
+/* checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte in its last cell,
+ * checkpoint_flip_always:RANK again when it writes once more, lost_page:RANK has a page of zeros before that
+ * cell, checkpoint_slow:MS takes so long for every rank's write, checkpoint_memory:RANK has none to collect
+ * in, checkpoint_structure:0 has the structure lose a byte after rank 0 compared it. */
 static int act_faulty(const checkpoint_job *j, bool again)
 {
     char byte = 0x55;
@@ -76,11 +79,13 @@ static int act_faulty(const checkpoint_job *j, bool again)
     box part[WRITERS_PARTS];
     const int parts = checkpoint_job_parts(j, 0, part);
     const box cells = parts > 0 ? part[parts - 1] : box_make(0, 1, 0, 1);
-    const uint64_t last = (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
+    const uint64_t last =
+        (uint64_t)((cells.y1 - 1) * j->state.field[0].nx + cells.x1 - 1) * dtype_bytes(j->state.type);
     const int wait_ms = fault_asked("checkpoint_slow");
     const struct timespec wait = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
     if (wait_ms > 0) nanosleep(&wait, NULL);
-    if ((fault_asked("checkpoint_flip") == j->rank && !again) || fault_asked("checkpoint_flip_always") == j->rank)
+    if ((fault_asked("checkpoint_flip") == j->rank && !again) ||
+        fault_asked("checkpoint_flip_always") == j->rank)
         return checkpoint_pwrite(j->fd, &byte, 1, j->layout.field_at_bytes[0] + last);
     if (fault_asked("lost_page") == j->rank && last > sizeof page)
         return checkpoint_pwrite(j->fd, page, sizeof page, j->layout.field_at_bytes[0] + last - sizeof page);
@@ -110,23 +115,26 @@ checkpoint_status checkpoint_job_room(checkpoint_job *j)
 static int write_part(checkpoint_job *j, int i, box part, const void *data)
 {
     const double begin_s = timer_now_s();
-    const int code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], &j->state.field[i], j->state.type, part, data);
+    const int code = checkpoint_rows_write(j->fd, j->layout.field_at_bytes[i], &j->state.field[i],
+                                           j->state.type, part, data);
     j->spent_s[CHECKPOINT_PWRITE] += timer_now_s() - begin_s;
     return code;
 }
 
-/* These were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A hint, and of whole rows
- * alone: of others the pages are not complete. */
+/* These were written: lets the disk begin while the rest is still copied, so that fsync finds less to do. A
+ * hint, and of whole rows alone: of others the pages are not complete. */
 static void start_writeback(checkpoint_job *j, int i, box part)
 {
     const checkpoint_field *f = &j->state.field[i];
     const uint64_t cell_bytes = dtype_bytes(j->state.type);
     const uint64_t from = j->layout.field_at_bytes[i] + (uint64_t)(part.y0 * f->nx + part.x0) * cell_bytes;
-    const bool dense = box_width(part) == f->nx || (box_height(part) == 1 && (f->ny == 1 || j->plan.count > 0));
+    const bool dense =
+        box_width(part) == f->nx || (box_height(part) == 1 && (f->ny == 1 || j->plan.count > 0));
     if (!dense || from != j->dense_to) j->dense_from = from;
     j->dense_to = dense ? from + (uint64_t)box_cells(part) * cell_bytes : from;
     if (j->dense_to - j->dense_from < WRITEBACK_BYTES) return;
-    (void)sync_file_range(j->fd, (off_t)j->dense_from, (off_t)(j->dense_to - j->dense_from), SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(j->fd, (off_t)j->dense_from, (off_t)(j->dense_to - j->dense_from),
+                          SYNC_FILE_RANGE_WRITE);
     j->dense_from = j->dense_to;
 }
 
@@ -178,7 +186,8 @@ checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd)
     return checkpoint_open_tmp(&j->names, flags, &j->id, j->same_host, j->rank, fd, &j->why);
 }
 
-/* By ranks that write: NAME.tmp, which rank 0 has open since it made it; it takes what the plan needs beyond the estimate. */
+/* By ranks that write: NAME.tmp, which rank 0 has open since it made it; it takes what the plan needs beyond
+ * the estimate. */
 static checkpoint_status open_file(checkpoint_job *j)
 {
     checkpoint_status status = CHECKPOINT_OK;
@@ -198,9 +207,10 @@ checkpoint_status checkpoint_job_write(checkpoint_job *j)
 
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where)
 {
-    return checkpoint_fail(CHECKPOINT_DAMAGED, &j->why,
-                           "cannot write %s: on rank %d the values of /fields/%s in %s differ from those on its device", j->names.path,
-                           j->rank, j->state.field[i].name, where);
+    return checkpoint_fail(
+        CHECKPOINT_DAMAGED, &j->why,
+        "cannot write %s: on rank %d the values of /fields/%s in %s differ from those on its device",
+        j->names.path, j->rank, j->state.field[i].name, where);
 }
 
 static checkpoint_status look_at_source(checkpoint_job *j, int i)
@@ -208,8 +218,8 @@ static checkpoint_status look_at_source(checkpoint_job *j, int i)
     const checkpoint_field *f = &j->state.field[i];
     const double begin_s = timer_now_s();
     checkpoint_sums_add(&j->share[i], j->state.type, f->data, f->own, f);
-    const bool same = j->state.verify != CHECKPOINT_VERIFY_FULL
-                      || checkpoint_fingerprint_share(j->state.type, f->data, f->own, f->nx) == f->fingerprint;
+    const bool same = j->state.verify != CHECKPOINT_VERIFY_FULL ||
+                      checkpoint_fingerprint_share(j->state.type, f->data, f->own, f->nx) == f->fingerprint;
     j->spent_s[CHECKPOINT_CHECKSUMS] += timer_now_s() - begin_s;
     if (same) return CHECKPOINT_OK;
     return checkpoint_job_other_fingerprint(j, i, "its memory");
@@ -218,7 +228,8 @@ static checkpoint_status look_at_source(checkpoint_job *j, int i)
 checkpoint_status checkpoint_job_source(checkpoint_job *j)
 {
     checkpoint_status status = open_file(j);
-    for (int i = 0; i < j->state.fields && !j->again && status == CHECKPOINT_OK; i++) status = look_at_source(j, i);
+    for (int i = 0; i < j->state.fields && !j->again && status == CHECKPOINT_OK; i++)
+        status = look_at_source(j, i);
     return status;
 }
 
@@ -277,7 +288,8 @@ static checkpoint_status close_file(checkpoint_job *j)
 checkpoint_status checkpoint_job_structure(checkpoint_job *j)
 {
     const int code = j->rank == 0 ? write_image(j) : 0;
-    const checkpoint_status status = code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
+    const checkpoint_status status =
+        code ? checkpoint_job_failed(j, "write the structure of", code) : CHECKPOINT_OK;
     if (j->rank == 0 && fault_asked("checkpoint_structure") == 0) (void)checkpoint_pwrite(j->fd, "", 1, 8);
     return status == CHECKPOINT_OK ? close_file(j) : status;
 }
@@ -292,9 +304,10 @@ static checkpoint_status look_at_structure(checkpoint_job *j)
     close(fd);
     if (code) return checkpoint_job_failed(j, "read back the structure of", code);
     if (crc == j->image_crc) return CHECKPOINT_OK;
-    return checkpoint_fail(CHECKPOINT_IO, &j->why,
-                           "cannot write %s: rank %d read back a structure that differs from what rank 0 wrote", j->names.path,
-                           j->rank);
+    return checkpoint_fail(
+        CHECKPOINT_IO, &j->why,
+        "cannot write %s: rank %d read back a structure that differs from what rank 0 wrote", j->names.path,
+        j->rank);
 }
 
 checkpoint_status checkpoint_job_look(checkpoint_job *j)

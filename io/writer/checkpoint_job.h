@@ -1,30 +1,36 @@
-/* A state file written by all ranks, in jobs that call neither MPI nor HDF5, so that a thread may. The caller (phases.c) runs one job on
- * every rank, has the ranks agree on how it went, and only then runs the next:
+/* A state file written by all ranks, in jobs that call neither MPI nor HDF5, so that a thread may. The caller
+ * (phases.c) runs one job on every rank, has the ranks agree on how it went, and only then runs the next:
  *
  *   room       rank 0: statvfs; makes NAME.tmp and takes its blocks
  *   write      every rank writes its own rows, takes their checksums on the way, fsync
- *   read back  every rank its own rows, past the page cache where the kernel lets it, against those checksums and, in full,
- *              against the fingerprint that the device had computed. Rows that differ are written once more. Where there are
- *              several hosts: blocks that another host wrote, from the file opened anew, against the checksums that all ranks
- *              have joined; those at borders between writers whatever `verify` says. All is collected and written once more.
- *   source, window .., flush   instead of write, where some ranks write for all (aggregate.h): every rank takes the checksums of
- *              its own rows, in full compares them with the device's fingerprint; then a writer writes windows of its share, which
- *              the main threads collect, and fsync. It reads its share back against the checksums that all ranks have joined by
- *              then; for a share that differs all is collected and written once more.
- *   structure  rank 0, whose main thread has joined the checksums and made an image of the structure with them: writes the
- *              image, reads it back, fsync; all close the file
+ *   read back  every rank its own rows, past the page cache where the kernel lets it, against those checksums
+ *              and, in full, against the fingerprint that the device had computed. Rows that differ are
+ *              written once more. Where there are several hosts: blocks that another host wrote, from the
+ *              file opened anew, against the checksums that all ranks have joined; those at borders between
+ *              writers whatever `verify` says. All is collected and written once more.
+ *   source, window .., flush   instead of write, where some ranks write for all (aggregate.h): every rank
+ *                              takes the checksums of
+ *              its own rows, in full compares them with the device's fingerprint; then a writer writes
+ *              windows of its share, which the main threads collect, and fsync. It reads its share back
+ *              against the checksums that all ranks have joined by then; for a share that differs all is
+ *              collected and written once more.
+ *   structure  rank 0, whose main thread has joined the checksums and made an image of the structure with
+ *              them: writes the image, reads it back, fsync; all close the file
  *   look       where there are several hosts: a rank of another one compares the structure
  *   publish    rank 0: final name, old checkpoints deleted; nothing is written into the file any more
  *   clean up   after a failure: rank 0 deletes what is left of NAME.tmp
  *
- * pwrite tells each rank of its own errors, and no rank waits inside a call for another. Parallel HDF5 did not, all measured on Open
- * MPI 4.1.4 with HDF5 1.10.8:
- * - Strided collective writes (a 2D block in global order) with two or more aggregators were corrupt, unsaid, in up to 7 of 15.
- * - A full disk was not reported by collective writes; where one rank's part of one failed, the others did not return from it.
- * - What H5Dclose could not write any more was lost unsaid where nobody looked at what it returned, and after an H5Fclose that
+ * pwrite tells each rank of its own errors, and no rank waits inside a call for another. Parallel HDF5 did
+ * not, all measured on Open MPI 4.1.4 with HDF5 1.10.8:
+ * - Strided collective writes (a 2D block in global order) with two or more aggregators were corrupt, unsaid,
+ * in up to 7 of 15.
+ * - A full disk was not reported by collective writes; where one rank's part of one failed, the others did
+ * not return from it.
+ * - What H5Dclose could not write any more was lost unsaid where nobody looked at what it returned, and after
+ * an H5Fclose that
  *   failed HDF5 keeps the identifier of freed memory and crashes in MPI_Finalize.
- * So HDF5 makes the structure alone, in a scratch file (checkpoint_image.c), and the space is asked for (statvfs) and taken
- * (fallocate, where the file system has it) before. */
+ * So HDF5 makes the structure alone, in a scratch file (checkpoint_image.c), and the space is asked for
+ * (statvfs) and taken (fallocate, where the file system has it) before. */
 #pragma once
 
 #include "state/checkpoint_image.h"
@@ -34,7 +40,8 @@
 #include "writer/retain.h"
 
 enum {
-    CHECKPOINT_JOB_OWN_BYTES = 256 << 10,      /* a request: checksummed and at once written, while it is in a core's own cache */
+    CHECKPOINT_JOB_OWN_BYTES = 256 << 10,      /* a request: checksummed and at once written, while it is
+                                                * in a core's own cache */
     CHECKPOINT_JOB_COLLECTED_BYTES = 1 << 20,  /* of a window: put together and written */
 };
 
@@ -62,7 +69,8 @@ struct checkpoint_job {
     const aggregate_window *window; /* for the next job; NULL: none yet */
     bool again;                  /* collected and written once more: checksums are there */
     /* ---- the jobs' ---- */
-    checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or, then finished */
+    checkpoint_sums share[CHECKPOINT_FIELDS_MAX]; /* of this rank's cells, to be joined by exclusive or,
+                                                   * then finished */
     int fd;
     uint32_t file_system;        /* room: f_type of statfs as this rank sees it; 0: not known */
     uint64_t piece_bytes;        /* room, of rank 0: a block of it */
@@ -75,15 +83,17 @@ struct checkpoint_job {
 };
 
 /* A job for s, of which text and data must outlive it, under path. OK, or IO with why. */
-checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s, const char *path);
+checkpoint_status checkpoint_job_begin(checkpoint_job *j, int rank, const checkpoint_state *s,
+                                       const char *path);
 void checkpoint_job_end(checkpoint_job *j);
 
 /* A new phase, whose jobs follow. */
 void checkpoint_job_phase(checkpoint_job *j);
 /* Does the work of a checkpoint_job: sets its status, and adds to its seconds. */
 void checkpoint_job_run(void *job);
-checkpoint_work checkpoint_job_room, checkpoint_job_write, checkpoint_job_source, checkpoint_job_window, checkpoint_job_flush,
-    checkpoint_job_read_back, checkpoint_job_structure, checkpoint_job_look, checkpoint_job_publish, checkpoint_job_clean_up;
+checkpoint_work checkpoint_job_room, checkpoint_job_write, checkpoint_job_source, checkpoint_job_window,
+    checkpoint_job_flush, checkpoint_job_read_back, checkpoint_job_structure, checkpoint_job_look,
+    checkpoint_job_publish, checkpoint_job_clean_up;
 
 /* ---- what the jobs share ---- */
 
@@ -98,6 +108,7 @@ checkpoint_status checkpoint_job_open(checkpoint_job *j, int flags, int *fd);
 /* As checkpoint_file_failed, of NAME.tmp. */
 checkpoint_status checkpoint_job_failed(checkpoint_job *j, const char *what, int code);
 checkpoint_status checkpoint_job_other_fingerprint(checkpoint_job *j, int i, const char *where);
-/* The bytes that this rank writes, for other hosts as well, until unlock: LOCK_WITHIN_S at most is waited for. */
+/* The bytes that this rank writes, for other hosts as well, until unlock: LOCK_WITHIN_S at most is waited
+ * for. */
 checkpoint_status checkpoint_job_lock(checkpoint_job *j);
 void checkpoint_job_unlock(checkpoint_job *j);

@@ -1,6 +1,6 @@
-/* Of a checkpoint's jobs (checkpoint_job.h): locks on what a rank writes, where hosts are not coherent. NFS drops what a host has cached
- * of a file when it gets a lock, and writes it back before the lock is freed. The lock is the open file's, not the process's: closing
- * another descriptor of the file does not free it. */
+/* Of a checkpoint's jobs (checkpoint_job.h): locks on what a rank writes, where hosts are not coherent. NFS
+ * drops what a host has cached of a file when it gets a lock, and writes it back before the lock is freed.
+ * The lock is the open file's, not the process's: closing another descriptor of the file does not free it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,9 @@ enum { LOCK_WITHIN_S = 60, LOCK_TRIES = 600 };
 /* 0 or errno. */
 static int set(int fd, short type, uint64_t from, uint64_t to)
 {
-    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from) };
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from)
+    };
     return fcntl(fd, F_OFD_SETLK, &lock) != 0 ? errno : 0;
 }
 
@@ -36,11 +38,13 @@ checkpoint_status checkpoint_job_lock(checkpoint_job *j)
         writers_range range[WRITERS_RANGES];
         const int ranges = writers_ranges(&j->plan, &j->state, &j->layout, i, j->number, range);
         for (int r = 0; r < ranges && !code; r++)
-            code = lock_range(j->fd, range[r].from / piece * piece, (range[r].to + piece - 1) / piece * piece);
+            code =
+                lock_range(j->fd, range[r].from / piece * piece, (range[r].to + piece - 1) / piece * piece);
     }
     if (!code) return CHECKPOINT_OK;
     return checkpoint_fail(CHECKPOINT_IO, &j->why,
-                           "cannot lock %s: rank %d: %s; with checkpoint.aggregators = 0 only the ranks of one host write, without locks",
+                           "cannot lock %s: rank %d: %s; with checkpoint.aggregators = 0 only the ranks of "
+                           "one host write, without locks",
                            j->names.path, j->rank, strerror(code));
 }
 

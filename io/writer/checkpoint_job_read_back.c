@@ -1,4 +1,5 @@
-/* Of a checkpoint's jobs (checkpoint_job.h): what is in the file against what was to be written, before it gets its name. */
+/* Of a checkpoint's jobs (checkpoint_job.h): what is in the file against what was to be written, before it
+ * gets its name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static bool is_sampled(const checkpoint_state *s, int64_t blocks, int64_t block)
 }
 
 /* Adds the cells `part` of field i, as the file has them, to sums and *fingerprint. */
-static int scan(const checkpoint_job *j, int i, int fd, box part, void *buffer, checkpoint_sums *sums, uint64_t *fingerprint)
+static int scan(const checkpoint_job *j, int i, int fd, box part, void *buffer, checkpoint_sums *sums,
+                uint64_t *fingerprint)
 {
     const checkpoint_field *f = &j->state.field[i];
     const size_t cell_bytes = dtype_bytes(j->state.type);
@@ -38,9 +40,10 @@ static checkpoint_status differs(checkpoint_job *j, int i, int64_t block)
 {
     char where[CHECKPOINT_WHERE_BYTES];
     checkpoint_say_block(where, &j->state.field[i], j->share[i].lines, block);
-    return checkpoint_fail(CHECKPOINT_DAMAGED, &j->why,
-                           "cannot write %s: rank %d read back values of /fields/%s that differ from those it %s, in %s",
-                           j->names.path, j->rank, j->state.field[i].name, j->plan.count > 0 ? "was given" : "wrote", where);
+    return checkpoint_fail(
+        CHECKPOINT_DAMAGED, &j->why,
+        "cannot write %s: rank %d read back values of /fields/%s that differ from those it %s, in %s",
+        j->names.path, j->rank, j->state.field[i].name, j->plan.count > 0 ? "was given" : "wrote", where);
 }
 
 /* On one host a share is one part: whole blocks, or the own cells. */
@@ -60,23 +63,29 @@ static checkpoint_status compare_field(checkpoint_job *j, int i, int fd, void *b
     int code = full ? scan(j, i, fd, cells, buffer, found, &fingerprint) : 0;
     for (int64_t b = 0; b < wanted->blocks && !full && !code; b++)
         if (is_sampled(&j->state, wanted->blocks, b))
-            code = scan(j, i, fd, box_intersect(checkpoint_block(f, wanted->lines, b), cells), buffer, found, &fingerprint);
+            code = scan(j, i, fd, box_intersect(checkpoint_block(f, wanted->lines, b), cells), buffer, found,
+                        &fingerprint);
     if (code) return checkpoint_job_failed(j, "read back", code);
     for (int64_t b = 0; b < wanted->blocks; b++) {
         const bool read = full || is_sampled(&j->state, wanted->blocks, b);
-        if (read && !box_empty(box_intersect(checkpoint_block(f, wanted->lines, b), cells)) && found->crc[b] != wanted->crc[b])
+        if (read && !box_empty(box_intersect(checkpoint_block(f, wanted->lines, b), cells)) &&
+            found->crc[b] != wanted->crc[b])
             return differs(j, i, b);
     }
-    return full && !j->joined && fingerprint != f->fingerprint ? checkpoint_job_other_fingerprint(j, i, "the file") : CHECKPOINT_OK;
+    return full && !j->joined && fingerprint != f->fingerprint
+               ? checkpoint_job_other_fingerprint(j, i, "the file")
+               : CHECKPOINT_OK;
 }
 
-typedef checkpoint_status (*compare_one)(checkpoint_job *j, int i, int fd, void *buffer, checkpoint_sums *found);
+typedef checkpoint_status (*compare_one)(checkpoint_job *j, int i, int fd, void *buffer,
+                                         checkpoint_sums *found);
 
 static checkpoint_status compare_fields(checkpoint_job *j, int fd, compare_one compare)
 {
     checkpoint_status status = CHECKPOINT_OK;
     void *buffer = malloc(READ_BYTES);
-    /* Advice: what is read then comes from where it was written to, and the cache is left to those who need it. */
+    /* Advice: what is read then comes from where it was written to, and the cache is left to those who need
+     * it. */
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     for (int i = 0; i < j->state.fields && status == CHECKPOINT_OK; i++) {
         checkpoint_sums found;
@@ -115,7 +124,8 @@ static checkpoint_status look_at_field(checkpoint_job *j, int i, int fd, void *b
     return CHECKPOINT_OK;
 }
 
-/* Opened anew after all ranks' fsync: then a network file system asks whether what it has cached is still true. */
+/* Opened anew after all ranks' fsync: then a network file system asks whether what it has cached is still
+ * true. */
 static checkpoint_status look(checkpoint_job *j)
 {
     int fd;

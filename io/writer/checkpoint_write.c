@@ -17,22 +17,25 @@
 #include "state/checkpoint_xdmf.h"
 #include "writer/phases.h"
 
-/* The phases add up shares of fingerprints, as a device gives them. What memory holds by now has to add up to what was given. */
-static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s, checkpoint_state *shares,
-                                     sentence *why)
+/* The phases add up shares of fingerprints, as a device gives them. What memory holds by now has to add up to
+ * what was given. */
+static checkpoint_status take_shares(MPI_Comm comm, const char *path, const checkpoint_state *s,
+                                     checkpoint_state *shares, sentence *why)
 {
     uint64_t share[CHECKPOINT_FIELDS_MAX], all[CHECKPOINT_FIELDS_MAX];
     *shares = *s;
     for (int i = 0; i < s->fields; i++) {
         const checkpoint_field *f = &s->field[i];
-        shares->field[i].fingerprint = share[i] = checkpoint_fingerprint_share(s->type, f->data, f->own, f->nx);
+        shares->field[i].fingerprint = share[i] =
+            checkpoint_fingerprint_share(s->type, f->data, f->own, f->nx);
     }
     MPI_CHECK(MPI_Allreduce(share, all, s->fields, MPI_UINT64_T, MPI_SUM, comm));
     for (int i = 0; i < s->fields; i++)
         if (all[i] != s->field[i].fingerprint)
             return checkpoint_fail(CHECKPOINT_IO, why,
-                                   "cannot write %s: /fields/%s has fingerprint %016" PRIx64 " in memory instead of %016" PRIx64, path,
-                                   s->field[i].name, all[i], s->field[i].fingerprint);
+                                   "cannot write %s: /fields/%s has fingerprint %016" PRIx64
+                                   " in memory instead of %016" PRIx64,
+                                   path, s->field[i].name, all[i], s->field[i].fingerprint);
     return CHECKPOINT_OK;
 }
 
@@ -56,7 +59,8 @@ static void unlink_left(const char *path)
     closedir(d);
 }
 
-checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s, int *aggregators, sentence *why)
+checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkpoint_state *s,
+                                   int *aggregators, sentence *why)
 {
     writer_stats stats = { .count = 0 };
     checkpoint_state shares;
@@ -64,7 +68,8 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
     if (status != CHECKPOINT_OK) return status;
     if (ranks_mine(comm) == 0) unlink_left(path);
     phases *p = phases_create(comm, false, &stats, why);
-    phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there }, &(phases_order){ .path = path });
+    phases_begin(p, &(writer_request){ .state = &shares, .ready = is_there },
+                 &(phases_order){ .path = path });
     (void)phases_wait(p, NULL, NULL);
     const sentence *const failure = phases_why(p);
     if (failure) *why = *failure;
@@ -76,11 +81,12 @@ checkpoint_status checkpoint_write(MPI_Comm comm, const char *path, const checkp
 
 /* ---- a time series ---- */
 
-/* A time series: state files of one folder, none of them ever deleted, and a description of them all that is whole at any time.
+/* A time series: state files of one folder, none of them ever deleted, and a description of them all that is
+ * whole at any time.
  *
- * What an earlier run left in the folder never mixes with this one's: steps beyond this run's are not listed, and those before
- * were written anew on the way, by this run or by those that it was restarted from. Files of steps that are no multiples of
- * `every` are of another series. */
+ * What an earlier run left in the folder never mixes with this one's: steps beyond this run's are not listed,
+ * and those before were written anew on the way, by this run or by those that it was restarted from. Files of
+ * steps that are no multiples of `every` are of another series. */
 
 /* Keeps the steps that are in the series. */
 static size_t choose(int64_t *steps, size_t count, int64_t every, int64_t last)
@@ -100,13 +106,15 @@ static checkpoint_status describe(const char *dir, int64_t every, const checkpoi
     if (checkpoint_list_here(dir, &steps, &count) == CHECKPOINT_IO) code = EIO;
     count = code ? 0 : choose(steps, count, every, s->step);
     if (!code && count == 0) code = ENOENT; /* the file just written is gone */
-    if (snprintf(path, sizeof path, "%s/" CHECKPOINT_SERIES_NAME, dir) >= (int)sizeof path) code = ENAMETOOLONG;
+    if (snprintf(path, sizeof path, "%s/" CHECKPOINT_SERIES_NAME, dir) >= (int)sizeof path)
+        code = ENAMETOOLONG;
     if (!code) code = checkpoint_xdmf_write_series(path, s, steps, count);
     free(steps);
     return code ? checkpoint_file_failed("write", path, code, why) : CHECKPOINT_OK;
 }
 
-checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every, const checkpoint_state *s, sentence *why)
+checkpoint_status checkpoint_add_to_series(MPI_Comm comm, const char *dir, int64_t every,
+                                           const checkpoint_state *s, sentence *why)
 {
     char path[CHECKPOINT_PATH_BYTES];
     checkpoint_path(path, sizeof path, dir, s->step);

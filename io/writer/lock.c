@@ -2,20 +2,25 @@
  *
  *   host=HOST pid=PID started=TICKS job=JOB restarts=N boot=ID pidns=NAMESPACE flock=DEVICE
  *
- * of rank 0's process; TICKS since boot tell it from a later process with its number, JOB is the batch system's ("-": none), ID the
- * kernel's for this boot. DEVICE is that of the file, on which the process holds flock as long as it runs; 0: there is no flock
- * here. Older versions wrote five words, held no flock, and did not know of namespaces.
+ * of rank 0's process; TICKS since boot tell it from a later process with its number, JOB is the batch
+ * system's ("-": none), ID the kernel's for this boot. DEVICE is that of the file, on which the process holds
+ * flock as long as it runs; 0: there is no flock here. Older versions wrote five words, held no flock, and
+ * did not know of namespaces.
  *
  * A lock is stale where its process is known to be gone:
- * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended, whatever host that had;
- * - under the same kernel, nobody holds the flock that it would hold; without flock, in the same PID namespace, there is no
+ * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended,
+ * whatever host that had;
+ * - under the same kernel, nobody holds the flock that it would hold; without flock, in the same PID
+ * namespace, there is no
  *   process of that number and start;
  * - this host was booted since.
- * A line that stays unreadable is stale too: its run died between making and filling the file, as it would be whole within moments
- * otherwise. Of all else nothing is known from here, so it is refused, and the sentence says which file to delete.
+ * A line that stays unreadable is stale too: its run died between making and filling the file, as it would be
+ * whole within moments otherwise. Of all else nothing is known from here, so it is refused, and the sentence
+ * says which file to delete.
  *
- * A stale lock goes by the hand of one run only: who holds flock on the file and still finds it under the name unlinks it.
- * Without that, one run could unlink the new lock of another that had found the same stale one. */
+ * A stale lock goes by the hand of one run only: who holds flock on the file and still finds it under the
+ * name unlinks it. Without that, one run could unlink the new lock of another that had found the same stale
+ * one. */
 #include "writer/lock.h"
 
 #include <ctype.h>
@@ -66,7 +71,8 @@ static void put_word(char to[NAME_BYTES], const char *from)
         if (!isgraph((unsigned char)*c)) *c = '_';
 }
 
-/* False: no such process, or one that has ended and only waits for its parent. Ticks of 0: its start cannot be read. */
+/* False: no such process, or one that has ended and only waits for its parent. Ticks of 0: its start cannot
+ * be read. */
 static bool process_runs(long pid, unsigned long long *started_ticks)
 {
     char path[64], line[1024] = "";
@@ -117,10 +123,10 @@ static owner self_owner(void)
 
 static void put_line(char line[LINE_BYTES], const owner *o)
 {
-    const int bytes = snprintf(line, LINE_BYTES, "host=%s pid=%ld started=%llu job=%s restarts=%d", o->host, o->pid,
-                               o->started_ticks, o->job, o->restarts);
-    snprintf(line + bytes, LINE_BYTES - (size_t)bytes, *o->boot ? " boot=%s pidns=%s flock=%llu\n" : "\n", o->boot, o->pid_space,
-             o->flock_device);
+    const int bytes = snprintf(line, LINE_BYTES, "host=%s pid=%ld started=%llu job=%s restarts=%d", o->host,
+                               o->pid, o->started_ticks, o->job, o->restarts);
+    snprintf(line + bytes, LINE_BYTES - (size_t)bytes, *o->boot ? " boot=%s pidns=%s flock=%llu\n" : "\n",
+             o->boot, o->pid_space, o->flock_device);
 }
 
 /* False: *o is all zero. */
@@ -129,8 +135,9 @@ static bool read_owner(int fd, owner *o)
     char line[LINE_BYTES] = "", again[LINE_BYTES];
     memset(o, 0, sizeof *o);
     if (fd < 0 || pread(fd, line, sizeof line - 1, 0) <= 0) return false;
-    const int words = sscanf(line, "host=%63s pid=%ld started=%llu job=%63s restarts=%d boot=%63s pidns=%63s flock=%llu", o->host,
-                             &o->pid, &o->started_ticks, o->job, &o->restarts, o->boot, o->pid_space, &o->flock_device);
+    const int words = sscanf(
+        line, "host=%63s pid=%ld started=%llu job=%63s restarts=%d boot=%63s pidns=%63s flock=%llu", o->host,
+        &o->pid, &o->started_ticks, o->job, &o->restarts, o->boot, o->pid_space, &o->flock_device);
     put_line(again, o);
     if ((words == 5 || words == 8) && strcmp(line, again) == 0) return true;
     memset(o, 0, sizeof *o);
@@ -180,7 +187,8 @@ static flocked try_flock(int fd)
     return fd >= 0 && errno == EWOULDBLOCK ? FLOCK_OTHERS : FLOCK_NONE;
 }
 
-/* What has its name, if it is no link: perhaps a pipe, for which nobody waits. NFS has flock only for files that may be written. */
+/* What has its name, if it is no link: perhaps a pipe, for which nobody waits. NFS has flock only for files
+ * that may be written. */
 static int open_file(const lock *l)
 {
     const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, fd = open(l->path, O_RDWR | how);
@@ -207,8 +215,8 @@ static flocked wait_for_flock(int fd)
     return got;
 }
 
-/* First flock, then the line: whoever can read the line finds the flock held. 0 or errno; EEXIST also where another run has taken
- * the empty file for a dead run's. */
+/* First flock, then the line: whoever can read the line finds the flock held. 0 or errno; EEXIST also where
+ * another run has taken the empty file for a dead run's. */
 static int fill_file(lock *l)
 {
     char line[LINE_BYTES];
@@ -218,7 +226,8 @@ static int fill_file(lock *l)
     l->self.flock_device = got == FLOCK_OURS ? disk : 0;
     put_line(line, &l->self);
     errno = ENOSPC; /* what a short write means */
-    const int code = write(l->fd, line, strlen(line)) == (ssize_t)strlen(line) && fsync(l->fd) == 0 ? 0 : errno;
+    const int code =
+        write(l->fd, line, strlen(line)) == (ssize_t)strlen(line) && fsync(l->fd) == 0 ? 0 : errno;
     if (code) unlink(l->path);
     return code || has_the_name(l, l->fd, &disk) ? code : EEXIST;
 }
@@ -235,7 +244,8 @@ static int make_file(lock *l)
     return code;
 }
 
-/* 0 or errno; nothing if another run was faster. fd: the stale lock, or -1 for a symbolic link, which is no run's lock. */
+/* 0 or errno; nothing if another run was faster. fd: the stale lock, or -1 for a symbolic link, which is no
+ * run's lock. */
 static int remove_stale(const lock *l, int fd)
 {
     unsigned long long disk;
@@ -247,7 +257,8 @@ typedef enum found { FOUND_NONE, FOUND_GONE, FOUND_UNREADABLE } found;
 typedef enum verdict { REMOVE, REFUSE, WAIT } verdict;
 
 /* Without flock what remains is a gap of microseconds between finding and removing. */
-static verdict judge(const owner *o, bool readable, flocked got, unsigned long long disk, const owner *self, int tries)
+static verdict judge(const owner *o, bool readable, flocked got, unsigned long long disk, const owner *self,
+                     int tries)
 {
     const bool patient = tries < PATIENT_TRIES;
     if (!readable && patient) return WAIT;
@@ -287,8 +298,8 @@ static int take(lock *l, owner *other, found *stale)
 static void put_note(sentence *note, const char *dir, const owner *other, found stale)
 {
     if (stale == FOUND_GONE)
-        sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", dir, other->host, other->pid,
-                     other->job);
+        sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", dir,
+                     other->host, other->pid, other->job);
     if (stale == FOUND_UNREADABLE) sentence_set(note, "took over %.300s, whose lock file is unreadable", dir);
 }
 
@@ -296,9 +307,10 @@ static checkpoint_status refuse(const owner *o, const char *dir, sentence *why)
 {
     char who[3 * NAME_BYTES] = ""; /* of a version to come */
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
-    return checkpoint_fail(CHECKPOINT_BUSY, why,
-                           "another run%s writes in %.200s: use another directory, or delete %.200s/%s if that run is gone", who, dir,
-                           dir, LOCK_NAME);
+    return checkpoint_fail(
+        CHECKPOINT_BUSY, why,
+        "another run%s writes in %.200s: use another directory, or delete %.200s/%s if that run is gone", who,
+        dir, dir, LOCK_NAME);
 }
 
 lock *lock_take(MPI_Comm comm, const char *dir, checkpoint_status *status, sentence *note, sentence *why)

@@ -20,19 +20,32 @@
 
 /* MEMORY: of those that collect; LOOK: where there are several hosts; else they are passed over. */
 typedef enum phase { IDLE, ROOM, MEMORY, WRITE, READ_BACK, STRUCTURE, LOOK, PUBLISH, CLEAN_UP } phase;
-static checkpoint_work *const work_of[] = { [ROOM] = checkpoint_job_room,       [WRITE] = checkpoint_job_write,
-                                          [READ_BACK] = checkpoint_job_read_back, [STRUCTURE] = checkpoint_job_structure,
-                                          [LOOK] = checkpoint_job_look,       [PUBLISH] = checkpoint_job_publish,
-                                          [CLEAN_UP] = checkpoint_job_clean_up };
+static checkpoint_work *const work_of[] = {
+    [ROOM] = checkpoint_job_room,           [WRITE] = checkpoint_job_write,
+    [READ_BACK] = checkpoint_job_read_back, [STRUCTURE] = checkpoint_job_structure,
+    [LOOK] = checkpoint_job_look,           [PUBLISH] = checkpoint_job_publish,
+    [CLEAN_UP] = checkpoint_job_clean_up
+};
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
 /* The numbers of an agreement, behind the status. */
 enum {
-    JOB_NS = 1, SPENT_NS, FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT, FIELD_AT, TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
-    INODE = TOKEN + 2, DEVICE = INODE + 2, PIECE = DEVICE + 2, FILE_SYSTEM, ANOTHER_FILE_SYSTEM, IMAGE_CRC, NUMBERS
+    JOB_NS = 1,
+    SPENT_NS,
+    FILE_BYTES = SPENT_NS + CHECKPOINT_SPENT,
+    FIELD_AT,
+    TOKEN = FIELD_AT + CHECKPOINT_FIELDS_MAX,
+    INODE = TOKEN + 2,
+    DEVICE = INODE + 2,
+    PIECE = DEVICE + 2,
+    FILE_SYSTEM,
+    ANOTHER_FILE_SYSTEM,
+    IMAGE_CRC,
+    NUMBERS
 };
 _Static_assert((int)NUMBERS <= (int)AGREEMENT_NUMBERS_MAX, "numbers of an agreement");
-_Static_assert(2 + (int)CHECKPOINT_FIELDS_MAX <= (int)AGREEMENT_REQUESTS_MAX, "its messages: the numbers, checksums, fingerprints");
+_Static_assert(2 + (int)CHECKPOINT_FIELDS_MAX <= (int)AGREEMENT_REQUESTS_MAX,
+               "its messages: the numbers, checksums, fingerprints");
 
 struct phases {
     MPI_Comm comm;
@@ -58,7 +71,8 @@ static bool start_threads(phases *p, sentence *why)
 {
     p->thread = background_create(true);
     if (!p->thread) sentence_set(why, "cannot start a thread: %s", strerror(errno));
-    if (checkpoint_agree(p->comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why) == CHECKPOINT_OK) return true;
+    if (checkpoint_agree(p->comm, p->thread ? CHECKPOINT_OK : CHECKPOINT_IO, why) == CHECKPOINT_OK)
+        return true;
     background_destroy(&p->thread);
     return false;
 }
@@ -133,8 +147,10 @@ static bool make_image(phases *p)
     }
     j->status = make_structure(j, &j->image, &s, p->sums);
     if (j->status != CHECKPOINT_OK) return false;
-    if (memcmp(&j->image.layout, &j->layout, sizeof j->layout) == 0 && j->image.file_bytes == j->file_bytes) return true;
-    j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: HDF5 changed the layout of the file", j->names.path);
+    if (memcmp(&j->image.layout, &j->layout, sizeof j->layout) == 0 && j->image.file_bytes == j->file_bytes)
+        return true;
+    j->status = checkpoint_fail(CHECKPOINT_IO, &j->why,
+                                "cannot write %s: HDF5 changed the layout of the file", j->names.path);
     return false;
 }
 
@@ -146,7 +162,8 @@ static void make_memory(phases *p)
     j->status = CHECKPOINT_OK;
     const bool none = !aggregate_begin(p->collected, &p->job.state, &j->plan, &j->layout);
     if (none || fault_asked("checkpoint_memory") == p->rank)
-        j->status = checkpoint_fail(CHECKPOINT_IO, &j->why, "cannot write %s: rank %d has no memory for the rows that it collects",
+        j->status = checkpoint_fail(CHECKPOINT_IO, &j->why,
+                                    "cannot write %s: rank %d has no memory for the rows that it collects",
                                     j->names.path, p->rank);
 }
 
@@ -202,13 +219,14 @@ static void join_checksums(phases *p)
     for (int i = 0; i < p->job.state.fields; i++) {
         const checkpoint_sums *from = &p->job.share[i];
         uint32_t *to = p->sums[i].crc;
-        (collects(p) ? agreement_allreduce : agreement_reduce)(a, from->crc, to, (int)from->blocks, MPI_UINT32_T, MPI_BXOR);
+        (collects(p) ? agreement_allreduce : agreement_reduce)(a, from->crc, to, (int)from->blocks,
+                                                               MPI_UINT32_T, MPI_BXOR);
     }
     agreement_reduce(a, p->share, p->fingerprint, p->job.state.fields, MPI_UINT64_T, MPI_SUM);
 }
 
-/* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room; rank 0 tells the others
- * with the first agreement. */
+/* Where the fields will lie, from a structure without their checksums, which HDF5 makes once there is room;
+ * rank 0 tells the others with the first agreement. */
 static void plan_layout(phases *p)
 {
     checkpoint_job *j = &p->job;
@@ -217,7 +235,8 @@ static void plan_layout(phases *p)
     if (j->status != CHECKPOINT_OK) return;
     j->layout = plan.layout;
     p->agreed.mine[FILE_BYTES] = (int64_t)plan.file_bytes;
-    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) p->agreed.mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
+    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
+        p->agreed.mine[FIELD_AT + i] = (int64_t)plan.layout.field_at_bytes[i];
     checkpoint_image_free(&plan);
 }
 
@@ -240,7 +259,8 @@ static void agree(phases *p)
     if (p->phase == STRUCTURE && p->rank == 0 && p->job.status == CHECKPOINT_OK)
         p->agreed.mine[IMAGE_CRC] = checkpoint_image_crc(&p->job.image);
     p->agreed.mine[JOB_NS] = (int64_t)(p->job.seconds * 1e9);
-    for (int i = 0; i < CHECKPOINT_SPENT; i++) p->agreed.mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
+    for (int i = 0; i < CHECKPOINT_SPENT; i++)
+        p->agreed.mine[SPENT_NS + i] = (int64_t)(p->job.spent_s[i] * 1e9);
     agreement_begin(&p->agreed, p->job.status, NUMBERS);
     if (p->phase == WRITE && !p->job.again) join_checksums(p);
 }
@@ -259,7 +279,8 @@ static void take_plan(phases *p)
     checkpoint_job *j = &p->job;
     const int64_t *all = p->agreed.all;
     checkpoint_names_token(&j->names, agreement_told(&p->agreed, TOKEN));
-    j->id = (checkpoint_identity){ .inode = agreement_told(&p->agreed, INODE), .device = agreement_told(&p->agreed, DEVICE) };
+    j->id = (checkpoint_identity){ .inode = agreement_told(&p->agreed, INODE),
+                                   .device = agreement_told(&p->agreed, DEVICE) };
     j->same_host = p->hosts->of[p->rank] == 0;
     j->file_bytes = (uint64_t)all[FILE_BYTES];
     for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++) j->layout.field_at_bytes[i] = (uint64_t)all[FIELD_AT + i];
@@ -331,8 +352,8 @@ bool phases_advance(phases *p)
     return false;
 }
 
-/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need this processor, and to
- * know of their end a sixteenth later costs little. */
+/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need
+ * this processor, and to know of their end a sixteenth later costs little. */
 static void pause_in_wait(double since_s)
 {
     const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);

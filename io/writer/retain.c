@@ -1,5 +1,5 @@
-/* Steps decide, not ages or counts of files: whether a checkpoint is a milestone does not change with restarts, nor with
- * the checkpoints that signals asked for. */
+/* Steps decide, not ages or counts of files: whether a checkpoint is a milestone does not change with
+ * restarts, nor with the checkpoints that signals asked for. */
 #include "writer/retain.h"
 
 #include <dirent.h>
@@ -46,9 +46,12 @@ void retain_apply(const char *dir, retain_rule rule, int64_t last, int64_t verif
 static bool is_half_written(const char *name)
 {
     const size_t stem = strlen("step_NNNNNNNNNN"), length = replace_temporary_stem(name);
-    if (length == strlen(CHECKPOINT_SERIES_NAME) && strncmp(name, CHECKPOINT_SERIES_NAME, length) == 0) return true;
-    if (length <= stem || strncmp(name, "step_", 5) != 0 || 5 + strspn(name + 5, "0123456789") != stem) return false;
-    return (length == stem + 3 && strncmp(name + stem, ".h5", 3) == 0) || (length == stem + 4 && strncmp(name + stem, ".xmf", 4) == 0);
+    if (length == strlen(CHECKPOINT_SERIES_NAME) && strncmp(name, CHECKPOINT_SERIES_NAME, length) == 0)
+        return true;
+    if (length <= stem || strncmp(name, "step_", 5) != 0 || 5 + strspn(name + 5, "0123456789") != stem)
+        return false;
+    return (length == stem + 3 && strncmp(name + stem, ".h5", 3) == 0) ||
+           (length == stem + 4 && strncmp(name + stem, ".xmf", 4) == 0);
 }
 
 int retain_clean(MPI_Comm comm, const char *dir)

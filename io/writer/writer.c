@@ -26,7 +26,8 @@ struct writer {
     bool under_way, failed; /* failed: the last one, and nobody was told */
 };
 
-writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status, sentence *why)
+writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool async, checkpoint_status *status,
+                      sentence *why)
 {
     *status = checkpoint_make_dir(comm, dir, why);
     if (*status != CHECKPOINT_OK) return NULL;
@@ -41,8 +42,8 @@ writer *writer_create(MPI_Comm comm, const char *dir, retain_rule rule, bool asy
     }
     const int deleted = retain_clean(comm, dir);
     if (deleted > 0)
-        sentence_add(&w->note, "%sdeleted %d half-written file%s of dead runs from %.300s", w->note.text[0] ? "; " : "", deleted,
-                     deleted == 1 ? "" : "s", dir);
+        sentence_add(&w->note, "%sdeleted %d half-written file%s of dead runs from %.300s",
+                     w->note.text[0] ? "; " : "", deleted, deleted == 1 ? "" : "s", dir);
     w->phases = phases_create(w->comm, async, &w->stats, &w->not_async);
     return w;
 }
@@ -59,10 +60,12 @@ bool writer_busy(const writer *w) { return w->under_way; }
 
 static void count_file(writer *w)
 {
-    if (w->snapshot.verify != CHECKPOINT_VERIFY_OFF) w->verified = w->snapshot.step; /* read back before it got its name */
+    /* read back before it got its name */
+    if (w->snapshot.verify != CHECKPOINT_VERIFY_OFF) w->verified = w->snapshot.step;
     w->stats.count++;
     w->stats.newest_step = w->snapshot.step;
-    for (int i = 0; i < w->snapshot.fields; i++) w->stats.bytes += (int64_t)checkpoint_field_bytes(&w->snapshot, i);
+    for (int i = 0; i < w->snapshot.fields; i++)
+        w->stats.bytes += (int64_t)checkpoint_field_bytes(&w->snapshot, i);
 }
 
 /* As far as the one under way goes without waiting. */

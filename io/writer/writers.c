@@ -19,9 +19,10 @@ static const struct file_system {
     const char *name;
     bool coherent; /* hosts never lose each other's bytes of a page */
 } known[] = {
-    { 0x0BD00BD0, "lustre", true }, { 0x47504653, "gpfs", true },      { 0x6969, "nfs", false },        { 0xFE534D42, "smb2", false },
-    { 0xFF534D42, "cifs", false },  { 0x65735546, "fuse", false },     { 0x01021997, "9p", false },     { 0x19830326, "beegfs", false },
-    { 0x00C36400, "ceph", false },  { 0xEF53, "ext4", false },         { 0x58465342, "xfs", false },    { 0x01021994, "tmpfs", false },
+    { 0x0BD00BD0, "lustre", true }, { 0x47504653, "gpfs", true },     { 0x6969, "nfs", false },
+    { 0xFE534D42, "smb2", false },  { 0xFF534D42, "cifs", false },    { 0x65735546, "fuse", false },
+    { 0x01021997, "9p", false },    { 0x19830326, "beegfs", false },  { 0x00C36400, "ceph", false },
+    { 0xEF53, "ext4", false },      { 0x58465342, "xfs", false },     { 0x01021994, "tmpfs", false },
     { 0x9123683E, "btrfs", false }, { 0x794C7630, "overlay", false }, { 0x2FC12FC1, "zfs", false },
 };
 enum { KNOWN = sizeof known / sizeof *known };
@@ -81,8 +82,8 @@ box writers_box(const checkpoint_field *f, int ranks, int rank)
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* One for each row of the process grid if that is cut into columns, but not for pieces of rows of short_bytes and more: the page
- * cache puts them together. 0: none. */
+/* One for each row of the process grid if that is cut into columns, but not for pieces of rows of short_bytes
+ * and more: the page cache puts them together. 0: none. */
 static int collectors(const checkpoint_state *s, const writers_facts *f)
 {
     const checkpoint_field *u = &s->field[0];
@@ -92,7 +93,8 @@ static int collectors(const checkpoint_state *s, const writers_facts *f)
         const box own = writers_box(u, f->hosts->ranks, r);
         if (box_empty(own)) continue;
         rows += own.x0 == 0;
-        is_short = is_short || (box_width(own) < u->nx && box_width(own) * (int64_t)dtype_bytes(s->type) < f->short_bytes);
+        is_short = is_short || (box_width(own) < u->nx &&
+                                box_width(own) * (int64_t)dtype_bytes(s->type) < f->short_bytes);
     }
     return is_short ? rows : 0;
 }
@@ -127,7 +129,8 @@ static void plan_incoherent(writers *w, const checkpoint_state *s, const writers
     w->rule = locked ? WRITERS_LOCKED : WRITERS_ONE_HOST;
     w->count = s->aggregators > 0 ? smaller(s->aggregators, f->hosts->ranks) : here;
     if (locked) w->piece_bytes = piece_of(f->piece_bytes);
-    if (f->file_system) sentence_set(&w->why, "%s does not keep the hosts' caches of a file coherent", w->file_system);
+    if (f->file_system)
+        sentence_set(&w->why, "%s does not keep the hosts' caches of a file coherent", w->file_system);
     else sentence_set(&w->why, "the hosts see file systems of different types");
 }
 
@@ -161,11 +164,20 @@ void writers_sentence(const writers *w, sentence *out)
 /* ---- ranks ---- */
 
 /* Writers are spread over these. */
-static int candidates(const writers *w) { return w->rule == WRITERS_ONE_HOST ? w->hosts->begin[1] : w->hosts->ranks; }
+static int candidates(const writers *w)
+{
+    return w->rule == WRITERS_ONE_HOST ? w->hosts->begin[1] : w->hosts->ranks;
+}
 
-static int candidate(const writers *w, int index) { return w->rule == WRITERS_ONE_HOST ? w->hosts->rank[index] : index; }
+static int candidate(const writers *w, int index)
+{
+    return w->rule == WRITERS_ONE_HOST ? w->hosts->rank[index] : index;
+}
 
-int writers_rank(const writers *w, int number) { return candidate(w, (int)((int64_t)number * candidates(w) / w->count)); }
+int writers_rank(const writers *w, int number)
+{
+    return candidate(w, (int)((int64_t)number * candidates(w) / w->count));
+}
 
 int writers_number(const writers *w, int rank)
 {
@@ -207,22 +219,25 @@ static int aligned_ranges(const writers *w, const extent *e, int number, writers
         if (number == 0) range[ranges++] = (writers_range){ e->from, e->to };
         return ranges;
     }
-    const writers_range mine = { number == 0 ? e->from : border(e, w->count, number), border(e, w->count, number + 1) };
+    const writers_range mine = { number == 0 ? e->from : border(e, w->count, number),
+                                 border(e, w->count, number + 1) };
     if (mine.from < mine.to) range[ranges++] = mine;
     if (number == 0 && end < e->to) range[ranges++] = (writers_range){ end, e->to };
     return ranges;
 }
 
-static int block_ranges(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int number,
-                        writers_range range[WRITERS_RANGES])
+static int block_ranges(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i,
+                        int number, writers_range range[WRITERS_RANGES])
 {
     const checkpoint_field *f = &s->field[i];
     const uint64_t line_bytes = (uint64_t)(f->ny > 1 ? f->nx : 1) * dtype_bytes(s->type);
-    const int64_t lines = checkpoint_block_lines(f, s->type), blocks = checkpoint_blocks(f, s->type), all = f->ny > 1 ? f->ny : f->nx;
+    const int64_t lines = checkpoint_block_lines(f, s->type), blocks = checkpoint_blocks(f, s->type),
+                  all = f->ny > 1 ? f->ny : f->nx;
     const int64_t first = blocks * number / w->count * lines, end = blocks * (number + 1) / w->count * lines;
     const int64_t last = end < all ? end : all;
     if (first >= last) return 0;
-    range[0] = (writers_range){ l->field_at_bytes[i] + (uint64_t)first * line_bytes, l->field_at_bytes[i] + (uint64_t)last * line_bytes };
+    range[0] = (writers_range){ l->field_at_bytes[i] + (uint64_t)first * line_bytes,
+                                l->field_at_bytes[i] + (uint64_t)last * line_bytes };
     return 1;
 }
 
@@ -258,14 +273,15 @@ int writers_parts(const writers *w, const checkpoint_state *s, const checkpoint_
     const int ranges = writers_ranges(w, s, l, i, number, range);
     int parts = 0;
     for (int r = 0; r < ranges; r++)
-        parts += parts_of(&s->field[i], (int64_t)((range[r].from - at) / cell_bytes), (int64_t)((range[r].to - at) / cell_bytes),
-                          part + parts);
+        parts += parts_of(&s->field[i], (int64_t)((range[r].from - at) / cell_bytes),
+                          (int64_t)((range[r].to - at) / cell_bytes), part + parts);
     return parts;
 }
 
 /* ---- reading back ---- */
 
-/* The number q of `all` things in order belongs to which of `count` shares that are cut as all * number / count. */
+/* The number q of `all` things in order belongs to which of `count` shares that are cut as all * number /
+ * count. */
 static int share_of(uint64_t q, uint64_t all, int count)
 {
     return (int)(((q + 1) * (uint64_t)count + all - 1) / all) - 1;
@@ -284,8 +300,8 @@ static int elsewhere(const hosts *h, int host, int64_t block, int64_t blocks)
     return h->rank[index < h->begin[host] ? index : index + here];
 }
 
-bool writers_read_back(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i, int64_t block, int rank,
-                       bool *at_border)
+bool writers_read_back(const writers *w, const checkpoint_state *s, const checkpoint_layout *l, int i,
+                       int64_t block, int rank, bool *at_border)
 {
     const checkpoint_field *f = &s->field[i];
     const int64_t blocks = checkpoint_blocks(f, s->type);
@@ -307,4 +323,7 @@ bool writers_read_back(const writers *w, const checkpoint_state *s, const checkp
     return *at_border && elsewhere(w->hosts, w->hosts->of[reader], block, blocks) == rank;
 }
 
-int writers_looks_at_structure(const writers *w) { return w->hosts->rank[w->hosts->count > 1 ? w->hosts->begin[1] : 0]; }
+int writers_looks_at_structure(const writers *w)
+{
+    return w->hosts->rank[w->hosts->count > 1 ? w->hosts->begin[1] : 0];
+}

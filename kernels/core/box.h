@@ -1,5 +1,5 @@
-/* Half-open index boxes [x0,x1) x [y0,y1) in cells: own cells, interior, shell, faces, corners, strips of streams.
- * A box with no cells is empty, whatever its corners; every function accepts empty boxes. */
+/* Half-open index boxes [x0,x1) x [y0,y1) in cells: own cells, interior, shell, faces, corners, strips of
+ * streams. A box with no cells is empty, whatever its corners; every function accepts empty boxes. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,8 +38,8 @@ static inline box box_strip(box b, int index, int count)
     return box_make(b.x0, b.x1, b.y0 + rows * index / count, b.y0 + rows * (index + 1) / count);
 }
 
-/* The shell: the cells of `outer` that are not in `inner`, as at most 4 disjoint boxes, full rows first (they are the
- * contiguous ones). inner must lie inside outer or be empty. Returns how many boxes were written. */
+/* The shell: the cells of `outer` that are not in `inner`, as at most 4 disjoint boxes, full rows first (they
+ * are the contiguous ones). inner must lie inside outer or be empty. Returns how many boxes were written. */
 static inline int box_shell(box outer, box inner, box shell[4])
 {
     int n = 0;

@@ -1,6 +1,7 @@
-/* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written fma is
- * one fma and nothing else is fused, so that host and CUDA give the same bits. Sources: docs/numerics.md, "Boundaries",
- * "Initial values", "Fingerprint"; MurmurHash3's 64-bit finaliser (A. Appleby, public domain). */
+/* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written
+ * fma is one fma and nothing else is fused, so that host and CUDA give the same bits. Sources:
+ * docs/numerics.md, "Boundaries", "Initial values", "Fingerprint"; MurmurHash3's 64-bit finaliser (A.
+ * Appleby, public domain). */
 #pragma once
 
 #include <math.h>
@@ -31,7 +32,8 @@ CELL_INLINE uint64_t cell_fmix64(uint64_t k)
     return k ^ (k >> 33);
 }
 
-/* IEEE pattern zero-extended; every NaN as the one quiet NaN, so that a fingerprint does not depend on its payload. */
+/* IEEE pattern zero-extended; every NaN as the one quiet NaN, so that a fingerprint does not depend on its
+ * payload. */
 CELL_INLINE uint64_t cell_bits_f32(float u)
 {
     uint32_t b;
@@ -54,8 +56,9 @@ CELL_INLINE uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
     return cell_fmix64(bits + (linear + 1) * 0x9E3779B97F4A7C15ull);
 }
 
-/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a NaN. Every
- * NaN is the one quiet NaN, since the payload that arithmetic gives is the processor's own affair. */
+/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a
+ * NaN. Every NaN is the one quiet NaN, since the payload that arithmetic gives is the processor's own affair.
+ * */
 CELL_INLINE uint64_t cell_abs_bits(double d)
 {
     uint64_t b;
@@ -66,7 +69,8 @@ CELL_INLINE uint64_t cell_abs_bits(double d)
 
 CELL_INLINE double cell_random(uint64_t seed, uint64_t linear)
 {
-    const uint64_t h = cell_fmix64(cell_fmix64(seed + 0x9E3779B97F4A7C15ull) + (linear + 1) * 0x9E3779B97F4A7C15ull);
+    const uint64_t h =
+        cell_fmix64(cell_fmix64(seed + 0x9E3779B97F4A7C15ull) + (linear + 1) * 0x9E3779B97F4A7C15ull);
     return (double)(h >> 11) * 0x1p-52 - 1.0; /* exact: 53 bits */
 }
 

@@ -1,8 +1,9 @@
-/* How a field lies in memory. One allocation; rows of `pitch` cells; pitch and the first own cell of every row on pairs of
- * cache lines: full rows then move in whole lines and NVLink packets, and a tile's piece of a row starts on a pair (with an odd
- * number of lines transposes took 3 to 7 % longer). Ghosts depth_x to the left and right of every row and depth_y rows above and
- * below, corners included; the left ghosts sit in the padding of the row before.
- * Own coordinates: cell (x, y), x contiguous, own cells are 0 <= x < nx, 0 <= y < ny, ghosts lie outside that. */
+/* How a field lies in memory. One allocation; rows of `pitch` cells; pitch and the first own cell of every
+ * row on pairs of cache lines: full rows then move in whole lines and NVLink packets, and a tile's piece of a
+ * row starts on a pair (with an odd number of lines transposes took 3 to 7 % longer). Ghosts depth_x to the
+ * left and right of every row and depth_y rows above and below, corners included; the left ghosts sit in the
+ * padding of the row before. Own coordinates: cell (x, y), x contiguous, own cells are 0 <= x < nx, 0 <= y <
+ * ny, ghosts lie outside that. */
 #pragma once
 
 #include "core/box.h"
@@ -34,7 +35,10 @@ static inline field_shape field_shape_make(dtype t, int64_t nx, int64_t ny, int 
     return f;
 }
 
-static inline int64_t field_index(const field_shape *f, int64_t x, int64_t y) { return f->origin + y * f->pitch + x; }
+static inline int64_t field_index(const field_shape *f, int64_t x, int64_t y)
+{
+    return f->origin + y * f->pitch + x;
+}
 static inline box field_own(const field_shape *f) { return box_make(0, f->nx, 0, f->ny); }
 
 static inline void *field_at(const field_shape *f, void *data, int64_t x, int64_t y)

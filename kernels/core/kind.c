@@ -5,35 +5,87 @@
 
 /* docs/numerics.md, "Stability limits on alpha"; a wave's are twice those of heat. */
 static const double heat_1d[KIND_ORDERS] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
-static const double heat_2d[KIND_ORDERS] = { .25, .1875, .165441, .153808, .146484, .141383, .137593, .134645 };
+static const double heat_2d[KIND_ORDERS] = {
+    .25, .1875, .165441, .153808, .146484, .141383, .137593, .134645
+};
 static const double wave_1d[KIND_ORDERS] = { 1., .75, .661764, .615234, .585937, .565535, .550373, .538581 };
 static const double wave_2d[KIND_ORDERS] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
-static const double advect_1d[KIND_ORDERS] = { 1., .728745, .630525, .577834, .544235, .520603, .502896, .489028 };
-static const double advect_2d[KIND_ORDERS] = { .5, .364372, .315262, .288917, .272117, .260301, .251448, .244514 };
+static const double advect_1d[KIND_ORDERS] = { 1.,      .728745, .630525, .577834,
+                                               .544235, .520603, .502896, .489028 };
+static const double advect_2d[KIND_ORDERS] = { .5,      .364372, .315262, .288917,
+                                               .272117, .260301, .251448, .244514 };
 
-static const char heat[] = "heat", wave[] = "wave", advect[] = "advect", laplace[] = "laplace", custom[] = "custom",
-                  transpose[] = "transpose", sweep[] = "sweep", separable[] = "separable";
+static const char heat[] = "heat", wave[] = "wave", advect[] = "advect", laplace[] = "laplace",
+                  custom[] = "custom", transpose[] = "transpose", sweep[] = "sweep",
+                  separable[] = "separable";
 const char *const kind_names[KIND_ROWS + 1] = {
-    [KIND_HEAT] = heat, [KIND_WAVE] = wave, [KIND_ADVECT] = advect, [KIND_LAPLACE] = laplace, [KIND_CUSTOM] = custom,
-    [KIND_TRANSPOSE] = transpose, [KIND_SWEEP] = sweep, [KIND_SEPARABLE] = separable,
+    [KIND_HEAT] = heat,       [KIND_WAVE] = wave,           [KIND_ADVECT] = advect,
+    [KIND_LAPLACE] = laplace, [KIND_CUSTOM] = custom,       [KIND_TRANSPOSE] = transpose,
+    [KIND_SWEEP] = sweep,     [KIND_SEPARABLE] = separable,
 };
 
 static const kind_row row[KIND_ROWS] = {
-    [KIND_HEAT] = { .name = heat, .stencil = KIND_STENCIL_DIFFERENCES, .modes = KIND_MODES_POWER, .words = 2, .alpha = KIND_ALPHA_FROM_0,
-                    .alpha_limit = { heat_1d, heat_2d }, .v_sum = { 1, 3 }, .field = { "u" } },
-    [KIND_WAVE] = { .name = wave, .stencil = KIND_STENCIL_DIFFERENCES, .modes = KIND_MODES_COSINE, .two_levels = true, .words = 3,
-                    .alpha = KIND_ALPHA_ABOVE_0, .alpha_limit = { wave_1d, wave_2d }, .v_sum = { 4, 6 }, .field = { "u", "u_prev" } },
-    [KIND_ADVECT] = { .name = advect, .stencil = KIND_STENCIL_DIFFERENCES, .modes = KIND_MODES_ROTATION, .two_levels = true,
-                      .odd = true, .words = 3, .alpha = KIND_ALPHA_EITHER_SIGN, .alpha_limit = { advect_1d, advect_2d },
-                      .v_sum = { 4, 4 }, .field = { "u", "u_prev" } },
-    [KIND_LAPLACE] = { .name = laplace, .stencil = KIND_STENCIL_MEAN, .modes = KIND_MODES_POWER, .to_tolerance = true, .words = 2,
-                       .v_sum = { 1, 1 }, .field = { "u" } },
-    [KIND_CUSTOM] = { .name = custom, .stencil = KIND_STENCIL_WEIGHTS, .modes = KIND_MODES_POWER, .words = 2, .v_sum = { 1, 2 },
+    [KIND_HEAT] = { .name = heat,
+                    .stencil = KIND_STENCIL_DIFFERENCES,
+                    .modes = KIND_MODES_POWER,
+                    .words = 2,
+                    .alpha = KIND_ALPHA_FROM_0,
+                    .alpha_limit = { heat_1d, heat_2d },
+                    .v_sum = { 1, 3 },
+                    .field = { "u" } },
+    [KIND_WAVE] = { .name = wave,
+                    .stencil = KIND_STENCIL_DIFFERENCES,
+                    .modes = KIND_MODES_COSINE,
+                    .two_levels = true,
+                    .words = 3,
+                    .alpha = KIND_ALPHA_ABOVE_0,
+                    .alpha_limit = { wave_1d, wave_2d },
+                    .v_sum = { 4, 6 },
+                    .field = { "u", "u_prev" } },
+    [KIND_ADVECT] = { .name = advect,
+                      .stencil = KIND_STENCIL_DIFFERENCES,
+                      .modes = KIND_MODES_ROTATION,
+                      .two_levels = true,
+                      .odd = true,
+                      .words = 3,
+                      .alpha = KIND_ALPHA_EITHER_SIGN,
+                      .alpha_limit = { advect_1d, advect_2d },
+                      .v_sum = { 4, 4 },
+                      .field = { "u", "u_prev" } },
+    [KIND_LAPLACE] = { .name = laplace,
+                       .stencil = KIND_STENCIL_MEAN,
+                       .modes = KIND_MODES_POWER,
+                       .to_tolerance = true,
+                       .words = 2,
+                       .v_sum = { 1, 1 },
+                       .field = { "u" } },
+    [KIND_CUSTOM] = { .name = custom,
+                      .stencil = KIND_STENCIL_WEIGHTS,
+                      .modes = KIND_MODES_POWER,
+                      .words = 2,
+                      .v_sum = { 1, 2 },
                       .field = { "u" } },
-    [KIND_TRANSPOSE] = { .name = transpose, .transposes = 1, .words = 4, .v_sum = { 1, 1 }, .field = { "a", "b" }, .main_field = 1 },
-    [KIND_SWEEP] = { .name = sweep, .stencil = KIND_STENCIL_DIFFERENCES, .modes = KIND_MODES_POWER, .by_lines = true, .transposes = 2,
-                     .words = 4, .alpha = KIND_ALPHA_FROM_0, .alpha_limit = { heat_1d, heat_1d }, .v_sum = { 1, 3 }, .field = { "u" } },
-    [KIND_SEPARABLE] = { .name = separable, .stencil = KIND_STENCIL_FACTORS, .modes = KIND_MODES_POWER, .words = 2, .v_sum = { 1, 2 },
+    [KIND_TRANSPOSE] = { .name = transpose,
+                         .transposes = 1,
+                         .words = 4,
+                         .v_sum = { 1, 1 },
+                         .field = { "a", "b" },
+                         .main_field = 1 },
+    [KIND_SWEEP] = { .name = sweep,
+                     .stencil = KIND_STENCIL_DIFFERENCES,
+                     .modes = KIND_MODES_POWER,
+                     .by_lines = true,
+                     .transposes = 2,
+                     .words = 4,
+                     .alpha = KIND_ALPHA_FROM_0,
+                     .alpha_limit = { heat_1d, heat_1d },
+                     .v_sum = { 1, 3 },
+                     .field = { "u" } },
+    [KIND_SEPARABLE] = { .name = separable,
+                         .stencil = KIND_STENCIL_FACTORS,
+                         .modes = KIND_MODES_POWER,
+                         .words = 2,
+                         .v_sum = { 1, 2 },
                          .field = { "u" } },
 };
 

@@ -1,10 +1,19 @@
-/* The kinds of problem, a row each: everything that depends on the kind asks its row. Formulas: docs/numerics.md. */
+/* The kinds of problem, a row each: everything that depends on the kind asks its row. Formulas:
+ * docs/numerics.md. */
 #pragma once
 
 #include <stdbool.h>
 
-typedef enum kind_id { KIND_HEAT, KIND_WAVE, KIND_ADVECT, KIND_LAPLACE, KIND_CUSTOM, KIND_TRANSPOSE, KIND_SWEEP,
-                       KIND_SEPARABLE } kind_id;
+typedef enum kind_id {
+    KIND_HEAT,
+    KIND_WAVE,
+    KIND_ADVECT,
+    KIND_LAPLACE,
+    KIND_CUSTOM,
+    KIND_TRANSPOSE,
+    KIND_SWEEP,
+    KIND_SEPARABLE
+} kind_id;
 enum { KIND_ROWS = KIND_SEPARABLE + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
 
 typedef enum kind_stencil {
@@ -15,7 +24,12 @@ typedef enum kind_stencil {
     KIND_STENCIL_FACTORS,     /* problem.factors, likewise: 2D grids alone */
 } kind_stencil;
 
-typedef enum kind_alpha { KIND_ALPHA_NONE, KIND_ALPHA_FROM_0, KIND_ALPHA_ABOVE_0, KIND_ALPHA_EITHER_SIGN } kind_alpha;
+typedef enum kind_alpha {
+    KIND_ALPHA_NONE,
+    KIND_ALPHA_FROM_0,
+    KIND_ALPHA_ABOVE_0,
+    KIND_ALPHA_EITHER_SIGN
+} kind_alpha;
 
 /* How a mode goes on from level to level. */
 typedef enum kind_modes {
@@ -30,15 +44,18 @@ typedef struct kind_row {
     kind_stencil stencil;
     kind_modes modes;
     bool two_levels;     /* a step reads the level before the present one too */
-    bool odd;            /* first differences: both sides of an axis are of one kind, and alpha has either sign */
+    bool odd;            /* first differences: both sides of an axis are of one kind, and alpha has either
+                          * sign */
     bool by_lines;       /* each axis by itself, the second one on the transposed field: 2D grids alone */
     bool to_tolerance;   /* may end at time.tolerance */
     int transposes;      /* distributed ones per step, and transposed fields */
     int words;           /* per cell: what a step reads and writes at least */
     kind_alpha alpha;    /* what is allowed up to the limit; an open end where it does not include 0 */
     const double *alpha_limit[2]; /* of 1D and 2D, by order; NULL: none */
-    double v_sum[2];     /* what a sum of a dirichlet side's V alone may reach, in V, for radius 1 and above; weights: by them */
-    const char *field[KIND_FIELDS_MAX]; /* of a state file, main_field the one that pictures show; NULL: no second one */
+    double v_sum[2];     /* what a sum of a dirichlet side's V alone may reach, in V, for radius 1 and
+                          * above; weights: by them */
+    const char *field[KIND_FIELDS_MAX]; /* of a state file, main_field the one that pictures show; NULL: no
+                                         * second one */
     int main_field;
 } kind_row;
 

@@ -1,5 +1,5 @@
-/* What kernels whose blocks wait for other blocks, of their own rank or of another, are asked to do by `weft check storm`; bits. Other
- * builds than debug ones ignore it. */
+/* What kernels whose blocks wait for other blocks, of their own rank or of another, are asked to do by `weft
+ * check storm`; bits. Other builds than debug ones ignore it. */
 #pragma once
 
 enum {

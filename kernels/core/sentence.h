@@ -1,5 +1,6 @@
-/* A sentence for people: why a call failed or was refused, or a note. It has no line end, is "" where there is nothing to say, and is
- * cut where it is too long. The caller owns it; a function that is given one sets it only where its own comment says so. */
+/* A sentence for people: why a call failed or was refused, or a note. It has no line end, is "" where there
+ * is nothing to say, and is cut where it is too long. The caller owns it; a function that is given one sets
+ * it only where its own comment says so. */
 #pragma once
 
 #include <stdarg.h>
@@ -13,7 +14,8 @@ typedef struct sentence {
     char text[SENTENCE_BYTES];
 } sentence;
 
-__attribute__((format(printf, 2, 0))) static inline void sentence_set_list(sentence *s, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static inline void sentence_set_list(sentence *s, const char *format,
+                                                                           va_list args)
 {
     vsnprintf(s->text, sizeof s->text, format, args);
 }

@@ -1,14 +1,15 @@
 /* One linear update of a field: next = sum_k weight_k * cur[k] (+ beta * prev).
  *
- * The weights stand in the order in which they are summed (docs/numerics.md, "Order of the sum": every term one fma onto
- * the running sum, the first a product), so that index and order are the same thing in every kernel:
- *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre             (1D problems, the axes of `sweep`)
+ * The weights stand in the order in which they are summed (docs/numerics.md, "Order of the sum": every term
+ * one fma onto the running sum, the first a product), so that index and order are the same thing in every
+ * kernel:
+ *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre  (1D problems, the axes of `sweep`)
  *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
  *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending
  * and beta * prev last, if has_prev. Zero weights enter like any other.
  *
- * The weights of a SEPARABLE box are a product of a row and a column, those of a SEPARABLE_SUM the sum of two such products; they
- * stand as their factors, first the rows, then the columns:
+ * The weights of a SEPARABLE box are a product of a row and a column, those of a SEPARABLE_SUM the sum of two
+ * such products; they stand as their factors, first the rows, then the columns:
  *   rows     product k = 0, 1: dx ascending from -r:      h_k(y') = sum of a_k(dx) cur(x+dx, y')
  *   columns  dy ascending from -r, within a dy k = 0, 1:  next = sum of b_k(dy) h_k(y+dy)
  * The first term of each sum is a product, every other one an fma onto it. They have no prev. */
@@ -18,9 +19,20 @@
 
 #include "core/dtype.h"
 
-enum { STENCIL_RADIUS_MAX = 8, STENCIL_SEPARABLE_RADIUS_MAX = 4, STENCIL_WEIGHTS_MAX = 17 * 17, STENCIL_BOXES_MAX = 4 };
+enum {
+    STENCIL_RADIUS_MAX = 8,
+    STENCIL_SEPARABLE_RADIUS_MAX = 4,
+    STENCIL_WEIGHTS_MAX = 17 * 17,
+    STENCIL_BOXES_MAX = 4
+};
 
-typedef enum stencil_form { STENCIL_LINE, STENCIL_STAR, STENCIL_BOX, STENCIL_SEPARABLE, STENCIL_SEPARABLE_SUM } stencil_form;
+typedef enum stencil_form {
+    STENCIL_LINE,
+    STENCIL_STAR,
+    STENCIL_BOX,
+    STENCIL_SEPARABLE,
+    STENCIL_SEPARABLE_SUM
+} stencil_form;
 enum { STENCIL_FORMS = STENCIL_SEPARABLE_SUM + 1, STENCIL_PRODUCTS_MAX = 2 };
 
 /* nvcc takes them as constants too. */
@@ -60,7 +72,10 @@ STENCIL_FORMULA int stencil_products(stencil_form form)
 }
 
 /* Does a cell read others that are neither in its row nor in its column? */
-STENCIL_FORMULA bool stencil_reads_corners(stencil_form form) { return form == STENCIL_BOX || stencil_products(form) > 0; }
+STENCIL_FORMULA bool stencil_reads_corners(stencil_form form)
+{
+    return form == STENCIL_BOX || stencil_products(form) > 0;
+}
 
 STENCIL_FORMULA int stencil_radius_max(stencil_form form)
 {
@@ -68,7 +83,10 @@ STENCIL_FORMULA int stencil_radius_max(stencil_form form)
 }
 
 /* Has a step with this form a kernel that exchanges inside (inkernel.h), on devices with such kernels? */
-static inline bool stencil_exchanges_inside(stencil_form form) { return form == STENCIL_STAR || form == STENCIL_BOX; }
+static inline bool stencil_exchanges_inside(stencil_form form)
+{
+    return form == STENCIL_STAR || form == STENCIL_BOX;
+}
 
 /* Where a_k(dx) and b_k(dy) of a form of `products` products stand. */
 STENCIL_FORMULA int stencil_row_factor(int r, int k, int dx) { return k * (2 * r + 1) + dx + r; }
@@ -109,10 +127,12 @@ static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
     return -1;
 }
 
-/* The other way round: the cell (x + *dx, y + *dy) that weight `at` belongs to; of a line, a star or a box. */
+/* The other way round: the cell (x + *dx, y + *dy) that weight `at` belongs to; of a line, a star or a box.
+ * */
 static inline void stencil_weight_place(stencil_form form, int r, int at, int *dx, int *dy)
 {
-    const int side = 2 * r + 1, arms = form == STENCIL_LINE ? 2 : 4, arm = at % arms, k = r - at / arms, step = arm % 2 ? k : -k;
+    const int side = 2 * r + 1, arms = form == STENCIL_LINE ? 2 : 4, arm = at % arms, k = r - at / arms,
+              step = arm % 2 ? k : -k;
     *dx = form == STENCIL_BOX ? at % side - r : arm < 2 ? step : 0;
     *dy = form == STENCIL_BOX ? at / side - r : arm < 2 ? 0 : step;
 }

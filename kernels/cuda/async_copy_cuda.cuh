@@ -1,6 +1,6 @@
-/* Copies of 16 bytes from global into shared memory that the thread does not wait for; bytes in flight cost no registers. What a
- * thread asks for is a group once it commits; it waits for all but the LATER latest groups. Addresses in shared memory are the
- * 32-bit ones of __cvta_generic_to_shared. */
+/* Copies of 16 bytes from global into shared memory that the thread does not wait for; bytes in flight cost
+ * no registers. What a thread asks for is a group once it commits; it waits for all but the LATER latest
+ * groups. Addresses in shared memory are the 32-bit ones of __cvta_generic_to_shared. */
 #pragma once
 
 static __device__ __forceinline__ void async_copy16(unsigned to, const void *from)
@@ -9,17 +9,25 @@ static __device__ __forceinline__ void async_copy16(unsigned to, const void *fro
 }
 
 /* If at < end, without a branch. */
-static __device__ __forceinline__ void async_copy16_if(unsigned to, const void *from, unsigned at, unsigned end)
+static __device__ __forceinline__ void async_copy16_if(unsigned to, const void *from, unsigned at,
+                                                       unsigned end)
 {
-    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], [%1], 16;\n}" ::"r"(to),
+    asm volatile("{\n.reg .pred there;\nsetp.lt.u32 there, %2, %3;\n@there cp.async.cg.shared.global [%0], "
+                 "[%1], 16;\n}" ::"r"(to),
                  "l"(from), "r"(at), "r"(end)
                  : "memory");
 }
 
-static __device__ __forceinline__ void async_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+static __device__ __forceinline__ void async_copy_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 template <int LATER> static __device__ __forceinline__ void async_copy_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
-static __device__ __forceinline__ void async_copy_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+static __device__ __forceinline__ void async_copy_wait_all()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}

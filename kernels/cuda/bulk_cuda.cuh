@@ -1,8 +1,9 @@
-/* Bulk copies from global into shared memory (sm_90 and newer) and the mbarriers that count their bytes. One thread asks
- * for kilobytes; bytes in flight cost no registers. Addresses in shared memory are the 32-bit ones of
- * __cvta_generic_to_shared. Both ends of a copy and its length are multiples of 16 bytes.
+/* Bulk copies from global into shared memory (sm_90 and newer) and the mbarriers that count their bytes. One
+ * thread asks for kilobytes; bytes in flight cost no registers. Addresses in shared memory are the 32-bit
+ * ones of __cvta_generic_to_shared. Both ends of a copy and its length are multiples of 16 bytes.
  *
- * A barrier's first phase ends when `expect` has been called once and as many bytes as it was told have arrived. */
+ * A barrier's first phase ends when `expect` has been called once and as many bytes as it was told have
+ * arrived. */
 #pragma once
 
 #include <stdint.h>
@@ -33,14 +34,17 @@ static __device__ __forceinline__ void bulk_wait(unsigned barrier, unsigned phas
                  "}" ::"r"(barrier), "r"(phase & 1) : "memory");
 }
 
-/* What was read leaves L2 last. On an H200 that made every pass of a stencil 2 to 3 % faster, at the same number of bytes
- * from DRAM; no counter says why. */
-static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, unsigned bytes, unsigned barrier)
+/* What was read leaves L2 last. On an H200 that made every pass of a stencil 2 to 3 % faster, at the same
+ * number of bytes from DRAM; no counter says why. */
+static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, unsigned bytes,
+                                                 unsigned barrier)
 {
     uint64_t last;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
-                 "r"(to), "l"(from), "r"(bytes), "r"(barrier), "l"(last) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+                 "[%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier), "l"(last)
+                 : "memory");
 }
 #endif
 

@@ -1,5 +1,6 @@
-/* The norm of a step, max |next - cur|, taken in the kernel that computes next: |d| as bits of its type's size, which order like |d|
- * with NaN above all numbers; 0 is neutral. In memory the norm is cell_abs_bits of the largest as a double. */
+/* The norm of a step, max |next - cur|, taken in the kernel that computes next: |d| as bits of its type's
+ * size, which order like |d| with NaN above all numbers; 0 is neutral. In memory the norm is cell_abs_bits of
+ * the largest as a double. */
 #pragma once
 
 #include "core/cell.h"
@@ -12,7 +13,10 @@ static __device__ __forceinline__ unsigned long long change_bits(double d)
 template <typename T> using change_word = decltype(change_bits(T()));
 
 static __device__ __forceinline__ double change_value(unsigned bits) { return (double)__uint_as_float(bits); }
-static __device__ __forceinline__ double change_value(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+static __device__ __forceinline__ double change_value(unsigned long long bits)
+{
+    return __longlong_as_double((long long)bits);
+}
 
 /* The larger of `most` and |a - b|. */
 static __device__ __forceinline__ unsigned change_larger(unsigned most, float a, float b)
@@ -21,7 +25,8 @@ static __device__ __forceinline__ unsigned change_larger(unsigned most, float a,
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__uint_as_float(most)), "f"(fabsf(a - b)));
     return __float_as_uint(larger);
 }
-static __device__ __forceinline__ unsigned long long change_larger(unsigned long long most, double a, double b)
+static __device__ __forceinline__ unsigned long long change_larger(unsigned long long most, double a,
+                                                                   double b)
 {
     return max(most, change_bits(a - b));
 }
@@ -35,7 +40,10 @@ static __device__ __forceinline__ BITS change_larger_if(bool counts, BITS most, 
 }
 
 /* The warp's largest. */
-static __device__ __forceinline__ unsigned change_of_warp(unsigned bits) { return __reduce_max_sync(~0u, bits); }
+static __device__ __forceinline__ unsigned change_of_warp(unsigned bits)
+{
+    return __reduce_max_sync(~0u, bits);
+}
 static __device__ __forceinline__ unsigned long long change_of_warp(unsigned long long bits)
 {
     for (int step = 16; step > 0; step /= 2) bits = max(bits, __shfl_xor_sync(~0u, bits, step));
@@ -43,7 +51,8 @@ static __device__ __forceinline__ unsigned long long change_of_warp(unsigned lon
 }
 
 /* Raises a norm in memory to the warp's largest, by all its threads. */
-template <typename BITS> static __device__ __forceinline__ void change_raise(unsigned long long *norm, BITS bits)
+template <typename BITS>
+static __device__ __forceinline__ void change_raise(unsigned long long *norm, BITS bits)
 {
     const unsigned long long most = cell_abs_bits(change_value(change_of_warp(bits)));
     if (threadIdx.x % 32 == 0) atomicMax(norm, most);

@@ -1,5 +1,5 @@
-/* What `weft check storm` does inside kernels whose blocks wait for other blocks (late.h), in debug builds; elsewhere these functions do
- * nothing. */
+/* What `weft check storm` does inside kernels whose blocks wait for other blocks (late.h), in debug builds;
+ * elsewhere these functions do nothing. */
 #pragma once
 
 #include "core/late.h"
@@ -31,6 +31,7 @@ static __device__ __forceinline__ bool late_goes_on(unsigned late)
 template <typename U> static __device__ __forceinline__ void late_poison(unsigned late, const U *unit)
 {
 #ifdef WEFT_DEBUG
-    for (size_t i = 0; late & LATE_WARPS && i < sizeof(U) / sizeof(unsigned); i++) ((unsigned *)unit)[i] = ~0u;
+    for (size_t i = 0; late & LATE_WARPS && i < sizeof(U) / sizeof(unsigned); i++)
+        ((unsigned *)unit)[i] = ~0u;
 #endif
 }

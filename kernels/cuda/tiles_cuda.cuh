@@ -1,17 +1,20 @@
-/* Several boxes in one launch: each box is cut into equal tiles, a block computes one tile, and a block finds its tile
- * in a small table that travels by value with the launch.
+/* Several boxes in one launch: each box is cut into equal tiles, a block computes one tile, and a block finds
+ * its tile in a small table that travels by value with the launch.
  *
- * The grid is one-dimensional (grid.y ends at 65535). Blocks run roughly in the order of their numbers, so the order of
- * the tiles is an order in time, and what two rows of tiles share (a stencil's halo rows) should be read again while it
- * is still in L2. Therefore a box is walked through in strips of at most TILES_STRIP columns, and a strip
+ * The grid is one-dimensional (grid.y ends at 65535). Blocks run roughly in the order of their numbers, so
+ * the order of the tiles is an order in time, and what two rows of tiles share (a stencil's halo rows) should
+ * be read again while it is still in L2. Therefore a box is walked through in strips of at most TILES_STRIP
+ * columns, and a strip
  *
- *   in one band    along x, then to the next row of tiles: for tiles that read all their rows at once, since a tile and
- *                  the one below it are in flight together;
- *   in `bands`     equal parts one above the other, all at once: the first row of tiles of every band, then the second
- *                  of every band. For tiles that march down their rows: with about as many tiles in one such wave as
- *                  the GPU has in flight, a tile starts when the one above it ends, where the shared rows are.
+ *   in one band    along x, then to the next row of tiles: for tiles that read all their rows at once, since
+ *                  a tile and the one below it are in flight together;
+ *   in `bands`     equal parts one above the other, all at once: the first row of tiles of every band, then
+ *                  the second of every band. For tiles that march down their rows: with about as many tiles
+ *                  in one such wave as the GPU has in flight, a tile starts when the one above it ends, where
+ *                  the shared rows are.
  *
- * A box's first tile starts at its x0 rounded down to `align_cells`; kernels cut off what lies outside the box. */
+ * A box's first tile starts at its x0 rounded down to `align_cells`; kernels cut off what lies outside the
+ * box. */
 #pragma once
 
 #include <assert.h>
@@ -37,10 +40,10 @@ struct tiles {
     tiles_entry entry[TILES_BOXES_MAX];
 };
 
-/* Empty boxes take no blocks; `blocks` may be 0, and then there is nothing to launch. wave: tiles in a wave of bands,
- * roughly; 0 for a single band. */
-static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells, int width_cells, int height_cells,
-                               int wave = 0)
+/* Empty boxes take no blocks; `blocks` may be 0, and then there is nothing to launch. wave: tiles in a wave
+ * of bands, roughly; 0 for a single band. */
+static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells, int width_cells,
+                               int height_cells, int wave = 0)
 {
     tiles t = {};
     assert(count >= 0 && count <= TILES_BOXES_MAX && width_cells % align_cells == 0);

@@ -6,9 +6,15 @@ template <> struct vector16<float> { using type = float4; };
 template <> struct vector16<double> { using type = double2; };
 template <typename T> constexpr int vector_cells = 16 / (int)sizeof(T);
 
-static __device__ __forceinline__ void unpack16(float4 v, float *c) { c[0] = v.x, c[1] = v.y, c[2] = v.z, c[3] = v.w; }
+static __device__ __forceinline__ void unpack16(float4 v, float *c)
+{
+    c[0] = v.x, c[1] = v.y, c[2] = v.z, c[3] = v.w;
+}
 static __device__ __forceinline__ void unpack16(double2 v, double *c) { c[0] = v.x, c[1] = v.y; }
-static __device__ __forceinline__ float4 pack16(const float *c) { return make_float4(c[0], c[1], c[2], c[3]); }
+static __device__ __forceinline__ float4 pack16(const float *c)
+{
+    return make_float4(c[0], c[1], c[2], c[3]);
+}
 static __device__ __forceinline__ double2 pack16(const double *c) { return make_double2(c[0], c[1]); }
 
 /* What is read or written once: streaming hints keep it from displacing what is read again. */

@@ -1,16 +1,16 @@
-/* Where fields live and who computes on them: one struct of functions, two implementations (host, CUDA), both in one
- * binary. The code above this line never asks which one it has.
+/* Where fields live and who computes on them: one struct of functions, two implementations (host, CUDA), both
+ * in one binary. The code above this line never asks which one it has.
  *
- * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no default stream).
- * The host device runs work at once, in the calling thread's OpenMP team: its streams are names, its events time stamps.
- * A host kernel called outside a parallel region opens its own team of `threads`; inside one it runs on the caller
- * alone (a stream *is* a thread there).
+ * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no
+ * default stream). The host device runs work at once, in the calling thread's OpenMP team: its streams are
+ * names, its events time stamps. A host kernel called outside a parallel region opens its own team of
+ * `threads`; inside one it runs on the caller alone (a stream *is* a thread there).
  *
- * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are asserts. What the host device
- * cannot do it leaves NULL, behind a question that says so: kind before pin, unpin and stream_delay, unshared before handle_*, peer_exchange,
- * ranks_meet and transpose_parts, graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words,
- * persistent_bytes before persistent_prepare and persistent_pass.
- * An empty box is a no-op. */
+ * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
+ * asserts. What the host device cannot do it leaves NULL, behind a question that says so: kind before pin,
+ * unpin and stream_delay, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts,
+ * graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words,
+ * persistent_bytes before persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,10 @@ LINKAGE_C_BEGIN
 typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
 
 typedef enum device_memory {
-    DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or the host's own memory, untouched until a kernel writes it */
-    DEVICE_MEMORY_SHARED, /* the same, for other processes to map: fit for few large allocations, unfit for MPI. Not every GPU has it */
+    DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or the host's own memory, untouched until a kernel
+                           * writes it */
+    DEVICE_MEMORY_SHARED, /* the same, for other processes to map: fit for few large allocations, unfit for
+                           * MPI. Not every GPU has it */
     DEVICE_MEMORY_PINNED, /* host memory the copy engines reach directly; MPI may always use it */
 } device_memory;
 
@@ -58,7 +60,8 @@ enum { DEVICE_RANKS_MAX = 32 };
 typedef struct device_meeting {
     int ranks;
     unsigned late; /* late.h */
-    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of their own, 0 at first */
+    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of
+                                             * their own, 0 at first */
     const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
     uint64_t *count;                        /* own memory, 0 at first */
 } device_meeting;
@@ -74,13 +77,14 @@ typedef struct device_handle {
     bool has_fabric;
 } device_handle;
 
-/* One neighbour in an exchange without messages: cells are stored straight into its inbox, dense and row-major, in parts that
- * have a flag each at the receiver, which counts the exchanges whose part has arrived. Both sides count on the device, from 0, so
- * that one call, or a captured graph of it, serves every exchange: number n uses inbox n mod 2. Pointers and sent boxes are the
- * same each time. */
+/* One neighbour in an exchange without messages: cells are stored straight into its inbox, dense and
+ * row-major, in parts that have a flag each at the receiver, which counts the exchanges whose part has
+ * arrived. Both sides count on the device, from 0, so that one call, or a captured graph of it, serves every
+ * exchange: number n uses inbox n mod 2. Pointers and sent boxes are the same each time. */
 enum { DEVICE_LINK_PARTS_MAX = 64, DEVICE_LINK_FLAG_BYTES = DEVICE_LINK_PARTS_MAX * 8 };
 typedef struct device_link {
-    box send, receive;         /* own coordinates, of one shape; may be empty, and are waited for all the same */
+    box send, receive;         /* own coordinates, of one shape; may be empty, and are waited for all the
+                                * same */
     void *there[2];            /* the neighbour's inboxes */
     const void *here[2];       /* own */
     uint64_t *flag_there;      /* [DEVICE_LINK_PARTS_MAX] in the neighbour's memory; 0 at first */
@@ -97,8 +101,8 @@ typedef struct persistent_memory {
 
 enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
-/* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the one that is fastest
- * where this was measured; whoever chooses another waits until no pass is enqueued. */
+/* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the
+ * one that is fastest where this was measured; whoever chooses another waits until no pass is enqueued. */
 enum { DEVICE_VARIANTS_MAX = 18 };
 typedef struct device_variants {
     int count, chosen;
@@ -114,15 +118,17 @@ typedef struct device_simulated {
 struct device {
     device_kind kind;
     const device_simulated *simulated; /* NULL: it is real */
-    const device *through; /* of a device of kind HOST: temporal_pass streams rows through that one, whose names it bears, and makes images
-                              beyond periodic sides itself (streaming/streaming.h); NULL: it computes itself */
+    const device *through; /* of a device of kind HOST: temporal_pass streams rows through that one, whose
+                              names it bears, and makes images beyond periodic sides itself
+                              (streaming/streaming.h); NULL: it computes itself */
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
     char name[256];    /* as the vendor names it */
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
-    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED, as a sentence part; NULL: trying tells */
+    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED, as a sentence part; NULL:
+                            * trying tells */
     const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot, likewise */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
@@ -139,12 +145,14 @@ struct device {
     /* On FIELD_ALIGN_BYTES; out of memory is an error code. */
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
-    /* Page-locks memory of the host that something else mapped, whole pages, so that copies reach it as they reach PINNED; and back. */
+    /* Page-locks memory of the host that something else mapped, whole pages, so that copies reach it as they
+     * reach PINNED; and back. */
     int (*pin)(device *d, void *p, size_t bytes);
     int (*unpin)(device *d, void *p);
-    /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at both ends.
-     * make: of an allocation as alloc returned it; done: everybody who wanted has opened it. open: its address here; the same
-     * handle may be opened more than once, and is closed as often. It must be closed everywhere before its owner frees it. */
+    /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at
+     * both ends. make: of an allocation as alloc returned it; done: everybody who wanted has opened it. open:
+     * its address here; the same handle may be opened more than once, and is closed as often. It must be
+     * closed everywhere before its owner frees it. */
     int (*handle_make)(device *d, device_memory where, void *allocation, device_handle *out);
     void (*handle_done)(device *d, device_handle *made);
     int (*handle_open)(device *d, device_memory where, const device_handle *h, void **out);
@@ -156,15 +164,17 @@ struct device {
     int (*event_create)(device *d, bool timed, device_event **out);
     int (*event_destroy)(device *d, device_event **e);
     int (*event_record)(device *d, device_event *e, device_stream *s);
-    int (*event_wait)(device *d, device_event *e, device_stream *s); /* the stream waits, the caller does not */
+    /* the stream waits, the caller does not */
+    int (*event_wait)(device *d, device_event *e, device_stream *s);
     int (*event_sync)(device *d, device_event *e);                   /* the caller waits */
     int (*event_done)(device *d, device_event *e, bool *done);
-    int (*event_seconds)(device *d, device_event *from, device_event *to, double *seconds); /* both timed and done */
-    /* What is enqueued on s between begin and end, and on streams that wait there for an event recorded after begin, is kept
-     * instead of run, to be launched as often as wanted with the arguments that it has now. s must have waited for all such
-     * streams by end; an event recorded in between may be waited for outside only once it was recorded there again. In
-     * between the calling thread does nothing but enqueue. graph_refusal: NULL, or why there are no graphs here, as a
-     * sentence part (a static string). */
+    /* both timed and done */
+    int (*event_seconds)(device *d, device_event *from, device_event *to, double *seconds);
+    /* What is enqueued on s between begin and end, and on streams that wait there for an event recorded after
+     * begin, is kept instead of run, to be launched as often as wanted with the arguments that it has now. s
+     * must have waited for all such streams by end; an event recorded in between may be waited for outside
+     * only once it was recorded there again. In between the calling thread does nothing but enqueue.
+     * graph_refusal: NULL, or why there are no graphs here, as a sentence part (a static string). */
     const char *(*graph_refusal)(device *d);
     int (*graph_begin)(device *d, device_stream *s);
     int (*graph_end)(device *d, device_stream *s, device_graph **out);
@@ -178,83 +188,97 @@ struct device {
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
     int (*stream_delay)(device *d, int64_t ns, device_stream *s); /* nothing, for that long; on CUDA alone */
 
-    /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time. It waits
-     * for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes (own coordinates,
-     * disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one. next may be prev (a cell reads
-     * prev only at its own index), never cur. */
+    /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
+     * It waits for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes
+     * (own coordinates, disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one.
+     * next may be prev (a cell reads prev only at its own index), never cur. */
     int (*stencil_bind)(device *d, const stencil *op);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, device_stream *s);
-    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can: stencil_exchanges_inside, on CUDA;
-     * change: with the norm too. */
+    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can:
+     * stencil_exchanges_inside, on CUDA; change: with the norm too. */
     bool (*stencil_inkernel_can)(device *d, bool change);
-    int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                            device_stream *s);
-    /* Before in-kernel steps begin: stores the images of a level that are flag words, with the epoch step->epoch, as the step that
-     * wrote that level would have. */
-    int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s);
-    /* Temporal blocking: the bound stencil several times in one pass over memory. next in a box, from cur, and for two levels
-     * next_prev too, from cur and prev; temporal.h has what must lie in their ghosts. temporal_steps: how many of at most `most`
-     * (>= 1) steps one such pass best takes; 0: this stencil has none. Only such numbers may be given to temporal_pass.
-     * temporal_change_steps: the same of passes that can take their last step's norm: they raise *change (device memory, or NULL: no
-     * norm) to what max_change of the last two levels is. Each such number is one of temporal_steps too.
+    int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                            const inkernel_step *step, device_stream *s);
+    /* Before in-kernel steps begin: stores the images of a level that are flag words, with the epoch
+     * step->epoch, as the step that wrote that level would have. */
+    int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step,
+                               device_stream *s);
+    /* Temporal blocking: the bound stencil several times in one pass over memory. next in a box, from cur,
+     * and for two levels next_prev too, from cur and prev; temporal.h has what must lie in their ghosts.
+     * temporal_steps: how many of at most `most` (>= 1) steps one such pass best takes; 0: this stencil has
+     * none. Only such numbers may be given to temporal_pass. temporal_change_steps: the same of passes that
+     * can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what
+     * max_change of the last two levels is. Each such number is one of temporal_steps too.
      * temporal_variants_with: how many of temporal_variants differ with those sides; the first ones. */
     int (*temporal_variants_with)(device *d, const boundary *sides);
     int (*temporal_steps)(device *d, int most);
     int (*temporal_change_steps)(device *d, int most);
-    int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                         int steps, const boundary *sides, uint64_t *change, device_stream *s);
-    /* Persistent passes: the bound stencil any number of times in one launch, on a field that the device's registers hold meanwhile. Rows
-     * may be cut among ranks that have as many each and a device each, of one model: then all of them launch the same passes, and wait for each
-     * other in these. sides: the domain's; cut: rows are.
-     * persistent_bytes: of the memory for each rank that such passes want; 0: the registers do not hold this field, or the stencil has no such
-     * passes. persistent_prepare, where they do: set-up, after each stencil_bind; makes ready for fields of that size. persistent_pass then
-     * computes the own cells of next from those of cur; ghosts of neither are read or written. own_sides: BOUNDARY_NONE where rows are cut.
-     * change: NULL, or *change is raised to what max_change of the last two levels is. One pass at a time. */
+    int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                         const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                         device_stream *s);
+    /* Persistent passes: the bound stencil any number of times in one launch, on a field that the device's
+     * registers hold meanwhile. Rows may be cut among ranks that have as many each and a device each, of one
+     * model: then all of them launch the same passes, and wait for each other in these. sides: the domain's;
+     * cut: rows are. persistent_bytes: of the memory for each rank that such passes want; 0: the registers do
+     * not hold this field, or the stencil has no such passes. persistent_prepare, where they do: set-up,
+     * after each stencil_bind; makes ready for fields of that size. persistent_pass then computes the own
+     * cells of next from those of cur; ghosts of neither are read or written. own_sides: BOUNDARY_NONE where
+     * rows are cut. change: NULL, or *change is raised to what max_change of the last two levels is. One pass
+     * at a time. */
     size_t (*persistent_bytes)(device *d, const field_shape *f, const boundary *sides, bool cut);
     int (*persistent_prepare)(device *d, const field_shape *f, const boundary *sides, bool cut);
-    int (*persistent_pass)(device *d, const field_shape *f, void *next, const void *cur, int steps, const boundary *own_sides,
-                           const persistent_memory *m, uint64_t *change, device_stream *s);
-    /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis). */
-    int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
-                         int count, device_stream *s);
-    int (*pack)(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-                device_stream *s);
+    int (*persistent_pass)(device *d, const field_shape *f, void *next, const void *cur, int steps,
+                           const boundary *own_sides, const persistent_memory *m, uint64_t *change,
+                           device_stream *s);
+    /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis).
+     * */
+    int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides,
+                         const box *boxes, int count, device_stream *s);
+    int (*pack)(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+                int count, device_stream *s);
     int (*unpack)(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
                   int count, unpack_mode mode, device_stream *s);
-    /* Stores the cells into the neighbours' inboxes, waits, on the device, for those from them and fills the ghosts. Few blocks
-     * wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
-    int (*peer_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s);
-    /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is written only
-     * with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
-    int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-                     int64_t cols, int flags, device_stream *s);
+    /* Stores the cells into the neighbours' inboxes, waits, on the device, for those from them and fills the
+     * ghosts. Few blocks wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
+    int (*peer_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                         device_stream *s);
+    /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is
+     * written only with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
+    int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                     int64_t rows, int64_t cols, int flags, device_stream *s);
     /* Goes on when every rank's stream has come to its meeting; what they did before it is seen after it. */
     int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
-    /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been read, and incremented with
-     * TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the same calls; who is ahead waits for the others. */
+    /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been
+     * read, and incremented with TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the
+     * same calls; who is ahead waits for the others. */
     int (*transpose_parts)(device *d, dtype t, const transpose_call *call, int flags, device_stream *s);
-    int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s);
+    int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells,
+                      device_stream *s);
 
     /* Reductions: *result (one uint64 in device memory) is overwritten.
-     * max_error, max_change: cell_abs_bits of the largest |u - value| (in double) and |a - b| (in the field's type).
-     * fingerprint: the sum mod 2^64 over own cells; (x_first, y_first) is the global index of own cell (0,0). */
-    int (*max_error)(device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
-                     device_stream *s);
-    int (*max_change)(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                      device_stream *s);
+     * max_error, max_change: cell_abs_bits of the largest |u - value| (in double) and |a - b| (in the field's
+     * type). fingerprint: the sum mod 2^64 over own cells; (x_first, y_first) is the global index of own cell
+     * (0,0). */
+    int (*max_error)(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                     uint64_t *result, device_stream *s);
+    int (*max_change)(device *d, const field_shape *f, const void *a, const void *b, box cells,
+                      uint64_t *result, device_stream *s);
     int (*fingerprint)(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
                        int64_t y_first, uint64_t *result, device_stream *s);
 
-    /* Memory patterns (core/pattern.h). words: even, at most PATTERN_WORDS_MAX. *result, in device memory, is overwritten. */
+    /* Memory patterns (core/pattern.h). words: even, at most PATTERN_WORDS_MAX. *result, in device memory, is
+     * overwritten. */
     int (*pattern_write)(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s);
-    int (*pattern_check)(device *d, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s);
+    int (*pattern_check)(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+                         pattern_wrong *result, device_stream *s);
 };
 
 /* Who takes a device's blocks of steps. */
 static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
-/* A function that a device puts into that member: declared; of a list of them each one, declared and put there. */
+/* A function that a device puts into that member: declared; of a list of them each one, declared and put
+ * there. */
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
 #define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);
 #define DEVICE_SET(member, name) .member = name,
@@ -264,8 +288,8 @@ device *device_host_create(int threads);
 
 /* Whether a value of CUDA_VISIBLE_DEVICES names no GPU. */
 bool device_cuda_none_named(const char *shown);
-/* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA (then *why, if
- * not NULL, gets the reason as a sentence part, a static string). */
+/* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA
+ * (then *why, if not NULL, gets the reason as a sentence part, a static string). */
 int device_cuda_count(const char **why);
 /* The UUID of one of them; "" if it cannot be told. */
 void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]);

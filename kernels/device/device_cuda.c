@@ -1,11 +1,13 @@
-/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime; kernels in the *_cuda.cu files.
+/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime; kernels in the
+ * *_cuda.cu files.
  *
- * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking and nothing
- * here touches the legacy default stream, so no call waits for another stream's work by accident. The runtime keeps the
- * last error of a thread until it is asked for; a call that fails here takes it away, so that the next launcher does
- * not report it as its own. Codes are cudaError_t.
+ * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking
+ * and nothing here touches the legacy default stream, so no call waits for another stream's work by accident.
+ * The runtime keeps the last error of a thread until it is asked for; a call that fails here takes it away,
+ * so that the next launcher does not report it as its own. Codes are cudaError_t.
  *
- * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
+ * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled
+ * shows.
  *
  * Built without CUDA, only the functions at the end remain, which say so. */
 #include "device/device.h"
@@ -37,8 +39,9 @@ static int synchronize(device *d)
 /* ---- memory ---- */
 
 /*
- * What new device memory holds: NaN in debug builds, so that a halo cell never filled shows in the answer; else zeros: bulk
- * copies and trial launches carry padding and ghosts along that nothing has written yet, and reads stay defined.
+ * What new device memory holds: NaN in debug builds, so that a halo cell never filled shows in the answer;
+ * else zeros: bulk copies and trial launches carry padding and ghosts along that nothing has written yet, and
+ * reads stay defined.
  */
 #ifdef WEFT_DEBUG
 static const int new_memory_byte = 0xff;
@@ -168,15 +171,15 @@ static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device
     return device_cuda_checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, device_cuda_stream(s)));
 }
 
-static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
-                          size_t row_bytes, size_t rows, device_stream *s)
+static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
+                          size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
 {
     if (row_bytes == 0 || rows == 0) return cudaSuccess;
     if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
         return cuda_copy(d, to, from, row_bytes * rows, s);
     if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* the 2D copy takes no longer rows */
-        return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows,
-                                                     cudaMemcpyDefault, device_cuda_stream(s)));
+        return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes,
+                                                     rows, cudaMemcpyDefault, device_cuda_stream(s)));
     for (size_t y = 0; y < rows; y++) {
         const int e = cuda_copy(d, (char *)to + y * to_pitch_bytes, (const char *)from + y * from_pitch_bytes,
                                 row_bytes, s);
@@ -193,8 +196,8 @@ static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
 
 /* ---- the device ---- */
 
-/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, where that can be read, and the newest CUDA
- * that it runs. */
+/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, where that can be read, and the
+ * newest CUDA that it runs. */
 static void driver_text(char *text, size_t text_bytes)
 {
     char line[256] = "", *version = NULL;
@@ -274,13 +277,14 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.no_fabric = memory_cuda_no_fabric(&self->base);
-    snprintf(self->base.pci, sizeof self->base.pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
-             (unsigned)properties.pciDeviceID);
+    snprintf(self->base.pci, sizeof self->base.pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID,
+             (unsigned)properties.pciBusID, (unsigned)properties.pciDeviceID);
     driver_text(self->base.driver, sizeof self->base.driver);
     return &self->base;
 }
 
-/* Errors that stay: no call works any more in this process. Why, the driver writes into the kernel's log, under these numbers. */
+/* Errors that stay: no call works any more in this process. Why, the driver writes into the kernel's log,
+ * under these numbers. */
 static const char *xid_of(int code)
 {
     switch (code) {

@@ -1,8 +1,9 @@
-/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct, whose members have their signatures.
- * Included by the .cu that defines each one: extern "C" alone would link a mismatch silently.
+/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct, whose members have
+ * their signatures. Included by the .cu that defines each one: extern "C" alone would link a mismatch
+ * silently.
  *
- * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the error of its
- * launch. The calling thread has bound the device. */
+ * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the
+ * error of its launch. The calling thread has bound the device. */
 #pragma once
 
 #include <assert.h>
@@ -20,7 +21,8 @@ typedef enum stencil_kernel { STENCIL_KERNEL_TILED, STENCIL_KERNEL_STRAIGHT } st
 typedef struct stencil_variant {
     char name[40];
     stencil_kernel kernel;
-    int height, wave; /* of tiled stars and boxes: rows of a tile, tiles in a wave of bands (tiles_cuda.cuh) */
+    int height, wave; /* of tiled stars and boxes: rows of a tile, tiles in a wave of bands
+                       * (tiles_cuda.cuh) */
 } stencil_variant;
 enum { STENCIL_VARIANTS_MAX = 8 };
 

@@ -1,9 +1,13 @@
-/* The GPUs that this process sees: how many, and their UUIDs. No device is needed for it, and none is made. */
+/* The GPUs that this process sees: how many, and their UUIDs. No device is needed for it, and none is made.
+ * */
 #include "device/device.h"
 
 #include <string.h>
 
-bool device_cuda_none_named(const char *shown) { return !*shown || strcmp(shown, "-1") == 0 || strcmp(shown, "NoDevFiles") == 0; }
+bool device_cuda_none_named(const char *shown)
+{
+    return !*shown || strcmp(shown, "-1") == 0 || strcmp(shown, "NoDevFiles") == 0;
+}
 
 #if WEFT_CUDA
 
@@ -16,14 +20,16 @@ int device_cuda_count(const char **why)
 {
     const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
     int count = 0, driver = 0;
-    if (shown && device_cuda_none_named(shown)) { /* the driver need not start, for which processes of a node wait for each other */
+    /* the driver need not start, for which processes of a node wait for each other */
+    if (shown && device_cuda_none_named(shown)) {
         if (why) *why = "CUDA_VISIBLE_DEVICES hides all";
         return 0;
     }
     const cudaError_t e = cudaGetDeviceCount(&count);
     if (device_cuda_checked(e) == 0 && count > 0) return count;
     if (!why) return 0;
-    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0) *why = "no NVIDIA driver is installed";
+    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0)
+        *why = "no NVIDIA driver is installed";
     else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
     return 0;
 }
@@ -31,15 +37,17 @@ int device_cuda_count(const char **why)
 void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 {
     const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(text, DEVICE_UUID_BYTES, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    snprintf(text, DEVICE_UUID_BYTES,
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+             b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
 {
     struct cudaDeviceProp properties;
     uuid[0] = '\0';
-    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0) device_cuda_uuid_text(&properties.uuid, uuid);
+    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
+        device_cuda_uuid_text(&properties.uuid, uuid);
 }
 
 #else

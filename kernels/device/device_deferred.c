@@ -1,6 +1,7 @@
-/* A queue for each stream, known by the device's own handle: streams and events made before device_defer are met when they are first
- * used. Invariant: work runs under the lock, one piece at a time, in the order of its stream and behind the records that its stream
- * waits for. A wait is for the records of its event up to that moment, as on a GPU. */
+/* A queue for each stream, known by the device's own handle: streams and events made before device_defer are
+ * met when they are first used. Invariant: work runs under the lock, one piece at a time, in the order of its
+ * stream and behind the records that its stream waits for. A wait is for the records of its event up to that
+ * moment, as on a GPU. */
 #include "device/device_deferred.h"
 
 #include <assert.h>
@@ -259,14 +260,20 @@ static void destroy(device **self)
 
 static int run_copy_rows(device *d, const deferred_work *w)
 {
-    return all.host.copy_rows(d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes, w->rows, NULL);
+    return all.host.copy_rows(d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes, w->rows,
+                              NULL);
 }
 
-static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes,
-                     size_t rows, device_stream *s)
+static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                     size_t row_bytes, size_t rows, device_stream *s)
 {
-    return push(s, &(deferred_work){ .run = run_copy_rows, .to = to, .to_pitch_bytes = to_pitch_bytes, .from = from,
-                                     .from_pitch_bytes = from_pitch_bytes, .bytes = row_bytes, .rows = rows });
+    return push(s, &(deferred_work){ .run = run_copy_rows,
+                                     .to = to,
+                                     .to_pitch_bytes = to_pitch_bytes,
+                                     .from = from,
+                                     .from_pitch_bytes = from_pitch_bytes,
+                                     .bytes = row_bytes,
+                                     .rows = rows });
 }
 
 static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
@@ -274,7 +281,10 @@ static int copy(device *d, void *to, const void *from, size_t bytes, device_stre
     return copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
-static int run_fill_bytes(device *d, const deferred_work *w) { return all.host.fill_bytes(d, w->to, w->flags, w->bytes, NULL); }
+static int run_fill_bytes(device *d, const deferred_work *w)
+{
+    return all.host.fill_bytes(d, w->to, w->flags, w->bytes, NULL);
+}
 
 static int fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
 {
@@ -294,22 +304,34 @@ static int run_stencil_pass(device *d, const deferred_work *w)
     return all.host.stencil_pass(d, &w->shape, w->to, w->from, w->from_prev, w->boxes, w->count, NULL);
 }
 
-static int stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes, int count,
-                        device_stream *s)
+static int stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                        const box *boxes, int count, device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_stencil_pass, .shape = *f, .to = next, .from = cur, .from_prev = prev }, boxes, count, s);
+    return push_boxes(
+        (deferred_work){ .run = run_stencil_pass, .shape = *f, .to = next, .from = cur, .from_prev = prev },
+        boxes, count, s);
 }
 
 static int run_temporal_pass(device *d, const deferred_work *w)
 {
-    return all.host.temporal_pass(d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0], w->flags, &w->sides, w->result, NULL);
+    return all.host.temporal_pass(d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0],
+                                  w->flags, &w->sides, w->result, NULL);
 }
 
-static int temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                         int steps, const boundary *sides, uint64_t *change, device_stream *s)
+static int temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                         const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                         device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_temporal_pass, .shape = *f, .to = next, .to_prev = next_prev, .from = cur,
-                                       .from_prev = prev, .flags = steps, .sides = *sides, .result = change }, &cells, 1, s);
+    return push_boxes((deferred_work){ .run = run_temporal_pass,
+                                       .shape = *f,
+                                       .to = next,
+                                       .to_prev = next_prev,
+                                       .from = cur,
+                                       .from_prev = prev,
+                                       .flags = steps,
+                                       .sides = *sides,
+                                       .result = change },
+                      &cells, 1, s);
 }
 
 static int run_boundary_fill(device *d, const deferred_work *w)
@@ -317,10 +339,11 @@ static int run_boundary_fill(device *d, const deferred_work *w)
     return all.host.boundary_fill(d, &w->shape, w->to, &w->sides, w->boxes, w->count, NULL);
 }
 
-static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                         device_stream *s)
+static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
+                         const box *boxes, int count, device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_boundary_fill, .shape = *f, .to = field, .sides = *sides }, boxes, count, s);
+    return push_boxes((deferred_work){ .run = run_boundary_fill, .shape = *f, .to = field, .sides = *sides },
+                      boxes, count, s);
 }
 
 static int push_pieces(deferred_work w, const pack_piece *pieces, int count, device_stream *s)
@@ -331,11 +354,16 @@ static int push_pieces(deferred_work w, const pack_piece *pieces, int count, dev
     return push(s, &w);
 }
 
-static int run_pack(device *d, const deferred_work *w) { return all.host.pack(d, &w->shape, w->from, w->to, w->pieces, w->count, NULL); }
-
-static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count, device_stream *s)
+static int run_pack(device *d, const deferred_work *w)
 {
-    return push_pieces((deferred_work){ .run = run_pack, .shape = *f, .from = field, .to = buffer }, pieces, count, s);
+    return all.host.pack(d, &w->shape, w->from, w->to, w->pieces, w->count, NULL);
+}
+
+static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+                int count, device_stream *s)
+{
+    return push_pieces((deferred_work){ .run = run_pack, .shape = *f, .from = field, .to = buffer }, pieces,
+                       count, s);
 }
 
 static int run_unpack(device *d, const deferred_work *w)
@@ -343,22 +371,28 @@ static int run_unpack(device *d, const deferred_work *w)
     return all.host.unpack(d, &w->shape, w->to, w->from, w->pieces, w->count, (unpack_mode)w->flags, NULL);
 }
 
-static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count, unpack_mode mode,
-                  device_stream *s)
+static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                  int count, unpack_mode mode, device_stream *s)
 {
-    return push_pieces((deferred_work){ .run = run_unpack, .shape = *f, .to = field, .from = buffer, .flags = (int)mode }, pieces, count, s);
+    return push_pieces(
+        (deferred_work){ .run = run_unpack, .shape = *f, .to = field, .from = buffer, .flags = (int)mode },
+        pieces, count, s);
 }
 
 static int run_transpose(device *d, const deferred_work *w)
 {
-    return all.host.transpose(d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from, w->number[1], w->number[2], w->number[3],
-                              w->flags, NULL);
+    return all.host.transpose(d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from, w->number[1],
+                              w->number[2], w->number[3], w->flags, NULL);
 }
 
-static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
-                     device_stream *s)
+static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                     int64_t rows, int64_t cols, int flags, device_stream *s)
 {
-    return push(s, &(deferred_work){ .run = run_transpose, .shape.type = t, .to = to, .from = from, .flags = flags,
+    return push(s, &(deferred_work){ .run = run_transpose,
+                                     .shape.type = t,
+                                     .to = to,
+                                     .from = from,
+                                     .flags = flags,
                                      .number = { to_pitch, from_pitch, rows, cols } });
 }
 
@@ -367,9 +401,11 @@ static int run_value_fill(device *d, const deferred_work *w)
     return all.host.value_fill(d, &w->shape, w->to, &w->formula, w->boxes[0], NULL);
 }
 
-static int value_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+static int value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
+                      device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_value_fill, .shape = *f, .to = field, .formula = *v }, &cells, 1, s);
+    return push_boxes((deferred_work){ .run = run_value_fill, .shape = *f, .to = field, .formula = *v },
+                      &cells, 1, s);
 }
 
 static int run_max_error(device *d, const deferred_work *w)
@@ -377,9 +413,12 @@ static int run_max_error(device *d, const deferred_work *w)
     return all.host.max_error(d, &w->shape, w->from, &w->formula, w->boxes[0], w->result, NULL);
 }
 
-static int max_error(device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result, device_stream *s)
+static int max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                     uint64_t *result, device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_max_error, .shape = *f, .from = field, .formula = *v, .result = result }, &cells, 1, s);
+    return push_boxes(
+        (deferred_work){ .run = run_max_error, .shape = *f, .from = field, .formula = *v, .result = result },
+        &cells, 1, s);
 }
 
 static int run_max_change(device *d, const deferred_work *w)
@@ -387,27 +426,36 @@ static int run_max_change(device *d, const deferred_work *w)
     return all.host.max_change(d, &w->shape, w->from, w->from_prev, w->boxes[0], w->result, NULL);
 }
 
-static int max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result, device_stream *s)
+static int max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+                      uint64_t *result, device_stream *s)
 {
-    return push_boxes((deferred_work){ .run = run_max_change, .shape = *f, .from = a, .from_prev = b, .result = result }, &cells, 1, s);
+    return push_boxes(
+        (deferred_work){ .run = run_max_change, .shape = *f, .from = a, .from_prev = b, .result = result },
+        &cells, 1, s);
 }
 
 static int run_fingerprint(device *d, const deferred_work *w)
 {
-    return all.host.fingerprint(d, &w->shape, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL);
+    return all.host.fingerprint(d, &w->shape, w->from, w->number[0], w->number[1], w->number[2], w->result,
+                                NULL);
 }
 
-static int fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first, int64_t y_first,
-                       uint64_t *result, device_stream *s)
+static int fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+                       int64_t y_first, uint64_t *result, device_stream *s)
 {
-    return push(s, &(deferred_work){ .run = run_fingerprint, .shape = *f, .from = field, .number = { nx_global, x_first, y_first },
+    return push(s, &(deferred_work){ .run = run_fingerprint,
+                                     .shape = *f,
+                                     .from = field,
+                                     .number = { nx_global, x_first, y_first },
                                      .result = result });
 }
 
-#define DEFERRED_FUNCTIONS(X) \
-    X(synchronize) X(stream_sync) X(stream_done) X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) \
-    X(event_done) X(destroy) X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack) \
-    X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
+#define DEFERRED_FUNCTIONS(X)                                                                           \
+    X(synchronize)                                                                                      \
+    X(stream_sync) X(stream_done) X(stream_destroy) X(event_destroy) X(event_record) X(event_wait)      \
+        X(event_sync) X(event_done) X(destroy) X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass)       \
+            X(temporal_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(value_fill) X(max_error) \
+                X(max_change) X(fingerprint)
 #define DEFERRED_PUT(member) d->member = member;
 
 void device_defer(device *d, unsigned seed)

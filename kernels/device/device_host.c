@@ -1,10 +1,11 @@
 /* The host as a device: OpenMP threads over ordinary memory.
  *
- * Work runs at once, in the calling thread's team, so a stream is only a name and an event a time stamp: whatever was
- * recorded is done, and to wait is to return. Memory is not touched by alloc: the kernel that first writes a row places
- * its pages (device_host_part). Codes are errno's values.
+ * Work runs at once, in the calling thread's team, so a stream is only a name and an event a time stamp:
+ * whatever was recorded is done, and to wait is to return. Memory is not touched by alloc: the kernel that
+ * first writes a row places its pages (device_host_part). Codes are errno's values.
  *
- * Debug builds fill new memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows. */
+ * Debug builds fill new memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
+ * */
 #include "device/device_host.h"
 
 #include <assert.h>
@@ -64,8 +65,8 @@ static void processor_name(char *name, size_t bytes)
     else snprintf(name, bytes, "host CPU");
 }
 
-/* A cache of CPU 0 as Linux describes it, and how many CPUs share it. sysconf is no help: glibc 2.36 reports the sum of
- * all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
+/* A cache of CPU 0 as Linux describes it, and how many CPUs share it. sysconf is no help: glibc 2.36 reports
+ * the sum of all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
 static size_t cache_bytes(int index, int *sharing_cpus)
 {
     char path[96], text[512];
@@ -218,9 +219,10 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 
 /* ---- copies ---- */
 
-/* Rows of bytes; one long row is shared out as lines. This copy is the ceiling that rates are compared with. */
-static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
-                          size_t row_bytes, size_t rows, device_stream *s)
+/* Rows of bytes; one long row is shared out as lines. This copy is the ceiling that rates are compared with.
+ * */
+static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
+                          size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
     const box all = box_make(0, (int64_t)row_bytes, 0, (int64_t)rows);
@@ -260,7 +262,8 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
     return host_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
-/* ---- what there is not: its memory comes from the heap, which no other process can map, and its work runs when it is called ---- */
+/* ---- what there is not: its memory comes from the heap, which no other process can map, and its work runs
+ * when it is called ---- */
 
 static const char *graph_refusal(device *d)
 {

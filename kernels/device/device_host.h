@@ -1,9 +1,11 @@
-/* The host device's kernels, one file a subject; device_host.c puts them into the struct, whose members have their signatures.
+/* The host device's kernels, one file a subject; device_host.c puts them into the struct, whose members have
+ * their signatures.
  *
- * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first wrote a row
- * (and owns its pages) is the one that works on it ever after. Rows are computed by DEVICE_HOST_CLONES functions: the
- * x86-64 baseline has no fma instruction, and fma by a call of libm is twenty times slower; the bits are the same.
- * ThreadSanitizer is not set up yet when the program's start chooses among clones. */
+ * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first
+ * wrote a row (and owns its pages) is the one that works on it ever after. Rows are computed by
+ * DEVICE_HOST_CLONES functions: the x86-64 baseline has no fma instruction, and fma by a call of libm is
+ * twenty times slower; the bits are the same. ThreadSanitizer is not set up yet when the program's start
+ * chooses among clones. */
 #pragma once
 
 #include <omp.h>
@@ -37,33 +39,37 @@ typedef struct device_host {
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
-/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a stream
- * is a thread there. */
+/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a
+ * stream is a thread there. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
     if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
 }
 
-/* The share of one thread of a team: a strip of rows; where rows are too few to go round evenly (one, in 1D) a piece of
- * every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache line. */
+/* The share of one thread of a team: a strip of rows; where rows are too few to go round evenly (one, in 1D)
+ * a piece of every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache
+ * line. */
 static inline box device_host_part(box b, int index, int count)
 {
     if (count > 1) (void)fp_default();
     const int64_t width = box_width(b), line_cells = FIELD_ALIGN_BYTES;
-    if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count) return box_strip(b, index, count);
+    if (box_height(b) >= 8 * (int64_t)count || width < 2 * line_cells * count)
+        return box_strip(b, index, count);
     const int64_t low = (b.x0 + width * index / count) & -line_cells;
     const int64_t high = (b.x0 + width * (index + 1) / count) & -line_cells;
     return box_make(index == 0 ? b.x0 : low, index == count - 1 ? b.x1 : high, b.y0, b.y1);
 }
 
-/* memcpy that writes whole cache lines past the caches: no line is read only to be overwritten. Before another thread
- * reads what was written, the caller calls device_host_stream_end. */
+/* memcpy that writes whole cache lines past the caches: no line is read only to be overwritten. Before
+ * another thread reads what was written, the caller calls device_host_stream_end. */
 enum { DEVICE_HOST_LINE_BYTES = 64 };
 #if defined(__SSE2__)
-/* line: copies one whole line past the caches, `to` aligned. Inlined, so that a caller's line may use the caller's instructions. */
-static inline __attribute__((always_inline)) void device_host_stream_lines(void *restrict to, const void *restrict from, size_t bytes,
-                                                                           void (*line)(char *to, const char *from))
+/* line: copies one whole line past the caches, `to` aligned. Inlined, so that a caller's line may use the
+ * caller's instructions. */
+static inline __attribute__((always_inline)) void
+device_host_stream_lines(void *restrict to, const void *restrict from, size_t bytes,
+                         void (*line)(char *to, const char *from))
 {
     char *out = to;
     const char *in = from;
@@ -76,7 +82,8 @@ static inline __attribute__((always_inline)) void device_host_stream_lines(void 
 static inline void device_host_stream_line(char *to, const char *from)
 {
     for (size_t k = 0; k < DEVICE_HOST_LINE_BYTES; k += sizeof(__m128i))
-        _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
+        _mm_stream_si128((__m128i *)(void *)(to + k),
+                         _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
 }
 static inline void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
 {
@@ -91,9 +98,10 @@ static inline void device_host_stream(void *restrict to, const void *restrict fr
 static inline void device_host_stream_end(void) {}
 #endif
 
-/* Asks for the lines of `bytes` at `from` + ahead, into L2 or on into L1; outside the allocation too, which no prefetch minds. */
-static inline __attribute__((always_inline)) void device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes,
-                                                                       bool to_l2)
+/* Asks for the lines of `bytes` at `from` + ahead, into L2 or on into L1; outside the allocation too, which
+ * no prefetch minds. */
+static inline __attribute__((always_inline)) void
+device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool to_l2)
 {
     const uintptr_t at = (uintptr_t)from + (uintptr_t)ahead_bytes, line = DEVICE_HOST_LINE_BYTES;
     if (to_l2)

@@ -1,6 +1,7 @@
-/* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`): it computes really, and each call then takes, on the
- * simulated clock, a launch and the bytes that it moves. What runs beside it are messages alone: a rank has one processor, whose work
- * is done in the order of its calls. Nothing of this is compiled into other builds. */
+/* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`): it computes really, and each call
+ * then takes, on the simulated clock, a launch and the bytes that it moves. What runs beside it are messages
+ * alone: a rank has one processor, whose work is done in the order of its calls. Nothing of this is compiled
+ * into other builds. */
 #include "device/device_sim.h"
 
 #if WEFT_SIM
@@ -45,10 +46,11 @@ static int sim_copy(device *d, void *to, const void *from, size_t bytes, device_
     return take(host.copy(d, to, from, bytes, s), 2 * (double)bytes);
 }
 
-static int sim_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes,
-                         size_t rows, device_stream *s)
+static int sim_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
+                         size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
 {
-    return take(host.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s), 2 * (double)(row_bytes * rows));
+    return take(host.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s),
+                2 * (double)(row_bytes * rows));
 }
 
 static int sim_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
@@ -56,77 +58,87 @@ static int sim_fill_bytes(device *d, void *to, int byte, size_t bytes, device_st
     return take(host.fill_bytes(d, to, byte, bytes, s), (double)bytes);
 }
 
-static int sim_stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes, int count,
-                            device_stream *s)
+static int sim_stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                            const box *boxes, int count, device_stream *s)
 {
-    return take(host.stencil_pass(d, f, next, cur, prev, boxes, count, s), (prev ? 3 : 2) * boxes_bytes(f, boxes, count));
+    return take(host.stencil_pass(d, f, next, cur, prev, boxes, count, s),
+                (prev ? 3 : 2) * boxes_bytes(f, boxes, count));
 }
 
-static int sim_temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                             int steps, const boundary *sides, uint64_t *change, device_stream *s)
+static int sim_temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                             const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                             device_stream *s)
 {
     return take(host.temporal_pass(d, f, next, next_prev, cur, prev, cells, steps, sides, change, s),
                 (prev ? 4 : 2) * boxes_bytes(f, &cells, 1));
 }
 
-static int sim_boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                             device_stream *s)
+static int sim_boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
+                             const box *boxes, int count, device_stream *s)
 {
     return take(host.boundary_fill(d, f, field, sides, boxes, count, s), 2 * boxes_bytes(f, boxes, count));
 }
 
-static int sim_pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-                    device_stream *s)
+static int sim_pack(device *d, const field_shape *f, const void *field, void *buffer,
+                    const pack_piece *pieces, int count, device_stream *s)
 {
     return take(host.pack(d, f, field, buffer, pieces, count, s), 2 * pieces_bytes(f, pieces, count));
 }
 
-static int sim_unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-                      unpack_mode mode, device_stream *s)
+static int sim_unpack(device *d, const field_shape *f, void *field, const void *buffer,
+                      const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
 {
-    return take(host.unpack(d, f, field, buffer, pieces, count, mode, s), (mode == UNPACK_ADD ? 3 : 2) * pieces_bytes(f, pieces, count));
+    return take(host.unpack(d, f, field, buffer, pieces, count, mode, s),
+                (mode == UNPACK_ADD ? 3 : 2) * pieces_bytes(f, pieces, count));
 }
 
-static int sim_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols,
-                         int flags, device_stream *s)
+static int sim_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                         int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     const int passes = 2 + (flags & TRANSPOSE_ADD ? 1 : 0) + (flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0);
-    return take(host.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s), passes * bytes_of(t, rows * cols));
+    return take(host.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s),
+                passes * bytes_of(t, rows * cols));
 }
 
-static int sim_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+static int sim_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
+                          device_stream *s)
 {
     return take(host.value_fill(d, f, field, v, cells, s), boxes_bytes(f, &cells, 1));
 }
 
-static int sim_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
-                         device_stream *s)
+static int sim_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
+                         uint64_t *result, device_stream *s)
 {
     return take(host.max_error(d, f, field, v, cells, result, s), boxes_bytes(f, &cells, 1));
 }
 
-static int sim_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result, device_stream *s)
+static int sim_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+                          uint64_t *result, device_stream *s)
 {
     return take(host.max_change(d, f, a, b, cells, result, s), 2 * boxes_bytes(f, &cells, 1));
 }
 
-static int sim_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first, int64_t y_first,
-                           uint64_t *result, device_stream *s)
+static int sim_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+                           int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
-    return take(host.fingerprint(d, f, field, nx_global, x_first, y_first, result, s), bytes_of(f->type, f->nx * f->ny));
+    return take(host.fingerprint(d, f, field, nx_global, x_first, y_first, result, s),
+                bytes_of(f->type, f->nx * f->ny));
 }
 
-#define DEVICE_SIM_FUNCTIONS(X) \
-    X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack) X(transpose) X(value_fill) \
-    X(max_error) X(max_change) X(fingerprint)
+#define DEVICE_SIM_FUNCTIONS(X)                                                                    \
+    X(copy)                                                                                        \
+    X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack) \
+        X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
 #define DEVICE_SIM_TAKE(member) d->member = sim_##member;
 
 void device_sim_model(device *d)
 {
     const char *const platform = getenv("WEFT_SIM_PLATFORM");
-    rates = (device_simulated){ .bytes_per_s = number_of("WEFT_SIM_BYTES_PER_S", 4e12), .launch_s = number_of("WEFT_SIM_LAUNCH_S", 2e-6),
+    rates = (device_simulated){ .bytes_per_s = number_of("WEFT_SIM_BYTES_PER_S", 4e12),
+                                .launch_s = number_of("WEFT_SIM_LAUNCH_S", 2e-6),
                                 .platform = platform ? platform : "" };
-    (void)snprintf(d->name, sizeof d->name, "simulated: %g bytes/s, %g s per launch", rates.bytes_per_s, rates.launch_s);
+    (void)snprintf(d->name, sizeof d->name, "simulated: %g bytes/s, %g s per launch", rates.bytes_per_s,
+                   rates.launch_s);
     host = *d;
     DEVICE_SIM_FUNCTIONS(DEVICE_SIM_TAKE)
     d->simulated = &rates;

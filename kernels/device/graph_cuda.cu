@@ -1,11 +1,13 @@
-/* Graphs: streams captured by one thread, which leaves other threads' streams alone. A device_graph is the executable graph. */
+/* Graphs: streams captured by one thread, which leaves other threads' streams alone. A device_graph is the
+ * executable graph. */
 #include "device/device_cuda.h"
 
 const char *graph_cuda_refusal(device *) { return nullptr; }
 
 int graph_cuda_begin(device *, device_stream *s)
 {
-    return device_cuda_checked(cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
+    return device_cuda_checked(
+        cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
 }
 
 int graph_cuda_end(device *, device_stream *s, device_graph **out)
@@ -14,8 +16,10 @@ int graph_cuda_end(device *, device_stream *s, device_graph **out)
     cudaGraphExec_t executable = nullptr;
     cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
     /* as its stream was: without it an exchange waited behind the interior beside it */
-    if (e == cudaSuccess) e = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
-    if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s)); /* else the first launch does it */
+    if (e == cudaSuccess)
+        e = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
+    /* else the first launch does it */
+    if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s));
     if (graph) (void)cudaGraphDestroy(graph);
     *out = (device_graph *)executable;
     return device_cuda_checked(e);

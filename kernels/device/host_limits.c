@@ -1,7 +1,8 @@
-/* /proc/self/cgroup names the group of the process in each hierarchy: "4:memory:/job_7/step_0" (v1), "0::/job_7/step_0" (v2).
- * The files of that group, and of each group above it, stand below /sys/fs/cgroup. In a container that path may not exist, but
- * the container's own group is the root that is mounted there: a walk from the path up to the root finds either. File caches
- * that the kernel gives back on demand (inactive_file) count as free, as they do in MemAvailable. */
+/* /proc/self/cgroup names the group of the process in each hierarchy: "4:memory:/job_7/step_0" (v1),
+ * "0::/job_7/step_0" (v2). The files of that group, and of each group above it, stand below /sys/fs/cgroup.
+ * In a container that path may not exist, but the container's own group is the root that is mounted there: a
+ * walk from the path up to the root finds either. File caches that the kernel gives back on demand
+ * (inactive_file) count as free, as they do in MemAvailable. */
 #include "device/host_limits.h"
 
 #include <glob.h>
@@ -34,10 +35,12 @@ static double number_in(const char *file, const char *key)
 static double limit_in(const char *group, const char *name)
 {
     char text[64];
-    return sysfs_read(text, sizeof text, "%s/%s", group, name) && text[0] != 'm' ? strtod(text, NULL) : INFINITY;
+    return sysfs_read(text, sizeof text, "%s/%s", group, name) && text[0] != 'm' ? strtod(text, NULL)
+                                                                                 : INFINITY;
 }
 
-static void take_memory(host_limits *l, const char *group, double limit_bytes, double used_bytes, const char *cache)
+static void take_memory(host_limits *l, const char *group, double limit_bytes, double used_bytes,
+                        const char *cache)
 {
     char file[PATH_MAX + 16];
     snprintf(file, sizeof file, "%s/memory.stat", group);
@@ -53,7 +56,8 @@ static void take_v1(host_limits *l, const char *group)
     const double quota_us = limit_in(group, "cpu.cfs_quota_us");
     take_memory(l, group, limit_in(group, "memory.limit_in_bytes"), limit_in(group, "memory.usage_in_bytes"),
                 "total_inactive_file ");
-    if (quota_us > 0 && isfinite(quota_us)) l->cpus = fmin(l->cpus, quota_us / limit_in(group, "cpu.cfs_period_us"));
+    if (quota_us > 0 && isfinite(quota_us))
+        l->cpus = fmin(l->cpus, quota_us / limit_in(group, "cpu.cfs_period_us"));
 }
 
 static void take_v2(host_limits *l, const char *group)
@@ -62,12 +66,14 @@ static void take_v2(host_limits *l, const char *group)
     double quota_us, period_us;
     take_memory(l, group, fmin(limit_in(group, "memory.max"), limit_in(group, "memory.high")),
                 limit_in(group, "memory.current"), "inactive_file ");
-    if (sysfs_read(text, sizeof text, "%s/cpu.max", group) && sscanf(text, "%lf %lf", &quota_us, &period_us) == 2)
+    if (sysfs_read(text, sizeof text, "%s/cpu.max", group) &&
+        sscanf(text, "%lf %lf", &quota_us, &period_us) == 2)
         l->cpus = fmin(l->cpus, quota_us / period_us);
 }
 
 /* The group at folder/path and all above it. */
-static void take_groups(host_limits *l, const char *folder, const char *path, void (*take)(host_limits *, const char *))
+static void take_groups(host_limits *l, const char *folder, const char *path,
+                        void (*take)(host_limits *, const char *))
 {
     char group[PATH_MAX];
     const int root = snprintf(group, sizeof group, "%s", folder);

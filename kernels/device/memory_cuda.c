@@ -1,11 +1,13 @@
-/* Device memory that other processes map. DEVICE_MEMORY_SHARED is of the driver's virtual memory functions: an allocation with a
- * handle, mapped at an address range of each process. The handle travels as a file descriptor inside a host, and as a fabric handle
- * where the GPUs share an NVLink domain (an IMEX channel permits it), to its other hosts too; which of the two serves shows where it is
- * opened. DEVICE_MEMORY_DEVICE travels as a handle of CUDA IPC, which names a whole allocation and carries its place in the block
- * that cudaMalloc cut it from; the driver counts how often it is open. A process that drives the same GPU is reached like any other.
+/* Device memory that other processes map. DEVICE_MEMORY_SHARED is of the driver's virtual memory functions:
+ * an allocation with a handle, mapped at an address range of each process. The handle travels as a file
+ * descriptor inside a host, and as a fabric handle where the GPUs share an NVLink domain (an IMEX channel
+ * permits it), to its other hosts too; which of the two serves shows where it is opened. DEVICE_MEMORY_DEVICE
+ * travels as a handle of CUDA IPC, which names a whole allocation and carries its place in the block that
+ * cudaMalloc cut it from; the driver counts how often it is open. A process that drives the same GPU is
+ * reached like any other.
  *
- * Nothing is kept of a mapping: it holds the memory by itself, and the driver knows its size. Codes of the driver are those of the
- * runtime. The driver's library is the one that the runtime has opened. */
+ * Nothing is kept of a mapping: it holds the memory by itself, and the driver knows its size. Codes of the
+ * driver are those of the runtime. The driver's library is the one that the runtime has opened. */
 #if WEFT_CUDA
 
 #include "device/device_cuda.h"
@@ -16,10 +18,11 @@
 
 #include "device/passed_fd.h"
 
-#define FUNCTIONS(X) \
-    X(cuDeviceGetAttribute) X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemCreate) X(cuMemExportToShareableHandle) \
-    X(cuMemGetAddressRange_v2) X(cuMemGetAllocationGranularity) X(cuMemImportFromShareableHandle) X(cuMemMap) X(cuMemRelease) \
-    X(cuMemRetainAllocationHandle) X(cuMemSetAccess) X(cuMemUnmap)
+#define FUNCTIONS(X)                                                                                  \
+    X(cuDeviceGetAttribute)                                                                           \
+    X(cuMemAddressFree) X(cuMemAddressReserve) X(cuMemCreate) X(cuMemExportToShareableHandle)         \
+        X(cuMemGetAddressRange_v2) X(cuMemGetAllocationGranularity) X(cuMemImportFromShareableHandle) \
+            X(cuMemMap) X(cuMemRelease) X(cuMemRetainAllocationHandle) X(cuMemSetAccess) X(cuMemUnmap)
 #define MEMBER(name) __typeof__(&name) name;
 #define LOAD(name) && (*(void **)&loaded.name = dlsym(library, #name))
 
@@ -36,7 +39,8 @@ static const struct driver { FUNCTIONS(MEMBER) } *driver(void)
     return works ? &loaded : NULL;
 }
 
-enum { HANDLE_TYPE_FABRIC = 8, ATTRIBUTE_FABRIC_SUPPORTED = 128 }; /* CUDA 12.3 and newer have names for them */
+/* CUDA 12.3 and newer have names for them */
+enum { HANDLE_TYPE_FABRIC = 8, ATTRIBUTE_FABRIC_SUPPORTED = 128 };
 _Static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
 /* The handle of new memory, whose size is rounded up. */
@@ -45,10 +49,12 @@ static CUresult create(const device *d, bool fabric, size_t *bytes, CUmemGeneric
     size_t unit_bytes = 1;
     const CUmemAllocationProp kind = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = (CUmemAllocationHandleType)(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | (fabric ? HANDLE_TYPE_FABRIC : 0)),
+        .requestedHandleTypes = (CUmemAllocationHandleType)(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR |
+                                                            (fabric ? HANDLE_TYPE_FABRIC : 0)),
         .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->ordinal },
     };
-    const CUresult e = driver()->cuMemGetAllocationGranularity(&unit_bytes, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    const CUresult e =
+        driver()->cuMemGetAllocationGranularity(&unit_bytes, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     *bytes = (*bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
     return e ? e : driver()->cuMemCreate(out, *bytes, &kind, 0);
 }
@@ -76,9 +82,13 @@ const char *memory_cuda_no_fabric(const device *d)
     int supported = 0;
     size_t bytes = 1;
     CUmemGenericAllocationHandle handle;
-    if (!driver() || driver()->cuDeviceGetAttribute(&supported, (CUdevice_attribute)ATTRIBUTE_FABRIC_SUPPORTED, d->ordinal) || !supported)
+    if (!driver() ||
+        driver()->cuDeviceGetAttribute(&supported, (CUdevice_attribute)ATTRIBUTE_FABRIC_SUPPORTED,
+                                       d->ordinal) ||
+        !supported)
         return "the GPU has none";
-    if (access("/dev/nvidia-caps-imex-channels", F_OK) != 0) return "there is no IMEX channel (/dev/nvidia-caps-imex-channels)";
+    if (access("/dev/nvidia-caps-imex-channels", F_OK) != 0)
+        return "there is no IMEX channel (/dev/nvidia-caps-imex-channels)";
     CUresult e = create(d, true, &bytes, &handle);
     if (!e) e = driver()->cuMemRelease(handle);
     return e ? cudaGetErrorString((cudaError_t)e) : NULL;
@@ -111,7 +121,9 @@ static CUresult make_shared(const device *d, void *allocation, device_handle *h)
     e = driver()->cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     h->fd = passed_fd_offer(fd);
     h->has_fabric = !d->no_fabric;
-    if (!e && h->has_fabric) e = driver()->cuMemExportToShareableHandle(h->bytes, handle, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC, 0);
+    if (!e && h->has_fabric)
+        e = driver()->cuMemExportToShareableHandle(h->bytes, handle,
+                                                   (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC, 0);
     (void)driver()->cuMemRelease(handle);
     return e;
 }
@@ -122,11 +134,13 @@ static CUresult open_shared(const device *d, const device_handle *h, void **out)
     CUresult e = CUDA_ERROR_NOT_PERMITTED;
     const int fd = passed_fd_take(&h->fd);
     if (fd >= 0) {
-        e = driver()->cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        e = driver()->cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         (void)close(fd);
     }
     if (e && h->has_fabric)
-        e = driver()->cuMemImportFromShareableHandle(&handle, (void *)h->bytes, (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC);
+        e = driver()->cuMemImportFromShareableHandle(&handle, (void *)h->bytes,
+                                                     (CUmemAllocationHandleType)HANDLE_TYPE_FABRIC);
     return e ? e : map(d, handle, h->mapped_bytes, out);
 }
 
@@ -146,12 +160,14 @@ int memory_cuda_handle_open(device *d, device_memory where, const device_handle 
 {
     *out = NULL;
     if (where == DEVICE_MEMORY_SHARED) return (int)open_shared(d, h, out);
-    return device_cuda_checked(cudaIpcOpenMemHandle(out, *(const cudaIpcMemHandle_t *)h->bytes, cudaIpcMemLazyEnablePeerAccess));
+    return device_cuda_checked(
+        cudaIpcOpenMemHandle(out, *(const cudaIpcMemHandle_t *)h->bytes, cudaIpcMemLazyEnablePeerAccess));
 }
 
 int memory_cuda_handle_close(device *d, device_memory where, void *opened)
 {
-    return where == DEVICE_MEMORY_SHARED ? memory_cuda_unmap(opened) : device_cuda_checked(cudaIpcCloseMemHandle(opened));
+    return where == DEVICE_MEMORY_SHARED ? memory_cuda_unmap(opened)
+                                         : device_cuda_checked(cudaIpcCloseMemHandle(opened));
 }
 
 #endif

@@ -20,7 +20,10 @@ static void *taken(void *p)
 
 MEMORY_SIM(void *, malloc, size_t bytes) { return taken(__real_malloc(bytes)); }
 MEMORY_SIM(void *, calloc, size_t count, size_t bytes) { return taken(__real_calloc(count, bytes)); }
-MEMORY_SIM(void *, aligned_alloc, size_t alignment, size_t bytes) { return taken(__real_aligned_alloc(alignment, bytes)); }
+MEMORY_SIM(void *, aligned_alloc, size_t alignment, size_t bytes)
+{
+    return taken(__real_aligned_alloc(alignment, bytes));
+}
 MEMORY_SIM(char *, strdup, const char *text) { return taken(__real_strdup(text)); }
 MEMORY_SIM(char *, strndup, const char *text, size_t most) { return taken(__real_strndup(text, most)); }
 

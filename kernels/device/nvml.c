@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The part of NVML's interface that is used here (nvml.h of CUDA 11 to 13; a toolkit need not have that header). */
+/* The part of NVML's interface that is used here (nvml.h of CUDA 11 to 13; a toolkit need not have that
+ * header). */
 typedef void *nvml_device;
 typedef struct nvml_violation {
     unsigned long long reference_us, violation_ns;

@@ -1,6 +1,6 @@
-/* What a thread does, by name, for the time line of a profiler that is attached: NVIDIA's, by NVTX 3, where weft was built with
- * CUDA and its toolkit has that header. Ranges nest, and end in the thread in which they began. Without a profiler a call is a test
- * of a pointer or two; without the header ranges go nowhere. */
+/* What a thread does, by name, for the time line of a profiler that is attached: NVIDIA's, by NVTX 3, where
+ * weft was built with CUDA and its toolkit has that header. Ranges nest, and end in the thread in which they
+ * began. Without a profiler a call is a test of a pointer or two; without the header ranges go nowhere. */
 #pragma once
 
 #include <stddef.h>

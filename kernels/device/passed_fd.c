@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same number means the same process for two that agree in this: all namespaces that a boot begins with have one inode. */
+/* The same number means the same process for two that agree in this: all namespaces that a boot begins with
+ * have one inode. */
 static uint64_t numbering(void)
 {
     struct stat space;
@@ -17,12 +18,14 @@ static uint64_t numbering(void)
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
     const bool known = f && fscanf(f, "%8" SCNx32, &boot) == 1;
     if (f) (void)fclose(f);
-    return known && stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)boot << 32 | (uint32_t)space.st_ino : 0;
+    return known && stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)boot << 32 | (uint32_t)space.st_ino
+                                                           : 0;
 }
 
 passed_fd passed_fd_offer(int fd)
 {
-    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* Yama's ptrace_scope of 1 asks for it; kernels without Yama refuse it */
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* Yama's ptrace_scope of 1 asks for it; kernels
+                                                      * without Yama refuse it */
     return (passed_fd){ fd, (int)getpid(), numbering() };
 }
 

@@ -1,5 +1,5 @@
-/* Memory patterns on the GPU: words go in pairs, 16 bytes per access of a thread. Wrong words are rare, so each thread that has one
- * joins it by atomics, a sum and a minimum, which commute exactly. */
+/* Memory patterns on the GPU: words go in pairs, 16 bytes per access of a thread. Wrong words are rare, so
+ * each thread that has one joins it by atomics, a sum and a minimum, which commute exactly. */
 #include "core/pattern.h"
 #include "device/device_cuda.h"
 
@@ -8,7 +8,8 @@ namespace {
 enum { THREADS = 256, PAIRS = 8 }; /* pairs per thread, a block's width apart */
 typedef unsigned long long word;   /* what atomics take; 64 bits like uint64_t */
 
-__global__ void __launch_bounds__(THREADS) write_kernel(ulonglong2 *to, int64_t pairs, const __grid_constant__ memory_pattern p)
+__global__ void __launch_bounds__(THREADS)
+    write_kernel(ulonglong2 *to, int64_t pairs, const __grid_constant__ memory_pattern p)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS * PAIRS + threadIdx.x;
 #pragma unroll
@@ -26,7 +27,8 @@ __device__ __forceinline__ void join_wrong(word index, word wrote, word read, wo
 }
 
 __global__ void __launch_bounds__(THREADS)
-    check_kernel(const ulonglong2 *from, int64_t pairs, word *wrong_words, word *first_half, const __grid_constant__ memory_pattern p)
+    check_kernel(const ulonglong2 *from, int64_t pairs, word *wrong_words, word *first_half,
+                 const __grid_constant__ memory_pattern p)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS * PAIRS + threadIdx.x;
     word words = 0, half = ~0ull;
@@ -54,18 +56,20 @@ int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_patte
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
     if (words == 0) return cudaSuccess;
-    write_kernel<<<blocks_of(words / 2), THREADS, 0, device_cuda_stream(s)>>>((ulonglong2 *)to, words / 2, *p);
+    write_kernel<<<blocks_of(words / 2), THREADS, 0, device_cuda_stream(s)>>>((ulonglong2 *)to, words / 2,
+                                                                              *p);
     return cudaGetLastError();
 }
 
-int pattern_cuda_check(device *, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s)
+int pattern_cuda_check(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
+                       pattern_wrong *result, device_stream *s)
 {
     assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
     const cudaStream_t stream = device_cuda_stream(s);
     cudaError_t e = cudaMemsetAsync(&result->words, 0, sizeof result->words, stream);
     if (e == cudaSuccess) e = cudaMemsetAsync(&result->first_half, 0xff, sizeof result->first_half, stream);
     if (e != cudaSuccess || words == 0) return e;
-    check_kernel<<<blocks_of(words / 2), THREADS, 0, stream>>>((const ulonglong2 *)from, words / 2, (word *)&result->words,
-                                                               (word *)&result->first_half, *p);
+    check_kernel<<<blocks_of(words / 2), THREADS, 0, stream>>>(
+        (const ulonglong2 *)from, words / 2, (word *)&result->words, (word *)&result->first_half, *p);
     return cudaGetLastError();
 }

@@ -1,4 +1,5 @@
-/* Memory patterns on the host. Words are counted first, and looked for one by one only in a stretch that has a wrong one. */
+/* Memory patterns on the host. Words are counted first, and looked for one by one only in a stretch that has
+ * a wrong one. */
 #include "core/pattern.h"
 #include "device/device_host.h"
 
@@ -35,19 +36,22 @@ int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_patt
     const int team = device_host_team(d, words);
 #pragma omp parallel num_threads(team) if (team > 1)
     {
-        const box part = device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        const box part =
+            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
         if (!box_empty(part)) write_words(to + part.x0, from_word(*p, part.x0), box_width(part));
     }
     return 0;
 }
 
-int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s)
+int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+                       pattern_wrong *result, device_stream *s)
 {
     const int team = device_host_team(d, words);
     uint64_t wrong = 0, first = UINT64_MAX;
 #pragma omp parallel num_threads(team) if (team > 1) reduction(+ : wrong) reduction(min : first)
     {
-        const box part = device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        const box part =
+            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
         for (int64_t i = part.x0; i < part.x1; i += STRETCH_WORDS) {
             const int64_t end = i + STRETCH_WORDS < part.x1 ? i + STRETCH_WORDS : part.x1;
             const uint64_t here = wrong_words(from + i, from_word(*p, i), end - i);

@@ -1,6 +1,6 @@
-/* Norms and the fingerprint on the GPU. A block reduces one tile, through its warps by shuffles and through shared
- * memory, and joins the result by one atomic. Both joins, the maximum of bit patterns and the sum mod 2^64, commute
- * exactly, so the result does not depend on the order of the blocks. */
+/* Norms and the fingerprint on the GPU. A block reduces one tile, through its warps by shuffles and through
+ * shared memory, and joins the result by one atomic. Both joins, the maximum of bit patterns and the sum mod
+ * 2^64, commute exactly, so the result does not depend on the order of the blocks. */
 #include "core/cell.h"
 #include "cuda/tiles_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
@@ -70,11 +70,12 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- the fingerprint ----
  *
- * In f32 it is bound by integer arithmetic, so the arithmetic is what is saved: the index times the golden ratio moves
- * along by additions, cells come as vectors, and a cell costs one comparison for NaN: a thread that saw one starts over
- * cell by cell, as do those at the ragged ends. In f64 it is bound by reading: PRINT_AT_ONCE rows are asked for before
- * the first is used, for which the compiler must be free to take the registers (the 1 in the launch bounds; without it,
- * it asks for few rows at a time, to fit more blocks on an SM). */
+ * In f32 it is bound by integer arithmetic, so the arithmetic is what is saved: the index times the golden
+ * ratio moves along by additions, cells come as vectors, and a cell costs one comparison for NaN: a thread
+ * that saw one starts over cell by cell, as do those at the ragged ends. In f64 it is bound by reading:
+ * PRINT_AT_ONCE rows are asked for before the first is used, for which the compiler must be free to take the
+ * registers (the 1 in the launch bounds; without it, it asks for few rows at a time, to fit more blocks on an
+ * SM). */
 
 enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
 
@@ -88,8 +89,8 @@ struct sum_of {
 __device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN as it stands */
 __device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
 
-/* The cell with row-major index 0 has `linear`. A block's warps stand ACROSS side by side, the rest below each other; a
- * thread takes PRINT_ROWS rows, as far apart as warps stand below each other. */
+/* The cell with row-major index 0 has `linear`. A block's warps stand ACROSS side by side, the rest below
+ * each other; a thread takes PRINT_ROWS rows, as far apart as warps stand below each other. */
 template <typename T, int ACROSS>
 __global__ void __launch_bounds__(THREADS, 1)
     fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
@@ -128,7 +129,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         all = 0;
         for (int j = 0; j < PRINT_ROWS && y + j * DOWN < cells.y1; j++)
             for (int v = 0; v < V && x + v < cells.x1; v++)
-                all += cell_fingerprint(bits_of(first[j * DOWN * pitch + v]), index + j * DOWN * nx_global + v);
+                all +=
+                    cell_fingerprint(bits_of(first[j * DOWN * pitch + v]), index + j * DOWN * nx_global + v);
     }
     join_block<sum_of>(all, result);
 }
@@ -148,8 +150,8 @@ template <typename T> const T *own_of(const field_shape *f, const void *field)
 }
 
 template <typename T>
-cudaError_t error_by_type(const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
-                          cudaStream_t stream)
+cudaError_t error_by_type(const field_shape *f, const void *field, const value *v, box cells,
+                          uint64_t *result, cudaStream_t stream)
 {
     return launch(error_of<T>{ own_of<T>(f, field), f->pitch, *v }, cells, result, stream);
 }
@@ -170,8 +172,8 @@ cudaError_t fingerprint_launch(const field_shape *f, const void *field, uint64_t
     const cudaError_t zeroed = cudaMemsetAsync(result, 0, sizeof *result, stream);
     const tiles all = tiles_make(&own, 1, V, ACROSS * WARP * V, PRINT_WARPS / ACROSS * PRINT_ROWS);
     if (zeroed != cudaSuccess || all.blocks == 0) return zeroed;
-    fingerprint_kernel<T, ACROSS><<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch, nx_global, linear,
-                                                                      (word *)result, all);
+    fingerprint_kernel<T, ACROSS><<<all.blocks, THREADS, 0, stream>>>(own_of<T>(f, field), f->pitch,
+                                                                      nx_global, linear, (word *)result, all);
     return cudaGetLastError();
 }
 
@@ -198,8 +200,8 @@ int reduce_cuda_max_error(device *, const field_shape *f, const void *field, con
     return cudaErrorInvalidValue;
 }
 
-int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                           device_stream *s)
+int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const void *b, box cells,
+                           uint64_t *result, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     switch (f->type) {
@@ -209,8 +211,8 @@ int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const 
     return cudaErrorInvalidValue;
 }
 
-int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-                            int64_t y_first, uint64_t *result, device_stream *s)
+int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, int64_t nx_global,
+                            int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     switch (f->type) {

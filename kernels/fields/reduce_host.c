@@ -1,32 +1,34 @@
-/* Norms and the fingerprint on the host. Each thread reduces its rows, and the threads' results are joined by a maximum
- * of bit patterns or a sum mod 2^64: both commute exactly, so the result does not depend on who had which rows. */
+/* Norms and the fingerprint on the host. Each thread reduces its rows, and the threads' results are joined by
+ * a maximum of bit patterns or a sum mod 2^64: both commute exactly, so the result does not depend on who had
+ * which rows. */
 #include "core/cell.h"
 #include "device/device_host.h"
 
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* One row each, n cells. The maxima are over patterns of |d|, in which NaN stands above infinity. */
-#define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                             \
-    DEVICE_HOST_CLONES                                                                                                \
-    static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)                 \
-    {                                                                                                                 \
-        uint64_t most = 0;                                                                                            \
-        for (int64_t i = 0; i < n; i++) most = larger(most, cell_abs_bits((double)u[i] - cell_value(v, x + i, y)));   \
-        return most;                                                                                                  \
-    }                                                                                                                 \
-    DEVICE_HOST_CLONES                                                                                                \
-    static uint64_t change_row##SUFFIX(const CELL *a, const CELL *b, int64_t n)                                       \
-    {                                                                                                                 \
-        uint64_t most = 0;                                                                                            \
-        for (int64_t i = 0; i < n; i++) most = larger(most, cell_abs_bits((double)(CELL)(a[i] - b[i])));              \
-        return most;                                                                                                  \
-    }                                                                                                                 \
-    DEVICE_HOST_CLONES                                                                                                \
-    static uint64_t fingerprint_row##SUFFIX(const CELL *u, uint64_t linear, int64_t n)                                \
-    {                                                                                                                 \
-        uint64_t sum = 0;                                                                                             \
-        for (int64_t i = 0; i < n; i++) sum += cell_fingerprint(BITS(u[i]), linear + (uint64_t)i);                    \
-        return sum;                                                                                                   \
+#define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                \
+    DEVICE_HOST_CLONES                                                                                   \
+    static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \
+    {                                                                                                    \
+        uint64_t most = 0;                                                                               \
+        for (int64_t i = 0; i < n; i++)                                                                  \
+            most = larger(most, cell_abs_bits((double)u[i] - cell_value(v, x + i, y)));                  \
+        return most;                                                                                     \
+    }                                                                                                    \
+    DEVICE_HOST_CLONES                                                                                   \
+    static uint64_t change_row##SUFFIX(const CELL *a, const CELL *b, int64_t n)                          \
+    {                                                                                                    \
+        uint64_t most = 0;                                                                               \
+        for (int64_t i = 0; i < n; i++) most = larger(most, cell_abs_bits((double)(CELL)(a[i] - b[i]))); \
+        return most;                                                                                     \
+    }                                                                                                    \
+    DEVICE_HOST_CLONES                                                                                   \
+    static uint64_t fingerprint_row##SUFFIX(const CELL *u, uint64_t linear, int64_t n)                   \
+    {                                                                                                    \
+        uint64_t sum = 0;                                                                                \
+        for (int64_t i = 0; i < n; i++) sum += cell_fingerprint(BITS(u[i]), linear + (uint64_t)i);       \
+        return sum;                                                                                      \
     }
 
 DEFINE_REDUCE(float, cell_bits_f32, _f32)
@@ -70,8 +72,8 @@ int reduce_host_max_error(device *d, const field_shape *f, const void *field, co
     return 0;
 }
 
-int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                           device_stream *s)
+int reduce_host_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
+                           uint64_t *result, device_stream *s)
 {
     const int team = device_host_team(d, box_cells(cells));
     uint64_t most = 0;
@@ -87,8 +89,8 @@ int reduce_host_max_change(device *d, const field_shape *f, const void *a, const
     return 0;
 }
 
-int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
-                            int64_t y_first, uint64_t *result, device_stream *s)
+int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
+                            int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
 {
     const box own = field_own(f);
     const int team = device_host_team(d, box_cells(own));
@@ -98,7 +100,8 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
         const box part = device_host_part(own, omp_get_thread_num(), omp_get_num_threads());
         for (int64_t y = part.y0; y < part.y1; y++) {
             const void *row = field_at_const(f, field, part.x0, y);
-            const uint64_t linear = (uint64_t)(y_first + y) * (uint64_t)nx_global + (uint64_t)(x_first + part.x0);
+            const uint64_t linear =
+                (uint64_t)(y_first + y) * (uint64_t)nx_global + (uint64_t)(x_first + part.x0);
             sum += reduce_host_fingerprint_row(f->type, row, linear, box_width(part));
         }
     }

@@ -1,5 +1,5 @@
-/* Fields given by a formula, on the host: cell_value in double, rounded once to the field's type. This is usually the
- * first kernel that writes a field, so its share of rows decides where their pages lie. */
+/* Fields given by a formula, on the host: cell_value in double, rounded once to the field's type. This is
+ * usually the first kernel that writes a field, so its share of rows decides where their pages lie. */
 #include "core/cell.h"
 #include "device/device_host.h"
 

@@ -1,7 +1,7 @@
-/* Ghosts outside the domain (boundary.h has the rules). A thread writes one ghost: it follows the ghost's coordinates to
- * the cell that they mirror, y outermost, so that a corner is mirror_y(mirror_x(u)). A coordinate inside, or beyond
- * a side of kind NONE (a neighbour's cells, brought by the halo), is read as it stands. No cell read is one that is
- * written here. */
+/* Ghosts outside the domain (boundary.h has the rules). A thread writes one ghost: it follows the ghost's
+ * coordinates to the cell that they mirror, y outermost, so that a corner is mirror_y(mirror_x(u)). A
+ * coordinate inside, or beyond a side of kind NONE (a neighbour's cells, brought by the halo), is read as it
+ * stands. No cell read is one that is written here. */
 #include "cuda/mirror_cuda.cuh"
 #include "cuda/box_list_cuda.cuh"
 #include "device/device_cuda.h"
@@ -16,7 +16,8 @@ template <typename T> struct axis {
     T low_value, high_value;
 };
 
-/* What stands at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's value. */
+/* What stands at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's
+ * value. */
 enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR };
 
 struct fill_boxes {
@@ -42,10 +43,11 @@ template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int
     return RULE_READ;
 }
 
-/* The value at coordinate i, read(j) giving that of a cell. The images are followed to the end of their chain and the
- * rule of each then applied from the inside out, finding it by walking again: a chain is longer than one step only
- * where the ghosts are deeper than the axis is long. */
-template <typename T, typename READ> __device__ __forceinline__ T along(const axis<T> &a, int64_t i, READ read)
+/* The value at coordinate i, read(j) giving that of a cell. The images are followed to the end of their chain
+ * and the rule of each then applied from the inside out, finding it by walking again: a chain is longer than
+ * one step only where the ghosts are deeper than the axis is long. */
+template <typename T, typename READ>
+__device__ __forceinline__ T along(const axis<T> &a, int64_t i, READ read)
 {
     int64_t at = i;
     int images = 0;
@@ -63,8 +65,8 @@ template <typename T, typename READ> __device__ __forceinline__ T along(const ax
 
 template <typename T>
 __global__ void __launch_bounds__(BOX_LIST_THREADS)
-    fill_kernel(T *own, int64_t pitch, const axis<T> ax, const axis<T> ay, const __grid_constant__ fill_boxes boxes,
-                const __grid_constant__ box_list all)
+    fill_kernel(T *own, int64_t pitch, const axis<T> ax, const axis<T> ay,
+                const __grid_constant__ fill_boxes boxes, const __grid_constant__ box_list all)
 {
     box_list_run(all, [&](int e, int64_t, int64_t dx, int64_t dy) {
         const int64_t x = boxes.cells[e].x0 + dx, y = boxes.cells[e].y0 + dy;
@@ -80,18 +82,19 @@ template <typename T> axis<T> axis_of(int64_t n, const boundary_side &low, const
 }
 
 template <typename T>
-cudaError_t launch(const field_shape *f, T *own, const boundary *s, const fill_boxes &boxes, const box_list &all,
-                   cudaStream_t stream)
+cudaError_t launch(const field_shape *f, T *own, const boundary *s, const fill_boxes &boxes,
+                   const box_list &all, cudaStream_t stream)
 {
-    fill_kernel<T><<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(own, f->pitch, axis_of<T>(f->nx, s->x_low, s->x_high),
-                                                              axis_of<T>(f->ny, s->y_low, s->y_high), boxes, all);
+    fill_kernel<T>
+        <<<all.blocks, BOX_LIST_THREADS, 0, stream>>>(own, f->pitch, axis_of<T>(f->nx, s->x_low, s->x_high),
+                                                      axis_of<T>(f->ny, s->y_low, s->y_high), boxes, all);
     return cudaGetLastError();
 }
 
 } // namespace
 
-int boundary_cuda_fill(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                       device_stream *s)
+int boundary_cuda_fill(device *, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+                       int count, device_stream *s)
 {
     fill_boxes copies = {};
     box_list all = {};

@@ -1,10 +1,10 @@
 /* Ghost values outside the domain, on the host.
  *
- * The value at (x, y) is defined by recursion: a coordinate beyond a side is replaced by its image under that side's
- * rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside, or beyond a side of kind NONE, is
- * read as it stands. The recursion ends because every image lies nearer to the domain; it is deeper than one step an
- * axis only where the ghosts are deeper than the axis is long. No cell read is one that is written here, so the
- * order of cells does not matter. */
+ * The value at (x, y) is defined by recursion: a coordinate beyond a side is replaced by its image under that
+ * side's rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside, or beyond a side
+ * of kind NONE, is read as it stands. The recursion ends because every image lies nearer to the domain; it is
+ * deeper than one step an axis only where the ghosts are deeper than the axis is long. No cell read is one
+ * that is written here, so the order of cells does not matter. */
 #include "core/cell.h"
 #include "device/device_host.h"
 
@@ -14,7 +14,8 @@ typedef struct axis {
     const boundary_side *low, *high;
 } axis;
 
-/* What a rule does with the coordinate beyond it: read it as it is, take the image's value, V itself, V + V - image. */
+/* What a rule does with the coordinate beyond it: read it as it is, take the image's value, V itself, V + V -
+ * image. */
 typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
 
 static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
@@ -34,43 +35,44 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
     return RULE_READ;
 }
 
-#define DEFINE_BOUNDARY(CELL, MIRROR, SUFFIX)                                                                         \
-    static CELL along_x##SUFFIX(const axis *ax, const CELL *row, int64_t x)                                           \
-    {                                                                                                                 \
-        int64_t image = x;                                                                                            \
-        double v = 0;                                                                                                 \
-        switch (axis_rule(ax, x, &image, &v)) {                                                                       \
-        case RULE_READ: return row[x];                                                                                \
-        case RULE_IMAGE: return along_x##SUFFIX(ax, row, image);                                                      \
-        case RULE_VALUE: return (CELL)v;                                                                              \
-        case RULE_MIRROR: return MIRROR((CELL)v, along_x##SUFFIX(ax, row, image));                                    \
-        }                                                                                                             \
-        return row[x];                                                                                                \
-    }                                                                                                                 \
-    static CELL along_y##SUFFIX(const axis *ax, const axis *ay, const CELL *own, int64_t pitch, int64_t x, int64_t y) \
-    {                                                                                                                 \
-        int64_t image = y;                                                                                            \
-        double v = 0;                                                                                                 \
-        switch (axis_rule(ay, y, &image, &v)) {                                                                       \
-        case RULE_READ: return along_x##SUFFIX(ax, own + y * pitch, x);                                               \
-        case RULE_IMAGE: return along_y##SUFFIX(ax, ay, own, pitch, x, image);                                        \
-        case RULE_VALUE: return (CELL)v;                                                                              \
-        case RULE_MIRROR: return MIRROR((CELL)v, along_y##SUFFIX(ax, ay, own, pitch, x, image));                      \
-        }                                                                                                             \
-        return own[y * pitch + x];                                                                                    \
-    }                                                                                                                 \
-    static void fill##SUFFIX(const axis *ax, const axis *ay, CELL *own, int64_t pitch, box b)                         \
-    {                                                                                                                 \
-        for (int64_t y = b.y0; y < b.y1; y++)                                                                         \
-            for (int64_t x = b.x0; x < b.x1; x++)                                                                     \
-                own[y * pitch + x] = along_y##SUFFIX(ax, ay, own, pitch, x, y);                                       \
+#define DEFINE_BOUNDARY(CELL, MIRROR, SUFFIX)                                                              \
+    static CELL along_x##SUFFIX(const axis *ax, const CELL *row, int64_t x)                                \
+    {                                                                                                      \
+        int64_t image = x;                                                                                 \
+        double v = 0;                                                                                      \
+        switch (axis_rule(ax, x, &image, &v)) {                                                            \
+        case RULE_READ: return row[x];                                                                     \
+        case RULE_IMAGE: return along_x##SUFFIX(ax, row, image);                                           \
+        case RULE_VALUE: return (CELL)v;                                                                   \
+        case RULE_MIRROR: return MIRROR((CELL)v, along_x##SUFFIX(ax, row, image));                         \
+        }                                                                                                  \
+        return row[x];                                                                                     \
+    }                                                                                                      \
+    static CELL along_y##SUFFIX(const axis *ax, const axis *ay, const CELL *own, int64_t pitch, int64_t x, \
+                                int64_t y)                                                                 \
+    {                                                                                                      \
+        int64_t image = y;                                                                                 \
+        double v = 0;                                                                                      \
+        switch (axis_rule(ay, y, &image, &v)) {                                                            \
+        case RULE_READ: return along_x##SUFFIX(ax, own + y * pitch, x);                                    \
+        case RULE_IMAGE: return along_y##SUFFIX(ax, ay, own, pitch, x, image);                             \
+        case RULE_VALUE: return (CELL)v;                                                                   \
+        case RULE_MIRROR: return MIRROR((CELL)v, along_y##SUFFIX(ax, ay, own, pitch, x, image));           \
+        }                                                                                                  \
+        return own[y * pitch + x];                                                                         \
+    }                                                                                                      \
+    static void fill##SUFFIX(const axis *ax, const axis *ay, CELL *own, int64_t pitch, box b)              \
+    {                                                                                                      \
+        for (int64_t y = b.y0; y < b.y1; y++)                                                              \
+            for (int64_t x = b.x0; x < b.x1; x++)                                                          \
+                own[y * pitch + x] = along_y##SUFFIX(ax, ay, own, pitch, x, y);                            \
     }
 
 DEFINE_BOUNDARY(float, cell_mirror_f32, _f32)
 DEFINE_BOUNDARY(double, cell_mirror_f64, _f64)
 
-int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                       device_stream *s)
+int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+                       int count, device_stream *s)
 {
     const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
     int64_t cells = 0;

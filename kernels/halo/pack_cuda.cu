@@ -1,5 +1,6 @@
-/* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose rows start
- * and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by cell. */
+/* Boxes of a field to and from dense message buffers, all pieces of a message in one launch. Pieces whose
+ * rows start and end on 16 bytes, in the field and in the buffer, move as 16-byte vectors, all others cell by
+ * cell. */
 #include "cuda/box_list_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
@@ -47,7 +48,8 @@ __global__ void __launch_bounds__(BOX_LIST_THREADS)
 }
 
 template <typename T, direction DIRECTION>
-cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *pieces, int count, cudaStream_t stream)
+cudaError_t launch(const field_shape *f, T *field, T *buffer, const pack_piece *pieces, int count,
+                   cudaStream_t stream)
 {
     constexpr int64_t V = vector_cells<T>;
     const bool aligned = ((uintptr_t)field | (uintptr_t)buffer) % 16 == 0;
@@ -75,8 +77,10 @@ cudaError_t by_type(const field_shape *f, void *field, void *buffer, const pack_
 {
     const cudaStream_t stream = device_cuda_stream(s);
     switch (f->type) {
-    case DTYPE_F32: return launch<float, DIRECTION>(f, (float *)field, (float *)buffer, pieces, count, stream);
-    case DTYPE_F64: return launch<double, DIRECTION>(f, (double *)field, (double *)buffer, pieces, count, stream);
+    case DTYPE_F32:
+        return launch<float, DIRECTION>(f, (float *)field, (float *)buffer, pieces, count, stream);
+    case DTYPE_F64:
+        return launch<double, DIRECTION>(f, (double *)field, (double *)buffer, pieces, count, stream);
     }
     return cudaErrorInvalidValue;
 }
@@ -84,14 +88,14 @@ cudaError_t by_type(const field_shape *f, void *field, void *buffer, const pack_
 } // namespace
 
 /* One kernel for both directions: what is const stays unwritten by the choice of DIRECTION. */
-int pack_cuda(device *, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-              device_stream *s)
+int pack_cuda(device *, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+              int count, device_stream *s)
 {
     return by_type<PACK>(f, (void *)field, buffer, pieces, count, s);
 }
 
-int unpack_cuda(device *, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-                unpack_mode mode, device_stream *s)
+int unpack_cuda(device *, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                int count, unpack_mode mode, device_stream *s)
 {
     switch (mode) {
     case UNPACK_STORE: return by_type<UNPACK>(f, field, (void *)buffer, pieces, count, s);

@@ -1,4 +1,5 @@
-/* Boxes of a field to and from dense message buffers, on the host: a row at a time, every thread a part of each box. */
+/* Boxes of a field to and from dense message buffers, on the host: a row at a time, every thread a part of
+ * each box. */
 #include <assert.h>
 #include <string.h>
 
@@ -18,8 +19,8 @@ static size_t piece_at_bytes(const pack_piece *p, int64_t x, int64_t y, dtype t)
     return (size_t)(p->offset + (y - p->cells.y0) * box_width(p->cells) + (x - p->cells.x0)) * dtype_bytes(t);
 }
 
-int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
-              device_stream *s)
+int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+              int count, device_stream *s)
 {
     const int team = device_host_team(d, pieces_cells(pieces, count));
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -45,8 +46,8 @@ static void add_row(dtype t, void *restrict to, const void *restrict from, int64
     }
 }
 
-int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
-                unpack_mode mode, device_stream *s)
+int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                int count, unpack_mode mode, device_stream *s)
 {
     const int team = device_host_team(d, pieces_cells(pieces, count));
 #pragma omp parallel num_threads(team) if (team > 1)

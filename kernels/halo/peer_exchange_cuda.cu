@@ -1,18 +1,20 @@
-/* The peer exchange (device.h), without messages: one kernel stores boundary cells into neighbours' inboxes, waits for theirs and
- * fills the ghosts. Its time is latency, a few microseconds of it, so what counts is how often something waits for something.
+/* The peer exchange (device.h), without messages: one kernel stores boundary cells into neighbours' inboxes,
+ * waits for theirs and fills the ghosts. Its time is latency, a few microseconds of it, so what counts is how
+ * often something waits for something.
  *
- * A message is cut into parts of whole lines, a block at each end for each part, with a flag of its own: a part waits for no
- * other one, and blocks are not counted on the way. Units of a part (16-byte vectors where the box allows it, else cells) are
- * numbered as they lie in the inbox, so that a warp stores whole lines across the link whatever the box's shape. Inboxes are read
- * past L1, which knows nothing of what came over the link.
+ * A message is cut into parts of whole lines, a block at each end for each part, with a flag of its own: a
+ * part waits for no other one, and blocks are not counted on the way. Units of a part (16-byte vectors where
+ * the box allows it, else cells) are numbered as they lie in the inbox, so that a warp stores whole lines
+ * across the link whatever the box's shape. Inboxes are read past L1, which knows nothing of what came over
+ * the link.
  *
- * Blocks that send come first, so that blocks that wait never keep them from starting; they are few. Every block counts itself
- * when it ends, and all blocks of all exchanges so far tell the exchange's number: the quotient changes when the last block has
- * ended, all have read it by then, and nobody waits for the count.
+ * Blocks that send come first, so that blocks that wait never keep them from starting; they are few. Every
+ * block counts itself when it ends, and all blocks of all exchanges so far tell the exchange's number: the
+ * quotient changes when the last block has ended, all have read it by then, and nobody waits for the count.
  *
- * Where exchanges follow one another, the next one's blocks take the places of this one's as these end, and wait there until all
- * have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by plain launches 6.6. Put in place from the
- * beginning on they are in the way: 6.6. */
+ * Where exchanges follow one another, the next one's blocks take the places of this one's as these end, and
+ * wait there until all have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by
+ * plain launches 6.6. Put in place from the beginning on they are in the way: 6.6. */
 #include "cuda/flag_cuda.cuh"
 #include "cuda/late_cuda.cuh"
 #include "cuda/programmatic_cuda.cuh"
@@ -21,12 +23,14 @@
 
 namespace {
 
-/* A part is one vector per thread while there are blocks enough: with two and four, 160 KiB took .1 and .8 us more of 6.6. */
+/* A part is one vector per thread while there are blocks enough: with two and four, 160 KiB took .1 and .8 us
+ * more of 6.6. */
 enum { THREADS = 256, PART_BYTES = THREADS * 16, UNROLL = 4 };
 
 /* A box of the field, counted in its units. */
 struct side {
-    int64_t first, width, pitch, units; /* first unit in the field; units in a row, from one to the next, in all */
+    int64_t first, width, pitch, units; /* first unit in the field; units in a row, from one to the next,
+                                         * in all */
     bool vectors;
 };
 
@@ -56,7 +60,8 @@ __device__ __forceinline__ int64_t at(const side &s, int64_t n)
 
 /* This block's units of the box. */
 template <typename U>
-__device__ __forceinline__ void units_of(const link &l, const side &s, unsigned part, int64_t *from, int64_t *to)
+__device__ __forceinline__ void units_of(const link &l, const side &s, unsigned part, int64_t *from,
+                                         int64_t *to)
 {
     const int64_t units = l.part_bytes / (int64_t)sizeof(U);
     *from = part * units;
@@ -64,7 +69,8 @@ __device__ __forceinline__ void units_of(const link &l, const side &s, unsigned 
 }
 
 /* The first cells are asked for before `done` is there, which says where they go. */
-template <typename U> __device__ __forceinline__ uint64_t send(const link &l, const U *field, unsigned part, uint64_t done)
+template <typename U>
+__device__ __forceinline__ uint64_t send(const link &l, const U *field, unsigned part, uint64_t done)
 {
     int64_t from, to;
     U unit[UNROLL];
@@ -88,7 +94,8 @@ template <typename U> __device__ __forceinline__ uint64_t send(const link &l, co
     return exchange;
 }
 
-template <typename U> __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, uint64_t exchange)
+template <typename U>
+__device__ __forceinline__ void receive(const link &l, U *field, unsigned part, uint64_t exchange)
 {
     const U *const inbox = (const U *)l.here[exchange & 1];
     int64_t from, to;
@@ -107,19 +114,23 @@ template <typename U> __device__ __forceinline__ void receive(const link &l, U *
     }
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __grid_constant__ links all)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __grid_constant__ links all)
 {
     using vector = typename vector16<T>::type;
     const bool sends = blockIdx.x < all.of[0].receive_first;
     int k = 0;
-    while (k + 1 < all.count && blockIdx.x >= (sends ? all.of[k + 1].send_first : all.of[k + 1].receive_first)) k++;
+    while (k + 1 < all.count &&
+           blockIdx.x >= (sends ? all.of[k + 1].send_first : all.of[k + 1].receive_first))
+        k++;
     const link &l = all.of[k];
     programmatic_wait();
     late_warp(l.late);
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
-        const uint64_t exchange = l.send.vectors ? send(l, (const vector *)field, part, done) : send(l, field, part, done);
+        const uint64_t exchange =
+            l.send.vectors ? send(l, (const vector *)field, part, done) : send(l, field, part, done);
         late_warp(l.late);
         __syncthreads();
         if (threadIdx.x == 0) flag_release(l.flag_there + part, exchange + 1);
@@ -144,12 +155,15 @@ template <typename T> side side_of(const field_shape *f, box b)
     if (box_empty(b)) return { 0, 1, 0, 0, false };
     side s = { field_index(f, b.x0, b.y0), box_width(b), f->pitch, box_cells(b), false };
     s.vectors = (s.first | s.width | s.pitch) % vector_cells<T> == 0;
-    if (s.vectors) s.first /= vector_cells<T>, s.width /= vector_cells<T>, s.pitch /= vector_cells<T>, s.units /= vector_cells<T>;
+    if (s.vectors)
+        s.first /= vector_cells<T>, s.width /= vector_cells<T>, s.pitch /= vector_cells<T>,
+            s.units /= vector_cells<T>;
     return s;
 }
 
 template <typename T>
-cudaError_t launch(const field_shape *f, T *field, const device_link *given, int count, cudaStream_t stream, bool follows)
+cudaError_t launch(const field_shape *f, T *field, const device_link *given, int count, cudaStream_t stream,
+                   bool follows)
 {
     links all = {};
     unsigned blocks = 0;
@@ -158,7 +172,8 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
         const device_link *g = &given[i];
         link *l = &all.of[all.count++];
         const int64_t bytes = box_cells(g->send) * (int64_t)sizeof(T), most = DEVICE_LINK_PARTS_MAX;
-        const int64_t wanted = (bytes + PART_BYTES - 1) / PART_BYTES, parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
+        const int64_t wanted = (bytes + PART_BYTES - 1) / PART_BYTES;
+        const int64_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
         for (int turn = 0; turn < 2; turn++) l->there[turn] = g->there[turn], l->here[turn] = g->here[turn];
         l->flag_there = g->flag_there;
         l->flag_here = g->flag_here;
@@ -166,7 +181,8 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
         l->late = g->late;
         l->send = side_of<T>(f, g->send);
         l->receive = side_of<T>(f, g->receive);
-        l->part_bytes = ((bytes + parts - 1) / parts + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
+        l->part_bytes =
+            ((bytes + parts - 1) / parts + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
         l->blocks = (unsigned)parts;
         l->send_first = blocks;
         blocks += l->blocks;
@@ -181,7 +197,8 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
 
 } // namespace
 
-int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
+int peer_exchange_cuda(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                       device_stream *s)
 {
     const cudaStream_t stream = device_cuda_stream(s);
     const bool follows = ((const device_cuda *)d)->follows;

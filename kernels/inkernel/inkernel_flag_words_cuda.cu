@@ -7,7 +7,8 @@ enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
 
 /* blockIdx.y: the image, cut among the blocks into equal runs of its longer side. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) flag_words_kernel(const T *level, int64_t pitch, const __grid_constant__ inkernel_step w)
+__global__ void __launch_bounds__(THREADS)
+    flag_words_kernel(const T *level, int64_t pitch, const __grid_constant__ inkernel_step w)
 {
     const inkernel_image &m = w.image[blockIdx.y];
     if (!m.flag_words) return;
@@ -18,7 +19,8 @@ __global__ void __launch_bounds__(THREADS) flag_words_kernel(const T *level, int
     if (part.x0 < part.x1 && part.y0 < part.y1) store_image<4>(m, level, pitch, part, w.epoch);
 }
 
-template <typename T> cudaError_t launch(const field_shape *f, const void *level, const inkernel_step *step, cudaStream_t stream)
+template <typename T>
+cudaError_t launch(const field_shape *f, const void *level, const inkernel_step *step, cudaStream_t stream)
 {
     if (step->images == 0) return cudaSuccess;
     const T *const first = static_cast<const T *>(field_at_const(f, level, 0, 0));
@@ -28,7 +30,8 @@ template <typename T> cudaError_t launch(const field_shape *f, const void *level
 
 } // namespace
 
-int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
+int inkernel_cuda_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step,
+                             device_stream *s)
 {
     switch (f->type) {
     case DTYPE_F32: return launch<float>(f, level, step, device_cuda_stream(s));

@@ -23,12 +23,13 @@ static __device__ __forceinline__ box cut(const box &a, const box &b)
     return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
 }
 
-/* The images of the cells `part` of a level of that epoch, by all threads of the block, AT_ONCE cells at once: reading takes a trip
- * to L2. But a block that has few of them waits for its instructions, which no other block has just used, and then short code is
- * faster: 4 at once took .2 us more of 5.7 at 4096 x 512 cells on each of two H200s. */
+/* The images of the cells `part` of a level of that epoch, by all threads of the block, AT_ONCE cells at
+ * once: reading takes a trip to L2. But a block that has few of them waits for its instructions, which no
+ * other block has just used, and then short code is faster: 4 at once took .2 us more of 5.7 at 4096 x 512
+ * cells on each of two H200s. */
 template <int AT_ONCE, typename T>
-static __device__ __forceinline__ void store_image(const inkernel_image &m, const T *level, int64_t pitch, const box &part,
-                                                   uint64_t epoch)
+static __device__ __forceinline__ void store_image(const inkernel_image &m, const T *level, int64_t pitch,
+                                                   const box &part, uint64_t epoch)
 {
     const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
     const unsigned threads = blockDim.x * blockDim.y;
@@ -47,7 +48,8 @@ static __device__ __forceinline__ void store_image(const inkernel_image &m, cons
             if (m.odd_x) u[j] = mirror((T)m.value_x, u[j]);
             if (m.odd_y) u[j] = mirror((T)m.value_y, u[j]);
             const int64_t at = (part.y0 + y - m.cells.y0) * m.step_y + (part.x0 + x - m.cells.x0) * m.step_x;
-            if (m.flag_words) store_flag_words(static_cast<uint64_t *>(m.to) + at * flag_words_of<T>, u[j], epoch);
+            if (m.flag_words)
+                store_flag_words(static_cast<uint64_t *>(m.to) + at * flag_words_of<T>, u[j], epoch);
             else static_cast<T *>(m.to)[at] = u[j];
         }
     }

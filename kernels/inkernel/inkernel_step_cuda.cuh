@@ -1,19 +1,21 @@
-/* The in-kernel step (inkernel.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh; tiles beside an inbox first take the
- * neighbours' ghosts from flag words, tiles along any side store images at their end. Blocks in the middle pay four comparisons.
+/* The in-kernel step (inkernel.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh; tiles beside an
+ * inbox first take the neighbours' ghosts from flag words, tiles along any side store images at their end.
+ * Blocks in the middle pay four comparisons.
  *
- * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour has already
- * started, never by a block behind it: no order of blocks can deadlock.
+ * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour
+ * has already started, never by a block behind it: no order of blocks can deadlock.
  *
- * Where all rows of a tile are asked for at once, the ghosts that it takes from flag words go past the field: straight over what
- * came for those ghosts into shared memory, while the rows are on their way. Put into the field first, as rings of rows still need
- * it, they hold up every block beside a column by a trip to L2 and back: 266 us per step instead of 254 with columns cut (heat
- * 16384^2 f32, two H200s).
+ * Where all rows of a tile are asked for at once, the ghosts that it takes from flag words go past the field:
+ * straight over what came for those ghosts into shared memory, while the rows are on their way. Put into the
+ * field first, as rings of rows still need it, they hold up every block beside a column by a trip to L2 and
+ * back: 266 us per step instead of 254 with columns cut (heat 16384^2 f32, two H200s).
  *
- * A step may follow another step so closely that its blocks are put in place, make their barriers and find out what they will
- * have to do while the last blocks of the one before still run (programmatic launch, sm_90): programmatic_wait stands before the
- * first access to memory. programmatic_next stands behind the tile: with all blocks of the next step in place from this step's
- * beginning on, those along sides with neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us
- * per step more). */
+ * A step may follow another step so closely that its blocks are put in place, make their barriers and find
+ * out what they will have to do while the last blocks of the one before still run (programmatic launch,
+ * sm_90): programmatic_wait stands before the first access to memory. programmatic_next stands behind the
+ * tile: with all blocks of the next step in place from this step's beginning on, those along sides with
+ * neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us per step more).
+ * */
 #pragma once
 
 #include "cuda/late_cuda.cuh"
@@ -27,21 +29,31 @@ struct inkernel_size {
 };
 
 /* A cell from its flag words. */
-static __device__ __forceinline__ float cell_of(const unsigned (&part)[1]) { return __uint_as_float(part[0]); }
-static __device__ __forceinline__ double cell_of(const unsigned (&part)[2]) { return __hiloint2double((int)part[1], (int)part[0]); }
+static __device__ __forceinline__ float cell_of(const unsigned (&part)[1])
+{
+    return __uint_as_float(part[0]);
+}
+static __device__ __forceinline__ double cell_of(const unsigned (&part)[2])
+{
+    return __hiloint2double((int)part[1], (int)part[0]);
+}
 
-/* The ghosts of an inbox that the tile reads. A box's tiles beside each other read the same ones near where they meet. */
-template <stencil_form FORM, int R> static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const box &tile)
+/* The ghosts of an inbox that the tile reads. A box's tiles beside each other read the same ones near where
+ * they meet. */
+template <stencil_form FORM, int R>
+static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const box &tile)
 {
     const bool columns = in.ghosts.x1 <= 0 || in.ghosts.x0 >= tile.x1;
-    const int reach_x = FORM == STENCIL_BOX || columns ? R : 0, reach_y = FORM == STENCIL_BOX || !columns ? R : 0;
+    const int reach_x = FORM == STENCIL_BOX || columns ? R : 0,
+              reach_y = FORM == STENCIL_BOX || !columns ? R : 0;
     return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for the flag words of all ghosts that the tile reads but those of the inboxes `others`, by all threads, AT_ONCE cells at
- * once, since each takes a trip to L2; calls put(inbox, x, y, cell). */
+/* Waits for the flag words of all ghosts that the tile reads but those of the inboxes `others`, by all
+ * threads, AT_ONCE cells at once, since each takes a trip to L2; calls put(inbox, x, y, cell). */
 template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
-static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, unsigned others, PUT put)
+static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, unsigned others,
+                                                   PUT put)
 {
     constexpr int PARTS = flag_words_of<T>;
     const unsigned threads = blockDim.x * blockDim.y, me = threadIdx.y * blockDim.x + threadIdx.x;
@@ -81,7 +93,8 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
     }
 }
 
-/* The same for rings of rows, which find their ghosts in the field. Called, since it must cost the tile no register. */
+/* The same for rings of rows, which find their ghosts in the field. Called, since it must cost the tile no
+ * register. */
 template <stencil_form FORM, typename T, int R>
 static __device__ __noinline__ void take_into_field(const inkernel_step &w, const box &tile, int64_t pitch)
 {
@@ -94,12 +107,14 @@ static __device__ __noinline__ void take_into_field(const inkernel_step &w, cons
 template <stencil_form FORM, typename T, int R>
 static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, const inkernel_size &own)
 {
-    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::AT_ONCE && in.ghosts.x0 == 0 && in.ghosts.x1 == own.nx;
+    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::AT_ONCE && in.ghosts.x0 == 0 &&
+           in.ghosts.x1 == own.nx;
 }
 
 /* A vector of cells from their flag words, as they come; of the first `cells` of them. */
 template <typename T>
-static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch, unsigned late, T *u)
+static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch,
+                                                       unsigned late, T *u)
 {
     constexpr int V = vector_cells<T>, PARTS = flag_words_of<T>;
     uint64_t word[V][PARTS];
@@ -123,7 +138,8 @@ static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int
     }
 }
 
-/* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an SM. */
+/* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an
+ * SM. */
 struct inkernel_place {
     box tile;
     bool beside;     /* it reads ghosts that come through an inbox, */
@@ -133,11 +149,14 @@ struct inkernel_place {
 };
 
 template <stencil_form FORM, typename T, int R>
-static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, const inkernel_step &w, const inkernel_size &own,
-                                                          const box &cells, int64_t x, int64_t y)
+static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, const inkernel_step &w,
+                                                          const inkernel_size &own, const box &cells,
+                                                          int64_t x, int64_t y)
 {
-    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false, 0 };
-    /* Else two threads above each other would have the same rows, or wait in columns that another launch computes (inkernel.h). */
+    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false,
+                         0 };
+    /* Else two threads above each other would have the same rows, or wait in columns that another launch
+     * computes (inkernel.h). */
     const bool full = p.tile.y1 - y == boxes.height_cells && p.tile.x0 == x;
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
@@ -156,7 +175,8 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
 
 /* After the tile: its images. */
 template <int AT_ONCE, typename T>
-static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next, int64_t pitch)
+static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next,
+                                              int64_t pitch)
 {
     if (!p.images) return;
     __syncthreads(); /* the tile is in next */
@@ -169,7 +189,8 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
 
 static __device__ __forceinline__ unsigned long long *norm_word(const inkernel_step &w)
 {
-    return reinterpret_cast<unsigned long long *>(w.change) + blockIdx.x % INKERNEL_NORM_WORDS * INKERNEL_NORM_STEP;
+    return reinterpret_cast<unsigned long long *>(w.change) +
+           blockIdx.x % INKERNEL_NORM_WORDS * INKERNEL_NORM_STEP;
 }
 
 /* The word of a norm as a thread's change, which it was. */
@@ -178,10 +199,11 @@ template <typename T> static __device__ __forceinline__ change_word<T> change_of
     return change_larger(0, (T)change_value(norm), (T)0);
 }
 
-/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the word as it was when the
- * block began is joined. */
+/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the
+ * word as it was when the block began is joined. */
 template <typename T>
-static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change, change_word<T> known)
+static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change,
+                                                   change_word<T> known)
 {
     if (__any_sync(~0u, change > known)) change_raise(norm, change);
 }
@@ -227,7 +249,8 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
     template <typename ROWS> __device__ __forceinline__ void take_own_rows(const ROWS &rows, int height) const
     {
         constexpr int V = vector_cells<T>;
-        const int mine = height / ring_shape<FORM, T, R>::GROUPS, first = (int)threadIdx.y * mine, column = (int)threadIdx.x * V;
+        const int mine = height / ring_shape<FORM, T, R>::GROUPS, first = (int)threadIdx.y * mine,
+                  column = (int)threadIdx.x * V;
         const int cells = (int)min(kept.tile.x1 - x - column, (int64_t)V);
 #pragma unroll 1
         for (unsigned left = cells > 0 ? kept.rows : 0; left != 0; left &= left - 1) {
@@ -247,7 +270,9 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
         if (!kept.beside) return;
         if (FORM == STENCIL_STAR) take_own_rows(rows, height);
         if (!kept.others) return;
-        const auto put = [&](const inkernel_inbox &, int64_t gx, int64_t gy, T u) { rows.put((int)(gx - x), (int)(gy - y), u); };
+        const auto put = [&](const inkernel_inbox &, int64_t gx, int64_t gy, T u) {
+            rows.put((int)(gx - x), (int)(gy - y), u);
+        };
         take_ghosts<FORM, T, R, 4 / flag_words_of<T>>(w, kept.tile, kept.rows, put);
         __syncthreads();
     }
@@ -263,10 +288,11 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
     const inkernel_place place = place_of<FORM, T, R>(boxes, w, own, cells, x, y);
-    if (threadIdx.x == 0 && threadIdx.y == 0) kept = place; /* the tile's first barrier comes before anybody reads it */
+    /* the tile's first barrier comes before anybody reads it */
+    if (threadIdx.x == 0 && threadIdx.y == 0) kept = place;
     const inkernel_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
-    const change_word<T> change =
-        stencil_tile<FORM, T, R, PREV, CHANGE, false>(next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
+    const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE, false>(
+        next, cur, prev, pitch, cells, x, y, boxes.height_cells, hooks);
     programmatic_next();
     if (CHANGE) join_change<T>(norm_word(w), change, known_change);
     finish<ring_shape<FORM, T, R>::AT_ONCE ? 1 : 4>(kept, w, next, pitch);
@@ -277,12 +303,12 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
 /* So few tiles begin all at once, five on each SM of an H200. */
 enum { INKERNEL_FEW_TILES = 640 };
 
-/* The step's cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which blocks beside columns are
- * spread evenly: their flag words travel while the others compute. Without such sides few tiles begin in the middle, so that those
- * that have images of rows to store are neither the last ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us,
- * not 5.16. */
-static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny, int64_t width, int64_t height,
-                                 box boxes[TILES_BOXES_MAX])
+/* The step's cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which
+ * blocks beside columns are spread evenly: their flag words travel while the others compute. Without such
+ * sides few tiles begin in the middle, so that those that have images of rows to store are neither the last
+ * ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us, not 5.16. */
+static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny, int64_t width,
+                                 int64_t height, box boxes[TILES_BOXES_MAX])
 {
     bool above = false, below = false;
     for (int i = 0; i < w->inboxes; i++) {
@@ -323,19 +349,23 @@ static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *s
     tiles boxes = {};
     boxes.height_cells = tiled ? c->variant->height : S::TILING.height;
     do
-        boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH, boxes.height_cells, wave);
+        boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH,
+                           boxes.height_cells, wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
-    return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel, (T *)c->next,
-                               (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step, inkernel_size{ nx, ny });
+    return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel,
+                               (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes, *step,
+                               inkernel_size{ nx, ny });
 }
 
 template <stencil_form FORM, typename T, int R>
-static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, const inkernel_step *step,
+                                    int64_t nx, int64_t ny)
 {
     if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
     if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that asks for norms all the time */
-        const cudaError_t prepared = step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
+        const cudaError_t prepared =
+            step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
         if (prepared != cudaSuccess) return prepared;
         if (step && step->change) return inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
     }
@@ -344,7 +374,8 @@ static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, co
 }
 
 template <stencil_form FORM, int R = 1>
-static cudaError_t inkernel_instance(const stencil *op, const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
+static cudaError_t inkernel_instance(const stencil *op, const stencil_call *c, const inkernel_step *step,
+                                     int64_t nx, int64_t ny)
 {
     if constexpr (R < STENCIL_RADIUS_MAX)
         if (op->radius > R) return inkernel_instance<FORM, R + 1>(op, c, step, nx, ny);

@@ -1,16 +1,19 @@
 /* The teaching ladder: families of small programs (rungs), each showing one way to move or compute data, that
  * `weft bench` verifies, times and prints beside the ceiling of the same run. Nothing else calls them.
  *
- * A family on one kind of device is a table of rungs; the engine (miniapp/bench/bench_measure.c) does the same with each:
+ * A family on one kind of device is a table of rungs; the engine (miniapp/bench/bench_measure.c) does the
+ * same with each:
  *   prepare   allocate, fill with random data (never zeros), set `size` and `work`
  *   enqueue   one repetition on c->stream; then
  *   verify    against the host's answer, before anything is timed
  *   enqueue   warm-up and samples
- *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed half-way
- * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the file's end, with what it
- * teaches: that text, and not a comment, is where a technique is explained. `weft bench FAMILY --help` prints it, and
- * `jobs/report --pages` copies it to docs/teaching/FAMILY.md.
- * To add a family: one file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error code of c->d. */
+ *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed
+ *             half-way
+ * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
+ * file's end, with what it teaches: that text, and not a comment, is where a technique is explained. `weft
+ * bench FAMILY --help` prints it, and `jobs/report --pages` copies it to docs/teaching/FAMILY.md. To add a
+ * family: one file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error
+ * code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -27,10 +30,12 @@ typedef struct ladder_parameter {
     const char *help;
 } ladder_parameter;
 
-typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_unit; /* per second, as rates are given */
+/* per second, as rates are given */
+typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_unit;
 
-/* DEVICE: the time between two events on c->stream around the repetitions. HOST: the wall clock, from before the first
- * repetition until the stream has drained: for work that the host does itself or that begins before it reaches a stream. */
+/* DEVICE: the time between two events on c->stream around the repetitions. HOST: the wall clock, from before
+ * the first repetition until the stream has drained: for work that the host does itself or that begins before
+ * it reaches a stream. */
 typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
 
 /* What theory predicts of a point, printed and recorded beside its rate: 4 sectors per load, say. */
@@ -60,18 +65,26 @@ typedef struct ladder_case {
     device *d;
     device_stream *stream;
     dtype type; /* as asked; prepare may fix another, and so it is recorded */
-    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say what was used instead */
+    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say
+                                           * what was used instead */
     int64_t size; /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
-    double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none is counted */
-    ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* set by prepare or verify; the unused ones are zeroed */
-    const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this size) ... */
+    double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none
+                   * is counted */
+    ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* set by prepare or verify; the unused ones are
+                                                       * zeroed */
+    const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this
+                               * size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    const char *part_name; /* set by prepare where the work has parts that could run beside each other: the slowest one, measured by it ... */
+    const char *part_name; /* set by prepare where the work has parts that could run beside each other: the
+                            * slowest one, measured by it ... */
     double part_rate;      /* ... alone; NULL and 0 otherwise */
-    sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy is called */
-    bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no news */
-    const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h); NULL otherwise */
+    sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy
+                       * is called */
+    bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no
+                        * news */
+    const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h);
+                        * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
     void *state;       /* prepare's own (ladder_state); NULL before it */
@@ -98,9 +111,10 @@ struct ladder_rung {
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none. Where flops are counted and
-                            `fma` allows no more than a lower rate, that is the ceiling */
-    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown with it */
+    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none. Where flops
+                            are counted and `fma` allows no more than a lower rate, that is the ceiling */
+    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown
+                          * with it */
     int scan;            /* index of the parameter that is scanned where scan_count > 0 */
     int scan_count;
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
@@ -122,16 +136,20 @@ typedef struct ladder_family {
     int parameters;
     const ladder_rung *rung;
     int rungs;
-    const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's opening comment */
-    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks climb together, else
-                            NULL: why this rung cannot run on that device and that many ranks, "needs at least 2 ranks"; NULL where
-                            it may. See also the rung's missing */
+    const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's
+                          * opening comment */
+    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks
+                            climb together, else NULL: why this rung cannot run on that device and that many
+                            ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
-/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its types. */
-#define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                                                  \
-    { KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, sizeof rungs / sizeof *rungs, \
-      teaches, REFUSAL }
+/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its
+ * types. */
+#define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
+    {                                                                                               \
+        KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, \
+            sizeof rungs / sizeof *rungs, teaches, REFUSAL                                          \
+    }
 
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
@@ -159,18 +177,19 @@ int ladder_poison(ladder_case *c, void *device_data, size_t bytes);
 /* Writes the right cells first..first+count-1 to out; called by several threads at once. */
 typedef void (*ladder_answer)(const void *context, dtype t, int64_t first, int64_t count, void *out);
 /* Waits for c->stream and compares bit by bit. */
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
-                   ladder_verdict *v);
+int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
+                   const void *context, ladder_verdict *v);
 /* The same, of random cells from the first on. */
-int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed, ladder_verdict *v);
-/* The same, of a block that repeats; both are whole cells long. */
-int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block, size_t block_bytes,
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed,
                           ladder_verdict *v);
+/* The same, of a block that repeats; both are whole cells long. */
+int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block,
+                          size_t block_bytes, ladder_verdict *v);
 /* Copies between the host's memory and the device's; waits. */
 int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes);
 /* Compares one number of 4 or 8 bytes on the device; what: "sum", say. */
-int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes, uint64_t wanted,
-                          ladder_verdict *v);
+int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes,
+                          uint64_t wanted, ladder_verdict *v);
 void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
@@ -186,11 +205,14 @@ int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out);
 int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out);
 int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out);
 int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out);
-static inline size_t ladder_bytes(const ladder_case *c, int64_t cells) { return (size_t)cells * dtype_bytes(c->type); }
+static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
+{
+    return (size_t)cells * dtype_bytes(c->type);
+}
 int ladder_beside_create(ladder_case *c);
 /* Two copies at once: one on c->stream, one beside it. */
-int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to, const void *back_from,
-                     size_t back_bytes);
+int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to,
+                     const void *back_from, size_t back_bytes);
 
 /* The usual problem: c->in holds random cells, c->out poisoned ones. */
 enum { LADDER_SEED = 1 };
@@ -199,10 +221,12 @@ int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells);
 void ladder_moves(ladder_case *c, int64_t cells, double words);
 /* Copies c->in to c->out, as many cells as that has (a rung's enqueue). */
 int ladder_copy(ladder_case *c);
-/* All of c->out against an answer whose context is the case, or against the first cells of c->in (a rung's verify). */
+/* All of c->out against an answer whose context is the case, or against the first cells of c->in (a rung's
+ * verify). */
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
-/* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel that only reads. */
+/* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
+ * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
 
 LINKAGE_C_END

@@ -1,5 +1,5 @@
-/* What a point of a rung holds while it is measured. Rungs allocate here and free nothing: ladder_close gives back whatever there is,
- * also after a prepare that failed half-way. */
+/* What a point of a rung holds while it is measured. Rungs allocate here and free nothing: ladder_close gives
+ * back whatever there is, also after a prepare that failed half-way. */
 #include <stdlib.h>
 
 #include "ladder/ladder.h"
@@ -50,8 +50,8 @@ int ladder_beside_create(ladder_case *c)
     return code ? code : c->d->event_create(c->d, false, &b->ended);
 }
 
-int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to, const void *back_from,
-                     size_t back_bytes)
+int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to,
+                     const void *back_from, size_t back_bytes)
 {
     device *d = c->d;
     const ladder_beside *b = &c->beside;
@@ -91,7 +91,10 @@ void ladder_moves(ladder_case *c, int64_t cells, double words)
     c->work = words * (double)ladder_bytes(c, cells);
 }
 
-int ladder_copy(ladder_case *c) { return c->d->copy(c->d, c->out, c->in, ladder_bytes(c, c->out_cells), c->stream); }
+int ladder_copy(ladder_case *c)
+{
+    return c->d->copy(c->d, c->out, c->in, ladder_bytes(c, c->out_cells), c->stream);
+}
 
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v)
 {

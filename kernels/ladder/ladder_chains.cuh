@@ -1,5 +1,6 @@
-/* Chains of dependent arithmetic in registers, the program that ceiling/fma and most rungs of family arith share: each
- * thread of a block takes CHAINS cells, does the same step on each again and again, and stores them. */
+/* Chains of dependent arithmetic in registers, the program that ceiling/fma and most rungs of family arith
+ * share: each thread of a block takes CHAINS cells, does the same step on each again and again, and stores
+ * them. */
 #pragma once
 
 #include <stdint.h>
@@ -26,6 +27,7 @@ template <typename T, int CHAINS, int THREADS> struct ladder_chains {
     __device__ __forceinline__ void store(T *out) const
     {
 #pragma unroll
-        for (int k = 0; k < CHAINS; k++) out[((int64_t)blockIdx.x * CHAINS + k) * THREADS + threadIdx.x] = x[k];
+        for (int k = 0; k < CHAINS; k++)
+            out[((int64_t)blockIdx.x * CHAINS + k) * THREADS + threadIdx.x] = x[k];
     }
 };

@@ -1,4 +1,5 @@
-/* The types below are cuBLAS's binary interface (v2): enums and status codes are ints, handles are pointers. */
+/* The types below are cuBLAS's binary interface (v2): enums and status codes are ints, handles are pointers.
+ * */
 #include "ladder/ladder_cublas.h"
 
 #include <dlfcn.h>
@@ -9,8 +10,8 @@ namespace {
 enum { OP_NONE = 0, OP_TRANSPOSE = 1 };
 
 template <typename T>
-using geam_function = int (*)(void *handle, int op_a, int op_b, int m, int n, const T *alpha, const T *a, int lda, const T *beta,
-                              const T *b, int ldb, T *c, int ldc);
+using geam_function = int (*)(void *handle, int op_a, int op_b, int m, int n, const T *alpha, const T *a,
+                              int lda, const T *beta, const T *b, int ldb, T *c, int ldc);
 
 void *library()
 {
@@ -26,18 +27,24 @@ void *library()
 }
 
 /* Column-major: b is ny x nx, a is nx x ny. */
-template <typename T> int transpose(const char *function, T *b, const T *a, int nx, int ny, cudaStream_t stream)
+template <typename T>
+int transpose(const char *function, T *b, const T *a, int nx, int ny, cudaStream_t stream)
 {
     const T one = 1, zero = 0;
     const auto geam = (geam_function<T>)ladder_cublas_function(function);
     void *handle = ladder_cublas_handle(stream);
     if (!geam || !handle) return cudaErrorUnknown;
-    return geam(handle, OP_TRANSPOSE, OP_NONE, ny, nx, &one, a, nx, &zero, b, ny, b, ny) == 0 ? cudaSuccess : cudaErrorUnknown;
+    return geam(handle, OP_TRANSPOSE, OP_NONE, ny, nx, &one, a, nx, &zero, b, ny, b, ny) == 0
+               ? cudaSuccess
+               : cudaErrorUnknown;
 }
 
 } // namespace
 
-const char *ladder_cublas_missing(device *) { return library() ? nullptr : "no libcublas of this CUDA version is found"; }
+const char *ladder_cublas_missing(device *)
+{
+    return library() ? nullptr : "no libcublas of this CUDA version is found";
+}
 
 void *ladder_cublas_function(const char *name) { return library() ? dlsym(library(), name) : nullptr; }
 

@@ -1,5 +1,6 @@
-/* Random data and exact comparison for the ladder's rungs. The device's cells come back through a pinned buffer, a piece
- * at a time, and each piece is compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
+/* Random data and exact comparison for the ladder's rungs. The device's cells come back through a pinned
+ * buffer, a piece at a time, and each piece is compared by a team of threads: an answer of a gigabyte never
+ * stands in memory as a whole. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,8 @@ int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
 }
 
 /* The first cell of a piece that differs, or cells. */
-static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells, ladder_answer answer,
-                                const void *context)
+static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells,
+                                ladder_answer answer, const void *context)
 {
     const size_t word_bytes = dtype_bytes(t);
     int64_t worst = cells;
@@ -80,23 +81,27 @@ static int64_t first_difference(dtype t, const void *found, int64_t first, int64
         answer(context, t, first + at, count, &wanted);
         if (memcmp(mine, &wanted, (size_t)count * word_bytes) == 0) continue;
         int64_t i = 0;
-        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) == 0) i++;
+        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) ==
+               0)
+            i++;
         if (at + i < worst) worst = at + i;
     }
     return worst;
 }
 
-int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer, const void *context,
-                   ladder_verdict *v)
+int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
+                   const void *context, ladder_verdict *v)
 {
     device *d = c->d;
     const size_t word_bytes = dtype_bytes(c->type);
     void *piece = NULL;
     ladder_right(v);
-    int code = d->alloc(d, DEVICE_MEMORY_PINNED, (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
+    int code = d->alloc(d, DEVICE_MEMORY_PINNED,
+                        (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
         const int64_t count = cells - first < PIECE_CELLS ? cells - first : PIECE_CELLS;
-        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes, (size_t)count * word_bytes, c->stream);
+        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes,
+                       (size_t)count * word_bytes, c->stream);
         if (!code) code = d->stream_sync(d, c->stream);
         if (code) break;
         const int64_t i = first_difference(c->type, piece, first, count, answer, context);
@@ -115,7 +120,8 @@ static void random_answer(const void *context, dtype t, int64_t first, int64_t c
     ladder_random(t, out, first, count, *(const uint64_t *)context);
 }
 
-int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed, ladder_verdict *v)
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed,
+                          ladder_verdict *v)
 {
     return ladder_compare(c, device_data, cells, random_answer, &seed, v);
 }
@@ -130,12 +136,12 @@ static void blocks_answer(const void *context, dtype t, int64_t first, int64_t c
     const blocks *b = context;
     const size_t word_bytes = dtype_bytes(t);
     for (int64_t i = 0; i < count; i++)
-        memcpy((char *)out + (size_t)i * word_bytes, (const char *)b->block + (size_t)((first + i) % b->cells) * word_bytes,
-               word_bytes);
+        memcpy((char *)out + (size_t)i * word_bytes,
+               (const char *)b->block + (size_t)((first + i) % b->cells) * word_bytes, word_bytes);
 }
 
-int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block, size_t block_bytes,
-                          ladder_verdict *v)
+int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block,
+                          size_t block_bytes, ladder_verdict *v)
 {
     const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
     return ladder_compare(c, device_data, (int64_t)(bytes / dtype_bytes(c->type)), blocks_answer, &b, v);
@@ -147,14 +153,16 @@ int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)
     return code ? code : c->d->stream_sync(c->d, c->stream);
 }
 
-int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes, uint64_t wanted,
-                          ladder_verdict *v)
+int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes,
+                          uint64_t wanted, ladder_verdict *v)
 {
     uint64_t found = 0;
     const int code = ladder_fetch(c, &found, device_number, bytes);
     if (bytes == sizeof(uint32_t)) wanted = (uint32_t)wanted;
     ladder_right(v);
-    if (found != wanted) ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found, (unsigned long long)wanted);
+    if (found != wanted)
+        ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found,
+                     (unsigned long long)wanted);
     return code;
 }
 

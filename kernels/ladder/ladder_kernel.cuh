@@ -11,7 +11,8 @@ static inline unsigned ladder_blocks(int64_t cells, int64_t block_cells)
 
 /* kernel(c->out, c->in, a...) on c->stream, whatever the case's type. */
 template <typename W, typename V, typename... A, typename... C>
-int ladder_words(const ladder_case *c, dim3 grid, dim3 block, size_t shared_bytes, void (*kernel)(W *, const V *, A...), C... a)
+int ladder_words(const ladder_case *c, dim3 grid, dim3 block, size_t shared_bytes,
+                 void (*kernel)(W *, const V *, A...), C... a)
 {
     kernel<<<grid, block, shared_bytes, device_cuda_stream(c->stream)>>>((W *)c->out, (const V *)c->in, a...);
     return cudaGetLastError();
@@ -28,7 +29,8 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
-/* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the first store. */
+/* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
+ * first store. */
 enum { LADDER_COPY_THREADS = 256 };
 template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, const T *in, int64_t n)
 {
@@ -43,7 +45,8 @@ template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, cons
 }
 
 /* The same rung, measured at each value of a parameter. */
-template <int COUNT> constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
+template <int COUNT>
+constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
 {
     r.scan = parameter;
     r.scan_count = COUNT;

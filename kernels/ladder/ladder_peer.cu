@@ -20,6 +20,7 @@ const char *ladder_peer_missing(device *d)
 {
     int count = 0, can = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) return "needs a second GPU";
-    if (cudaDeviceCanAccessPeer(&can, d->ordinal, peer_of(d)) != cudaSuccess || !can) return "the GPUs cannot reach each other";
+    if (cudaDeviceCanAccessPeer(&can, d->ordinal, peer_of(d)) != cudaSuccess || !can)
+        return "the GPUs cannot reach each other";
     return nullptr;
 }

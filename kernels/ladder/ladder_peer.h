@@ -1,4 +1,5 @@
-/* A second GPU of the same process: where the peer rungs of `memory` and their ceiling keep their far buffer. CUDA device only. */
+/* A second GPU of the same process: where the peer rungs of `memory` and their ceiling keep their far buffer.
+ * CUDA device only. */
 #pragma once
 
 #include "ladder/ladder.h"

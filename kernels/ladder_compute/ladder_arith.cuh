@@ -1,5 +1,6 @@
-/* What the rungs of family `arith` share, whose table is in ladder_arith.cu. Every block computes the same from the same data, so
- * that the host has to compute one block's answer only, and all blocks together fill the GPU. */
+/* What the rungs of family `arith` share, whose table is in ladder_arith.cu. Every block computes the same
+ * from the same data, so that the host has to compute one block's answer only, and all blocks together fill
+ * the GPU. */
 #pragma once
 
 #include "ladder/ladder_kernel.cuh"
@@ -9,8 +10,8 @@ namespace {
 enum { GRANULARITY, SLOTS, BLOCKS, PARAMETERS };
 enum { SLOTS_MOST = 1 << 20, THREADS = 256 };
 
-/* A case's state. c->in: what is read, or the words that are added to; c->out: `blocks` times block_words words of 32 bits, all
- * blocks alike. Either is NULL where its size is 0. */
+/* A case's state. c->in: what is read, or the words that are added to; c->out: `blocks` times block_words
+ * words of 32 bits, all blocks alike. Either is NULL where its size is 0. */
 typedef struct arith {
     int blocks;
     size_t in_bytes, block_words;
@@ -34,7 +35,8 @@ int arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_
 int arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
 {
     const size_t block_bytes = state_of(c)->block_words * sizeof(uint32_t);
-    return ladder_compare_blocks(c, c->out, (size_t)state_of(c)->blocks * block_bytes, answer, block_bytes, v);
+    return ladder_compare_blocks(c, c->out, (size_t)state_of(c)->blocks * block_bytes, answer, block_bytes,
+                                 v);
 }
 
 } // namespace

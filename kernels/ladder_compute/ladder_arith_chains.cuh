@@ -1,5 +1,6 @@
-/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers (ladder_chains.cuh). The host repeats
- * the chains of one block with the same operations in the same order: all rungs are exact to the bit. */
+/* Chains of multiply-adds: x = x * factor + summand, again and again, in registers (ladder_chains.cuh). The
+ * host repeats the chains of one block with the same operations in the same order: all rungs are exact to the
+ * bit. */
 #pragma once
 
 #include <math.h>
@@ -52,14 +53,18 @@ __global__ void __launch_bounds__(THREADS) chains(T *out, const T *in, T factor,
 
 /* ---- divergence ---- */
 
-__host__ __device__ __forceinline__ bool is_odd(unsigned thread, unsigned granularity) { return thread / granularity % 2 != 0; }
+__host__ __device__ __forceinline__ bool is_odd(unsigned thread, unsigned granularity)
+{
+    return thread / granularity % 2 != 0;
+}
 
 __device__ __forceinline__ auto step_of(float2 line)
 {
     return [=](float x) { return __fmaf_rn(x, line.x, line.y); };
 }
 
-__global__ void __launch_bounds__(THREADS) branch(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
+__global__ void __launch_bounds__(THREADS)
+    branch(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
     ladder_chains<float, CHAINS, THREADS> cells;
     cells.load(in);
@@ -68,7 +73,8 @@ __global__ void __launch_bounds__(THREADS) branch(float *out, const float *in, u
     cells.store(out);
 }
 
-__global__ void __launch_bounds__(THREADS) select(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
+__global__ void __launch_bounds__(THREADS)
+    select(float *out, const float *in, unsigned granularity, float2 even, float2 odd)
 {
     ladder_chains<float, CHAINS, THREADS> cells;
     cells.load(in);
@@ -80,7 +86,8 @@ __global__ void __launch_bounds__(THREADS) select(float *out, const float *in, u
 
 enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
-template <int PER_SM> __global__ void __launch_bounds__(THREADS, PER_SM) spill(float *out, const float *in, float factor)
+template <int PER_SM>
+__global__ void __launch_bounds__(THREADS, PER_SM) spill(float *out, const float *in, float factor)
 {
     ladder_chains<float, LIVE, THREADS> cells;
     float *const x = cells.x;
@@ -120,14 +127,19 @@ int chains_open(ladder_case *c, dtype t, int cells, int steps)
 
 template <typename T> constexpr dtype type_of = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
 
-template <typename T> int chains_prepare(ladder_case *c) { return chains_open(c, type_of<T>, CHAIN_CELLS, CHAIN_STEPS); }
+template <typename T> int chains_prepare(ladder_case *c)
+{
+    return chains_open(c, type_of<T>, CHAIN_CELLS, CHAIN_STEPS);
+}
 
 template <typename STEP, typename T = typename STEP::cell> int chains_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, chains<STEP>, (T)factor_even, (T)summand_even);
+    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, chains<STEP>, (T)factor_even,
+                        (T)summand_even);
 }
 
-template <typename STEP, typename T = typename STEP::cell> int chains_verify(ladder_case *c, ladder_verdict *v)
+template <typename STEP, typename T = typename STEP::cell>
+int chains_verify(ladder_case *c, ladder_verdict *v)
 {
     T x[CHAIN_CELLS];
     ladder_random(type_of<T>, x, 0, CHAIN_CELLS, SEED);
@@ -140,7 +152,8 @@ template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int 
 {
     const float2 even = make_float2((float)factor_even, (float)summand_even),
                  odd = make_float2((float)factor_odd, (float)summand_odd);
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even, odd);
+    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY],
+                        even, odd);
 }
 
 int branch_verify(ladder_case *c, ladder_verdict *v)
@@ -149,7 +162,8 @@ int branch_verify(ladder_case *c, ladder_verdict *v)
     ladder_random(DTYPE_F32, x, 0, CHAIN_CELLS, SEED);
     for (int k = 0; k < CHAIN_CELLS; k++) {
         const bool odd = is_odd((unsigned)k % THREADS, (unsigned)c->value[GRANULARITY]);
-        const float f = (float)(odd ? factor_odd : factor_even), s = (float)(odd ? summand_odd : summand_even);
+        const float f = (float)(odd ? factor_odd : factor_even),
+                    s = (float)(odd ? summand_odd : summand_even);
         for (int i = 0; i < CHAIN_STEPS; i++) x[k] = fmaf(x[k], f, s);
     }
     return arith_compare(c, x, v);
@@ -166,7 +180,8 @@ int spill_prepare(ladder_case *c)
 
 int spill_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
+    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, spill_for(c->value[BLOCKS]),
+                        spill_factor);
 }
 
 int spill_verify(ladder_case *c, ladder_verdict *v)
@@ -181,7 +196,8 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
 }
 
 template <typename STEP>
-constexpr ladder_way chained = { chains_prepare<typename STEP::cell>, chains_enqueue<STEP>, chains_verify<STEP> };
+constexpr ladder_way chained = { chains_prepare<typename STEP::cell>, chains_enqueue<STEP>,
+                                 chains_verify<STEP> };
 template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
 constexpr ladder_way branched = { chains_prepare<float>, branch_enqueue<KERNEL>, branch_verify };
 constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };

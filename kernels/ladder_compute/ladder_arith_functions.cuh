@@ -1,12 +1,12 @@
 /* Elementary functions: the library's against the intrinsics.
  *
- * Each thread walks eight arguments in even steps through the function's interval and keeps the xor of the results' bits: it
- * costs an instruction and needs every bit. For the check a second kernel of the same source stores the results of one
- * block one by one; each is held against the host's double, and their xor against what the first kernel left. The error
- * that is printed is the largest of these 524,288.
+ * Each thread walks eight arguments in even steps through the function's interval and keeps the xor of the
+ * results' bits: it costs an instruction and needs every bit. For the check a second kernel of the same
+ * source stores the results of one block one by one; each is held against the host's double, and their xor
+ * against what the first kernel left. The error that is printed is the largest of these 524,288.
  *
- * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly rounded
- * result. Where the function is near zero an absolute bound means nothing in ulp. */
+ * Bounds, from the CUDA C++ Programming Guide, "Mathematical Functions", which counts ulp from the correctly
+ * rounded result. Where the function is near zero an absolute bound means nothing in ulp. */
 #pragma once
 
 #include <math.h>
@@ -17,7 +17,12 @@
 
 namespace {
 
-enum { ARGUMENTS = 8, ARGUMENT_STEPS = 256, FUNCTION_BLOCKS_PER_SM = 8, FUNCTION_CELLS = THREADS * ARGUMENTS };
+enum {
+    ARGUMENTS = 8,
+    ARGUMENT_STEPS = 256,
+    FUNCTION_BLOCKS_PER_SM = 8,
+    FUNCTION_CELLS = THREADS * ARGUMENTS
+};
 enum { RESULTS = FUNCTION_CELLS * ARGUMENT_STEPS };
 enum { SIN, SIN_FAST, EXP, EXP_FAST, LOG, LOG_FAST, DIVIDE, DIVIDE_FAST, SQRT_DIVIDE, RSQRT, FUNCTIONS };
 
@@ -61,7 +66,8 @@ template <int F> __device__ __forceinline__ float apply(float x, float a)
     return x;
 }
 
-/* The same sums on both sides: argument number `cell` of a block before its first step, and the length of a step. */
+/* The same sums on both sides: argument number `cell` of a block before its first step, and the length of a
+ * step. */
 __host__ __device__ __forceinline__ float first_argument(int cell, float from, float to)
 {
     return from + (to - from) / FUNCTION_CELLS * (float)cell;
@@ -106,23 +112,28 @@ double ulp_of(double y)
     return ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-/* One block's results, in the order in which the kernel stores them; *worst becomes the largest error in ulp. */
+/* One block's results, in the order in which the kernel stores them; *worst becomes the largest error in ulp.
+ * */
 void judge(const function *f, const float *result, double *worst, uint32_t *all, ladder_verdict *v)
 {
     const float step = step_length(f->from, f->to);
     memset(all, 0, THREADS * sizeof *all);
     *worst = 0;
     for (int cell = 0; cell < FUNCTION_CELLS && v->right; cell++) {
-        volatile float x = first_argument(cell, f->from, f->to); /* rounded after each step, as on the device */
+        /* rounded after each step, as on the device */
+        volatile float x = first_argument(cell, f->from, f->to);
         for (int i = 0; i < ARGUMENT_STEPS && v->right; i++) {
             const float y = result[(int64_t)i * FUNCTION_CELLS + cell];
             const double exact = f->exact((double)x), error = fabs((double)y - exact), ulp = ulp_of(exact);
             const double most_ulp = f->most_ulp + floor(f->most_ulp_of_x * fabs((double)x));
-            const bool kept = fabs((double)y - (double)(float)exact) <= most_ulp * ulp || error <= f->most_absolute;
+            const bool kept =
+                fabs((double)y - (double)(float)exact) <= most_ulp * ulp || error <= f->most_absolute;
             uint32_t bits;
             memcpy(&bits, &y, sizeof bits);
             all[cell % THREADS] ^= bits;
-            if (!kept) ladder_wrong(v, "at %.9g it is %.9g, %.3g ulp off, more than promised", (double)x, (double)y, error / ulp);
+            if (!kept)
+                ladder_wrong(v, "at %.9g it is %.9g, %.3g ulp off, more than promised", (double)x, (double)y,
+                             error / ulp);
             if (error / ulp > *worst) *worst = error / ulp;
             x = x + step;
         }
@@ -153,6 +164,7 @@ template <int F> int functions_verify(ladder_case *c, ladder_verdict *v)
     return code || !v->right ? code : arith_compare(c, all, v);
 }
 
-template <int F> constexpr ladder_way evaluated = { functions_prepare, functions_enqueue<F>, functions_verify<F> };
+template <int F>
+constexpr ladder_way evaluated = { functions_prepare, functions_enqueue<F>, functions_verify<F> };
 
 } // namespace

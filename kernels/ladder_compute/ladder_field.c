@@ -1,13 +1,17 @@
-/* The host's answer to a pass: one formula, one cell after the other, no tiles, no vectors by hand, so that it shares nothing with
- * the kernels but cell.h. Inputs are never read back: a cell's number follows from its index. Whole allocations are compared, so
- * that a cell written beside the box shows as well. */
+/* The host's answer to a pass: one formula, one cell after the other, no tiles, no vectors by hand, so that
+ * it shares nothing with the kernels but cell.h. Inputs are never read back: a cell's number follows from its
+ * index. Whole allocations are compared, so that a cell written beside the box shows as well. */
 #include <string.h>
 
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
-enum { RUN_CELLS = 1024, ROWS_MOST = 2 * STENCIL_RADIUS_MAX + 1, ROW_CELLS = RUN_CELLS + 2 * STENCIL_RADIUS_MAX };
+enum {
+    RUN_CELLS = 1024,
+    ROWS_MOST = 2 * STENCIL_RADIUS_MAX + 1,
+    ROW_CELLS = RUN_CELLS + 2 * STENCIL_RADIUS_MAX
+};
 
 void ladder_field_weights(stencil *op)
 {
@@ -21,8 +25,12 @@ void ladder_field_weights(stencil *op)
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out)
 {
     const box all = box_make(-f->depth_x, f->nx + f->depth_x, -f->depth_y, f->ny + f->depth_y);
-    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx + 2 * f->depth_x, .ny_global = f->ny + 2 * f->depth_y,
-                      .x_first = f->depth_x, .y_first = f->depth_y, .seed = seed };
+    const value v = { .kind = VALUE_RANDOM,
+                      .nx_global = f->nx + 2 * f->depth_x,
+                      .ny_global = f->ny + 2 * f->depth_y,
+                      .x_first = f->depth_x,
+                      .y_first = f->depth_y,
+                      .seed = seed };
     const int code = ladder_alloc_poisoned(c, f->bytes, out);
     return code || seed == 0 ? code : c->d->value_fill(c->d, f, *out, &v, all, c->stream);
 }
@@ -37,18 +45,21 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
     return (y + f->depth_y) * (f->nx + 2 * f->depth_x) + x + f->depth_x;
 }
 
-/* The row of own coordinates that an index of the allocation lies in; its left ghosts count to the row before. */
+/* The row of own coordinates that an index of the allocation lies in; its left ghosts count to the row
+ * before. */
 static int64_t row_of(const field_shape *f, int64_t index)
 {
     const int64_t q = index - f->origin;
     return q >= 0 ? q / f->pitch : -((f->pitch - 1 - q) / f->pitch);
 }
 
-int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x, int64_t *y, int64_t *index)
+int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x,
+                              int64_t *y, int64_t *index)
 {
     const int64_t last_row = least(b.y1 - 1, row_of(f, first + count - 1) + 1);
     for (*y = most(*y, most(b.y0, row_of(f, first) - 1)); *y <= last_row; ++*y) {
-        const int64_t low = most(first, field_index(f, b.x0, *y)), high = least(first + count, field_index(f, b.x1, *y));
+        const int64_t low = most(first, field_index(f, b.x0, *y)),
+                      high = least(first + count, field_index(f, b.x1, *y));
         if (low >= high) continue;
         *x = low - field_index(f, 0, *y);
         *index = low;
@@ -59,11 +70,13 @@ int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_
 
 /* ---- the pass ---- */
 
-#define DEFINE_TERM(CELL, SUFFIX)                                                                                      \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void add_term##SUFFIX(CELL *restrict sum, const CELL *restrict u, CELL weight, bool first, int64_t n)       \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++) sum[i] = first ? weight * u[i] : cell_fma##SUFFIX(weight, u[i], sum[i]);       \
+#define DEFINE_TERM(CELL, SUFFIX)                                                                     \
+    DEVICE_HOST_CLONES                                                                                \
+    static void add_term##SUFFIX(CELL *restrict sum, const CELL *restrict u, CELL weight, bool first, \
+                                 int64_t n)                                                           \
+    {                                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                               \
+            sum[i] = first ? weight * u[i] : cell_fma##SUFFIX(weight, u[i], sum[i]);                  \
     }
 DEFINE_TERM(float, _f32)
 DEFINE_TERM(double, _f64)
@@ -115,7 +128,8 @@ static void pass_run(const ladder_field *s, int64_t x, int64_t y, int64_t n, voi
     a.word_bytes = dtype_bytes(f->type);
     a.radius = r;
     for (int dy = -deep; dy <= deep; dy++)
-        ladder_random(f->type, a.row[dy + r], ladder_field_index(f, x - r, y + dy), n + 2 * r, LADDER_FIELD_CUR);
+        ladder_random(f->type, a.row[dy + r], ladder_field_index(f, x - r, y + dy), n + 2 * r,
+                      LADDER_FIELD_CUR);
     add_all(&all, &a);
     if (!s->op.has_prev) return;
     ladder_random(f->type, a.row[0], ladder_field_index(f, x, y), n, LADDER_FIELD_PREV);
@@ -128,7 +142,8 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
     const size_t word_bytes = dtype_bytes(t);
     int64_t x, index, y = INT64_MIN, n;
     memset(out, 0xff, (size_t)count * word_bytes);
-    for (; (n = ladder_field_next_run(&s->shape, field_own(&s->shape), first, count, &x, &y, &index)) > 0; y++)
+    for (; (n = ladder_field_next_run(&s->shape, field_own(&s->shape), first, count, &x, &y, &index)) > 0;
+         y++)
         pass_run(s, x, y, n, (char *)out + (size_t)(index - first) * word_bytes);
 }
 
@@ -142,7 +157,9 @@ int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has
 {
     ladder_field *s = c->state;
     const field_shape *f = &s->shape;
-    s->op = (stencil){ .form = form, .radius = radius, .type = c->type, .has_prev = has_prev, .beta = has_prev ? -1 : 0 };
+    s->op = (stencil){
+        .form = form, .radius = radius, .type = c->type, .has_prev = has_prev, .beta = has_prev ? -1 : 0
+    };
     ladder_field_weights(&s->op);
     ladder_moves(c, f->nx * f->ny, has_prev ? 3 : 2);
     c->flops = (double)c->size * (2 * (stencil_weights(form, radius) + has_prev) - 1);

@@ -3,10 +3,11 @@
 #include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_steps.h"
 
-static const char teaches[] =
-    "Several time steps in one pass over memory, on the host: a sweep of a small star does few flops per byte, so memory is the "
-    "limit. Where a band of rows takes all its steps while it is in a core's caches, memory is read and written once for all of "
-    "them, and the fraction of the copy passes 1.\n";
+static const char teaches[] = "Several time steps in one pass over memory, on the host: a sweep of a small "
+                              "star does few flops per byte, so memory is the "
+                              "limit. Where a band of rows takes all its steps while it is in a core's "
+                              "caches, memory is read and written once for all of "
+                              "them, and the fraction of the copy passes 1.\n";
 
 int ladder_fused_fill(ladder_case *c, void *field, int depth)
 {
@@ -23,11 +24,14 @@ int ladder_fused_prepare(ladder_case *c)
                        .has_prev = s->levels == 2, .beta = s->levels == 2 ? -0.5 : 0 };
     ladder_field_weights(&s->op);
     s->steps = (int)c->value[LADDER_FUSED_STEPS];
-    s->sides = (boundary){ { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 } };
+    s->sides = (boundary){
+        { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
+    };
     const int depth = s->steps * s->op.radius;
     s->shape = field_shape_make(c->type, c->value[LADDER_FUSED_NX], c->value[LADDER_FUSED_NY], depth, depth);
     ladder_moves(c, s->shape.nx * s->shape.ny, (1 + s->levels) * s->steps);
-    c->flops = (double)s->steps * (2 * (stencil_weights(STENCIL_STAR, s->op.radius) + s->op.has_prev) - 1) * (double)c->size;
+    c->flops = (double)s->steps * (2 * (stencil_weights(STENCIL_STAR, s->op.radius) + s->op.has_prev) - 1) *
+               (double)c->size;
     int code = 0;
     for (int level = 0; level < s->levels && !code; level++) {
         void **const field[] = { &s->cur[level], &s->next[level], &s->between[level] };
@@ -48,7 +52,8 @@ int ladder_fused_singly(ladder_case *c)
     for (int left = s->steps - 1, code; left >= 0; left--) {
         void *const to = target(s, left)[0]; /* from the third step on it is `before` itself */
         if ((code = ladder_fused_fill(c, from, s->op.radius)) != 0) return code;
-        if ((code = c->d->stencil_pass(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0) return code;
+        if ((code = c->d->stencil_pass(c->d, &s->shape, to, from, before, &own, 1, c->stream)) != 0)
+            return code;
         if (s->levels == 2) before = from;
         from = to;
     }
@@ -61,7 +66,8 @@ int ladder_fused_production(ladder_case *c)
     const field_shape *f = &s->shape;
     void *const *from = s->cur;
     int sweeps = 0, code = 0;
-    for (int level = 0; level < s->levels && !code; level++) code = ladder_fused_fill(c, from[level], s->steps * s->op.radius);
+    for (int level = 0; level < s->levels && !code; level++)
+        code = ladder_fused_fill(c, from[level], s->steps * s->op.radius);
     for (int left = s->steps; left > 0; left -= c->d->temporal_steps(c->d, left)) sweeps++;
     for (int left = s->steps; left > 0 && !code;) {
         const int steps = c->d->temporal_steps(c->d, left);
@@ -70,7 +76,8 @@ int ladder_fused_production(ladder_case *c)
         const int64_t reach = (int64_t)left * s->op.radius; /* ghosts that the sweeps to come read */
         const box cells = box_make(-reach, f->nx + reach, -reach, f->ny + reach);
         void *const *to = target(s, sweeps);
-        code = c->d->temporal_pass(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL, c->stream);
+        code = c->d->temporal_pass(c->d, f, to[0], to[1], from[0], from[1], cells, steps, &s->sides, NULL,
+                                   c->stream);
         from = to;
     }
     return code;
@@ -89,19 +96,25 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SCANNED(NAME, WHY, ENQUEUE, TEACHES)                                                                          \
-    { .name = NAME, .why = WHY, .teaches = TEACHES, .prepare = ladder_fused_prepare, .enqueue = ENQUEUE,              \
-      .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = 1u << LADDER_FUSED_COLUMNS,  \
-      .scan = LADDER_FUSED_STEPS, .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps }
+#define SCANNED(NAME, WHY, ENQUEUE, TEACHES)                                                               \
+    {                                                                                                      \
+        .name = NAME, .why = WHY, .teaches = TEACHES, .prepare = ladder_fused_prepare, .enqueue = ENQUEUE, \
+        .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",                            \
+        .ignores = 1u << LADDER_FUSED_COLUMNS, .scan = LADDER_FUSED_STEPS,                                 \
+        .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps                  \
+    }
 
 static const ladder_rung rungs[] = {
     SCANNED("singly", "one pass over memory per step", ladder_fused_singly,
-          "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read and written once "
-          "per step. The copy is the limit, whatever the number of steps."),
+            "In every step the ghosts are filled and the production kernel sweeps once, so that memory is "
+            "read and written once "
+            "per step. The copy is the limit, whatever the number of steps."),
     SCANNED("production", "weft's own: tiles that stay cached", ladder_fused_production,
-          "A strip of columns is gone through once, row by row: each row that enters completes one row of every level, and the "
-          "rows that wait stay in the core's cache. Memory is read and written once for all steps, where the rate counts it for "
-          "each, so that it grows with the steps until arithmetic is the limit."),
+            "A strip of columns is gone through once, row by row: each row that enters completes one row of "
+            "every level, and the "
+            "rows that wait stay in the core's cache. Memory is read and written once for all steps, where "
+            "the rate counts it for "
+            "each, so that it grows with the steps until arithmetic is the limit."),
 };
 
 static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {

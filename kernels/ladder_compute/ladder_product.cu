@@ -10,45 +10,72 @@
 static const char teaches[] =
     "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
     "\n"
-    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 does about 64 Tflop/s "
-    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte waits for memory, "
-    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds and is written, "
+    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 "
+    "does about 64 Tflop/s "
+    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte "
+    "waits for memory, "
+    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds "
+    "and is written, "
     "and the rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
     "\n"
-    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched is used often. But "
-    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through L1: the naive ones "
-    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the load units. A tile in "
-    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two for each "
+    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched "
+    "is used often. But "
+    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through "
+    "L1: the naive ones "
+    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the "
+    "load units. A tile in "
+    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two "
+    "for each "
     "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
     "\n"
-    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads stand in 32 rows. "
-    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are padded.\n"
+    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads "
+    "stand in 32 rows. "
+    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are "
+    "padded.\n"
     "\n"
-    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 coalesced and .008 not, "
-    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; the roofline reaches "
-    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and reaches 1.9: they "
+    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 "
+    "coalesced and .008 not, "
+    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; "
+    "the roofline reaches "
+    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and "
+    "reaches 1.9: they "
     "have a peak of their own, twice that of the multiply-adds.\n";
 
 namespace {
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
-enum { NAIVE_ROW, NAIVE_COL, TILED_A, TILED_AB, REGISTERS, CUBLAS, AAT_NAIVE, AAT_SHARED, AAT_PADDED, ROOFLINE }; /* a rung's variant */
+/* a rung's variant */
+enum {
+    NAIVE_ROW,
+    NAIVE_COL,
+    TILED_A,
+    TILED_AB,
+    REGISTERS,
+    CUBLAS,
+    AAT_NAIVE,
+    AAT_SHARED,
+    AAT_PADDED,
+    ROOFLINE
+};
 
 /* ---- one cell of C per thread, straight from memory ---- */
 
 template <typename T, int VARIANT> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
 {
-    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     const int64_t i = VARIANT == NAIVE_COL ? x : y, j = VARIANT == NAIVE_COL ? y : x;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], VARIANT == AAT_NAIVE ? a[j * n + k] : b[k * n + j], sum);
+    for (int64_t k = 0; k < n; k++)
+        sum = ladder_fma(a[i * n + k], VARIANT == AAT_NAIVE ? a[j * n + k] : b[k * n + j], sum);
     c[i * n + j] = sum;
 }
 
 /* ---- tiles in shared memory ---- */
 
-template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
+template <typename T>
+__global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
 {
     __shared__ T of_a[TILE][TILE];
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
@@ -64,7 +91,8 @@ template <typename T> __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c
     c[i * n + j] = sum;
 }
 
-/* SELF: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by banks. */
+/* SELF: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by
+ * banks. */
 template <typename T, bool SELF, int PAD>
 __global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const T *b, int64_t n)
 {
@@ -85,18 +113,29 @@ __global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const
 
 /* ---- tiles in registers ---- */
 
-/* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns, 64 apart, so
- * that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few different words of A. Two
- * tiles of each matrix: while one is used the next is on its way, and one barrier per step is enough. */
-enum { EDGE = 128, DEPTH = 8, GROUP = LADDER_FOUR, MICRO = 8, REGISTER_THREADS = 256, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
+/* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns,
+ * 64 apart, so that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few
+ * different words of A. Two tiles of each matrix: while one is used the next is on its way, and one barrier
+ * per step is enough. */
+enum {
+    EDGE = 128,
+    DEPTH = 8,
+    GROUP = LADDER_FOUR,
+    MICRO = 8,
+    REGISTER_THREADS = 256,
+    SIDE = EDGE / MICRO,
+    GAP = EDGE / 2
+};
 
 template <typename T> struct tiles {
-    T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that turn it */
+    T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that
+                                  * turn it */
     T b[2][DEPTH][EDGE];
 };
 
 template <typename T>
-__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a, const ladder_four<T> &of_b)
+__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a,
+                                     const ladder_four<T> &of_b)
 {
 #pragma unroll
     for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];
@@ -105,7 +144,8 @@ __device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladd
 
 template <typename T> __device__ __forceinline__ void eight(T *u, const T *row, int at)
 {
-    const ladder_four<T> low = *(const ladder_four<T> *)(row + at), high = *(const ladder_four<T> *)(row + GAP + at);
+    const ladder_four<T> low = *(const ladder_four<T> *)(row + at),
+                         high = *(const ladder_four<T> *)(row + GAP + at);
 #pragma unroll
     for (int m = 0; m < GROUP; m++) {
         u[m] = low.u[m];
@@ -120,7 +160,8 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
     __shared__ tiles<T> own;
     const int t = (int)threadIdx.x, row = t / SIDE * GROUP, column = t % SIDE * GROUP;
     const int i0 = (int)blockIdx.y * EDGE, j0 = (int)blockIdx.x * EDGE;
-    a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each tile */
+    a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each
+                                                     * tile */
     b += t / 32 * n + j0 + t % 32 * GROUP;
     T sum[MICRO][MICRO] = {};
     keep(own, 0, t, *(const ladder_four<T> *)a, *(const ladder_four<T> *)b);
@@ -152,7 +193,8 @@ __global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ?
 #pragma unroll
         for (int x = 0; x < MICRO; x += GROUP) {
             const int i = i0 + row + y % GROUP + y / GROUP * GAP, j = j0 + column + x / GROUP * GAP;
-            *(ladder_four<T> *)(c + (int64_t)i * n + j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
+            *(ladder_four<T> *)(c + (int64_t)i * n +
+                                j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
         }
 }
 
@@ -182,11 +224,12 @@ int alloc_odd(ladder_case *c, int64_t cells, uint64_t seed, void **out)
 
 /* ---- the machine's balance: how many flops per byte of memory traffic until arithmetic is the limit ---- */
 
-/* Below, the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is the balance.
- * x becomes x + fmas, by fma(x, 1, 1): exact, and told from any other number of steps. The compiler does not know that the
- * factor is 1. */
+/* Below, the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is
+ * the balance. x becomes x + fmas, by fma(x, 1, 1): exact, and told from any other number of steps. The
+ * compiler does not know that the factor is 1. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) roofline(T *to, const T *from, int64_t fours, T factor, T summand, int fmas)
+__global__ void __launch_bounds__(THREADS)
+    roofline(T *to, const T *from, int64_t fours, T factor, T summand, int fmas)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= fours) return;
@@ -202,7 +245,8 @@ void roofline_answer(const void *context, dtype t, int64_t first, int64_t count,
 {
     const int64_t fmas = ((const ladder_case *)context)->value[LADDER_PRODUCT_FMAS];
     for (int64_t i = 0; i < count; i++)
-        ladder_put(t, out, i, (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas));
+        ladder_put(t, out, i,
+                   (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas));
 }
 
 int roofline_prepare(ladder_case *c)
@@ -218,15 +262,16 @@ int roofline_prepare(ladder_case *c)
 int roofline_enqueue(ladder_case *c)
 {
     const int64_t fours = c->size / GROUP;
-    return ladder_kernel(c, ladder_blocks(fours, THREADS), THREADS, 0, roofline<float>, roofline<double>, fours, 1.0, 1.0,
-                         (int)c->value[LADDER_PRODUCT_FMAS]);
+    return ladder_kernel(c, ladder_blocks(fours, THREADS), THREADS, 0, roofline<float>, roofline<double>,
+                         fours, 1.0, 1.0, (int)c->value[LADDER_PRODUCT_FMAS]);
 }
 
 int roofline_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, roofline_answer, v); }
 
 /* ---- prepare, launch ---- */
 
-/* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its tiles. */
+/* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its
+ * tiles. */
 double flops_of_byte(int variant, double word)
 {
     const double warp_flops = 2 * TILE, line = TILE * word;
@@ -248,7 +293,8 @@ int product_prepare(ladder_case *c)
     s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
     c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
-    if (variant != CUBLAS) c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
+    if (variant != CUBLAS)
+        c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
     int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
     if (!code && !self) code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
@@ -260,8 +306,8 @@ template <typename T> int launch(ladder_case *c)
     const cudaStream_t stream = device_cuda_stream(c->stream);
     const int64_t n = s->n;
     const unsigned tiles = (unsigned)(n / TILE);
-    const dim3 thin(TILE, NAIVE_ROWS), thin_grid(tiles, (unsigned)(n / NAIVE_ROWS)), square(TILE, TILE), square_grid(tiles, tiles),
-        edges((unsigned)(n / EDGE), (unsigned)(n / EDGE));
+    const dim3 thin(TILE, NAIVE_ROWS), thin_grid(tiles, (unsigned)(n / NAIVE_ROWS)), square(TILE, TILE),
+        square_grid(tiles, tiles), edges((unsigned)(n / EDGE), (unsigned)(n / EDGE));
     const T *a = (const T *)c->in, *b = (const T *)s->b;
     T *to = (T *)c->out;
     switch (c->rung->variant) {
@@ -283,15 +329,18 @@ int product_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? launch<float
 /* Row-major C = A B is column-major C^T = B^T A^T: the matrices change places and nothing is transposed. */
 template <typename T> int gemm(ladder_case *c, const char *function)
 {
-    using gemm_function = int (*)(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const void *a, int lda,
-                                  const void *b, int ldb, const T *beta, void *c, int ldc);
+    using gemm_function =
+        int (*)(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const void *a, int lda,
+                const void *b, int ldb, const T *beta, void *c, int ldc);
     const ladder_product *s = (const ladder_product *)c->state;
     const auto call = (gemm_function)ladder_cublas_function(function);
     void *handle = ladder_cublas_handle(device_cuda_stream(c->stream));
     const T one = 1, zero = 0;
     const int n = (int)s->n, as_it_is = 0;
     if (!call || !handle) return cudaErrorUnknown;
-    return call(handle, as_it_is, as_it_is, n, n, n, &one, s->b, n, c->in, n, &zero, c->out, n) == 0 ? cudaSuccess : cudaErrorUnknown;
+    return call(handle, as_it_is, as_it_is, n, n, n, &one, s->b, n, c->in, n, &zero, c->out, n) == 0
+               ? cudaSuccess
+               : cudaErrorUnknown;
 }
 
 int cublas_enqueue(ladder_case *c)
@@ -305,10 +354,18 @@ constexpr ladder_way product = { product_prepare, product_enqueue, ladder_produc
                      library = { product_prepare, cublas_enqueue, ladder_product_verify },
                      bend = { roofline_prepare, roofline_enqueue, roofline_verify };
 
-constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches, ladder_way way = product)
+constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches,
+                           ladder_way way = product)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .missing = variant == CUBLAS ? ladder_cublas_missing : nullptr, .unit = LADDER_FLOPS,
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .variant = variant,
+             .prepare = way.prepare,
+             .enqueue = way.enqueue,
+             .verify = way.verify,
+             .missing = variant == CUBLAS ? ladder_cublas_missing : nullptr,
+             .unit = LADDER_FLOPS,
              .ceiling = "fma" };
 }
 
@@ -316,35 +373,49 @@ const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
 const ladder_rung rungs[] = {
     ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
-            rung("roofline", "flops per word until memory is no limit", ROOFLINE,
-                 "Each word is read, goes through `fmas` multiply-adds and is written. The rate doubles with fmas while memory is "
-                 "the limit and lies flat where arithmetic is; the bend between is the machine's balance. One H200, f32: half the "
-                 "peak at 32, .95 at 512.", bend)),
+                   rung("roofline", "flops per word until memory is no limit", ROOFLINE,
+                        "Each word is read, goes through `fmas` multiply-adds and is written. The rate "
+                        "doubles with fmas while memory is "
+                        "the limit and lies flat where arithmetic is; the bend between is the machine's "
+                        "balance. One H200, f32: half the "
+                        "peak at 32, .95 at 512.",
+                        bend)),
     rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
-          "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 sectors for 32 words."),
+         "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 "
+         "sectors for 32 words."),
     rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
-          "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the warp."),
+         "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the "
+         "warp."),
     rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
-          "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it brought itself."),
+         "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it "
+         "brought itself."),
     rung("tiledAB", "each fetched word used 32 times", TILED_AB,
-          "Both tiles: what the block fetches, it uses 32 times."),
+         "Both tiles: what the block fetches, it uses 32 times."),
     rung("registers", "8 x 8 cells of C per thread", REGISTERS,
-          "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 multiply-adds, where "
-          "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its way while one is used: "
-          "five times tiledAB."),
+         "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
+         "multiply-adds, where "
+         "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its "
+         "way while one is used: "
+         "five times tiledAB."),
     rung("cublas", "cuBLAS as the reference", CUBLAS,
-          "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without cuBLAS the rung is "
-          "missing.", library),
+         "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without "
+         "cuBLAS the rung is "
+         "missing.",
+         library),
     rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
-          "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes 32 sectors for 32 "
-          "words: as slow as naiveCol."),
+         "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes "
+         "32 sectors for 32 "
+         "words: as slow as naiveCol."),
     rung("aatShared", "turned on chip, banks conflict", AAT_SHARED,
-          "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding start in one and the "
-          "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns for four instead of "
-          "for one.) One padding column shifts each row by one bank (aatPadded)."),
+         "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding "
+         "start in one and the "
+         "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns "
+         "for four instead of "
+         "for one.) One padding column shifts each row by one bank (aatPadded)."),
     rung("aatPadded", "one padding column: no conflicts", AAT_PADDED,
-          "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five times aatShared, and "
-          "all that tiledAB reaches."),
+         "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five "
+         "times aatShared, and "
+         "all that tiledAB reaches."),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
@@ -354,5 +425,5 @@ const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_product_cuda =
-    LADDER_FAMILY(DEVICE_CUDA, "product", "how often a word is used before it is fetched again", "f32", "f64", nullptr);
+const ladder_family ladder_product_cuda = LADDER_FAMILY(
+    DEVICE_CUDA, "product", "how often a word is used before it is fetched again", "f32", "f64", nullptr);

@@ -9,12 +9,14 @@ static uint64_t odd_number(int64_t j) { return cell_fmix64((uint64_t)j + 1) | 1;
 
 static uint64_t a_at(const ladder_product *s, int64_t i, int64_t k)
 {
-    return (uint64_t)(int64_t)ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(i * s->n + k)); /* mod 2^64 */
+    /* mod 2^64 */
+    return (uint64_t)(int64_t)ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(i * s->n + k));
 }
 
 static uint64_t b_at(const ladder_product *s, int64_t k, int64_t j)
 {
-    return s->b ? (uint64_t)(int64_t)ladder_product_cell(LADDER_PRODUCT_SEED_B, (uint64_t)(k * s->n + j)) : a_at(s, j, k);
+    return s->b ? (uint64_t)(int64_t)ladder_product_cell(LADDER_PRODUCT_SEED_B, (uint64_t)(k * s->n + j))
+                : a_at(s, j, k);
 }
 
 /* A (B x), one number a row of C. */
@@ -34,7 +36,8 @@ static void expected_of_rows(const ladder_product *s, const uint64_t *x, uint64_
 }
 
 /* The row times x; false where a cell is no whole number of the size that it can have, as NaN is none. */
-static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64_t row, const uint64_t *x, uint64_t *sum)
+static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64_t row, const uint64_t *x,
+                       uint64_t *sum)
 {
     *sum = 0;
     for (int64_t j = 0; j < s->n; j++) {
@@ -46,20 +49,22 @@ static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64
 }
 
 /* Row i of C, which stands in row `at` of the piece, cell by cell. */
-static void compare_row(const ladder_product *s, dtype t, const void *rows, int64_t at, int64_t i, ladder_verdict *v)
+static void compare_row(const ladder_product *s, dtype t, const void *rows, int64_t at, int64_t i,
+                        ladder_verdict *v)
 {
     for (int64_t j = 0; j < s->n && v->right; j++) {
         const double found = ladder_get(t, rows, at * s->n + j);
         uint64_t wanted = 0;
         for (int64_t k = 0; k < s->n; k++) wanted += a_at(s, i, k) * b_at(s, k, j);
         if (found != (double)(int64_t)wanted)
-            ladder_wrong(v, "cell (%lld, %lld) is %.9g, not %lld", (long long)i, (long long)j, found, (long long)(int64_t)wanted);
+            ladder_wrong(v, "cell (%lld, %lld) is %.9g, not %lld", (long long)i, (long long)j, found,
+                         (long long)(int64_t)wanted);
     }
 }
 
 /* Rows first..first+count-1 lie in the piece. */
-static void check_rows(const ladder_product *s, dtype t, const void *rows, int64_t first, int64_t count, const uint64_t *x,
-                       const uint64_t *expected, ladder_verdict *v)
+static void check_rows(const ladder_product *s, dtype t, const void *rows, int64_t first, int64_t count,
+                       const uint64_t *x, const uint64_t *expected, ladder_verdict *v)
 {
     const int64_t sample = (int64_t)(odd_number(s->n) % (uint64_t)s->n);
     int64_t wrong = count;
@@ -91,7 +96,8 @@ int ladder_product_verify(ladder_case *c, ladder_verdict *v)
     int code = d->alloc(d, DEVICE_MEMORY_PINNED, (size_t)rows_most * row_bytes, &piece);
     for (int64_t first = 0; !code && v->right && first < n; first += rows_most) {
         const int64_t count = n - first < rows_most ? n - first : rows_most;
-        code = ladder_fetch(c, piece, (const char *)c->out + (size_t)first * row_bytes, (size_t)count * row_bytes);
+        code = ladder_fetch(c, piece, (const char *)c->out + (size_t)first * row_bytes,
+                            (size_t)count * row_bytes);
         if (!code) check_rows(s, c->type, piece, first, count, x, x + 2 * n, v);
     }
     const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);

@@ -1,11 +1,16 @@
-/* What the parts of the family `reduce` share: the problem, and pieces of a block's sum. The table and most rungs are in
- * ladder_reduce.cu; kernels that launch one another are compiled by themselves (ladder_reduce_nested.cu). */
+/* What the parts of the family `reduce` share: the problem, and pieces of a block's sum. The table and most
+ * rungs are in ladder_reduce.cu; kernels that launch one another are compiled by themselves
+ * (ladder_reduce_nested.cu). */
 #pragma once
 
 #include "ladder/ladder_kernel.cuh"
 
 /* Threads of a block, words that each takes at most, and words of such a block. */
-enum { LADDER_REDUCE_BLOCK = 512, LADDER_REDUCE_UNROLL = 8, LADDER_REDUCE_CHUNK = LADDER_REDUCE_BLOCK * LADDER_REDUCE_UNROLL };
+enum {
+    LADDER_REDUCE_BLOCK = 512,
+    LADDER_REDUCE_UNROLL = 8,
+    LADDER_REDUCE_CHUNK = LADDER_REDUCE_BLOCK * LADDER_REDUCE_UNROLL
+};
 
 /* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
 typedef struct ladder_reduce {
@@ -22,7 +27,8 @@ const char *ladder_reduce_nested_missing(device *d);
 typedef uint32_t ladder_reduce_word32;
 typedef unsigned long long ladder_reduce_word64; /* atomicAdd's own type */
 
-/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer rounds in all. */
+/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer
+ * rounds in all. */
 template <typename W, int U> __device__ __forceinline__ W ladder_reduce_gather(const W *mine, int t)
 {
     W u[U], sum = 0;
@@ -33,8 +39,8 @@ template <typename W, int U> __device__ __forceinline__ W ladder_reduce_gather(c
     return sum;
 }
 
-/* The last six rounds are one warp's own affair: it needs no barrier of the block, only one of the warp, between a read and the
- * write that the neighbour's next read must see. */
+/* The last six rounds are one warp's own affair: it needs no barrier of the block, only one of the warp,
+ * between a read and the write that the neighbour's next read must see. */
 template <typename W> __device__ __forceinline__ void ladder_reduce_last_warp(volatile W *mine, int t)
 {
     if (t >= 32) return;
@@ -47,7 +53,8 @@ template <typename W> __device__ __forceinline__ void ladder_reduce_last_warp(vo
     }
 }
 
-/* The size as a template's argument: the compiler drops the questions and the barriers of rounds that are not there. */
+/* The size as a template's argument: the compiler drops the questions and the barriers of rounds that are not
+ * there. */
 template <typename W, int SIZE> __device__ __forceinline__ void ladder_reduce_rounds(W *mine, int t)
 {
     if constexpr (SIZE > 32) {
@@ -57,7 +64,8 @@ template <typename W, int SIZE> __device__ __forceinline__ void ladder_reduce_ro
     }
 }
 
-/* Registers of one warp are open to each other: five shuffles and no memory. One word per warp then meets in shared memory. */
+/* Registers of one warp are open to each other: five shuffles and no memory. One word per warp then meets in
+ * shared memory. */
 template <typename W> __device__ __forceinline__ W ladder_reduce_sum_of_block(W u)
 {
     __shared__ W of_warp[LADDER_REDUCE_BLOCK / 32];

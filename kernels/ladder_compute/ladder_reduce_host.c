@@ -4,44 +4,52 @@
 static const char teaches[] =
     "A sum by many threads on the host: where does a thread keep its part?\n"
     "\n"
-    "In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of its own beside the "
-    "others': the words are different and the line is the same, so that it travels all the same (false sharing). In a line of "
+    "In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of "
+    "its own beside the "
+    "others': the words are different and the line is the same, so that it travels all the same (false "
+    "sharing). In a line of "
     "its own, or in a register: nothing travels, and memory is the limit.\n"
     "\n"
-    "What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by side .05 to .2, lines "
+    "What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by "
+    "side .05 to .2, lines "
     "apart .65 to .9 (a load, an add and a store per word, and no vectors), registers .9 and more.\n";
 
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
 
-/* c->out: LINE_WORDS for each thread, volatile: kept in memory, as a shared structure's member would be; then the sum. */
-static uint64_t *sum_of(const ladder_case *c) { return (uint64_t *)c->out + (ptrdiff_t)c->d->threads * LINE_WORDS; }
+/* c->out: LINE_WORDS for each thread, volatile: kept in memory, as a shared structure's member would be; then
+ * the sum. */
+static uint64_t *sum_of(const ladder_case *c)
+{
+    return (uint64_t *)c->out + (ptrdiff_t)c->d->threads * LINE_WORDS;
+}
 
 static int prepare(ladder_case *c)
 {
     ladder_moves(c, c->value[0], 1);
-    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ((size_t)c->d->threads + 1) * FIELD_ALIGN_BYTES, &c->out);
+    const int code =
+        ladder_alloc(c, DEVICE_MEMORY_DEVICE, ((size_t)c->d->threads + 1) * FIELD_ALIGN_BYTES, &c->out);
     return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
-#define DEFINE_SUM(WORD, SUFFIX)                                                                                       \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                                      \
-    {                                                                                                                  \
-        uint64_t all = 0;                                                                                              \
-        for (int64_t i = 0; i < n; i++) all += u[i];                                                                   \
-        return all;                                                                                                    \
-    }                                                                                                                  \
-    static void in_memory##SUFFIX(volatile uint64_t *part, const WORD *u, int64_t n)                                   \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++) *part += u[i];                                                                 \
-    }                                                                                                                  \
-    static void atomics##SUFFIX(uint64_t *total, const WORD *u, int64_t n)                                             \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i += ATOMIC_EVERY) {                                                                \
-            const uint64_t few = in_register##SUFFIX(u + i, n - i < ATOMIC_EVERY ? n - i : ATOMIC_EVERY);              \
-            _Pragma("omp atomic") *total += few;                                                                       \
-        }                                                                                                              \
+#define DEFINE_SUM(WORD, SUFFIX)                                                                          \
+    DEVICE_HOST_CLONES                                                                                    \
+    static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                         \
+    {                                                                                                     \
+        uint64_t all = 0;                                                                                 \
+        for (int64_t i = 0; i < n; i++) all += u[i];                                                      \
+        return all;                                                                                       \
+    }                                                                                                     \
+    static void in_memory##SUFFIX(volatile uint64_t *part, const WORD *u, int64_t n)                      \
+    {                                                                                                     \
+        for (int64_t i = 0; i < n; i++) *part += u[i];                                                    \
+    }                                                                                                     \
+    static void atomics##SUFFIX(uint64_t *total, const WORD *u, int64_t n)                                \
+    {                                                                                                     \
+        for (int64_t i = 0; i < n; i += ATOMIC_EVERY) {                                                   \
+            const uint64_t few = in_register##SUFFIX(u + i, n - i < ATOMIC_EVERY ? n - i : ATOMIC_EVERY); \
+            _Pragma("omp atomic") *total += few;                                                          \
+        }                                                                                                 \
     }
 
 DEFINE_SUM(uint32_t, 32)
@@ -87,26 +95,33 @@ static int enqueue(ladder_case *c)
 
 static int verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t), ladder_random_sum(c->type, c->size, LADDER_SEED), v);
+    return ladder_compare_number(c, "sum", sum_of(c), sizeof(uint64_t),
+                                 ladder_random_sum(c->type, c->size, LADDER_SEED), v);
 }
 
-#define SUM(NAME, WHY, VARIANT, TEACHES)                                                                              \
-    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare, .enqueue = enqueue,       \
-      .verify = verify, .unit = LADDER_BYTES, .ceiling = "read" }
+#define SUM(NAME, WHY, VARIANT, TEACHES)                                                      \
+    {                                                                                         \
+        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare, \
+        .enqueue = enqueue, .verify = verify, .unit = LADDER_BYTES, .ceiling = "read"         \
+    }
 
 static const ladder_rung rungs[] = {
     SUM("atomic", "one word, an atomic every 16 words", ATOMIC,
-          "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that adds, each time "
-          "from another one, and meanwhile the others wait: more threads gain nothing."),
+        "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that "
+        "adds, each time "
+        "from another one, and meanwhile the others wait: more threads gain nothing."),
     SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE,
-          "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, but caches keep "
-          "lines: this one travels at every addition."),
+        "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, "
+        "but caches keep "
+        "lines: this one travels at every addition."),
     SUM("linesApart", "own lines, in memory", LINES_APART,
-          "The same words a line apart: nothing travels any more. Each word still costs a load, an addition and a store that "
-          "wait for each other, and vectors cannot be used."),
+        "The same words a line apart: nothing travels any more. Each word still costs a load, an addition "
+        "and a store that "
+        "wait for each other, and vectors cannot be used."),
     SUM("registers", "one register each, vectorised", IN_REGISTERS,
-          "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the parts at the end. "
-          "Memory is the limit, as it should be."),
+        "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the "
+        "parts at the end. "
+        "Memory is the limit, as it should be."),
 };
 
 static const ladder_parameter parameters[] = {

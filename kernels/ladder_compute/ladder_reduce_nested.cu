@@ -1,11 +1,13 @@
 /* Nested: each level of the tree launches the next, and the CPU launches one kernel and hears of one.
  *
- * A kernel may launch kernels (CUDA dynamic parallelism). Since CUDA 12 it cannot wait for them; instead it says when they run:
- * what goes into the stream cudaStreamTailLaunch starts after the whole grid is done, and sees all that it wrote, which is
- * the very barrier between two levels of a tree. It pays where only the GPU knows what is to be launched; where the CPU
- * knows, as here, a second launch on the same stream costs less: the tail launch takes some microseconds too.
+ * A kernel may launch kernels (CUDA dynamic parallelism). Since CUDA 12 it cannot wait for them; instead it
+ * says when they run: what goes into the stream cudaStreamTailLaunch starts after the whole grid is done, and
+ * sees all that it wrote, which is the very barrier between two levels of a tree. It pays where only the GPU
+ * knows what is to be launched; where the CPU knows, as here, a second launch on the same stream costs less:
+ * the tail launch takes some microseconds too.
  *
- * Device code that launches must be relocatable and linked with libcudadevrt: the Makefile does so with this file alone. */
+ * Device code that launches must be relocatable and linked with libcudadevrt: the Makefile does so with this
+ * file alone. */
 #include "ladder_compute/ladder_reduce.cuh"
 
 #if defined(__CUDACC_RDC__) && CUDART_VERSION >= 12000
@@ -14,10 +16,14 @@ namespace {
 
 enum { BLOCK = LADDER_REDUCE_BLOCK, UNROLL = LADDER_REDUCE_UNROLL, CHUNK = LADDER_REDUCE_CHUNK };
 
-__host__ __device__ __forceinline__ unsigned blocks_for(int64_t words) { return (unsigned)((words + CHUNK - 1) / CHUNK); }
+__host__ __device__ __forceinline__ unsigned blocks_for(int64_t words)
+{
+    return (unsigned)((words + CHUNK - 1) / CHUNK);
+}
 
 /* `to` has room for this level's sums and all that follow. The level of one block leaves the result. */
-template <typename W> __global__ void __launch_bounds__(BLOCK) nested(W *result, W *to, const W *from, int64_t words)
+template <typename W>
+__global__ void __launch_bounds__(BLOCK) nested(W *result, W *to, const W *from, int64_t words)
 {
     const int64_t first = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
     W sum = 0;
@@ -27,14 +33,15 @@ template <typename W> __global__ void __launch_bounds__(BLOCK) nested(W *result,
     if (threadIdx.x > 0) return;
     *(gridDim.x == 1 ? result : to + blockIdx.x) = sum;
     if (gridDim.x > 1 && blockIdx.x == 0)
-        nested<W><<<blocks_for(gridDim.x), BLOCK, 0, cudaStreamTailLaunch>>>(result, to + gridDim.x, to, gridDim.x);
+        nested<W><<<blocks_for(gridDim.x), BLOCK, 0, cudaStreamTailLaunch>>>(result, to + gridDim.x, to,
+                                                                             gridDim.x);
 }
 
 template <typename W> int launch(ladder_case *c)
 {
     const ladder_reduce *s = (const ladder_reduce *)c->state;
-    nested<W><<<blocks_for(s->padded_words), BLOCK, 0, device_cuda_stream(c->stream)>>>((W *)c->out, (W *)s->partial,
-                                                                                        (const W *)c->in, s->padded_words);
+    nested<W><<<blocks_for(s->padded_words), BLOCK, 0, device_cuda_stream(c->stream)>>>(
+        (W *)c->out, (W *)s->partial, (const W *)c->in, s->padded_words);
     return cudaGetLastError();
 }
 

@@ -3,25 +3,32 @@
 #include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_stencil.h"
 
-static const char teaches[] =
-    "The stencil on a CPU. Its neighbours along x are in the same line of the cache or the next; its neighbours along y are a "
-    "row apart, so that nine rows must stay in the cache for a row to be fetched once. Walking along the rows keeps them there "
-    "by itself as long as nine rows fit into L2; walking down the columns uses one cell of each fetched line at a time, and "
-    "defeats the vector units as well.\n"
-    "\n"
-    "What to expect, as a fraction of the copy: along the rows .4 to .8 (one core has to compute 33 flops per cell), down the "
-    "columns below .1, production .8 and more.\n";
+static const char teaches[] = "The stencil on a CPU. Its neighbours along x are in the same line of the "
+                              "cache or the next; its neighbours along y are a "
+                              "row apart, so that nine rows must stay in the cache for a row to be fetched "
+                              "once. Walking along the rows keeps them there "
+                              "by itself as long as nine rows fit into L2; walking down the columns uses one "
+                              "cell of each fetched line at a time, and "
+                              "defeats the vector units as well.\n"
+                              "\n"
+                              "What to expect, as a fraction of the copy: along the rows .4 to .8 (one core "
+                              "has to compute 33 flops per cell), down the "
+                              "columns below .1, production .8 and more.\n";
 
 /* ---- the problem, on every device ---- */
 
 static int prepare(ladder_case *c, stencil_form form, int64_t nx, int64_t ny)
 {
     ladder_field *s = ladder_state(c, sizeof *s);
-    s->shape = field_shape_make(c->type, nx, ny, LADDER_STENCIL_RADIUS, form == STENCIL_LINE ? 0 : LADDER_STENCIL_RADIUS);
+    s->shape = field_shape_make(c->type, nx, ny, LADDER_STENCIL_RADIUS,
+                                form == STENCIL_LINE ? 0 : LADDER_STENCIL_RADIUS);
     return ladder_field_prepare(c, form, LADDER_STENCIL_RADIUS, false);
 }
 
-int ladder_stencil_prepare_line(ladder_case *c) { return prepare(c, STENCIL_LINE, c->value[LADDER_STENCIL_N], 1); }
+int ladder_stencil_prepare_line(ladder_case *c)
+{
+    return prepare(c, STENCIL_LINE, c->value[LADDER_STENCIL_N], 1);
+}
 
 int ladder_stencil_prepare_plane(ladder_case *c)
 {
@@ -32,42 +39,43 @@ int ladder_stencil_prepare_plane(ladder_case *c)
 
 enum { R = LADDER_STENCIL_RADIUS, ARMS_LINE = 2, ARMS_PLANE = 4 };
 
-#define DEFINE_CELL(CELL, SUFFIX, FMA)                                                                                 \
-    static inline CELL point##SUFFIX(const CELL *u, int64_t pitch, int arms, const CELL *w)                            \
-    {                                                                                                                  \
-        CELL sum = w[0] * u[-R];                                                                                       \
-        sum = FMA(w[1], u[R], sum);                                                                                    \
-        int i = 2;                                                                                                     \
-        if (arms == ARMS_PLANE) {                                                                                      \
-            sum = FMA(w[i++], u[-R * pitch], sum);                                                                     \
-            sum = FMA(w[i++], u[R * pitch], sum);                                                                      \
-        }                                                                                                              \
-        for (int k = R - 1; k > 0; k--) {                                                                              \
-            sum = FMA(w[i++], u[-k], sum);                                                                             \
-            sum = FMA(w[i++], u[k], sum);                                                                              \
-            if (arms == ARMS_PLANE) {                                                                                  \
-                sum = FMA(w[i++], u[-k * pitch], sum);                                                                 \
-                sum = FMA(w[i++], u[k * pitch], sum);                                                                  \
-            }                                                                                                          \
-        }                                                                                                              \
-        return FMA(w[i], u[0], sum);                                                                                   \
+#define DEFINE_CELL(CELL, SUFFIX, FMA)                                                      \
+    static inline CELL point##SUFFIX(const CELL *u, int64_t pitch, int arms, const CELL *w) \
+    {                                                                                       \
+        CELL sum = w[0] * u[-R];                                                            \
+        sum = FMA(w[1], u[R], sum);                                                         \
+        int i = 2;                                                                          \
+        if (arms == ARMS_PLANE) {                                                           \
+            sum = FMA(w[i++], u[-R * pitch], sum);                                          \
+            sum = FMA(w[i++], u[R * pitch], sum);                                           \
+        }                                                                                   \
+        for (int k = R - 1; k > 0; k--) {                                                   \
+            sum = FMA(w[i++], u[-k], sum);                                                  \
+            sum = FMA(w[i++], u[k], sum);                                                   \
+            if (arms == ARMS_PLANE) {                                                       \
+                sum = FMA(w[i++], u[-k * pitch], sum);                                      \
+                sum = FMA(w[i++], u[k * pitch], sum);                                       \
+            }                                                                               \
+        }                                                                                   \
+        return FMA(w[i], u[0], sum);                                                        \
     }
 
 DEFINE_CELL(float, _f32, cell_fma_f32)
 DEFINE_CELL(double, _f64, cell_fma_f64)
 
 /* All cells of a box, U the slow index and V the fast one. */
-#define DEFINE_WALK(NAME, ARMS, U, V, CELL, SUFFIX)                                                                    \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void NAME##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, const CELL *w)       \
-    {                                                                                                                  \
-        for (int64_t U = b.U##0; U < b.U##1; U++)                                                                      \
-            for (int64_t V = b.V##0; V < b.V##1; V++)                                                                  \
-                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS, w);                              \
+#define DEFINE_WALK(NAME, ARMS, U, V, CELL, SUFFIX)                                               \
+    DEVICE_HOST_CLONES                                                                            \
+    static void NAME##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, \
+                             const CELL *w)                                                       \
+    {                                                                                             \
+        for (int64_t U = b.U##0; U < b.U##1; U++)                                                 \
+            for (int64_t V = b.V##0; V < b.V##1; V++)                                             \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS, w);         \
     }
-#define DEFINE_WALKS(CELL, SUFFIX)                                                                                     \
-    DEFINE_WALK(rows_line, ARMS_LINE, y, x, CELL, SUFFIX)                                                              \
-    DEFINE_WALK(rows_plane, ARMS_PLANE, y, x, CELL, SUFFIX)                                                            \
+#define DEFINE_WALKS(CELL, SUFFIX)                          \
+    DEFINE_WALK(rows_line, ARMS_LINE, y, x, CELL, SUFFIX)   \
+    DEFINE_WALK(rows_plane, ARMS_PLANE, y, x, CELL, SUFFIX) \
     DEFINE_WALK(columns, ARMS_PLANE, x, y, CELL, SUFFIX)
 
 DEFINE_WALKS(float, _f32)
@@ -88,7 +96,9 @@ static int sweep(ladder_case *c)
         if (f->type == DTYPE_F32) {
             float *next = field_at(f, c->out, 0, 0);
             const float *cur = field_at_const(f, c->in, 0, 0);
-            (kind == LINE_ROWS ? rows_line_f32 : kind == PLANE_ROWS ? rows_plane_f32 : columns_f32)(next, cur, f->pitch, part, w32);
+            (kind == LINE_ROWS    ? rows_line_f32
+             : kind == PLANE_ROWS ? rows_plane_f32
+                                  : columns_f32)(next, cur, f->pitch, part, w32);
         } else {
             double *next = field_at(f, c->out, 0, 0);
             const double *cur = field_at_const(f, c->in, 0, 0);
@@ -100,30 +110,39 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL(NAME, WHY, PREPARE, ENQUEUE, VARIANT, IGNORES, TEACHES)                                               \
-    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE, .enqueue = ENQUEUE,       \
-      .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = IGNORES }
-#define LINE(NAME, WHY, ENQUEUE, VARIANT, TEACHES)                                                                    \
+#define STENCIL(NAME, WHY, PREPARE, ENQUEUE, VARIANT, IGNORES, TEACHES)                             \
+    {                                                                                               \
+        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE,       \
+        .enqueue = ENQUEUE, .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", \
+        .ignores = IGNORES                                                                          \
+    }
+#define LINE(NAME, WHY, ENQUEUE, VARIANT, TEACHES) \
     STENCIL(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, VARIANT, LADDER_STENCIL_LINE_IGNORES, TEACHES)
-#define PLANE(NAME, WHY, ENQUEUE, VARIANT, TEACHES)                                                                   \
+#define PLANE(NAME, WHY, ENQUEUE, VARIANT, TEACHES) \
     STENCIL(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, VARIANT, LADDER_STENCIL_PLANE_IGNORES, TEACHES)
 
 static const ladder_rung rungs[] = {
     LINE("lineRows", "nine points of one row", sweep, LINE_ROWS,
-          "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its line before it "
-          "overwrites it: three words move where two count."),
+         "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its "
+         "line before it "
+         "overwrites it: three words move where two count."),
     LINE("lineProduction", "weft's own", ladder_field_pass, 0,
-          "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do not fit into the "
-          "caches stores go past them: two words move."),
+         "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do "
+         "not fit into the "
+         "caches stores go past them: two words move."),
     PLANE("planeColumns", "down the columns: lines wasted", sweep, PLANE_COLUMNS,
-          "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and no vector can be "
+          "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and "
+          "no vector can be "
           "loaded. The arithmetic is that of planeRows; the order of two loops is the difference."),
     PLANE("planeRows", "along the rows: nine stay cached", sweep, PLANE_ROWS,
-          "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a time. As long as these "
+          "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a "
+          "time. As long as these "
           "stay in the core's caches a row is fetched from memory once."),
-    PLANE("planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0,
-          "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves more than one sum. "
-          "Rows to come are prefetched, and stores go past the caches where the fields do not fit into them."),
+    PLANE(
+        "planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0,
+        "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves "
+        "more than one sum. "
+        "Rows to come are prefetched, and stores go past the caches where the fields do not fit into them."),
 };
 
 static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

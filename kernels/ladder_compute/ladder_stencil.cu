@@ -6,26 +6,43 @@
 static const char teaches[] =
     "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"
     "\n"
-    "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes to keep the "
-    "arithmetic busy (about 15 flops per byte on an H200): memory is the limit, and a copy the ceiling, if each cell is fetched "
-    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches (nothing to write, but "
-    "every neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and a halo once, and "
-    "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a queue, and only the row "
+    "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes "
+    "to keep the "
+    "arithmetic busy (about 15 flops per byte on an H200): memory is the limit, and a copy the ceiling, if "
+    "each cell is fetched "
+    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches "
+    "(nothing to write, but "
+    "every neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and "
+    "a halo once, and "
+    "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a "
+    "queue, and only the row "
     "is shared).\n"
     "\n"
-    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, read-only the same, shared "
-    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 loads 2.25 times "
-    "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer wins by itself: L1 "
-    "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, several cells per "
+    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, "
+    "read-only the same, shared "
+    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 "
+    "loads 2.25 times "
+    "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer "
+    "wins by itself: L1 "
+    "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, "
+    "several cells per "
     "thread.\n"
     "\n"
     "The bits: sums in weft's fixed order (far points first), every term one fma.\n";
 
 namespace {
 
-enum { R = LADDER_STENCIL_RADIUS, LINE_THREADS = 256, TILE_X = 32, TILE_Y = 8, QUEUE_X = 128, QUEUE_ROWS = 32 };
+enum {
+    R = LADDER_STENCIL_RADIUS,
+    LINE_THREADS = 256,
+    TILE_X = 32,
+    TILE_Y = 8,
+    QUEUE_X = 128,
+    QUEUE_ROWS = 32
+};
 
-/* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at no cost. */
+/* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at
+ * no cost. */
 __constant__ float weight_f32[LADDER_STENCIL_PLANE_POINTS];
 __constant__ double weight_f64[LADDER_STENCIL_PLANE_POINTS];
 template <typename T> __device__ __forceinline__ T weight(int i);
@@ -45,7 +62,8 @@ template <typename T, typename AT> __device__ __forceinline__ T sum_line(AT at)
 }
 
 /* The same over the arms of a star; along(k) and across(k). */
-template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
+template <typename T, typename ALONG, typename ACROSS>
+__device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
 {
     T sum = 0;
 #pragma unroll
@@ -61,9 +79,13 @@ template <typename T, typename ALONG, typename ACROSS> __device__ __forceinline_
 
 /* ---- a line of nine points ---- */
 
-template <typename T, bool READ_ONLY> __device__ __forceinline__ T load(const T *u) { return READ_ONLY ? __ldg(u) : *u; }
+template <typename T, bool READ_ONLY> __device__ __forceinline__ T load(const T *u)
+{
+    return READ_ONLY ? __ldg(u) : *u;
+}
 
-template <typename T, bool READ_ONLY> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
+template <typename T, bool READ_ONLY>
+__global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
     if (x < n) next[x] = sum_line<T>([&](int k) { return load<T, READ_ONLY>(cur + x + k); });
@@ -76,7 +98,8 @@ template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t
     for (int t = (int)threadIdx.x; t < LINE_THREADS + 2 * R; t += LINE_THREADS)
         if (x0 + t - R < n + R) tile[t] = cur[x0 + t - R];
     __syncthreads();
-    if (x0 + threadIdx.x < n) next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
+    if (x0 + threadIdx.x < n)
+        next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
 }
 
 template <typename T> __global__ void line_registers(T *next, const T *cur, int64_t n, int64_t, int64_t)
@@ -86,7 +109,8 @@ template <typename T> __global__ void line_registers(T *next, const T *cur, int6
     if (x >= n) return;
 #pragma unroll
     for (int v = 0; v < 3; v++) {
-        const ladder_four<T> loaded = *(const ladder_four<T> *)(cur + x - R + 4 * v); /* the row's slack allows the last one */
+        /* the row's slack allows the last one */
+        const ladder_four<T> loaded = *(const ladder_four<T> *)(cur + x - R + 4 * v);
 #pragma unroll
         for (int k = 0; k < 4; k++) u[4 * v + k] = loaded.u[k];
     }
@@ -104,16 +128,19 @@ template <typename T> __global__ void line_registers(T *next, const T *cur, int6
 
 /* ---- a plane, seventeen points ---- */
 
-template <typename T, bool READ_ONLY> __global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+template <typename T, bool READ_ONLY>
+__global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
-    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x, y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x,
+                  y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
     const T *u = cur + y * pitch + x;
     if (x < nx && y < ny)
         next[y * pitch + x] = sum_plane<T>([&](int k) { return load<T, READ_ONLY>(u + k); },
                                            [&](int k) { return load<T, READ_ONLY>(u + k * pitch); });
 }
 
-template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+template <typename T>
+__global__ void plane_shared(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     __shared__ T tile[TILE_Y + 2 * R][TILE_X + 2 * R];
     const int64_t x0 = (int64_t)blockIdx.x * TILE_X, y0 = (int64_t)blockIdx.y * TILE_Y;
@@ -121,15 +148,17 @@ template <typename T> __global__ void plane_shared(T *next, const T *cur, int64_
     for (int j = ty; j < TILE_Y + 2 * R; j += TILE_Y)
         for (int i = tx; i < TILE_X + 2 * R; i += TILE_X) {
             const bool corner = (i < R || i >= TILE_X + R) && (j < R || j >= TILE_Y + R);
-            if (!corner && x0 + i < nx + 2 * R && y0 + j < ny + 2 * R) tile[j][i] = cur[(y0 + j - R) * pitch + x0 + i - R];
+            if (!corner && x0 + i < nx + 2 * R && y0 + j < ny + 2 * R)
+                tile[j][i] = cur[(y0 + j - R) * pitch + x0 + i - R];
         }
     __syncthreads();
     if (x0 + tx < nx && y0 + ty < ny)
-        next[(y0 + ty) * pitch + x0 + tx] =
-            sum_plane<T>([&](int k) { return tile[ty + R][tx + R + k]; }, [&](int k) { return tile[ty + R + k][tx + R]; });
+        next[(y0 + ty) * pitch + x0 + tx] = sum_plane<T>([&](int k) { return tile[ty + R][tx + R + k]; },
+                                                         [&](int k) { return tile[ty + R + k][tx + R]; });
 }
 
-template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
+template <typename T>
+__global__ void plane_queue(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     __shared__ T row[2][QUEUE_X + 2 * R];
     const int t = (int)threadIdx.x;
@@ -137,7 +166,8 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
     const bool inside = x < nx;
     T queue[2 * R + 1];
 #pragma unroll
-    for (int k = 0; k < 2 * R; k++) queue[k + 1] = inside && y0 + k < ny + 2 * R ? cur[(y0 + k - R) * pitch + x] : (T)0;
+    for (int k = 0; k < 2 * R; k++)
+        queue[k + 1] = inside && y0 + k < ny + 2 * R ? cur[(y0 + k - R) * pitch + x] : (T)0;
     for (int j = 0; j < QUEUE_ROWS && y0 + j < ny; j++) {
         const int64_t y = y0 + j;
 #pragma unroll
@@ -148,7 +178,9 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
         if (t < R) line[t] = cur[y * pitch + x - R]; /* the first and the last threads bring the ends too */
         if (x < nx && (t >= QUEUE_X - R || x >= nx - R)) line[t + 2 * R] = cur[y * pitch + x + R];
         __syncthreads();
-        if (inside) next[y * pitch + x] = sum_plane<T>([&](int k) { return line[t + R + k]; }, [&](int k) { return queue[R + k]; });
+        if (inside)
+            next[y * pitch + x] =
+                sum_plane<T>([&](int k) { return line[t + R + k]; }, [&](int k) { return queue[R + k]; });
     }
 }
 
@@ -157,11 +189,13 @@ template <typename T> __global__ void plane_queue(T *next, const T *cur, int64_t
 template <typename T> using kernel = void (*)(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch);
 
 /* The kernels take the addresses of own cell (0,0). */
-template <kernel<float> F32, kernel<double> F64, int THREADS_X, int THREADS_Y, int CELLS_X = THREADS_X, int CELLS_Y = THREADS_Y>
+template <kernel<float> F32, kernel<double> F64, int THREADS_X, int THREADS_Y, int CELLS_X = THREADS_X,
+          int CELLS_Y = THREADS_Y>
 int run(ladder_case *c)
 {
     const field_shape *f = &((const ladder_field *)c->state)->shape;
-    const dim3 grid(ladder_blocks(f->nx, CELLS_X), ladder_blocks(f->ny, CELLS_Y)), block(THREADS_X, THREADS_Y);
+    const dim3 grid(ladder_blocks(f->nx, CELLS_X), ladder_blocks(f->ny, CELLS_Y)),
+        block(THREADS_X, THREADS_Y);
     ladder_case own = *c;
     own.out = field_at(f, c->out, 0, 0);
     own.in = field_at(f, c->in, 0, 0);
@@ -172,18 +206,28 @@ int run(ladder_case *c)
 template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
 {
     const int code = FIELDS(c);
-    return code ? code : ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64);
+    return code ? code
+                : ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64);
 }
 
 /* ---- the table ---- */
 
-constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
+constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *),
+                           const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .prepare = prepare<ladder_stencil_prepare_line>, .enqueue = enqueue,
-             .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = LADDER_STENCIL_LINE_IGNORES };
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .prepare = prepare<ladder_stencil_prepare_line>,
+             .enqueue = enqueue,
+             .verify = ladder_field_verify,
+             .unit = LADDER_BYTES,
+             .ceiling = "copy",
+             .ignores = LADDER_STENCIL_LINE_IGNORES };
 }
 
-constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *), const char *teaches)
+constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *),
+                            const char *teaches)
 {
     ladder_rung r = line(name, why, enqueue, teaches);
     r.prepare = prepare<ladder_stencil_prepare_plane>;
@@ -192,41 +236,56 @@ constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(la
 }
 
 const ladder_rung rungs[] = {
-    line("lineGlobal", "nine loads, the caches do it", run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>,
-          "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
+    line("lineGlobal", "nine loads, the caches do it",
+         run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>,
+         "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
     line("lineReadOnly", "the read-only path: the same L1",
          run<line_global<float, true>, line_global<double, true>, LINE_THREADS, 1>,
-          "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference is the lesson."),
-    line("lineShared", "the block loads each cell once", run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>,
-          "The block's 256 cells and four more on each side come into shared memory once."),
+         "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference "
+         "is the lesson."),
+    line("lineShared", "the block loads each cell once",
+         run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>,
+         "The block's 256 cells and four more on each side come into shared memory once."),
     line("lineRegisters", "four cells share twelve, vector loads",
          run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
-          "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell instead of nine, and "
-          "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
+         "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell "
+         "instead of nine, and "
+         "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
     line("lineProduction", "weft's own", ladder_field_pass,
-          "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its way costs no "
-          "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a larger one a thread "
-          "would have to hold many more neighbours, and here it need not."),
+         "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its "
+         "way costs no "
+         "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a "
+         "larger one a thread "
+         "would have to hold many more neighbours, and here it need not."),
     plane("planeGlobal", "seventeen loads, the caches do it",
           run<plane_global<float, false>, plane_global<double, false>, TILE_X, TILE_Y>,
-          "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into eight other rows, which "
-          "the block's other warps and other blocks load as well. The caches serve most of them, but every load is an instruction "
+          "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into "
+          "eight other rows, which "
+          "the block's other warps and other blocks load as well. The caches serve most of them, but every "
+          "load is an instruction "
           "and a trip to L1: expect less than along the line."),
     plane("planeReadOnly", "the read-only path: the same L1",
           run<plane_global<float, true>, plane_global<double, true>, TILE_X, TILE_Y>,
           "The same seventeen loads through the read-only path: no difference, as along the line."),
-    plane("planeShared", "tile and halo, one barrier", run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>,
-          "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of them from L2, where "
+    plane("planeShared", "tile and halo, one barrier",
+          run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>,
+          "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of "
+          "them from L2, where "
           "the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
     plane("planeQueue", "the column in registers, walking",
           run<plane_queue<float>, plane_queue<double>, QUEUE_X, 1, QUEUE_X, QUEUE_ROWS>,
-          "The thread walks down many rows of its column. Nine cells of the column stay in registers, and every row enters once; "
-          "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in turn: one barrier per "
+          "The thread walks down many rows of its column. Nine cells of the column stay in registers, and "
+          "every row enters once; "
+          "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in "
+          "turn: one barrier per "
           "row."),
     plane("planeProduction", "weft's own: rows by bulk copies", ladder_field_pass,
-          "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for before the first is used. "
-          "A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. Bytes on their way cost no "
-          "registers and loads take few instructions: .91 of the copy on one H200 (f32), where the queue has .60."),
+          "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for "
+          "before the first is used. "
+          "A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. Bytes "
+          "on their way cost no "
+          "registers and loads take few instructions: .91 of the copy on one H200 (f32), where the queue has "
+          ".60."),
 };
 
 const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

@@ -1,6 +1,6 @@
-/* The stencil's problem, the same on every device: one sweep of a symmetric stencil of radius 4, nine points along a line or
- * seventeen in a plane, over random data, ghosts included. The sum has weft's fixed order, so that every rung must give the
- * bits of the host device's own sweep. */
+/* The stencil's problem, the same on every device: one sweep of a symmetric stencil of radius 4, nine points
+ * along a line or seventeen in a plane, over random data, ghosts included. The sum has weft's fixed order, so
+ * that every rung must give the bits of the host device's own sweep. */
 #pragma once
 
 #include "ladder_compute/ladder_field.h"

@@ -1,10 +1,12 @@
-/* Chunk n is in buffer n mod `buffers`, from the arrival of its rows until its results have left. A buffer is two arrays; rows arrive in
- * the first one, and each pass goes to the other.
+/* Chunk n is in buffer n mod `buffers`, from the arrival of its rows until its results have left. A buffer is
+ * two arrays; rows arrive in the first one, and each pass goes to the other.
  *
- *   arrive    rows [first, first + shape.ny) of the plane: its own, and `reach` above and below   when the results of chunk n - buffers,
- *                                                                                                 which had the buffer, have left
- *   compute   all steps; of each level what the steps to come read                                when its rows are there
- *   leave     its own rows                                                                        when all steps are taken */
+ *   arrive    rows [first, first + shape.ny) of the plane: its own, and `reach` above and below
+ *             when the results of chunk n - buffers, which had the buffer, have left
+ *   compute   all steps; of each level what the steps to come read
+ *             when its rows are there
+ *   leave     its own rows
+ *             when all steps are taken */
 #include "ladder_compute/ladder_streaming.h"
 
 #include "ladder_compute/ladder_field.h"
@@ -22,10 +24,12 @@ typedef struct chunk {
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A pass wants as many rows as its radius: a chunk that brings fewer, which only those without reach do, is measured with more. */
+/* A pass wants as many rows as its radius: a chunk that brings fewer, which only those without reach do, is
+ * measured with more. */
 static field_shape buffer_shape(const ladder_streaming *s, int64_t rows)
 {
-    return field_shape_make(s->plane.type, s->plane.nx, most(rows, s->op.radius), s->pass_depth, s->pass_depth);
+    return field_shape_make(s->plane.type, s->plane.nx, most(rows, s->op.radius), s->pass_depth,
+                            s->pass_depth);
 }
 
 static chunk chunk_of(const ladder_streaming *s, int64_t number)
@@ -52,8 +56,8 @@ static int arrive(const ladder_case *c, const chunk *k, device_stream *stream)
 {
     const ladder_streaming *s = c->state;
     const int64_t rows = least(k->shape.ny, s->plane.ny - k->first);
-    return c->d->copy(c->d, field_at(&k->shape, array_of(s, k, 0), 0, 0), field_at(&s->plane, c->in, 0, k->first), rows_bytes(s, rows),
-                      stream);
+    return c->d->copy(c->d, field_at(&k->shape, array_of(s, k, 0), 0, 0),
+                      field_at(&s->plane, c->in, 0, k->first), rows_bytes(s, rows), stream);
 }
 
 static int compute(const ladder_case *c, const chunk *k, device_stream *stream)
@@ -68,8 +72,9 @@ static int compute(const ladder_case *c, const chunk *k, device_stream *stream)
         left -= steps;
         const int64_t beyond = least((int64_t)left * s->op.radius, s->reach);
         const box wanted = box_make(0, s->plane.nx, k->y0 - beyond - k->first, k->y1 + beyond - k->first);
-        code = c->d->temporal_pass(c->d, &k->shape, array_of(s, k, 1 - array), NULL, array_of(s, k, array), NULL,
-                                   box_intersect(wanted, field_own(&k->shape)), steps, &sides, NULL, stream);
+        code =
+            c->d->temporal_pass(c->d, &k->shape, array_of(s, k, 1 - array), NULL, array_of(s, k, array), NULL,
+                                box_intersect(wanted, field_own(&k->shape)), steps, &sides, NULL, stream);
     }
     return code;
 }
@@ -77,13 +82,16 @@ static int compute(const ladder_case *c, const chunk *k, device_stream *stream)
 static int leave(const ladder_case *c, const chunk *k, device_stream *stream)
 {
     const ladder_streaming *s = c->state;
-    return c->d->copy(c->d, field_at(&s->plane, c->out, 0, k->y0), field_at(&k->shape, array_of(s, k, s->passes % 2), 0, k->y0 - k->first),
+    return c->d->copy(c->d, field_at(&s->plane, c->out, 0, k->y0),
+                      field_at(&k->shape, array_of(s, k, s->passes % 2), 0, k->y0 - k->first),
                       rows_bytes(s, k->y1 - k->y0), stream);
 }
 
 static int run_part(const ladder_case *c, int part, const chunk *k, device_stream *stream)
 {
-    return part == ARRIVE ? arrive(c, k, stream) : part == COMPUTE ? compute(c, k, stream) : leave(c, k, stream);
+    return part == ARRIVE    ? arrive(c, k, stream)
+           : part == COMPUTE ? compute(c, k, stream)
+                             : leave(c, k, stream);
 }
 
 /* ---- a repetition ---- */
@@ -163,15 +171,20 @@ int ladder_streaming_open(ladder_case *c)
 {
     device *d = c->d;
     ladder_streaming *s = ladder_state(c, sizeof *s);
-    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_STREAMING_RADIUS], .type = c->type };
-    s->sides = (boundary){ { BOUNDARY_DIRICHLET, 0.5 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_DIRICHLET, -0.25 } };
+    s->op =
+        (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_STREAMING_RADIUS], .type = c->type };
+    s->sides = (boundary){ { BOUNDARY_DIRICHLET, 0.5 },
+                           { BOUNDARY_NEUMANN, 0 },
+                           { BOUNDARY_NEUMANN, 0 },
+                           { BOUNDARY_DIRICHLET, -0.25 } };
     s->steps = (int)c->value[LADDER_STREAMING_STEPS];
     ladder_field_weights(&s->op);
     int code = d->stencil_bind(d, &s->op);
     if (code) return code;
     s->pass_depth = s->op.radius * d->temporal_steps(d, s->steps);
     for (int left = s->steps; left > 0; left -= d->temporal_steps(d, left)) s->passes++;
-    s->plane = field_shape_make(c->type, c->value[LADDER_STREAMING_NX], c->value[LADDER_STREAMING_NY], s->pass_depth, s->op.radius);
+    s->plane = field_shape_make(c->type, c->value[LADDER_STREAMING_NX], c->value[LADDER_STREAMING_NY],
+                                s->pass_depth, s->op.radius);
     ladder_moves(c, s->plane.nx * s->plane.ny, 2);
     c->flops = (double)s->steps * (2 * stencil_weights(STENCIL_STAR, s->op.radius) - 1) * (double)c->size;
     code = ladder_alloc(c, DEVICE_MEMORY_PINNED, s->plane.bytes, &c->in);
@@ -206,12 +219,13 @@ int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_
     s->chunks = (s->plane.ny + chunk_rows - 1) / chunk_rows;
     s->buffers = (int)least(buffers, s->chunks);
     s->reach = reach;
-    s->array_bytes = buffer_shape(s, least((s->plane.ny + s->chunks - 1) / s->chunks + 2 * reach, s->plane.ny)).bytes;
+    s->array_bytes =
+        buffer_shape(s, least((s->plane.ny + s->chunks - 1) / s->chunks + 2 * reach, s->plane.ny)).bytes;
     const size_t bytes = 2 * (size_t)s->buffers * s->array_bytes;
     int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
     if (code || bytes > free_bytes) {
-        sentence_set(&c->missing, "needs %.3g GiB of the device's memory, where %.3g are free", (double)bytes / (1 << 30),
-                     (double)free_bytes / (1 << 30));
+        sentence_set(&c->missing, "needs %.3g GiB of the device's memory, where %.3g are free",
+                     (double)bytes / (1 << 30), (double)free_bytes / (1 << 30));
         return code;
     }
     code = ladder_alloc_poisoned(c, bytes, (void **)&s->memory);
@@ -230,7 +244,8 @@ int ladder_streaming_prepare(ladder_case *c)
     if (code || c->missing.text[0]) return code;
     int64_t brought = 0;
     for (int64_t number = 0; number < s->chunks; number++) brought += chunk_of(s, number).shape.ny;
-    if (!whole) c->predicted[0] = (ladder_predicted){ "rows brought per row", (double)brought / (double)s->plane.ny };
+    if (!whole)
+        c->predicted[0] = (ladder_predicted){ "rows brought per row", (double)brought / (double)s->plane.ny };
     return ladder_streaming_measure_parts(c);
 }
 
@@ -242,7 +257,8 @@ void ladder_streaming_destroy(ladder_case *c)
     if (s->streaming) device_destroy(&s->streaming);
     if (s->arrive && s->arrive != c->stream) (void)d->stream_destroy(d, &s->arrive);
     if (s->leave && s->leave != c->stream) (void)d->stream_destroy(d, &s->leave);
-    device_event **const alone[] = { &s->begun, &s->from, &s->to }, **const of_buffers[] = { s->arrived, s->worked, s->left };
+    device_event **const alone[] = { &s->begun, &s->from, &s->to },
+                         **const of_buffers[] = { s->arrived, s->worked, s->left };
     for (int i = 0; i < 3; i++) {
         if (*alone[i]) (void)d->event_destroy(d, alone[i]);
         for (int b = 0; b < LADDER_STREAMING_BUFFERS_MAX; b++)

@@ -1,15 +1,24 @@
-/* A plane in the host's memory, whose rows are taken through the device, which advances them by several steps of a star: the same on
- * every device. Beyond its sides the plane mirrors, so that passes make all images themselves and rows need none. */
+/* A plane in the host's memory, whose rows are taken through the device, which advances them by several steps
+ * of a star: the same on every device. Beyond its sides the plane mirrors, so that passes make all images
+ * themselves and rows need none. */
 #pragma once
 
 #include "ladder/ladder.h"
 
-enum { LADDER_STREAMING_NX, LADDER_STREAMING_NY, LADDER_STREAMING_RADIUS, LADDER_STREAMING_STEPS, LADDER_STREAMING_CHUNK_ROWS,
-       LADDER_STREAMING_BUFFERS, LADDER_STREAMING_PARAMETERS };
+enum {
+    LADDER_STREAMING_NX,
+    LADDER_STREAMING_NY,
+    LADDER_STREAMING_RADIUS,
+    LADDER_STREAMING_STEPS,
+    LADDER_STREAMING_CHUNK_ROWS,
+    LADDER_STREAMING_BUFFERS,
+    LADDER_STREAMING_PARAMETERS
+};
 enum { LADDER_STREAMING_RADIUS_MAX = 4, LADDER_STREAMING_BUFFERS_MAX = 4 };
 
 typedef struct ladder_streaming {
-    field_shape plane; /* c->in and c->out, in pinned memory; its rows are as far apart as those of a buffer */
+    field_shape plane; /* c->in and c->out, in pinned memory; its rows are as far apart as those of a
+                        * buffer */
     stencil op;
     boundary sides;
     int steps;
@@ -22,7 +31,8 @@ typedef struct ladder_streaming {
     char *memory;       /* of the device: the buffers */
     device_stream *arrive, *leave; /* c->stream computes */
     device_event *begun, *from, *to;
-    device_event *arrived[LADDER_STREAMING_BUFFERS_MAX], *worked[LADDER_STREAMING_BUFFERS_MAX], *left[LADDER_STREAMING_BUFFERS_MAX];
+    device_event *arrived[LADDER_STREAMING_BUFFERS_MAX], *worked[LADDER_STREAMING_BUFFERS_MAX],
+        *left[LADDER_STREAMING_BUFFERS_MAX];
     device *streaming; /* of skewed, else NULL: it owns another device of this kind */
 } ladder_streaming;
 
@@ -38,8 +48,10 @@ int ladder_streaming_skewed_prepare(ladder_case *c);
 int ladder_streaming_skewed_enqueue(ladder_case *c);
 
 /* What a prepare consists of; each may set c->missing.
- * open: the state, the bound stencil, the plane. cut: into chunks of at most that many rows, with buffers in the device's memory. */
+ * open: the state, the bound stencil, the plane. cut: into chunks of at most that many rows, with buffers in
+ * the device's memory. */
 int ladder_streaming_open(ladder_case *c);
 int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_t reach);
-/* Times the copies in, the computing and the copies out of all chunks, each alone, and names the slowest; then poisons what it wrote. */
+/* Times the copies in, the computing and the copies out of all chunks, each alone, and names the slowest;
+ * then poisons what it wrote. */
 int ladder_streaming_measure_parts(ladder_case *c);

@@ -3,15 +3,15 @@
 #include "ladder_compute/ladder_streams.h"
 
 /* A warp's worth of independent chains in vector registers. */
-#define DEFINE_CHAIN(CELL, SUFFIX)                                                                                     \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void chain##SUFFIX(CELL *data, int64_t steps, CELL summand)                                                 \
-    {                                                                                                                  \
-        CELL x[LADDER_STREAMS_WARP];                                                                                   \
-        for (int k = 0; k < LADDER_STREAMS_WARP; k++) x[k] = data[k];                                                  \
-        for (int64_t i = 0; i < steps; i++)                                                                            \
-            for (int k = 0; k < LADDER_STREAMS_WARP; k++) x[k] = cell_fma##SUFFIX(x[k], x[k], summand);      \
-        for (int k = 0; k < LADDER_STREAMS_WARP; k++) data[k] = x[k];                                                  \
+#define DEFINE_CHAIN(CELL, SUFFIX)                                                                      \
+    DEVICE_HOST_CLONES                                                                                  \
+    static void chain##SUFFIX(CELL *data, int64_t steps, CELL summand)                                  \
+    {                                                                                                   \
+        CELL x[LADDER_STREAMS_WARP];                                                                    \
+        for (int k = 0; k < LADDER_STREAMS_WARP; k++) x[k] = data[k];                                   \
+        for (int64_t i = 0; i < steps; i++)                                                             \
+            for (int k = 0; k < LADDER_STREAMS_WARP; k++) x[k] = cell_fma##SUFFIX(x[k], x[k], summand); \
+        for (int k = 0; k < LADDER_STREAMS_WARP; k++) data[k] = x[k];                                   \
     }
 DEFINE_CHAIN(float, _f32)
 DEFINE_CHAIN(double, _f64)

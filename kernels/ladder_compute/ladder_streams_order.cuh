@@ -1,5 +1,5 @@
-/* Independent chains on several streams: the same kernels in another order, or with a launch into a default stream between
- * them. Every repetition forks from c->stream and joins it again, by events. */
+/* Independent chains on several streams: the same kernels in another order, or with a launch into a default
+ * stream between them. Every repetition forks from c->stream and joins it again, by events. */
 #pragma once
 
 #include <stdlib.h>
@@ -13,7 +13,10 @@ enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BET
 static_assert((int)TASKS == (int)STREAMS_MOST, "with most streams each has one chain");
 
 /* c->in holds a warp's worth of cells for each chain, and one for the kernels between them. */
-void *cells_of(const ladder_case *c, int task) { return (char *)c->in + ladder_bytes(c, (int64_t)task * LADDER_STREAMS_WARP); }
+void *cells_of(const ladder_case *c, int task)
+{
+    return (char *)c->in + ladder_bytes(c, (int64_t)task * LADDER_STREAMS_WARP);
+}
 
 int launch_task(ladder_case *c, int task, int steps, int turn, cudaStream_t s)
 {
@@ -26,7 +29,8 @@ int launch_stream(ladder_case *c, int s)
 {
     int code = 0;
     for (int task = s; task < TASKS && !code; task += fan_of(c)->streams)
-        for (int k = 0; k < TASK_DEPTH && !code; k++) code = launch_task(c, task, TASK_STEPS, k, fan_of(c)->stream[s]);
+        for (int k = 0; k < TASK_DEPTH && !code; k++)
+            code = launch_task(c, task, TASK_STEPS, k, fan_of(c)->stream[s]);
     return code;
 }
 
@@ -74,7 +78,8 @@ int order_team(ladder_case *c)
     const fan *f = fan_of(c);
     int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
     if (!code) code = ladder_streams_host_team(f->streams, one_stream, c);
-    for (int s = 0; s < f->streams && !code; s++) code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
+    for (int s = 0; s < f->streams && !code; s++)
+        code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
     return code;
 }
 
@@ -108,7 +113,8 @@ int order_prepare(ladder_case *c)
 int order_verify(ladder_case *c, ladder_verdict *v)
 {
     const int streams = fan_of(c)->streams;
-    if (!is_trap(c->rung->variant)) return compare_chains(c, c->in, 0, TASKS * LADDER_STREAMS_WARP, TASK_STEPS, TASK_DEPTH, v);
+    if (!is_trap(c->rung->variant))
+        return compare_chains(c, c->in, 0, TASKS * LADDER_STREAMS_WARP, TASK_STEPS, TASK_DEPTH, v);
     const int code = compare_chains(c, c->in, 0, (int64_t)streams * LADDER_STREAMS_WARP, TASK_STEPS, 1, v);
     if (code || !v->right) return code;
     return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,

@@ -1,4 +1,5 @@
-/* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on several streams. */
+/* Rungs of family streams: an array goes from the host into the GPU, through a kernel, and back, in chunks on
+ * several streams. */
 #pragma once
 
 #include "ladder_compute/ladder_streams.cuh"
@@ -7,7 +8,8 @@ namespace {
 
 enum { THREADS = 256 };
 
-template <typename T> __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
@@ -41,10 +43,12 @@ int run_stage(ladder_case *c, stage what, int chunk)
     const double summand = ladder_streams_summand(0);
     switch (c->type) {
     case DTYPE_F32:
-        square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells, (float)summand);
+        square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells,
+                                                 (float)summand);
         break;
     case DTYPE_F64:
-        square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first, cells, summand);
+        square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first,
+                                                 cells, summand);
         break;
     }
     return cudaGetLastError();
@@ -60,7 +64,8 @@ int staged_prepare(ladder_case *c)
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
     if (!code) code = ladder_alloc_poisoned(c, bytes, &t->in);
     if (!code) code = ladder_alloc_poisoned(c, bytes, &t->out);
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED); /* a kernel reaches pinned memory too */
+    /* a kernel reaches pinned memory too */
+    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
@@ -76,7 +81,8 @@ int staged_breadth(ladder_case *c)
 {
     int code = fan_fork(c);
     for (int what = IN; what < STAGES; what++)
-        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++) code = run_stage(c, (stage)what, chunk);
+        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++)
+            code = run_stage(c, (stage)what, chunk);
     return code ? code : fan_join(c);
 }
 

@@ -1,6 +1,6 @@
-/* What the parts of the family `access` share: parameters, the launch of a copy, and what theory predicts of it. Bytes in flight
- * and the table are in ladder_access.cu, what a warp asks for in ladder_access_pattern.cuh, rows and the L2's window in
- * ladder_access_l2.cuh. */
+/* What the parts of the family `access` share: parameters, the launch of a copy, and what theory predicts of
+ * it. Bytes in flight and the table are in ladder_access.cu, what a warp asks for in
+ * ladder_access_pattern.cuh, rows and the L2's window in ladder_access_l2.cuh. */
 #pragma once
 
 #include <string.h>
@@ -19,8 +19,8 @@ int launch(ladder_case *c, access_kernel<float> f32, access_kernel<double> f64, 
     return ladder_kernel(c, ladder_blocks(threads, THREADS), THREADS, 0, f32, f64, c->size, step);
 }
 
-/* Sectors of 32 bytes that a request of a warp touches whose thread k takes cell first + k * stride of an aligned array: the
- * mean over 32 warps in a row. */
+/* Sectors of 32 bytes that a request of a warp touches whose thread k takes cell first + k * stride of an
+ * aligned array: the mean over 32 warps in a row. */
 double sectors_of(const ladder_case *c, int64_t first, int64_t stride)
 {
     const int64_t word_bytes = (int64_t)dtype_bytes(c->type), sector_bytes = 32, warps = 32;

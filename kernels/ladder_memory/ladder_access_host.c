@@ -5,17 +5,22 @@
 static const char teaches[] =
     "Access on the host: a core fetches lines of 64 bytes, and guesses which come next.\n"
     "\n"
-    "With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate of useful bytes "
-    "falls by as much and then stays, as long as the prefetcher sees the pattern and the pages last. At random addresses there "
-    "is no pattern, only the core's ability to have many misses on their way at once. A chain of addresses, each read from the "
+    "With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate "
+    "of useful bytes "
+    "falls by as much and then stays, as long as the prefetcher sees the pattern and the pages last. At "
+    "random addresses there "
+    "is no pattern, only the core's ability to have many misses on their way at once. A chain of addresses, "
+    "each read from the "
     "one before, takes that away too: what is left is the bare latency of memory.\n"
     "\n"
-    "What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride 16 at a tenth of "
+    "What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride "
+    "16 at a tenth of "
     "it, random 0.1 to 1 GB/s per thread, a chain 30 to 50 MB/s (80 to 140 ns per step).\n";
 
 enum { N, STRIDE, PARAMETERS };
 
-/* Everything is the xor of the words that were read, in c->out; `chain` holds the indices of one cycle through all lines. */
+/* Everything is the xor of the words that were read, in c->out; `chain` holds the indices of one cycle
+ * through all lines. */
 enum { LINE_WORDS = 16, STEP = 0x9E3779B1 }; /* an odd step visits every index of a power of two once */
 
 static uint32_t scattered(int64_t i, int64_t n) { return (uint32_t)((uint64_t)i * STEP) & (uint32_t)(n - 1); }
@@ -99,7 +104,8 @@ static int prepare_chain(ladder_case *c)
     c->size = lines;
     c->work = (double)lines * sizeof(uint32_t);
     for (int64_t i = 0; i < lines; i++) /* the line after the i-th is the (i+1)-th of a scattered order */
-        ((uint32_t *)c->in)[(int64_t)scattered(i, lines) * LINE_WORDS] = scattered((i + 1) & (lines - 1), lines);
+        ((uint32_t *)c->in)[(int64_t)scattered(i, lines) * LINE_WORDS] =
+            scattered((i + 1) & (lines - 1), lines);
     return 0;
 }
 
@@ -125,20 +131,37 @@ static int verify_chain(ladder_case *c, ladder_verdict *v)
 static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 static const ladder_rung rungs[] = {
-    { .name = "strideRead", .why = "lines fetched, words used",
+    { .name = "strideRead",
+      .why = "lines fetched, words used",
       .teaches = "The threads share the walk, and only the words that are used count.",
-      .prepare = prepare, .enqueue = stride_read, .verify = verify_stride,
-      .unit = LADDER_BYTES, .ceiling = "read", .scan = STRIDE, .scan_values = strides,
+      .prepare = prepare,
+      .enqueue = stride_read,
+      .verify = verify_stride,
+      .unit = LADDER_BYTES,
+      .ceiling = "read",
+      .scan = STRIDE,
+      .scan_values = strides,
       .scan_count = sizeof strides / sizeof strides[0] },
-    { .name = "randomRead", .why = "no pattern: misses side by side",
-      .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known beforehand, so that a core "
+    { .name = "randomRead",
+      .why = "no pattern: misses side by side",
+      .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known "
+                 "beforehand, so that a core "
                  "has many misses on their way at once.",
-      .prepare = prepare_random, .enqueue = random_read,
-      .verify = verify_stride, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
-    { .name = "chain", .why = "each miss waits for the last",
+      .prepare = prepare_random,
+      .enqueue = random_read,
+      .verify = verify_stride,
+      .unit = LADDER_BYTES,
+      .ceiling = "read",
+      .ignores = 1u << STRIDE },
+    { .name = "chain",
+      .why = "each miss waits for the last",
       .teaches = "One thread, and each address is read from the place before: one miss at a time.",
-      .prepare = prepare_chain, .enqueue = chain_read,
-      .verify = verify_chain, .unit = LADDER_BYTES, .ceiling = "read", .ignores = 1u << STRIDE },
+      .prepare = prepare_chain,
+      .enqueue = chain_read,
+      .verify = verify_chain,
+      .unit = LADDER_BYTES,
+      .ceiling = "read",
+      .ignores = 1u << STRIDE },
 };
 
 static const ladder_parameter parameters[PARAMETERS] = {
@@ -146,4 +169,5 @@ static const ladder_parameter parameters[PARAMETERS] = {
     { "stride", 1, 1, 1024, "words from one to the next" },
 };
 
-const ladder_family ladder_access_host = LADDER_FAMILY(DEVICE_HOST, "access", "lines, prefetchers and latency", "u32", "u32", NULL);
+const ladder_family ladder_access_host =
+    LADDER_FAMILY(DEVICE_HOST, "access", "lines, prefetchers and latency", "u32", "u32", NULL);

@@ -1,4 +1,5 @@
-/* Rungs of family access about two things that a program may decide: where rows start, and what should stay in L2. */
+/* Rungs of family access about two things that a program may decide: where rows start, and what should stay
+ * in L2. */
 #pragma once
 
 #include "ladder_memory/ladder_access.cuh"
@@ -8,7 +9,8 @@ namespace {
 enum { ROW_X = 32, ROW_Y = 8, LOADS = 4, CHUNK = THREADS * LOADS };
 
 
-/* ---- rows copied cell by cell: packed, or as cudaMallocPitch would lay them. work: own cells read and written ---- */
+/* ---- rows copied cell by cell: packed, or as cudaMallocPitch would lay them. work: own cells read and
+ * written ---- */
 
 enum { PACKED, PITCHED }; /* a rung's variant */
 
@@ -24,9 +26,11 @@ int64_t rows_of(const ladder_case *c)
     return rows > 0 ? rows : 1;
 }
 
-template <typename T> __global__ void copy_rows(T *out, const T *in, int64_t row_cells, int64_t rows, int64_t pitch)
+template <typename T>
+__global__ void copy_rows(T *out, const T *in, int64_t row_cells, int64_t rows, int64_t pitch)
 {
-    const int64_t x = (int64_t)blockIdx.y * ROW_X * LOADS + threadIdx.x, y = (int64_t)blockIdx.x * ROW_Y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.y * ROW_X * LOADS + threadIdx.x,
+                  y = (int64_t)blockIdx.x * ROW_Y + threadIdx.y;
     T u[LOADS];
     if (y >= rows) return;
 #pragma unroll
@@ -51,23 +55,27 @@ void answer_rows(const void *context, dtype t, int64_t first, int64_t count, voi
 /* A warp has ROW_X cells of a row, fewer at its end; the alignments come round again after 32 rows. */
 double row_sectors(const ladder_case *c)
 {
-    const int64_t pitch = pitch_cells(c), row = c->value[ROW_CELLS], word_bytes = (int64_t)dtype_bytes(c->type);
+    const int64_t pitch = pitch_cells(c), row = c->value[ROW_CELLS],
+                  word_bytes = (int64_t)dtype_bytes(c->type);
     int64_t sectors = 0, requests = 0;
     for (int64_t y = 0; y < 32; y++)
         for (int64_t x = 0; x < row; x += ROW_X, requests++) {
-            const int64_t cells = row - x < ROW_X ? row - x : (int64_t)ROW_X, first_byte = (y * pitch + x) * word_bytes;
+            const int64_t cells = row - x < ROW_X ? row - x : (int64_t)ROW_X,
+                          first_byte = (y * pitch + x) * word_bytes;
             sectors += (first_byte + cells * word_bytes - 1) / 32 - first_byte / 32 + 1;
         }
     return (double)sectors / (double)requests;
 }
 
-/* ---- a stream of cells, each added to a cell of a window that is read again and again. A rung's variant: whether the window is
- * declared persisting in L2. work: a cell and one of the window read, the sum written ---- */
+/* ---- a stream of cells, each added to a cell of a window that is read again and again. A rung's variant:
+ * whether the window is declared persisting in L2. work: a cell and one of the window read, the sum written
+ * ---- */
 
 enum { NORMAL, PERSISTING };
 
 /* The window lies behind the stream's n cells. */
-template <typename T> __global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, unsigned chunks, int64_t n)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, unsigned chunks, int64_t n)
 {
     const int64_t first = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
     const int64_t again = (int64_t)(blockIdx.x % chunks) * CHUNK + threadIdx.x;
@@ -89,17 +97,19 @@ int64_t window_cells(const ladder_case *c)
     return cells > 0 ? cells : (int64_t)CHUNK;
 }
 
-/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this stream. Zero bytes take both
- * back. */
+/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this
+ * stream. Zero bytes take both back. */
 cudaError_t declare_window(const ladder_case *c, void *base, size_t bytes)
 {
     const cudaStream_t stream = device_cuda_stream(c->stream);
     cudaStreamAttrValue policy;
     int set_aside = 0, most = 0;
     cudaError_t e = cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, c->d->ordinal);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, c->d->ordinal);
     if (e == cudaSuccess)
-        e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
+        e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, c->d->ordinal);
+    if (e == cudaSuccess)
+        e = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize,
+                               bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
     if (e != cudaSuccess) return e;
     memset(&policy, 0, sizeof policy);
     policy.accessPolicyWindow.base_ptr = base;
@@ -170,7 +180,8 @@ void window_destroy(ladder_case *c)
 const char *window_missing(device *d)
 {
     int set_aside = 0;
-    if (cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, d->ordinal) == cudaSuccess && set_aside > 0)
+    if (cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, d->ordinal) == cudaSuccess &&
+        set_aside > 0)
         return nullptr;
     return "this GPU sets no part of its L2 aside";
 }

@@ -1,4 +1,5 @@
-/* What a warp asks for: cells off the start of a line, cells that lie apart, fields among others that nobody wants. */
+/* What a warp asks for: cells off the start of a line, cells that lie apart, fields among others that nobody
+ * wants. */
 #pragma once
 
 #include "ladder_memory/ladder_access.cuh"
@@ -12,7 +13,8 @@ double cell(dtype t, int64_t i)
     return ladder_get(t, &u, 0);
 }
 
-/* ---- copies whose one side is shifted, or walked with a stride. A rung's variant: which side. work: cells used on both ---- */
+/* ---- copies whose one side is shifted, or walked with a stride. A rung's variant: which side. work: cells
+ * used on both ---- */
 
 enum { READ, WRITE };
 
@@ -74,7 +76,9 @@ void fields_answer(const void *context, dtype t, int64_t first, int64_t count, v
     const bool aos = c->rung->variant == ARRAY_OF_STRUCTURES;
     for (int64_t i = 0; i < count; i++) {
         const int64_t x = aos ? FIELDS * (first + i) : first + i, y = aos ? x + 1 : c->size + x;
-        ladder_put(t, out, i, t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y)) : cell(t, x) + cell(t, y));
+        ladder_put(t, out, i,
+                   t == DTYPE_F32 ? (double)((float)cell(t, x) + (float)cell(t, y))
+                                  : cell(t, x) + cell(t, y));
     }
 }
 

@@ -4,15 +4,19 @@
 #include "ladder/ladder_kernel.cuh"
 #include "ladder/ladder_peer.h"
 
-static const char teaches[] =
-    "The ceilings: the best that this GPU was seen to do with each of its resources, in this very run. Every other rung stands "
-    "beside one of them, because a rate alone says nothing: 3 TB/s is excellent on one GPU and poor on the next, and the same "
-    "GPU is slower when it is hot or shared.\n"
-    "\n"
-    "What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + written; the datasheet's 4.8 is the bare "
-    "memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both at once, from another GPU over NVLink 4 "
-    "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 "
-    "and 9.7 Tflop/s.\n";
+static const char teaches[] = "The ceilings: the best that this GPU was seen to do with each of its "
+                              "resources, in this very run. Every other rung stands "
+                              "beside one of them, because a rate alone says nothing: 3 TB/s is excellent on "
+                              "one GPU and poor on the next, and the same "
+                              "GPU is slower when it is hot or shared.\n"
+                              "\n"
+                              "What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + "
+                              "written; the datasheet's 4.8 is the bare "
+                              "memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both "
+                              "at once, from another GPU over NVLink 4 "
+                              "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. "
+                              "On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 "
+                              "and 9.7 Tflop/s.\n";
 
 namespace {
 
@@ -30,12 +34,14 @@ typedef struct back {
 int moved_prepare(ladder_case *c)
 {
     const int what = c->rung->variant;
-    c->out_cells = c->size = c->value[CEILING_BYTES] / (int64_t)sizeof(uint4) * (int64_t)(sizeof(uint4) / dtype_bytes(c->type));
+    c->out_cells = c->size =
+        c->value[CEILING_BYTES] / (int64_t)sizeof(uint4) * (int64_t)(sizeof(uint4) / dtype_bytes(c->type));
     const size_t bytes = ladder_bytes(c, c->size);
     c->work = (double)bytes * (what == COPY || what == BOTH ? 2 : 1);
     const device_memory from = what == H2D || what == BOTH ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
     int code = what == PEER ? ladder_peer_alloc(c, bytes, &c->in) : ladder_alloc(c, from, bytes, &c->in);
-    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED); /* a kernel reaches pinned memory too, and a peer's */
+    /* a kernel reaches pinned memory too, and a peer's */
+    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
     if (code) return code;
     if (what == READ) return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);
     code = ladder_alloc(c, what == D2H ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE, bytes, &c->out);
@@ -61,12 +67,15 @@ int both_enqueue(ladder_case *c)
 int both_verify(ladder_case *c, ladder_verdict *v)
 {
     const int code = ladder_verify_copy(c, v);
-    return code || !v->right ? code : ladder_compare_random(c, ((const back *)c->state)->to, c->size, LADDER_SEED, v);
+    return code || !v->right
+               ? code
+               : ladder_compare_random(c, ((const back *)c->state)->to, c->size, LADDER_SEED, v);
 }
 
-/* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the cheapest
- * thing that needs every bit, and does not depend on the order. Eight loads of 16 bytes per thread are in
- * flight at once: on an H200 that and 512 threads per block gave 4.65 TB/s, four loads and 256 threads 4.27. */
+/* A kernel cannot read and throw away: the compiler would leave the loads out. The xor of all words is the
+ * cheapest thing that needs every bit, and does not depend on the order. Eight loads of 16 bytes per thread
+ * are in flight at once: on an H200 that and 512 threads per block gave 4.65 TB/s, four loads and 256 threads
+ * 4.27. */
 enum { READ_THREADS = 512, READ_VECTORS = 8 };
 
 __global__ void __launch_bounds__(READ_THREADS) read_kernel(uint32_t *all, const uint4 *from, int64_t vectors)
@@ -93,16 +102,18 @@ __global__ void __launch_bounds__(READ_THREADS) read_kernel(uint32_t *all, const
 int read_enqueue(ladder_case *c)
 {
     const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(uint4));
-    return ladder_words(c, ladder_blocks(vectors, READ_THREADS * READ_VECTORS), READ_THREADS, 0, read_kernel, vectors);
+    return ladder_words(c, ladder_blocks(vectors, READ_THREADS * READ_VECTORS), READ_THREADS, 0, read_kernel,
+                        vectors);
 }
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
-/* Eight independent chains a thread and full SMs. The multiplier is just below 1, so that the values neither vanish nor
- * overflow. All blocks compute the same. */
+/* Eight independent chains a thread and full SMs. The multiplier is just below 1, so that the values neither
+ * vanish nor overflow. All blocks compute the same. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, FMA_STEPS = 4096, FMA_BLOCKS_PER_SM = 8 };
 
-template <typename T> __global__ void __launch_bounds__(FMA_THREADS) fma_kernel(T *out, const T *in, T factor, T summand)
+template <typename T>
+__global__ void __launch_bounds__(FMA_THREADS) fma_kernel(T *out, const T *in, T factor, T summand)
 {
     ladder_chains<T, FMA_CHAINS, FMA_THREADS> cells;
     cells.load(in);
@@ -135,8 +146,8 @@ int fma_prepare(ladder_case *c)
 
 int fma_enqueue(ladder_case *c)
 {
-    return ladder_kernel(c, (unsigned)(c->size / FMA_CELLS), FMA_THREADS, 0, fma_kernel<float>, fma_kernel<double>, fma_factor,
-                         fma_summand);
+    return ladder_kernel(c, (unsigned)(c->size / FMA_CELLS), FMA_THREADS, 0, fma_kernel<float>,
+                         fma_kernel<double>, fma_factor, fma_summand);
 }
 
 int fma_verify(ladder_case *c, ladder_verdict *v)
@@ -146,7 +157,8 @@ int fma_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- shared memory: 16-byte reads without conflicts ---- */
 
-/* A warp's 32 x 16 bytes are all 32 banks four times over: four turns, none wasted. The words are added, as integers. */
+/* A warp's 32 x 16 bytes are all 32 banks four times over: four turns, none wasted. The words are added, as
+ * integers. */
 enum { SHARED_THREADS = 256, SHARED_VECTORS = 1024, SHARED_ROUNDS = 1024, SHARED_BLOCKS_PER_SM = 8 };
 
 __global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, const uint4 *in)
@@ -198,13 +210,22 @@ constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy }
                      arithmetic = { fma_prepare, fma_enqueue, fma_verify },
                      on_chip = { shared_prepare, shared_enqueue, shared_verify };
 
-constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant, const char *teaches)
+constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant,
+                           const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = way.prepare, .enqueue = way.enqueue,
-             .verify = way.verify, .missing = variant == PEER ? ladder_peer_missing : nullptr, .unit = LADDER_BYTES };
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .variant = variant,
+             .prepare = way.prepare,
+             .enqueue = way.enqueue,
+             .verify = way.verify,
+             .missing = variant == PEER ? ladder_peer_missing : nullptr,
+             .unit = LADDER_BYTES };
 }
 
-constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit, const char *teaches)
+constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit,
+                              const char *teaches)
 {
     ladder_rung r = move(name, why, way, 0, teaches);
     r.unit = unit;
@@ -214,36 +235,53 @@ constexpr ladder_rung compute(const char *name, const char *why, ladder_way way,
 
 const ladder_rung rungs[] = {
     move("copy", "device to device, the copy engine", copies, COPY,
-          "One cudaMemcpyAsync between two arrays of the GPU's own memory. Each byte is read once and written once, and both "
-          "count. The rate stays below that of reading alone, since DRAM loses time whenever it changes from reading to writing. "
-          "Whatever reads and writes as much stands beside this rung: stencils, transposes, messages."),
+         "One cudaMemcpyAsync between two arrays of the GPU's own memory. Each byte is read once and written "
+         "once, and both "
+         "count. The rate stays below that of reading alone, since DRAM loses time whenever it changes from "
+         "reading to writing. "
+         "Whatever reads and writes as much stands beside this rung: stencils, transposes, messages."),
     move("read", "a kernel that only reads", reads, READ,
-          "Each thread has eight loads of 16 bytes on their way, and only the xor of all words is kept: the cheapest result that "
-          "needs every bit, without which the compiler would leave the loads out. Bytes count once. Expect somewhat more than the "
-          "copy, 7 % on one H200; sums and norms, which write next to nothing, stand beside it."),
+         "Each thread has eight loads of 16 bytes on their way, and only the xor of all words is kept: the "
+         "cheapest result that "
+         "needs every bit, without which the compiler would leave the loads out. Bytes count once. Expect "
+         "somewhat more than the "
+         "copy, 7 % on one H200; sums and norms, which write next to nothing, stand beside it."),
     move("h2d", "pinned host memory to the device", copies, H2D,
-          "One cudaMemcpyAsync over PCIe, whose bytes count once. The host memory is page-locked, so that the GPU fetches it by "
-          "itself, without a copy by the driver. Expect 55 GB/s, where the device's own copy reaches 4.26 TB/s (one H200): a "
-          "field should stay on the GPU. The family memory shows what pageable memory costs on top."),
+         "One cudaMemcpyAsync over PCIe, whose bytes count once. The host memory is page-locked, so that the "
+         "GPU fetches it by "
+         "itself, without a copy by the driver. Expect 55 GB/s, where the device's own copy reaches 4.26 "
+         "TB/s (one H200): a "
+         "field should stay on the GPU. The family memory shows what pageable memory costs on top."),
     move("d2h", "the device to pinned host memory", copies, D2H,
-          "As many bytes in the other direction. Expect the same rate: a checkpoint or a staged message cannot leave the GPU "
-          "faster."),
+         "As many bytes in the other direction. Expect the same rate: a checkpoint or a staged message "
+         "cannot leave the GPU "
+         "faster."),
     move("both", "both directions at once", both, BOTH,
-          "Two copies of as many bytes on two streams, one in each direction; the bytes of both count. PCIe has lanes for each "
-          "direction and the GPU has more than one copy engine, so expect nearly twice the rate of one direction. A program that "
-          "streams its data through the GPU can hope for no more."),
+         "Two copies of as many bytes on two streams, one in each direction; the bytes of both count. PCIe "
+         "has lanes for each "
+         "direction and the GPU has more than one copy engine, so expect nearly twice the rate of one "
+         "direction. A program that "
+         "streams its data through the GPU can hope for no more."),
     move("peer", "from another GPU, the copy engine", copies, PEER,
-          "One cudaMemcpyAsync from the memory of a second GPU, which this one must be able to reach; bytes count once. Over "
-          "NVLink expect seven times the rate of PCIe (one H200: 397 GB/s) and still far less than the GPU's own memory gives. "
-          "The peer rungs of the family memory stand beside it; without a second GPU it is missing."),
+         "One cudaMemcpyAsync from the memory of a second GPU, which this one must be able to reach; bytes "
+         "count once. Over "
+         "NVLink expect seven times the rate of PCIe (one H200: 397 GB/s) and still far less than the GPU's "
+         "own memory gives. "
+         "The peer rungs of the family memory stand beside it; without a second GPU it is missing."),
     compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES,
-          "Every thread reads 1024 vectors of 16 bytes from a table of 16 KiB in shared memory. The 512 bytes of a warp fill all "
-          "32 banks four times over, so that no turn is wasted: 128 bytes per clock on each SM. This is seven times what memory "
-          "gives; a kernel that reaches it gets faster only by keeping words in registers, so that it asks for fewer."),
+            "Every thread reads 1024 vectors of 16 bytes from a table of 16 KiB in shared memory. The 512 "
+            "bytes of a warp fill all "
+            "32 banks four times over, so that no turn is wasted: 128 bytes per clock on each SM. This is "
+            "seven times what memory "
+            "gives; a kernel that reaches it gets faster only by keeping words in registers, so that it asks "
+            "for fewer."),
     compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS,
-          "Multiply-adds in registers and nothing else, two flops each; no memory is touched in between. Each step of a chain "
-          "needs the one before it, and eight independent chains per thread in full SMs hide that latency. An H200 reaches half "
-          "the rate in f64. A kernel also issues loads, addresses and stores, so that even one bound by arithmetic stays below."),
+            "Multiply-adds in registers and nothing else, two flops each; no memory is touched in between. "
+            "Each step of a chain "
+            "needs the one before it, and eight independent chains per thread in full SMs hide that latency. "
+            "An H200 reaches half "
+            "the rate in f64. A kernel also issues loads, addresses and stores, so that even one bound by "
+            "arithmetic stays below."),
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

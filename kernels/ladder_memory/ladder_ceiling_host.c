@@ -2,13 +2,16 @@
 #include "device/device_host.h"
 #include "ladder/ladder_families.h"
 
-static const char teaches[] =
-    "The host's ceilings: what its memory and its cores were seen to do in this very run, all threads together.\n"
-    "\n"
-    "What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket with 12 channels of DDR5 300 to 400, and "
-    "only with a thread on most cores. A copy with ordinary stores reads each line of its target before it overwrites it, which "
-    "is a third more traffic than is counted; weft's copy stores past the caches where the data does not fit in them. FMA: 2 "
-    "flops x lanes x 2 pipes x clock per core, 50 to 150 Gflop/s in f64.\n";
+static const char teaches[] = "The host's ceilings: what its memory and its cores were seen to do in this "
+                              "very run, all threads together.\n"
+                              "\n"
+                              "What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket "
+                              "with 12 channels of DDR5 300 to 400, and "
+                              "only with a thread on most cores. A copy with ordinary stores reads each line "
+                              "of its target before it overwrites it, which "
+                              "is a third more traffic than is counted; weft's copy stores past the caches "
+                              "where the data does not fit in them. FMA: 2 "
+                              "flops x lanes x 2 pipes x clock per core, 50 to 150 Gflop/s in f64.\n";
 
 /* ---- memory ---- */
 
@@ -42,20 +45,21 @@ static int read_enqueue(ladder_case *c)
 
 /* ---- arithmetic ---- */
 
-/* A chain of dependent fma waits four cycles for each; CHAINS of them in vector registers keep both pipes of a core busy. */
+/* A chain of dependent fma waits four cycles for each; CHAINS of them in vector registers keep both pipes of
+ * a core busy. */
 enum { CHAINS = 128, STEPS = 1 << 15 };
 
 static const double factor = 0.9990234375, summand = 0.0009765625; /* exact in both types */
 
-#define DEFINE_CHAINS(CELL, SUFFIX, COUNT)                                                                             \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void chains##SUFFIX(CELL *restrict x, CELL a, CELL b)                                                       \
-    {                                                                                                                  \
-        CELL u[COUNT];                                                                                                 \
-        for (int k = 0; k < (COUNT); k++) u[k] = x[k];                                                                 \
-        for (int i = 0; i < STEPS; i++)                                                                                \
-            for (int k = 0; k < (COUNT); k++) u[k] = cell_fma##SUFFIX(u[k], a, b);                                     \
-        for (int k = 0; k < (COUNT); k++) x[k] = u[k];                                                                 \
+#define DEFINE_CHAINS(CELL, SUFFIX, COUNT)                                         \
+    DEVICE_HOST_CLONES                                                             \
+    static void chains##SUFFIX(CELL *restrict x, CELL a, CELL b)                   \
+    {                                                                              \
+        CELL u[COUNT];                                                             \
+        for (int k = 0; k < (COUNT); k++) u[k] = x[k];                             \
+        for (int i = 0; i < STEPS; i++)                                            \
+            for (int k = 0; k < (COUNT); k++) u[k] = cell_fma##SUFFIX(u[k], a, b); \
+        for (int k = 0; k < (COUNT); k++) x[k] = u[k];                             \
     }
 DEFINE_CHAINS(float, _f32, CHAINS)
 DEFINE_CHAINS(double, _f64, CHAINS / 2)
@@ -73,7 +77,8 @@ static int fma_enqueue(ladder_case *c)
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        if (c->type == DTYPE_F32) chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS, (float)factor, (float)summand);
+        if (c->type == DTYPE_F32)
+            chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS, (float)factor, (float)summand);
         else chains_f64((double *)c->in + (ptrdiff_t)me * (CHAINS / 2), factor, summand);
     }
     return 0;
@@ -85,32 +90,48 @@ static void fma_answer(const void *context, dtype t, int64_t first, int64_t coun
     ladder_random(t, out, first, count, LADDER_SEED);
     for (int64_t k = 0; k < count; k++)
         for (int i = 0; i < STEPS; i++) {
-            if (t == DTYPE_F32) ((float *)out)[k] = cell_fma_f32(((float *)out)[k], (float)factor, (float)summand);
+            if (t == DTYPE_F32)
+                ((float *)out)[k] = cell_fma_f32(((float *)out)[k], (float)factor, (float)summand);
             else ((double *)out)[k] = cell_fma_f64(((double *)out)[k], factor, summand);
         }
 }
 
-static int fma_verify(ladder_case *c, ladder_verdict *v) { return ladder_compare(c, c->in, c->size, fma_answer, NULL, v); }
+static int fma_verify(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_compare(c, c->in, c->size, fma_answer, NULL, v);
+}
 
 /* ---- the table ---- */
 
-#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT, TEACHES)                                                            \
-    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = moved_prepare, .enqueue = ENQUEUE, \
-      .verify = VERIFY, .unit = LADDER_BYTES }
+#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT, TEACHES)                                          \
+    {                                                                                               \
+        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = moved_prepare, \
+        .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES                                  \
+    }
 
 static const ladder_rung rungs[] = {
     MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0,
-          "The threads share out one array and copy it to another; each byte counts once as read and once as written. What does "
-          "not fit into the caches is stored past them, in whole lines, so that no line of the target is read before it is "
-          "overwritten."),
+         "The threads share out one array and copy it to another; each byte counts once as read and once as "
+         "written. What does "
+         "not fit into the caches is stored past them, in whole lines, so that no line of the target is read "
+         "before it is "
+         "overwritten."),
     MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1,
-          "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left out. Expect the copy's "
-          "rate or more. Sums and norms stand beside it."),
-    { .name = "fma", .why = "independent chains in vector registers",
-      .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a chain waits about "
-                 "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both pipes of a core work "
+         "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left "
+         "out. Expect the copy's "
+         "rate or more. Sums and norms stand beside it."),
+    { .name = "fma",
+      .why = "independent chains in vector registers",
+      .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a "
+                 "chain waits about "
+                 "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both "
+                 "pipes of a core work "
                  "meanwhile. Expect half the rate in f64.",
-      .prepare = fma_prepare, .enqueue = fma_enqueue, .verify = fma_verify, .unit = LADDER_FLOPS, .ignores = 1 },
+      .prepare = fma_prepare,
+      .enqueue = fma_enqueue,
+      .verify = fma_verify,
+      .unit = LADDER_FLOPS,
+      .ignores = 1 },
 };
 
 static const ladder_parameter parameters[] = {

@@ -5,24 +5,36 @@
 #include "ladder/ladder_kernel.cuh"
 
 static const char teaches[] =
-    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, the parameters of "
+    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, "
+    "the parameters of "
     "the launch, the instruction itself. Two programs ask two questions.\n"
     "\n"
-    "The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and known early. "
-    "Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the compiler does for "
-    "Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, and an immediate "
-    "stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete with the nine of the "
-    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or three for the "
-    "data, whose 32 words seldom start on a line. The texture path fetches the data through the texture units. Before there "
+    "The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and "
+    "known early. "
+    "Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the "
+    "compiler does for "
+    "Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, "
+    "and an immediate "
+    "stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete "
+    "with the nine of the "
+    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or "
+    "three for the "
+    "data, whose 32 words seldom start on a line. The texture path fetches the data through the texture "
+    "units. Before there "
     "were caches it was the way to read with overlap; today it is a slower way into the same L1.\n"
     "\n"
-    "What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg change nothing: L1 is "
-    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. All wait for the "
+    "What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg "
+    "change nothing: L1 is "
+    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. All "
+    "wait for the "
     "data's own nine loads: the stencil family shows how to have fewer.\n"
     "\n"
-    "The table: 512 words, read at an index that each thread computes, so that a warp asks for 1 to 32 different words. The "
-    "lookups do not wait for one another: what counts is how many are done per second, not how long one takes. So: __constant__ "
-    "for what all threads read at the same place, shared memory for what each looks up elsewhere, and a plain load where one "
+    "The table: 512 words, read at an index that each thread computes, so that a warp asks for 1 to 32 "
+    "different words. The "
+    "lookups do not wait for one another: what counts is how many are done per second, not how long one "
+    "takes. So: __constant__ "
+    "for what all threads read at the same place, shared memory for what each looks up elsewhere, and a "
+    "plain load where one "
     "does not know.\n";
 
 namespace {
@@ -52,7 +64,8 @@ template <typename T> constexpr weights<T> all_weights()
 /* ---- the line: nine ways to hand over the same nine numbers ---- */
 
 /* Every kernel adds in the same order; what differs is where w[k] and u[i] come from. */
-template <typename T, typename WEIGHTS, typename CELLS_OF> __device__ __forceinline__ T line_of(WEIGHTS &w, CELLS_OF u, int64_t i)
+template <typename T, typename WEIGHTS, typename CELLS_OF>
+__device__ __forceinline__ T line_of(WEIGHTS &w, CELLS_OF u, int64_t i)
 {
     T sum = w[0] * u[i];
 #pragma unroll
@@ -63,7 +76,10 @@ template <typename T, typename WEIGHTS, typename CELLS_OF> __device__ __forceinl
 __constant__ float bank_f32[POINTS];
 __constant__ double bank_f64[POINTS];
 template <typename T> struct bank {
-    __device__ __forceinline__ T operator[](int k) const { return sizeof(T) == sizeof(float) ? (T)bank_f32[k] : (T)bank_f64[k]; }
+    __device__ __forceinline__ T operator[](int k) const
+    {
+        return sizeof(T) == sizeof(float) ? (T)bank_f32[k] : (T)bank_f64[k];
+    }
 };
 
 template <typename T> struct immediate {
@@ -100,7 +116,8 @@ __global__ void __launch_bounds__(THREADS)
     if (i < n) to[i] = line_of<T>(w, from, i);
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
 {
     __shared__ T own[POINTS];
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -109,7 +126,8 @@ template <typename T> __global__ void __launch_bounds__(THREADS) line_shared(T *
     if (i < n) to[i] = line_of<T>(own, from, i);
 }
 
-template <typename T> __global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
 {
     const int64_t first = (int64_t)blockIdx.x * (THREADS * CELLS) + threadIdx.x;
     T own[POINTS];
@@ -144,7 +162,8 @@ int make_texture(ladder_case *c, int64_t cells)
     what.resType = cudaResourceTypeLinear;
     what.res.linear.devPtr = c->in;
     what.res.linear.sizeInBytes = ladder_bytes(c, cells);
-    what.res.linear.desc = c->type == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
+    what.res.linear.desc =
+        c->type == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
     how.readMode = cudaReadModeElementType;
     return cudaCreateTextureObject(&((line *)c->state)->texture, &what, &how, nullptr);
 }
@@ -156,7 +175,9 @@ int line_prepare(ladder_case *c)
     const int64_t cells = c->size + POINTS - 1;
     int code = ladder_open(c, cells, c->size);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, POINTS), &s->weight);
-    if (!code) code = c->type == DTYPE_F32 ? upload<float>(c, s->weight, bank_f32) : upload<double>(c, s->weight, bank_f64);
+    if (!code)
+        code = c->type == DTYPE_F32 ? upload<float>(c, s->weight, bank_f32)
+                                    : upload<double>(c, s->weight, bank_f64);
     return code || c->rung->variant != TEXTURE ? code : make_texture(c, cells);
 }
 
@@ -170,7 +191,8 @@ template <typename T> int line_launch(ladder_case *c)
 {
     const line *s = (const line *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const unsigned blocks = ladder_blocks(c->size, c->rung->variant == REGISTERS ? THREADS * CELLS : (int)THREADS);
+    const unsigned blocks =
+        ladder_blocks(c->size, c->rung->variant == REGISTERS ? THREADS * CELLS : (int)THREADS);
     T *to = (T *)c->out;
     const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
@@ -182,13 +204,18 @@ template <typename T> int line_launch(ladder_case *c)
     case LDG: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, by_ldg<T>{ w }, c->size); break;
     case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case TEXTURE: line_plain<<<blocks, THREADS, 0, stream>>>(to, by_texture<T>{ s->texture }, bank<T>(), c->size); break;
+    case TEXTURE:
+        line_plain<<<blocks, THREADS, 0, stream>>>(to, by_texture<T>{ s->texture }, bank<T>(), c->size);
+        break;
     default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
     }
     return cudaGetLastError();
 }
 
-int line_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c); }
+int line_enqueue(ladder_case *c)
+{
+    return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c);
+}
 
 /* The host's line, from a window of nine random cells that moves on by one. */
 template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
@@ -215,8 +242,8 @@ int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, lin
 /* ---- a table of 512 words, read at an index that each thread computes ---- */
 
 enum { TABLE_WORDS = 512, LOOKUPS = 512, SPREAD = 17, BLOCKS_PER_SM = 8 };
-/* Odd, so that 32 lanes land in 32 different banks of shared memory; 68 bytes, so that about every second lane meets a line
- * of its own. The table is 2 KiB: it fits the smallest of the constant caches. */
+/* Odd, so that 32 lanes land in 32 different banks of shared memory; 68 bytes, so that about every second
+ * lane meets a line of its own. The table is 2 KiB: it fits the smallest of the constant caches. */
 
 __constant__ uint32_t table_bank[TABLE_WORDS];
 
@@ -226,7 +253,8 @@ __host__ __device__ __forceinline__ uint32_t first_index(unsigned thread, unsign
 }
 
 template <int WHERE>
-__global__ void __launch_bounds__(THREADS) lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
+__global__ void __launch_bounds__(THREADS)
+    lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
 {
     __shared__ uint32_t own[TABLE_WORDS];
     if (WHERE == SHARED) {
@@ -281,8 +309,16 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = variant, .prepare = line_prepare, .enqueue = line_enqueue,
-             .verify = line_verify, .destroy = line_destroy, .unit = LADDER_BYTES, .ceiling = "copy" };
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .variant = variant,
+             .prepare = line_prepare,
+             .enqueue = line_enqueue,
+             .verify = line_verify,
+             .destroy = line_destroy,
+             .unit = LADDER_BYTES,
+             .ceiling = "copy" };
 }
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
@@ -290,38 +326,53 @@ const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully
 template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why, const char *teaches)
 {
     return ladder_scanned(ADDRESSES, address_counts,
-                          { .name = name, .why = why, .teaches = teaches, .prepare = table_prepare, .enqueue = table_enqueue<WHERE>,
-                            .verify = table_verify, .unit = LADDER_CALLS });
+                          { .name = name,
+                            .why = why,
+                            .teaches = teaches,
+                            .prepare = table_prepare,
+                            .enqueue = table_enqueue<WHERE>,
+                            .verify = table_verify,
+                            .unit = LADDER_CALLS });
 }
 
 const ladder_rung rungs[] = {
     stencil_rung("pointer", "weights loaded through a plain pointer", POINTER,
-          "For the compiler this pointer may be an alias of the output. There is one store at the end, so that nothing needs to "
-          "be read again, and here it costs no more than restrict."),
+                 "For the compiler this pointer may be an alias of the output. There is one store at the "
+                 "end, so that nothing needs to "
+                 "be read again, and here it costs no more than restrict."),
     stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT,
-          "const and __restrict__ promise that nobody writes there: the compiler may take the read-only path by itself."),
+                 "const and __restrict__ promise that nobody writes there: the compiler may take the "
+                 "read-only path by itself."),
     stencil_rung("ldg", "the read-only path by name", LDG,
-          "__ldg asks for the same path, whatever the compiler knows about the pointer."),
-    stencil_rung("shared", "weights broadcast from shared memory", SHARED,
-          "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
+                 "__ldg asks for the same path, whatever the compiler knows about the pointer."),
+    stencil_rung(
+        "shared", "weights broadcast from shared memory", SHARED,
+        "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
     stencil_rung("bank", "weights as operands in __constant__", BANK,
-          "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform register (ULDC)."),
+                 "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform "
+                 "register (ULDC)."),
     stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER,
-          "What is known at launch needs no __constant__ symbol and no copy."),
+                 "What is known at launch needs no __constant__ symbol and no copy."),
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE,
-          "What is known to the compiler stands in the instruction (f32; an f64 is too long and is moved into a uniform register "
-          "by halves). Another set of weights is another kernel: hence templates."),
-    stencil_rung("registers", "loaded once for eight cells", REGISTERS,
-          "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
+                 "What is known to the compiler stands in the instruction (f32; an f64 is too long and is "
+                 "moved into a uniform register "
+                 "by halves). Another set of weights is another kernel: hence templates."),
+    stencil_rung(
+        "registers", "loaded once for eight cells", REGISTERS,
+        "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
     stencil_rung("texture", "data fetched through a texture object", TEXTURE,
-          "Textures know no double: it is fetched as two words and put together again."),
-    table_rung<BANK>("tableBank", "constant cache: one address per turn",
-          "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per second on one H200 "
-          "with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
+                 "Textures know no double: it is fetched as two words and put together again."),
+    table_rung<BANK>(
+        "tableBank", "constant cache: one address per turn",
+        "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per "
+        "second on one H200 "
+        "with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
     table_rung<LDG>("tableLdg", "the same lookups through L1",
-          "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x 10^12 at 32."),
+                    "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x "
+                    "10^12 at 32."),
     table_rung<SHARED>("tableShared", "the same from banks of shared memory",
-          "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per second throughout."),
+                       "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per "
+                       "second throughout."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -331,5 +382,5 @@ const ladder_parameter parameters[PARAMETERS] = {
 
 } // namespace
 
-const ladder_family ladder_constant_cuda =
-    LADDER_FAMILY(DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", "f32", "f64", nullptr);
+const ladder_family ladder_constant_cuda = LADDER_FAMILY(
+    DEVICE_CUDA, "constant", "where to keep numbers that every thread reads", "f32", "f64", nullptr);

@@ -8,25 +8,39 @@
 static const char teaches[] =
     "Between the host's memory and the GPU's: which kind of host memory, and who does the moving.\n"
     "\n"
-    "The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or be swapped out "
-    "under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU then touches every "
-    "byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, and the call returns "
-    "at once, so that it can overlap with other work. Pinning is slow itself (every page is locked and mapped for the GPU): it "
+    "The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or "
+    "be swapped out "
+    "under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU "
+    "then touches every "
+    "byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, "
+    "and the call returns "
+    "at once, so that it can overlap with other work. Pinning is slow itself (every page is locked and "
+    "mapped for the GPU): it "
     "pays for buffers that live long, never around a single copy.\n"
     "\n"
-    "A kernel can also read and write pinned memory in place (mapped, \"zero copy\"): each access crosses PCIe, which is right "
-    "for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to whoever touches "
-    "them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole ranges like a copy "
+    "A kernel can also read and write pinned memory in place (mapped, \"zero copy\"): each access crosses "
+    "PCIe, which is right "
+    "for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to "
+    "whoever touches "
+    "them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole "
+    "ranges like a copy "
     "does.\n"
     "\n"
-    "Measured on H200s over PCIe 5 x16: pageable 6 to 19 GB/s from 256 KiB on, pinned 55 in either direction and 102 in both at "
-    "once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and 5 at 256 KiB); "
-    "between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed needs copies of 128 "
-    "KiB: below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads write-combined "
-    "memory as fast as any there, because that virtual machine maps it cached; where it is not, it is a hundred times slower.\n"
+    "Measured on H200s over PCIe 5 x16: pageable 6 to 19 GB/s from 256 KiB on, pinned 55 in either direction "
+    "and 102 in both at "
+    "once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and "
+    "5 at 256 KiB); "
+    "between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed "
+    "needs copies of 128 "
+    "KiB: below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads "
+    "write-combined "
+    "memory as fast as any there, because that virtual machine maps it cached; where it is not, it is a "
+    "hundred times slower.\n"
     "\n"
-    "Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs may differ by more "
-    "than 5 %, and by a quarter on another host with the same GPU. An allocation is all the driver's and the kernel's own code, "
+    "Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs "
+    "may differ by more "
+    "than 5 %, and by a quarter on another host with the same GPU. An allocation is all the driver's and the "
+    "kernel's own code, "
     "which ran at another speed on each of five virtual machines.\n";
 
 namespace {
@@ -34,7 +48,15 @@ namespace {
 enum { BYTES }; /* the family's one parameter */
 
 /* A transfer's variant: where its far buffer lies, and its direction. */
-typedef enum memory_kind { PAGEABLE, PINNED, PORTABLE, REGISTERED, WRITE_COMBINED, MANAGED, PEER } memory_kind;
+typedef enum memory_kind {
+    PAGEABLE,
+    PINNED,
+    PORTABLE,
+    REGISTERED,
+    WRITE_COMBINED,
+    MANAGED,
+    PEER
+} memory_kind;
 enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* A rung's variant: what is allocated. */
@@ -65,7 +87,8 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
     case REGISTERED:
         c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
         if (!*out) return cudaErrorMemoryAllocation;
-        return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault) : cudaSuccess;
+        return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault)
+                                        : cudaSuccess;
     case PINNED: code = cudaHostAlloc(out, bytes, cudaHostAllocDefault); break;
     case PORTABLE: code = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break;
     case WRITE_COMBINED: code = cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined); break;
@@ -86,10 +109,16 @@ cudaMemLocation place_of(int ordinal)
     return { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
              ordinal == cudaCpuDeviceId ? 0 : ordinal };
 }
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s); }
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
+{
+    return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s);
+}
 #else
 int place_of(int ordinal) { return ordinal; }
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s) { return cudaMemPrefetchAsync(p, bytes, ordinal, s); }
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
+{
+    return cudaMemPrefetchAsync(p, bytes, ordinal, s);
+}
 #endif
 
 int transfer_prepare(ladder_case *c)
@@ -102,7 +131,8 @@ int transfer_prepare(ladder_case *c)
     void **const far = to_host ? &c->out : &c->in, **const near = to_host ? &c->in : &c->out;
     int code = far_alloc(c, bytes, far);
     if (!code) code = ladder_alloc_random(c, c->out_cells, LADDER_SEED, near);
-    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream); /* also the first touch of every page */
+    /* also the first touch of every page */
+    if (!code) code = c->d->copy(c->d, *far, *near, bytes, c->stream);
     if (!code) code = c->d->stream_sync(c->d, c->stream);
     if (code) return code;
     if (!to_host) return ladder_poison(c, *near, bytes);
@@ -129,7 +159,8 @@ int move(ladder_case *c)
 int both_enqueue(ladder_case *c)
 {
     const size_t half = (size_t)c->size / 2;
-    return ladder_copy_both(c, c->out, c->in, half, (char *)c->in + half, (const char *)c->out + half, (size_t)c->size - half);
+    return ladder_copy_both(c, c->out, c->in, half, (char *)c->in + half, (const char *)c->out + half,
+                            (size_t)c->size - half);
 }
 
 /* Before: the half that comes in is poisoned near, the half that goes out is poisoned at the host. */
@@ -167,14 +198,16 @@ int prefetch_in(ladder_case *c)
 int accessed_by_prepare(ladder_case *c)
 {
     int code = transfer_prepare(c);
-    if (!code) code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
+    if (!code)
+        code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
     return code ? code : send_home(c);
 }
 
 const char *managed_missing(device *d)
 {
     int concurrent = 0;
-    if (cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->ordinal) == cudaSuccess && concurrent)
+    if (cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, d->ordinal) == cudaSuccess &&
+        concurrent)
         return nullptr;
     return "this GPU and driver move managed memory as a whole, not by pages";
 }
@@ -218,7 +251,8 @@ int release(ladder_case *c, void *p)
     return cudaErrorInvalidValue;
 }
 
-/* Pages to register are there, touched, beforehand; the pool keeps what is freed, as a program that allocates in a loop wants. */
+/* Pages to register are there, touched, beforehand; the pool keeps what is freed, as a program that allocates
+ * in a loop wants. */
 int allocation_prepare(ladder_case *c)
 {
     c->size = c->value[BYTES];
@@ -265,7 +299,8 @@ int allocation_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
+const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+                          4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 const int64_t short_curve[] = { 4 << 10, 256 << 10, 4 << 20, 64 << 20 };
 const int64_t small_curve[] = { 64 << 10, 1 << 20, 4 << 20 };
 
@@ -276,15 +311,26 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
                      prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
                      accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
 
-constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling, const char *teaches)
+constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling,
+                            const char *teaches)
 {
-    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue; /* the CPU touches each byte */
+    /* the CPU touches each byte */
+    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue;
     return ladder_scanned(BYTES, curve,
-                          { .name = name, .why = why, .teaches = teaches, .variant = kind, .prepare = way.prepare,
-                            .enqueue = way.enqueue, .verify = way.verify, .destroy = transfer_destroy,
-                            .missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr,
+                          { .name = name,
+                            .why = why,
+                            .teaches = teaches,
+                            .variant = kind,
+                            .prepare = way.prepare,
+                            .enqueue = way.enqueue,
+                            .verify = way.verify,
+                            .destroy = transfer_destroy,
+                            .missing = kind == PEER      ? ladder_peer_missing
+                                       : kind == MANAGED ? managed_missing
+                                                         : nullptr,
                             .unit = LADDER_BYTES,
-                            .clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE, .ceiling = ceiling });
+                            .clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
+                            .ceiling = ceiling });
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
@@ -292,7 +338,8 @@ constexpr ladder_rung host_reads(const char *name, const char *why, int kind, co
     return ladder_scanned(BYTES, small_curve, moves(name, why, kind, host_read, nullptr, teaches));
 }
 
-constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *), const char *teaches)
+constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *),
+                              const char *teaches)
 {
     ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
     r.before = before;
@@ -302,14 +349,22 @@ constexpr ladder_rung managed(const char *name, const char *why, ladder_way way,
 constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
 {
     return ladder_scanned(BYTES, short_curve,
-                          { .name = name, .why = why, .teaches = teaches, .variant = what, .prepare = allocation_prepare,
-                            .enqueue = allocate_and_release, .verify = allocation_verify, .destroy = allocation_destroy,
-                            .unit = LADDER_CALLS, .clock = LADDER_CLOCK_HOST });
+                          { .name = name,
+                            .why = why,
+                            .teaches = teaches,
+                            .variant = what,
+                            .prepare = allocation_prepare,
+                            .enqueue = allocate_and_release,
+                            .verify = allocation_verify,
+                            .destroy = allocation_destroy,
+                            .unit = LADDER_CALLS,
+                            .clock = LADDER_CLOCK_HOST });
 }
 
 const ladder_rung rungs[] = {
     moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d",
-          "The driver copies piece after piece into page-locked memory of its own before the copy engine reads it: the CPU "
+          "The driver copies piece after piece into page-locked memory of its own before the copy engine "
+          "reads it: the CPU "
           "touches every byte."),
     moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
           "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
@@ -318,48 +373,58 @@ const ladder_rung rungs[] = {
     moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
           "The same in the other direction, at about the same speed."),
     moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
-          "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in on one stream while "
+          "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in "
+          "on one stream while "
           "the other half goes out on another."),
     moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d",
-          "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the flag changes "
+          "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the "
+          "flag changes "
           "nothing."),
     moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d",
-          "Memory that another library allocated can be locked afterwards, and is then as fast as pinned memory."),
+          "Memory that another library allocated can be locked afterwards, and is then as fast as pinned "
+          "memory."),
     moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d",
-          "The CPU gathers its stores into lines and sends them past its caches, which spares the copy engine the look into "
+          "The CPU gathers its stores into lines and sends them past its caches, which spares the copy "
+          "engine the look into "
           "them."),
     host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED,
-          "Page-locked memory is ordinary memory for the CPU."),
+               "Page-locked memory is ordinary memory for the CPU."),
     host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED,
-          "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all the way to memory, one at "
-          "a time. The CPU should only write there."),
+               "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all "
+               "the way to memory, one at "
+               "a time. The CPU should only write there."),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d",
-          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the pointer."),
+          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the "
+          "pointer."),
     moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
           "The same in the other direction: stores need no answer, so that they are a little faster."),
     managed("managedFault", "every page moves at its fault", kernel, send_home,
-          "The pages are at home on the host when a repetition begins. The first thread that touches one waits for tens of "
-          "microseconds until it has moved."),
+            "The pages are at home on the host when a repetition begins. The first thread that touches one "
+            "waits for tens of "
+            "microseconds until it has moved."),
     managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home,
-          "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
+            "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
     managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr,
-          "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no fault, and no page moves."),
+            "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no "
+            "fault, and no page moves."),
     moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer",
           "Between two GPUs, with no part of the host's."),
     moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer",
           "The same kernel as mappedRead, with a pointer to the memory of the other GPU."),
     allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE,
-          "cudaMalloc maps pages for the whole device and, like cudaFree, may wait for all work on it: never in a loop. 64 MiB "
-          "take up to two and a half times as long as 4 KiB."),
+              "cudaMalloc maps pages for the whole device and, like cudaFree, may wait for all work on it: "
+              "never in a loop. 64 MiB "
+              "take up to two and a half times as long as 4 KiB."),
     allocates("allocatePool", "in stream order, from a pool", OF_POOL,
-          "A pool hands out what was freed before, in the order of a stream, and asks the driver only when it is empty: a "
-          "hundredth of allocateDevice's time, at any size."),
+              "A pool hands out what was freed before, in the order of a stream, and asks the driver only "
+              "when it is empty: a "
+              "hundredth of allocateDevice's time, at any size."),
     allocates("allocatePinned", "every page is locked and mapped", OF_PINNED,
-          "The price grows with the size: 64 MiB take 35 to 50 times as long as 4 KiB."),
+              "The price grows with the size: 64 MiB take 35 to 50 times as long as 4 KiB."),
     allocates("allocateRegistered", "locking pages that are there", OF_REGISTERED,
-          "Four to eight times cheaper than having the pages made, at any size."),
+              "Four to eight times cheaper than having the pages made, at any size."),
     allocates("allocateManaged", "pages come with their first touch", OF_MANAGED,
-          "It costs little now, at any size, and a fault per page later."),
+              "It costs little now, at any size, and a fault per page later."),
 };
 
 const ladder_parameter parameters[] = {

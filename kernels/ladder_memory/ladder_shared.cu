@@ -6,26 +6,42 @@
 static const char teaches[] =
     "Shared memory: 32 banks, each 4 bytes wide, each serving one address per clock.\n"
     "\n"
-    "A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same word, which is then "
-    "broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i lies in bank i mod "
-    "32, so that the stride between neighbouring threads decides: the number of turns is the greatest common divisor of stride "
-    "and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). Odd strides never "
-    "conflict, and that is why one padding column cures a square tile. A swizzle cures it without the padding: cell (row, "
+    "A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same "
+    "word, which is then "
+    "broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i "
+    "lies in bank i mod "
+    "32, so that the stride between neighbouring threads decides: the number of turns is the greatest common "
+    "divisor of stride "
+    "and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). "
+    "Odd strides never "
+    "conflict, and that is why one padding column cures a square tile. A swizzle cures it without the "
+    "padding: cell (row, "
     "column) is stored at column XOR row.\n"
     "\n"
-    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but shared memory counts. "
-    "The ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes per clock and SM, 33 TB/s on an H200. The "
-    "tiles stay below it for a good reason: each of their accesses moves 4 bytes per thread, and every round has two barriers.\n"
+    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but "
+    "shared memory counts. "
+    "The ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes per clock and SM, 33 "
+    "TB/s on an H200. The "
+    "tiles stay below it for a good reason: each of their accesses moves 4 bytes per thread, and every round "
+    "has two barriers.\n"
     "\n"
-    "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by cp.async, which a "
-    "thread only starts, so that several stages are on their way while one is computed upon. There the copy is the ceiling.\n"
+    "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by "
+    "cp.async, which a "
+    "thread only starts, so that several stages are on their way while one is computed upon. There the copy "
+    "is the ceiling.\n"
     "\n"
-    "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, all odd ones at "
-    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as the gcd predicts; rowRow .43 (f32) and .82 (f64), rowColumn .06 and .12, "
-    "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 rows wants two "
-    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column leaves in f32 do "
-    "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers alike reach .93 of the "
-    "copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what one block waits for; "
+    "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, "
+    "all odd ones at "
+    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as the gcd predicts; rowRow .43 (f32) and .82 "
+    "(f64), rowColumn .06 and .12, "
+    "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 "
+    "rows wants two "
+    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column "
+    "leaves in f32 do "
+    "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers "
+    "alike reach .93 of the "
+    "copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what "
+    "one block waits for; "
     "stages pay where shared memory leaves room for a block or two.\n";
 
 namespace {
@@ -37,7 +53,8 @@ enum { N, STRIDE, STAGES, PARAMETERS };
 
 enum { STRIDE_THREADS = 256, STRIDE_WORDS = 1024, STRIDE_ROUNDS = 512, STRIDE_BLOCKS = 1056 };
 
-template <typename W> __global__ void __launch_bounds__(STRIDE_THREADS) strided(W *out, const W *in, int stride)
+template <typename W>
+__global__ void __launch_bounds__(STRIDE_THREADS) strided(W *out, const W *in, int stride)
 {
     __shared__ W tile[STRIDE_WORDS];
     for (int t = (int)threadIdx.x; t < STRIDE_WORDS; t += STRIDE_THREADS) tile[t] = in[t];
@@ -53,15 +70,18 @@ int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_
 
 int prepare_strided(ladder_case *c)
 {
-    c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32; /* the width of a word; it is added as an integer */
+    /* the width of a word; it is added as an integer */
+    c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32;
     ladder_moves(c, (int64_t)STRIDE_BLOCKS * STRIDE_THREADS, STRIDE_ROUNDS);
-    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], c->type == DTYPE_F32 ? 32 : 16) };
+    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE],
+                                                                 c->type == DTYPE_F32 ? 32 : 16) };
     return ladder_open(c, STRIDE_WORDS, c->size);
 }
 
 int run_strided(ladder_case *c)
 {
-    return ladder_kernel(c, STRIDE_BLOCKS, STRIDE_THREADS, 0, strided<uint32_t>, strided<unsigned long long>, (int)c->value[STRIDE]);
+    return ladder_kernel(c, STRIDE_BLOCKS, STRIDE_THREADS, 0, strided<uint32_t>, strided<unsigned long long>,
+                         (int)c->value[STRIDE]);
 }
 
 /* The sums of one block; every block has the same. */
@@ -70,7 +90,8 @@ template <typename W> int compare_strided(ladder_case *c, ladder_verdict *v)
     W word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
     ladder_random(c->type, word, 0, STRIDE_WORDS, LADDER_SEED);
     for (int t = 0; t < STRIDE_THREADS; t++)
-        for (int i = 0; i < STRIDE_ROUNDS; i++) sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
+        for (int i = 0; i < STRIDE_ROUNDS; i++)
+            sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
     return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), sum, sizeof sum, v);
 }
 
@@ -93,18 +114,23 @@ int prepare_tile(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-/* rows x 32 threads; the tile is written at (y, x) and read there, or, where that is crossed, at the place that thread number k
- * gets down the columns instead of along the rows. The number of rounds is odd, so that a crossed one ends transposed. */
-template <typename T, int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> __global__ void exchange(T *out, const T *in)
+/* rows x 32 threads; the tile is written at (y, x) and read there, or, where that is crossed, at the place
+ * that thread number k gets down the columns instead of along the rows. The number of rounds is odd, so that
+ * a crossed one ends transposed. */
+template <typename T, int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC>
+__global__ void exchange(T *out, const T *in)
 {
     constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
     extern __shared__ double sized_at_launch[]; /* one name for all types */
     __shared__ T sized[DYNAMIC ? 1 : CELLS];
     T *tile = DYNAMIC ? (T *)sized_at_launch : sized;
-    const auto at = [](int row, int column) { return row * (COLUMNS + PAD) + (SWIZZLED ? column ^ (row % COLUMNS) : column); };
+    const auto at = [](int row, int column) {
+        return row * (COLUMNS + PAD) + (SWIZZLED ? column ^ (row % COLUMNS) : column);
+    };
     const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x;
     const int along = at(k / COLUMNS, k % COLUMNS), across = at(k % ROWS, k / ROWS);
-    const int write = VARIANT & WRITE_CROSSED ? across : along, read = VARIANT & READ_CROSSED ? across : along;
+    const int write = VARIANT & WRITE_CROSSED ? across : along,
+              read = VARIANT & READ_CROSSED ? across : along;
     const int64_t cell = (int64_t)blockIdx.x * (ROWS * COLUMNS) + k;
     T u = in[cell];
 #pragma unroll 4
@@ -121,14 +147,16 @@ template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder
 {
     constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
     return ladder_kernel(c, TILE_BLOCKS, dim3(COLUMNS, ROWS), DYNAMIC ? ladder_bytes(c, CELLS) : 0,
-                         exchange<float, VARIANT, PAD, SWIZZLED, DYNAMIC>, exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
+                         exchange<float, VARIANT, PAD, SWIZZLED, DYNAMIC>,
+                         exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
 }
 
 /* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
 void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = (const ladder_case *)context;
-    const bool read_crossed = c->rung->variant & READ_CROSSED, write_crossed = c->rung->variant & WRITE_CROSSED;
+    const bool read_crossed = c->rung->variant & READ_CROSSED,
+               write_crossed = c->rung->variant & WRITE_CROSSED;
     const int rows = tile_rows(c), cells = rows * COLUMNS;
     int from[TALL * COLUMNS], place[TALL * COLUMNS]; /* place: who writes at the spot that k reads */
     for (int k = 0; k < cells; k++) {
@@ -154,7 +182,8 @@ int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, ans
 /* Thread t writes out what thread t XOR 1 brought. */
 enum { FLOW_THREADS = 256, CHUNKS = 16, STAGES_MOST = 4 };
 
-__global__ void __launch_bounds__(FLOW_THREADS) through_registers(uint4 *out, const uint4 *in, int64_t vectors)
+__global__ void __launch_bounds__(FLOW_THREADS)
+    through_registers(uint4 *out, const uint4 *in, int64_t vectors)
 {
     __shared__ uint4 tile[FLOW_THREADS];
     const int t = (int)threadIdx.x;
@@ -168,7 +197,8 @@ __global__ void __launch_bounds__(FLOW_THREADS) through_registers(uint4 *out, co
     }
 }
 
-template <int S> __global__ void __launch_bounds__(FLOW_THREADS) in_stages(uint4 *out, const uint4 *in, int64_t vectors)
+template <int S>
+__global__ void __launch_bounds__(FLOW_THREADS) in_stages(uint4 *out, const uint4 *in, int64_t vectors)
 {
     __shared__ uint4 tile[S][FLOW_THREADS];
     const int t = (int)threadIdx.x;
@@ -200,7 +230,8 @@ int prepare_flow(ladder_case *c)
 int run_flow(ladder_case *c)
 {
     typedef void flow_kernel(uint4 *, const uint4 *, int64_t);
-    static flow_kernel *const staged[STAGES_MOST] = { in_stages<1>, in_stages<2>, in_stages<3>, in_stages<4> };
+    static flow_kernel *const staged[STAGES_MOST] = { in_stages<1>, in_stages<2>, in_stages<3>,
+                                                      in_stages<4> };
     const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(uint4));
     flow_kernel *k = c->rung->variant ? staged[c->value[STAGES] - 1] : through_registers;
     return ladder_words(c, ladder_blocks(vectors, FLOW_THREADS * CHUNKS), FLOW_THREADS, 0, k, vectors);
@@ -215,65 +246,101 @@ const int64_t stages[] = { 1, 2, 3, 4 };
 template <int VARIANT, int PAD = 0, bool SWIZZLED = false, bool DYNAMIC = false>
 constexpr ladder_rung tile(const char *name, const char *why, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = VARIANT, .prepare = prepare_tile,
-             .enqueue = run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>, .verify = verify_tile, .unit = LADDER_BYTES, .ceiling = "shared",
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .variant = VARIANT,
+             .prepare = prepare_tile,
+             .enqueue = run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>,
+             .verify = verify_tile,
+             .unit = LADDER_BYTES,
+             .ceiling = "shared",
              .ignores = (1u << PARAMETERS) - 1 };
 }
 
 constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes, const char *teaches)
 {
     return ladder_scanned(STRIDE, strides,
-                          { .name = name, .why = why, .teaches = teaches, .variant = word_bytes, .prepare = prepare_strided,
-                            .enqueue = run_strided, .verify = verify_strided, .unit = LADDER_BYTES, .ceiling = "shared",
+                          { .name = name,
+                            .why = why,
+                            .teaches = teaches,
+                            .variant = word_bytes,
+                            .prepare = prepare_strided,
+                            .enqueue = run_strided,
+                            .verify = verify_strided,
+                            .unit = LADDER_BYTES,
+                            .ceiling = "shared",
                             .ignores = 1u << N | 1u << STAGES });
 }
 
 constexpr ladder_rung flow(const char *name, const char *why, int staged, const char *teaches)
 {
-    return { .name = name, .why = why, .teaches = teaches, .variant = staged, .prepare = prepare_flow, .enqueue = run_flow,
-             .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",
-             .ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES), .scan = STAGES, .scan_count = staged ? (int)STAGES_MOST : 0,
+    return { .name = name,
+             .why = why,
+             .teaches = teaches,
+             .variant = staged,
+             .prepare = prepare_flow,
+             .enqueue = run_flow,
+             .verify = ladder_verify_copy,
+             .unit = LADDER_BYTES,
+             .ceiling = "copy",
+             .ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES),
+             .scan = STAGES,
+             .scan_count = staged ? (int)STAGES_MOST : 0,
              .scan_values = stages };
 }
 
 const ladder_rung rungs[] = {
     by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4,
-          "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns all banks alike and "
-          "changes no conflict."),
-    by_stride("stride8", "8-byte words: halves of a warp", 8,
-          "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
+              "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns "
+              "all banks alike and "
+              "changes no conflict."),
+    by_stride(
+        "stride8", "8-byte words: halves of a warp", 8,
+        "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
     tile<TALL>("rowRow", "no conflict either way",
-          "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, with a barrier after each. "
-          "Neighbouring threads mean neighbouring words here: the other squares compare with this."),
+               "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, "
+               "with a barrier after each. "
+               "Neighbouring threads mean neighbouring words here: the other squares compare with this."),
     tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice",
-          "Neighbouring threads are a row of 32 words apart, which is the same bank: 32 turns to write and 32 to read."),
-    tile<TALL | READ_CROSSED>("rowColumn", "one way straight, one way 32 turns",
-          "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
+                                              "Neighbouring threads are a row of 32 words apart, which is "
+                                              "the same bank: 32 turns to write and 32 to read."),
+    tile<TALL | READ_CROSSED>(
+        "rowColumn", "one way straight, one way 32 turns",
+        "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
     tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round",
-          "Loads and stores suffer alike from their conflicts."),
+                               "Loads and stores suffer alike from their conflicts."),
     tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict",
-          "A row of 33 words begins one bank further on than the row before, so that the cells of a column lie in 32 different "
-          "banks."),
+                                 "A row of 33 words begins one bank further on than the row before, so that "
+                                 "the cells of a column lie in 32 different "
+                                 "banks."),
     tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding",
-          "Each column is spread over all banks, as padding does it, and the tile stays a power of two. The price is an XOR in "
-          "each address."),
+                                       "Each column is spread over all banks, as padding does it, and the "
+                                       "tile stays a power of two. The price is an XOR in "
+                                       "each address."),
     tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn",
-          "The same instructions as with a size that the compiler knows: the hardware knows a tile's address either way."),
+                                              "The same instructions as with a size that the compiler knows: "
+                                              "the hardware knows a tile's address either way."),
     tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded",
-          "Padding cures a tile whose size is chosen at launch as well."),
+                                              "Padding cures a tile whose size is chosen at launch as well."),
     tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns",
-          "A warp that goes down columns of 16 cells takes two of them at once (f64: half a warp, one column)."),
+                              "A warp that goes down columns of 16 cells takes two of them at once (f64: "
+                              "half a warp, one column)."),
     tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64",
-          "Rows begin one bank further on. In f32 the two columns of a warp still meet in 15 of their banks: two turns. In f64 "
-          "half a warp has one column, and nothing meets."),
+                                 "Rows begin one bank further on. In f32 the two columns of a warp still "
+                                 "meet in 15 of their banks: two turns. In f64 "
+                                 "half a warp has one column, and nothing meets."),
     tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
-          "Rows begin two banks further on, so that one column of f32 takes the even banks and its neighbour the odd ones."),
+                                 "Rows begin two banks further on, so that one column of f32 takes the even "
+                                 "banks and its neighbour the odd ones."),
     flow("throughRegisters", "load, wait, store, barrier", 0,
-          "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and stored; between its "
-          "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
+         "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and "
+         "stored; between its "
+         "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
     flow("asyncStages", "cp.async: started, not waited for", 1,
-          "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own pieces; a barrier "
-          "then tells that the others' are there too, and a second one that the stage may be overwritten."),
+         "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own "
+         "pieces; a barrier "
+         "then tells that the others' are there too, and a second one that the stage may be overwritten."),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

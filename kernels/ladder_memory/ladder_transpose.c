@@ -6,14 +6,20 @@
 static const char teaches[] =
     "The transpose on a CPU: the same conflict of two orders, about lines and pages instead of sectors.\n"
     "\n"
-    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new line, and soon a "
-    "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone by the time the "
-    "walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered stalls the core, "
-    "writing scattered fetches each line before it is written and then throws it out; which one is worse depends on the "
+    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new "
+    "line, and soon a "
+    "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone "
+    "by the time the "
+    "walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered "
+    "stalls the core, "
+    "writing scattered fetches each line before it is written and then throws it out; which one is worse "
+    "depends on the "
     "processor. Working in square tiles that fit into L1 uses every fetched line entirely.\n"
     "\n"
-    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's do not), naive .02 "
-    "to .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all fall into the same "
+    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's "
+    "do not), naive .02 "
+    "to .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all "
+    "fall into the same "
     "few sets of the cache.\n";
 
 /* ---- the problem, on every device ---- */
@@ -38,7 +44,10 @@ static void answer_transpose(const void *context, dtype t, int64_t first, int64_
     }
 }
 
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_transpose, v); }
+int ladder_transpose_verify(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_verify(c, answer_transpose, v);
+}
 
 int ladder_transpose_production(ladder_case *c)
 {
@@ -53,31 +62,34 @@ enum { TILE = 32 };
 typedef enum order { COPY_ROW, NAIVE_ROW, NAIVE_COL, TILES } order;
 
 /* Macros stand in for templates: one walk, two types. x counts columns of A, y rows. */
-#define DEFINE_WALKS(CELL, SUFFIX)                                                                                     \
-    DEVICE_HOST_CLONES                                                                                                 \
-    static void copy_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)           \
-    {                                                                                                                  \
-        for (int64_t y = part.y0; y < part.y1; y++)                                                                    \
-            for (int64_t x = 0; x < nx; x++) b[y * nx + x] = a[y * nx + x];                                            \
-    }                                                                                                                  \
-    static void naive_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)          \
-    {                                                                                                                  \
-        for (int64_t y = part.y0; y < part.y1; y++)                                                                    \
-            for (int64_t x = 0; x < nx; x++) b[x * ny + y] = a[y * nx + x];                                            \
-    }                                                                                                                  \
-    static void naive_col##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)          \
-    {                                                                                                                  \
-        for (int64_t x = part.y0; x < part.y1; x++)                                                                    \
-            for (int64_t y = 0; y < ny; y++) b[x * ny + y] = a[y * nx + x];                                            \
-    }                                                                                                                  \
-    static void tiles##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)              \
-    {                                                                                                                  \
-        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                                           \
-            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                                                \
-                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1, y1 = y0 + TILE < ny ? y0 + TILE : ny;    \
-                for (int64_t x = x0; x < x1; x++)                                                                      \
-                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                                   \
-            }                                                                                                          \
+#define DEFINE_WALKS(CELL, SUFFIX)                                                                           \
+    DEVICE_HOST_CLONES                                                                                       \
+    static void copy_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part) \
+    {                                                                                                        \
+        for (int64_t y = part.y0; y < part.y1; y++)                                                          \
+            for (int64_t x = 0; x < nx; x++) b[y * nx + x] = a[y * nx + x];                                  \
+    }                                                                                                        \
+    static void naive_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny,          \
+                                  box part)                                                                  \
+    {                                                                                                        \
+        for (int64_t y = part.y0; y < part.y1; y++)                                                          \
+            for (int64_t x = 0; x < nx; x++) b[x * ny + y] = a[y * nx + x];                                  \
+    }                                                                                                        \
+    static void naive_col##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny,          \
+                                  box part)                                                                  \
+    {                                                                                                        \
+        for (int64_t x = part.y0; x < part.y1; x++)                                                          \
+            for (int64_t y = 0; y < ny; y++) b[x * ny + y] = a[y * nx + x];                                  \
+    }                                                                                                        \
+    static void tiles##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)    \
+    {                                                                                                        \
+        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                                 \
+            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                                      \
+                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1,                                \
+                              y1 = y0 + TILE < ny ? y0 + TILE : ny;                                          \
+                for (int64_t x = x0; x < x1; x++)                                                            \
+                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                         \
+            }                                                                                                \
     }
 
 DEFINE_WALKS(float, _f32)
@@ -89,8 +101,8 @@ static int walk(ladder_case *c)
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const order o = (order)c->rung->variant;
     const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
-    static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t, box) = { copy_row_f32, naive_row_f32,
-                                                                                                naive_col_f32, tiles_f32 };
+    static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t,
+                               box) = { copy_row_f32, naive_row_f32, naive_col_f32, tiles_f32 };
     static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t, box) = {
         copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64
     };
@@ -105,27 +117,38 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY, TEACHES)                                                             \
-    { .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = ladder_transpose_prepare,          \
-      .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy" }
+#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY, TEACHES)                                                \
+    {                                                                                                    \
+        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT,                                \
+        .prepare = ladder_transpose_prepare, .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, \
+        .ceiling = "copy"                                                                                \
+    }
 
 static const ladder_rung rungs[] = {
     WAY("copyRow", "rows in, rows out: upper bound", walk, COPY_ROW, ladder_verify_copy,
-          "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites it: three words move "
-          "where two count, unless the caches hold the matrix."),
+        "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites "
+        "it: three words move "
+        "where two count, unless the caches hold the matrix."),
     WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify,
-          "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, and later written "
-          "back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well."),
+        "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, "
+        "and later written "
+        "back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well."),
     WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify,
-          "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No scattered line has "
-          "to be written back, but a load that misses holds up what follows it sooner than a store does."),
+        "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No "
+        "scattered line has "
+        "to be written back, but a load that misses holds up what follows it sooner than a store does."),
     WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify,
-          "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line that was fetched is "
-          "still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines that they overwrite."),
-    WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0, ladder_transpose_verify,
-          "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs of several lines, "
-          "past the caches where the matrices do not fit into them: no line of B is read. Rows of A are prefetched, since no "
-          "prefetcher of the hardware follows a column of tiles."),
+        "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line "
+        "that was fetched is "
+        "still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines "
+        "that they overwrite."),
+    WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0,
+        ladder_transpose_verify,
+        "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs "
+        "of several lines, "
+        "past the caches where the matrices do not fit into them: no line of B is read. Rows of A are "
+        "prefetched, since no "
+        "prefetcher of the hardware follows a column of tiles."),
 };
 
 static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
@@ -133,5 +156,5 @@ static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {
     { "ny", 4096, 1, 1000000, "rows of A" },
 };
 
-const ladder_family ladder_transpose_host =
-    LADDER_FAMILY(DEVICE_HOST, "transpose", "who pays when loads and stores disagree on the order", "f32", "f64", NULL);
+const ladder_family ladder_transpose_host = LADDER_FAMILY(
+    DEVICE_HOST, "transpose", "who pays when loads and stores disagree on the order", "f32", "f64", NULL);

@@ -1,5 +1,5 @@
-/* The transpose's problem, the same on every device: A is (ny,nx), row-major and dense, random; B is (nx,ny) and must
- * become A^T, bit by bit (the copies, which bound it, must make B = A). */
+/* The transpose's problem, the same on every device: A is (ny,nx), row-major and dense, random; B is (nx,ny)
+ * and must become A^T, bit by bit (the copies, which bound it, must make B = A). */
 #pragma once
 
 #include "ladder/ladder.h"

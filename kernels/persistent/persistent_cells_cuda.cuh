@@ -1,4 +1,5 @@
-/* How a lane moves cells: in pieces, to and from shared memory and L2, and as words through L2 that bring the exchange's number. */
+/* How a lane moves cells: in pieces, to and from shared memory and L2, and as words through L2 that bring the
+ * exchange's number. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +12,9 @@ static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[2
 }
 static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[4])
 {
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]) : "memory");
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]),
+                 "f"(c[3])
+                 : "memory");
 }
 static __device__ __forceinline__ void put_piece(unsigned to, const double (&c)[2])
 {
@@ -34,7 +37,10 @@ static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
 }
 
 /* Past L1 caches, which know nothing of each other. */
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2]) { __stcg((float2 *)to, make_float2(c[0], c[1])); }
+static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2])
+{
+    __stcg((float2 *)to, make_float2(c[0], c[1]));
+}
 static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
 {
     __stcg((float4 *)to, make_float4(c[0], c[1], c[2], c[3]));
@@ -67,10 +73,13 @@ struct persistent_words {
 static __device__ __forceinline__ void store_words(uint64_t *to, persistent_words w, unsigned number)
 {
     const uint64_t high = (uint64_t)number << 32;
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(high | w.bits[0]), "l"(high | w.bits[1]) : "memory");
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(high | w.bits[0]),
+                 "l"(high | w.bits[1])
+                 : "memory");
 }
 /* wrong: gets more bits if one of them is not there. */
-static __device__ __forceinline__ persistent_words load_words(const uint64_t *from, unsigned number, unsigned &wrong)
+static __device__ __forceinline__ persistent_words load_words(const uint64_t *from, unsigned number,
+                                                              unsigned &wrong)
 {
     uint64_t a, b;
     asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(from) : "memory");

@@ -10,16 +10,23 @@ struct persistent_state {
     bool cut;
 };
 
-static const persistent_unit *unit_of(const stencil *op) { return op->type == DTYPE_F32 ? &persistent_cuda_f32 : &persistent_cuda_f64; }
+static const persistent_unit *unit_of(const stencil *op)
+{
+    return op->type == DTYPE_F32 ? &persistent_cuda_f32 : &persistent_cuda_f64;
+}
 
-static bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut, persistent_plan *plan)
+static bool plan_of(const device *d, const field_shape *f, const boundary *sides, bool cut,
+                    persistent_plan *plan)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     int processors = 0, shared_bytes = 0;
     cudaError_t e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, d->ordinal);
-    if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal);
-    if (device_cuda_checked(e) != 0 || !persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan)) return false;
-    return persistent_shared_bytes(&persistent_table_of(op).tilings[plan->tiling], plan->warps, op->type) <= (size_t)shared_bytes;
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal);
+    if (device_cuda_checked(e) != 0 || !persistent_plan_of(op, f->nx, f->ny, sides, cut, processors, plan))
+        return false;
+    return persistent_shared_bytes(&persistent_table_of(op).tilings[plan->tiling], plan->warps, op->type) <=
+           (size_t)shared_bytes;
 }
 
 size_t persistent_cuda_bytes(device *d, const field_shape *f, const boundary *sides, bool cut)
@@ -27,7 +34,9 @@ size_t persistent_cuda_bytes(device *d, const field_shape *f, const boundary *si
     const stencil *op = &((const device_cuda *)d)->bound;
     persistent_plan plan;
     if (!plan_of(d, f, sides, cut, &plan)) return 0;
-    return persistent_layout_of(&persistent_table_of(op).tilings[plan.tiling], &plan, f->nx, f->ny, cut, op->type).bytes;
+    return persistent_layout_of(&persistent_table_of(op).tilings[plan.tiling], &plan, f->nx, f->ny, cut,
+                                op->type)
+        .bytes;
 }
 
 void persistent_cuda_release(struct persistent_state **p)
@@ -54,14 +63,24 @@ int persistent_cuda_prepare(device *d, const field_shape *f, const boundary *sid
     return device_cuda_checked(e);
 }
 
-int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, int steps, const boundary *own_sides,
-                         const persistent_memory *m, uint64_t *change, device_stream *s)
+int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void *cur, int steps,
+                         const boundary *own_sides, const persistent_memory *m, uint64_t *change,
+                         device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const persistent_state *p = self->persistent;
     assert(p && p->nx == f->nx && p->ny == f->ny && next != cur && steps > 0);
     assert(p->cut == (m->above || m->below));
-    const persistent_call call = { &p->plan, f, field_at(f, next, 0, 0), field_at_const(f, cur, 0, 0), steps, own_sides, p->cut, m,
-                                   (unsigned long long *)change, d->late, device_cuda_stream(s) };
+    const persistent_call call = { &p->plan,
+                                   f,
+                                   field_at(f, next, 0, 0),
+                                   field_at_const(f, cur, 0, 0),
+                                   steps,
+                                   own_sides,
+                                   p->cut,
+                                   m,
+                                   (unsigned long long *)change,
+                                   d->late,
+                                   device_cuda_stream(s) };
     return unit_of(&self->bound)->kernels[p->plan.tiling].pass(&call);
 }

@@ -1,23 +1,27 @@
 /* Many time steps of a star in one launch, on a field that the GPU's registers hold.
  *
- * Each block has a tile of the field and some cells around it, and stays for all steps; there is one for each SM at most, so that all of
- * them run. A warp holds K rows of 32 V cells in registers, V per lane, and the warps of a block lie one below the other. In a step
- * neighbours in x come by shuffle, and those in y, from the warps above and below, through shared memory: rows at a warp's ends are
- * computed first, and are on their way while it computes those between.
+ * Each block has a tile of the field and some cells around it, and stays for all steps; there is one for each
+ * SM at most, so that all of them run. A warp holds K rows of 32 V cells in registers, V per lane, and the
+ * warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y, from
+ * the warps above and below, through shared memory: rows at a warp's ends are computed first, and are on
+ * their way while it computes those between.
  *
- * Between blocks nothing is exchanged in a step. Each step makes R more cells at each end of a tile wrong, until only its own cells are
- * right and no longer the halo around them. Then blocks give each other the cells of the halo, through L2, in one of two ways.
+ * Between blocks nothing is exchanged in a step. Each step makes R more cells at each end of a tile wrong,
+ * until only its own cells are right and no longer the halo around them. Then blocks give each other the
+ * cells of the halo, through L2, in one of two ways.
  *
- * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of the exchange, and reads the
- * words of the cells around it until they have that number. A word says by itself that it is there, so that one way through L2 is all
- * that is waited for. By flags: it stores the cells as they are, and then the exchange's number as its flag; whoever has seen the
- * flags of the tiles around reads their cells. Words are twice the bytes and flags a second way through L2: small tiles want words.
+ * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of
+ * the exchange, and reads the words of the cells around it until they have that number. A word says by itself
+ * that it is there, so that one way through L2 is all that is waited for. By flags: it stores the cells as
+ * they are, and then the exchange's number as its flag; whoever has seen the flags of the tiles around reads
+ * their cells. Words are twice the bytes and flags a second way through L2: small tiles want words.
  *
- * What is given has two places, used in turn: who stores into one again has seen the exchange between from everybody who read it, and
- * these had read it before.
+ * What is given has two places, used in turn: who stores into one again has seen the exchange between from
+ * everybody who read it, and these had read it before.
  *
- * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another rank, which stores them here. At
- * a side that mirrors a tile ends; the ghosts there are made of its cells in each step. */
+ * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another
+ * rank, which stores them here. At a side that mirrors a tile ends; the ghosts there are made of its cells in
+ * each step. */
 #pragma once
 
 #include "cuda/change_cuda.cuh"
@@ -44,34 +48,45 @@ template <typename T> struct persistent_arguments {
 
 /* A lane's part of a tile. */
 template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
-    static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS; /* cells of a pair of words; pairs of a lane's row */
-    static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16, PIECES = V * (int)sizeof(T) / PIECE_BYTES;
+    /* cells of a pair of words; pairs of a lane's row */
+    static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS;
+    static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16,
+                         PIECES = V * (int)sizeof(T) / PIECE_BYTES;
     static constexpr int PIECE = V / PIECES;
-    static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS; /* rows whose words are asked for at a time */
+    /* rows whose words are asked for at a time */
+    static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
     static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
-    static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES; /* of shared memory */
-    static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0, "a warp's ends do not meet; images are in the lane");
+    /* of shared memory */
+    static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES;
+    static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0,
+                  "a warp's ends do not meet; images are in the lane");
     enum { OWN, GIVEN, TAKEN }; /* the tile's own, those of them that others take, others' that it takes */
 
     const persistent_arguments<T> &c;
     T cell[K][V];
     bool is_first, is_last;                    /* the warp, of its block's */
-    bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a side that mirrors */
+    bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a side that
+                                                * mirrors */
     int x;                                     /* of the lane's first cell, in the field */
-    unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of its two places */
-    /* Likewise, and volatile, so that nothing that follows from them waits in registers through all steps: where the warp's rows are in the
-     * field, and which of them the lane has of each kind, bit k for row k. */
+    unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of its two
+                                                * places */
+    /* Likewise, and volatile, so that nothing that follows from them waits in registers through all steps:
+     * where the warp's rows are in the field, and which of them the lane has of each kind, bit k for row k.
+     * */
     const volatile int *row_of;
     const volatile unsigned *has;
 
-    __device__ __forceinline__ persistent_tile(const persistent_arguments<T> &arguments, int *shared) : c(arguments)
+    __device__ __forceinline__ persistent_tile(const persistent_arguments<T> &arguments, int *shared)
+        : c(arguments)
     {
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
         const int tile_x = (int)blockIdx.x % c.tiles_x, tile_y = (int)blockIdx.x / c.tiles_x;
-        const persistent_span sx = persistent_span_of((int)c.ax.cells, c.ax.low != BOUNDARY_NONE, c.ax.high != BOUNDARY_NONE,
-                                                      tile_x, c.width, 32 * V, c.halo_x);
-        const persistent_span sy = persistent_span_of((int)c.ay.cells, c.ay.low != BOUNDARY_NONE, c.ay.high != BOUNDARY_NONE,
-                                                      tile_y, c.height, K * warps, c.halo_y);
+        const persistent_span sx =
+            persistent_span_of((int)c.ax.cells, c.ax.low != BOUNDARY_NONE, c.ax.high != BOUNDARY_NONE, tile_x,
+                               c.width, 32 * V, c.halo_x);
+        const persistent_span sy =
+            persistent_span_of((int)c.ay.cells, c.ay.low != BOUNDARY_NONE, c.ay.high != BOUNDARY_NONE, tile_y,
+                               c.height, K * warps, c.halo_y);
         const int at_x = sx.first + lane * V, at_y = sy.first + warp * K;
         int *const rows = shared + warp * K;
         unsigned *const bits = (unsigned *)shared + warps * K + threadIdx.x;
@@ -85,15 +100,19 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         is_first = warp == 0, is_last = warp == warps - 1;
         here = slots + warp * SLOT_BYTES + lane * PIECE_BYTES;
         turns = 2 * here + warps * SLOT_BYTES;
-        if (lane < K) rows[lane] = c.rows_beyond > 0 ? at_y + lane : persistent_wrapped(at_y + lane, (int)c.ay.cells);
+        if (lane < K)
+            rows[lane] = c.rows_beyond > 0 ? at_y + lane : persistent_wrapped(at_y + lane, (int)c.ay.cells);
 #pragma unroll 4
         for (int k = 0; k < K; k++) {
             const bool mine = persistent_is_own(&sx, at_x) && persistent_is_own(&sy, at_y + k);
-            const bool in_halo = persistent_is_wanted(&sx, at_x) && persistent_is_wanted(&sy, at_y + k) && !mine;
+            const bool in_halo =
+                persistent_is_wanted(&sx, at_x) && persistent_is_wanted(&sy, at_y + k) && !mine;
             own |= (unsigned)mine << k;
             taken |= (unsigned)in_halo << k;
             wanted |= (unsigned)(mine || (in_halo && c.rows_beyond == 0)) << k;
-            given |= (unsigned)(mine && (persistent_is_given(&sx, at_x) || persistent_is_given(&sy, at_y + k))) << k;
+            given |=
+                (unsigned)(mine && (persistent_is_given(&sx, at_x) || persistent_is_given(&sy, at_y + k)))
+                << k;
         }
         bits[OWN * blockDim.x] = own;
         bits[GIVEN * blockDim.x] = given;
@@ -146,7 +165,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     /* ---- between blocks ---- */
 
     /* Where a row's cells are given in exchange `number`, here or at another rank: units of some per cell. */
-    template <typename U> __device__ __forceinline__ U *place_of(void *given, int per_cell, unsigned number, int row) const
+    template <typename U>
+    __device__ __forceinline__ U *place_of(void *given, int per_cell, unsigned number, int row) const
     {
         const int rows = (int)c.ay.cells + 2 * c.rows_beyond;
         const unsigned place = number % 2 * (unsigned)rows + (unsigned)(row + c.rows_beyond);
@@ -172,7 +192,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    template <bool FLAGS> __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
+    template <bool FLAGS>
+    __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
     {
         if constexpr (FLAGS) give_cells(given, number, row, k);
         else give_words(given, number, row, k);
@@ -214,7 +235,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 if (!(taken >> k & 1)) continue;
                 const uint64_t *const from = place_of<uint64_t>(c.given, 2 / PER_WORDS, number, row_of[k]);
 #pragma unroll
-                for (int i = 0; i < WORDS; i++) cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
+                for (int i = 0; i < WORDS; i++)
+                    cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
             }
             /* all lanes together: else the compiler lets every shuffle wait for lanes that are apart */
         } while (__any_sync(~0u, wrong != 0) && !late_goes_on(c.late));
@@ -223,14 +245,18 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     static __device__ __forceinline__ void raise(unsigned *flags, int which, unsigned number)
     {
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flags + which * PERSISTENT_FLAG_WORDS), "r"(number) : "memory");
+        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flags + which * PERSISTENT_FLAG_WORDS),
+                     "r"(number)
+                     : "memory");
     }
 
     /* All that the block has given is there. */
     __device__ __forceinline__ void raise_flags(unsigned number) const
     {
-        const int tiles = (int)gridDim.x, tile_x = (int)blockIdx.x % c.tiles_x, tile_y = (int)blockIdx.x / c.tiles_x;
-        const bool above = c.flags_there[0] && tile_y == 0, below = c.flags_there[1] && tile_y == c.tiles_y - 1;
+        const int tiles = (int)gridDim.x, tile_x = (int)blockIdx.x % c.tiles_x,
+                  tile_y = (int)blockIdx.x / c.tiles_x;
+        const bool above = c.flags_there[0] && tile_y == 0,
+                   below = c.flags_there[1] && tile_y == c.tiles_y - 1;
         __syncthreads();
         if (threadIdx.x > 0) return;
         if (above || below) __threadfence_system();
@@ -244,16 +270,22 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     __device__ __forceinline__ void await_tile(int which, unsigned number) const
     {
         const int tiles = (int)gridDim.x;
-        int tile_x = (int)blockIdx.x % c.tiles_x + which % 3 - 1, tile_y = (int)blockIdx.x / c.tiles_x + which / 3 - 1;
-        if ((c.ax.low != BOUNDARY_NONE && tile_x < 0) || (c.ax.high != BOUNDARY_NONE && tile_x >= c.tiles_x)) return;
-        if ((c.ay.low != BOUNDARY_NONE && tile_y < 0) || (c.ay.high != BOUNDARY_NONE && tile_y >= c.tiles_y)) return;
+        int tile_x = (int)blockIdx.x % c.tiles_x + which % 3 - 1,
+            tile_y = (int)blockIdx.x / c.tiles_x + which / 3 - 1;
+        if ((c.ax.low != BOUNDARY_NONE && tile_x < 0) || (c.ax.high != BOUNDARY_NONE && tile_x >= c.tiles_x))
+            return;
+        if ((c.ay.low != BOUNDARY_NONE && tile_y < 0) || (c.ay.high != BOUNDARY_NONE && tile_y >= c.tiles_y))
+            return;
         tile_x = persistent_wrapped(tile_x, c.tiles_x);
         int flag = persistent_wrapped(tile_y, c.tiles_y) * c.tiles_x + tile_x;
         if (c.rows_beyond > 0 && tile_y < 0) flag = tiles + tile_x;
         if (c.rows_beyond > 0 && tile_y >= c.tiles_y) flag = tiles + c.tiles_x + tile_x;
         unsigned there;
         do
-            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(there) : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS) : "memory");
+            asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
+                         : "=r"(there)
+                         : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS)
+                         : "memory");
         while ((int)(there - number) < 0 && !late_goes_on(c.late)); /* it may be one ahead */
     }
 
@@ -288,8 +320,9 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below. The first warp's slot has none above
-     * unless they are ghosts, nor the last one's below: what is there instead reaches cells alone that are not right any more ---- */
+    /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below. The
+     * first warp's slot has none above unless they are ghosts, nor the last one's below: what is there
+     * instead reaches cells alone that are not right any more ---- */
 
     static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
     {
@@ -333,7 +366,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 T ghost[V];
 #pragma unroll
                 for (int v = 0; v < V; v++)
-                    ghost[v] = ghost_of(c.ay.low, c.ay.low_value, i, first[i][v], first[i > 0 ? i - 1 : 0][v]);
+                    ghost[v] =
+                        ghost_of(c.ay.low, c.ay.low_value, i, first[i][v], first[i > 0 ? i - 1 : 0][v]);
                 put(here + (R - 1 - i) * ROW_BYTES, ghost);
             }
         }
@@ -343,7 +377,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 T ghost[V];
 #pragma unroll
                 for (int v = 0; v < V; v++)
-                    ghost[v] = ghost_of(c.ay.high, c.ay.high_value, i, last[R - 1 - i][v], last[i > 0 ? R - i : R - 1][v]);
+                    ghost[v] = ghost_of(c.ay.high, c.ay.high_value, i, last[R - 1 - i][v],
+                                        last[i > 0 ? R - i : R - 1][v]);
                 put(here + (R + i) * ROW_BYTES, ghost);
             }
         }
@@ -357,7 +392,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 #pragma unroll
         for (int k = 0; SIDES && k < R; k++) {
             const T low = ghost_of(c.ax.low, c.ax.low_value, k, row[k], row[k > 0 ? k - 1 : 0]);
-            const T high = ghost_of(c.ax.high, c.ax.high_value, k, row[V - 1 - k], row[k > 0 ? V - k : V - 1]);
+            const T high =
+                ghost_of(c.ax.high, c.ax.high_value, k, row[V - 1 - k], row[k > 0 ? V - k : V - 1]);
             around[R - 1 - k] = at_left ? low : around[R - 1 - k];
             around[R + V + k] = at_right ? high : around[R + V + k];
         }
@@ -400,7 +436,10 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 #pragma unroll
         for (int i = 0; i < R; i++)
             sum_row(
-                cell[i], [&](int k, int v) { return i >= k ? cell[i >= k ? i - k : 0][v] : north[i >= k ? 0 : R + i - k][v]; },
+                cell[i],
+                [&](int k, int v) {
+                    return i >= k ? cell[i >= k ? i - k : 0][v] : north[i >= k ? 0 : R + i - k][v];
+                },
                 [&](int k, int v) { return cell[i + k][v]; }, first[i]);
         if (CROWDED) get_below(south);
         here = turns - here;
@@ -409,7 +448,9 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             const int at = K - R + i;
             sum_row(
                 cell[at], [&](int k, int v) { return cell[at - k][v]; },
-                [&](int k, int v) { return i + k < R ? cell[i + k < R ? at + k : 0][v] : south[i + k < R ? 0 : i + k - R][v]; },
+                [&](int k, int v) {
+                    return i + k < R ? cell[i + k < R ? at + k : 0][v] : south[i + k < R ? 0 : i + k - R][v];
+                },
                 last[i]);
         }
         put_ends(first, last);
@@ -421,7 +462,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         for (int at = R; at < K - R; at++) {
             T sum[V];
             sum_row(
-                cell[at], [&](int k, int v) { return above[k - 1][v]; }, [&](int k, int v) { return cell[at + k][v]; }, sum);
+                cell[at], [&](int k, int v) { return above[k - 1][v]; },
+                [&](int k, int v) { return cell[at + k][v]; }, sum);
 #pragma unroll
             for (int v = 0; v < V; v++) {
 #pragma unroll
@@ -459,7 +501,8 @@ static __device__ __forceinline__ void leave_number(unsigned *numbers, unsigned 
 }
 
 template <typename T, int R, int V, int K, int WARPS, bool FLAGS, bool SIDES>
-static __global__ void __launch_bounds__(32 * WARPS, 1) persistent_kernel(const __grid_constant__ persistent_arguments<T> c)
+static __global__ void __launch_bounds__(32 * WARPS, 1)
+    persistent_kernel(const __grid_constant__ persistent_arguments<T> c)
 {
     extern __shared__ float4 shared[];
     persistent_tile<T, R, V, K, SIDES> tile(c, reinterpret_cast<int *>(shared));
@@ -467,7 +510,8 @@ static __global__ void __launch_bounds__(32 * WARPS, 1) persistent_kernel(const 
     int left = c.steps;
     for (bool others = c.rows_beyond > 0;; others = true) { /* what is not this rank's is not in its memory */
         if (others) tile.template exchange<FLAGS>(++number);
-        const int steps = min(left - (c.change && left > 1), c.steps_between); /* one by itself before a norm */
+        /* one by itself before a norm */
+        const int steps = min(left - (c.change && left > 1), c.steps_between);
         if (c.change && left == 1) tile.store();
         tile.begin_steps();
 #pragma unroll 1

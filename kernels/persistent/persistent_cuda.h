@@ -1,5 +1,5 @@
-/* What persistent_cuda.cu, the dispatch, shares with the files that hold the kernels; one for each cell type, a unit with constant memory
- * of its own (stencil_cuda.h). */
+/* What persistent_cuda.cu, the dispatch, shares with the files that hold the kernels; one for each cell type,
+ * a unit with constant memory of its own (stencil_cuda.h). */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,8 @@ typedef struct persistent_kernels {
 
 typedef struct persistent_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
-    const persistent_kernels *kernels;                             /* of each row of the stencil's table (persistent_tilings.h) */
+    /* of each row of the stencil's table (persistent_tilings.h) */
+    const persistent_kernels *kernels;
 } persistent_unit;
 
 extern const persistent_unit persistent_cuda_f32, persistent_cuda_f64;

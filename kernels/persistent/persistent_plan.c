@@ -18,8 +18,9 @@ persistent_table persistent_table_of(const stencil *op)
 
 static const double issue_per_s = 1.755e9; /* instructions of each of an SM's four schedulers */
 
-/* Of a warp and row: a multiply-add per term and cell, in f64 at half the rate, a shuffle for each neighbour beyond a lane. Of a warp: what
- * its ends cost. Warps share out four schedulers, and all meet in each step. */
+/* Of a warp and row: a multiply-add per term and cell, in f64 at half the rate, a shuffle for each neighbour
+ * beyond a lane. Of a warp: what its ends cost. Warps share out four schedulers, and all meet in each step.
+ * */
 static double compute_s(const persistent_tiling *t, int warps, dtype type)
 {
     const int words = (int)dtype_bytes(type) / 4, in_turn = (warps + 3) / 4;
@@ -38,8 +39,8 @@ static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
 static int rounded_up(int cells, int unit) { return (cells + unit - 1) / unit * unit; }
 static int64_t tiles_of(int64_t cells, int own) { return (cells + own - 1) / own; }
 
-/* Own cells of tiles that hold `held`, as even as whole units allow; 0: there are none, or the last one has fewer than a halo, which
- * its neighbours want whole. */
+/* Own cells of tiles that hold `held`, as even as whole units allow; 0: there are none, or the last one has
+ * fewer than a halo, which its neighbours want whole. */
 static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
 {
     const int most = (held - 2 * halo) / unit * unit;
@@ -49,12 +50,14 @@ static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
     return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
 }
 
-static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors,
-                    int warps, int steps_between, persistent_plan *p)
+static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides,
+                    bool cut, int processors, int warps, int steps_between, persistent_plan *p)
 {
     const bool along_x = boundary_mirrors(sides->x_low.kind) || boundary_mirrors(sides->x_high.kind);
     const bool along_y = boundary_mirrors(sides->y_low.kind) || boundary_mirrors(sides->y_high.kind);
-    *p = (persistent_plan){ .warps = warps, .steps_between = steps_between, .halo_y = steps_between * t->radius };
+    *p = (persistent_plan){ .warps = warps,
+                            .steps_between = steps_between,
+                            .halo_y = steps_between * t->radius };
     p->halo_x = rounded_up(p->halo_y, t->columns);
     p->width = own_of(nx, 32 * t->columns, p->halo_x, t->columns, along_x);
     p->height = own_of(ny, t->rows * warps, p->halo_y, 1, along_y);
@@ -63,18 +66,22 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
     if (tiles_x * tiles_y > processors) return false;
     p->tiles_x = (int)tiles_x;
     p->tiles_y = (int)tiles_y;
-    const double own = (double)p->width * p->height, held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
-    p->step_s = compute_s(t, warps, type) + exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / steps_between;
+    const double own = (double)p->width * p->height,
+                 held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
+    p->step_s = compute_s(t, warps, type) +
+                exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / steps_between;
     return true;
 }
 
 enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* of no GPU's registers */ };
 
-bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors, persistent_plan *plan)
+bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
+                        int processors, persistent_plan *plan)
 {
     const persistent_table table = persistent_table_of(op);
     double best_s = INFINITY;
-    assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE); /* those of the domain */
+    /* those of the domain */
+    assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE);
     if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
     for (int i = 0; i < table.count; i++) {
         const persistent_tiling *t = &table.tilings[i];
@@ -82,7 +89,9 @@ bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundar
         for (int warps = 2; warps <= t->warps; warps++)
             for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
                 persistent_plan p;
-                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, warps, steps, &p) || p.step_s >= best_s) continue;
+                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, warps, steps, &p) ||
+                    p.step_s >= best_s)
+                    continue;
                 *plan = p;
                 plan->tiling = i;
                 best_s = p.step_s;

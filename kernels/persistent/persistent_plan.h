@@ -1,8 +1,8 @@
-/* How a field is cut into tiles, a block's each, that stay in a GPU's registers through many steps (persistent_cuda.cuh). In C, for the
- * launch and for whoever asks without a GPU.
+/* How a field is cut into tiles, a block's each, that stay in a GPU's registers through many steps
+ * (persistent_cuda.cuh). In C, for the launch and for whoever asks without a GPU.
  *
- * A tile holds rows * warps rows of 32 * columns cells: its own, and around them the halo of the steps between two exchanges. At a side
- * that mirrors it ends with the field. */
+ * A tile holds rows * warps rows of 32 * columns cells: its own, and around them the halo of the steps
+ * between two exchanges. At a side that mirrors it ends with the field. */
 #pragma once
 
 #include "core/boundary.h"
@@ -29,35 +29,43 @@ typedef struct persistent_plan {
     double step_s;      /* what a model has a step take */
 } persistent_plan;
 
-/* Of at most `processors` tiles, the plan with the shortest step; false where the registers do not hold the field, or no kernel serves: a
- * width that is no multiple of a lane's columns, another form. sides: of the domain; cut: its rows are cut among ranks that have ny each. */
-bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut, int processors, persistent_plan *plan);
+/* Of at most `processors` tiles, the plan with the shortest step; false where the registers do not hold the
+ * field, or no kernel serves: a width that is no multiple of a lane's columns, another form. sides: of the
+ * domain; cut: its rows are cut among ranks that have ny each. */
+bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
+                        int processors, persistent_plan *plan);
 
 persistent_table persistent_table_of(const stencil *op);
 
-/* A block's shared memory: the field's row of each of its rows, and of each thread three words, in ints; then the rows at the ends of
- * warps, twice. */
-PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps) { return (warps * (rows + 3 * 32) + 3) / 4 * 4; }
+/* A block's shared memory: the field's row of each of its rows, and of each thread three words, in ints; then
+ * the rows at the ends of warps, twice. */
+PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps)
+{
+    return (warps * (rows + 3 * 32) + 3) / 4 * 4;
+}
 static inline size_t persistent_shared_bytes(const persistent_tiling *t, int warps, dtype type)
 {
     return sizeof(int) * (size_t)persistent_shared_ints(t->rows, warps) +
            (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
 }
-/* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places, with as many rows beyond
- * a cut side as the halo has; then flags, a line each, of all tiles and of the row of tiles above and below; then the number of the
- * last exchange, and of the blocks of a launch that have ended. */
+/* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places,
+ * with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles and of the row
+ * of tiles above and below; then the number of the last exchange, and of the blocks of a launch that have
+ * ended. */
 enum { PERSISTENT_FLAG_WORDS = 32 };
 typedef struct persistent_layout {
     int rows_beyond;
     size_t flags_at, numbers_at, bytes;
 } persistent_layout;
 
-static inline persistent_layout persistent_layout_of(const persistent_tiling *t, const persistent_plan *p, int64_t nx, int64_t ny, bool cut,
-                                                     dtype type)
+static inline persistent_layout persistent_layout_of(const persistent_tiling *t, const persistent_plan *p,
+                                                     int64_t nx, int64_t ny, bool cut, dtype type)
 {
     const int rows_beyond = cut ? p->halo_y : 0;
-    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned), cells = (size_t)(nx * (ny + 2 * rows_beyond));
-    const size_t given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2), flags_at = (given + line - 1) / line * line;
+    const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
+                 cells = (size_t)(nx * (ny + 2 * rows_beyond));
+    const size_t given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2),
+                 flags_at = (given + line - 1) / line * line;
     const size_t numbers_at = flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
     persistent_layout l;
     l.rows_beyond = rows_beyond;
@@ -76,8 +84,8 @@ typedef struct persistent_span {
     bool at_low, at_high;    /* it ends at a side that mirrors */
 } persistent_span;
 
-PERSISTENT_INLINE persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile, int own, int held,
-                                                     int halo)
+PERSISTENT_INLINE persistent_span persistent_span_of(int cells, bool mirrors_low, bool mirrors_high, int tile,
+                                                     int own, int held, int halo)
 {
     persistent_span s;
     const int own_low = tile * own, own_high = own_low + own < cells ? own_low + own : cells;
@@ -96,13 +104,22 @@ PERSISTENT_INLINE persistent_span persistent_span_of(int cells, bool mirrors_low
     s.at_high = mirrors_high && first + held == cells;
     return s;
 }
-PERSISTENT_INLINE bool persistent_is_own(const persistent_span *s, int at) { return s->own_low <= at && at < s->own_high; }
-PERSISTENT_INLINE bool persistent_is_wanted(const persistent_span *s, int at) { return s->low <= at && at < s->high; }
+PERSISTENT_INLINE bool persistent_is_own(const persistent_span *s, int at)
+{
+    return s->own_low <= at && at < s->own_high;
+}
+PERSISTENT_INLINE bool persistent_is_wanted(const persistent_span *s, int at)
+{
+    return s->low <= at && at < s->high;
+}
 PERSISTENT_INLINE bool persistent_is_given(const persistent_span *s, int at)
 {
     return persistent_is_own(s, at) && (at < s->band_low || at >= s->band_high);
 }
 /* A cell at most one length beyond an axis. */
-PERSISTENT_INLINE int persistent_wrapped(int at, int cells) { return at < 0 ? at + cells : at >= cells ? at - cells : at; }
+PERSISTENT_INLINE int persistent_wrapped(int at, int cells)
+{
+    return at < 0 ? at + cells : at >= cells ? at - cells : at;
+}
 
 LINKAGE_C_END

@@ -1,5 +1,5 @@
-/* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc makes kernels of, and that the
- * planner (persistent_plan.h) reads without a GPU. Stars of one level. */
+/* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc
+ * makes kernels of, and that the planner (persistent_plan.h) reads without a GPU. Stars of one level. */
 #pragma once
 
 #include "core/stencil.h"
@@ -9,7 +9,8 @@ typedef struct persistent_tiling {
     int radius;
     int columns, rows; /* of a lane and of a warp: what a lane holds; rows >= 2 radius, columns >= radius */
     int warps;         /* of a block, at most: bounds the registers */
-    bool flags;        /* blocks exchange behind a flag of each; else by words that bring the exchange's number with each cell */
+    bool flags;        /* blocks exchange behind a flag of each; else by words that bring the exchange's
+                        * number with each cell */
 } persistent_tiling;
 
 TEMPORAL_TABLE persistent_tiling persistent_star_f32[] = {

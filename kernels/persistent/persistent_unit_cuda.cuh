@@ -1,4 +1,5 @@
-/* What a unit of persistent passes consists of: an instance for each row of its table (persistent_tilings.h), and the launch of one. */
+/* What a unit of persistent passes consists of: an instance for each row of its table (persistent_tilings.h),
+ * and the launch of one. */
 #pragma once
 
 #include <iterator>
@@ -17,8 +18,11 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
     static cudaError_t prepare(const persistent_plan *plan)
     {
         const int bytes = (int)persistent_shared_bytes(&TILING, plan->warps, TYPE);
-        const cudaError_t e = cudaFuncSetAttribute(kernel<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        return e != cudaSuccess ? e : cudaFuncSetAttribute(kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        const cudaError_t e =
+            cudaFuncSetAttribute(kernel<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        return e != cudaSuccess
+                   ? e
+                   : cudaFuncSetAttribute(kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }
 
     /* At another rank, if there is one. */
@@ -46,7 +50,8 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
         a.steps = call->steps, a.steps_between = p->steps_between;
         a.rows_beyond = l.rows_beyond;
         a.given = m->here, a.given_there[0] = m->above, a.given_there[1] = m->below;
-        a.flags = flags_of(m->here, &l), a.flags_there[0] = flags_of(m->above, &l), a.flags_there[1] = flags_of(m->below, &l);
+        a.flags = flags_of(m->here, &l), a.flags_there[0] = flags_of(m->above, &l),
+        a.flags_there[1] = flags_of(m->below, &l);
         a.numbers = (unsigned *)((char *)m->here + l.numbers_at);
         a.change = call->change;
         a.late = call->late;
@@ -76,7 +81,8 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
 namespace
 {
 template <template <int> class INSTANCE, int... I> struct persistent_unit_kernels {
-    static constexpr persistent_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
+    static constexpr persistent_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare,
+                                                                    INSTANCE<I>::pass }... };
 };
 } // namespace
 

@@ -1,16 +1,18 @@
-/* The rows of a tile in shared memory: what the tiles of stars and boxes are built as, and the bulk copies that bring their
- * rows, B at a time, one mbarrier for each such step. STEPS steps are kept; step s lies in slot s % STEPS. Where they hold
- * the whole tile all of it is asked for at once, else they are a ring: a slot is asked for again when all have left it.
+/* The rows of a tile in shared memory: what the tiles of stars and boxes are built as, and the bulk copies
+ * that bring their rows, B at a time, one mbarrier for each such step. STEPS steps are kept; step s lies in
+ * slot s % STEPS. Where they hold the whole tile all of it is asked for at once, else they are a ring: a slot
+ * is asked for again when all have left it.
  *
- * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a halo packed
- * without that padding cost 8 %, since each sector then needed two writes into shared memory. */
+ * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a
+ * halo packed without that padding cost 8 %, since each sector then needed two writes into shared memory. */
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/bulk_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 
-/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster. */
+/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster.
+ * */
 struct ring_tiling {
     int columns, groups; /* warps side by side, one above the other */
     int step_rows;       /* rows that come, and are computed, at a time: a step */
@@ -75,24 +77,32 @@ template <stencil_form FORM, typename T, int R> constexpr ring_tiling ring_tilin
 template <stencil_form FORM, typename T, int R> struct ring_shape {
     static constexpr bool BOX = FORM == STENCIL_BOX, STAR = FORM == STENCIL_STAR;
     static constexpr ring_tiling TILING = ring_tiling_of<FORM, T, R>();
-    static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows, AHEAD = TILING.ahead;
+    static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows,
+                         AHEAD = TILING.ahead;
     static constexpr bool AT_ONCE = AHEAD == 0;
-    static constexpr bool SLIDES = BOX && (R == 3 || R == 4); /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
-    static constexpr int BACK = ((SLIDES ? 2 * R : STAR ? R : 0) + B - 1) / B; /* steps still read besides the newest */
+    /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
+    static constexpr bool SLIDES = BOX && (R == 3 || R == 4);
+    /* steps still read besides the newest */
+    static constexpr int BACK = ((SLIDES ? 2 * R : STAR ? R : 0) + B - 1) / B;
     static constexpr int STEPS = AT_ONCE ? (TILING.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
-    static constexpr int FIRST = AT_ONCE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD; /* steps asked for at once */
+    /* steps asked for at once */
+    static constexpr int FIRST = AT_ONCE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD;
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
     static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
-    /* Of a shared row, vectors. Where it is what brings one block more onto an SM, the halo right of a row and the one left of
-     * the next share their padding. */
+    /* Of a shared row, vectors. Where it is what brings one block more onto an SM, the halo right of a row
+     * and the one left of the next share their padding. */
     static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + (SLIDES ? LEFT : 2 * LEFT);
-    static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16, BYTES = BARRIERS_AT + STEPS * 8;
-    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && TILING.height % (GROUPS * B) == 0 && (!STAR || B <= R + 1), "");
+    static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16,
+                         BYTES = BARRIERS_AT + STEPS * 8;
+    static_assert(2 * SIDE <= PITCH - N && STEPS <= 32 && TILING.height % (GROUPS * B) == 0 &&
+                      (!STAR || B <= R + 1),
+                  "");
     static_assert(AT_ONCE || GROUPS == 1, "the barriers of a ring are the whole block's");
     static_assert(!SLIDES || (!AT_ONCE && (N & (N - 1)) == 0), "the warps take turns");
 };
 
-/* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s % STEPS. */
+/* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s %
+ * STEPS. */
 template <typename S> struct ring_rows {
     unsigned shared;     /* address of slot 0, first vector copied */
     unsigned barriers;
@@ -117,7 +127,8 @@ template <typename S> struct ring_rows {
         if (threadIdx.y != 0 || threadIdx.x >= 32) return;
         if (threadIdx.x < S::STEPS) bulk_barrier_make(barriers + 8 * threadIdx.x);
         bulk_barriers_made();
-        __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that from a race */
+        __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that
+                       * from a race */
     }
     /* Asks for as many steps as are to be on their way, by all threads. */
     __device__ __forceinline__ void start() const
@@ -127,12 +138,13 @@ template <typename S> struct ring_rows {
             if (lane < S::FIRST) expect(lane, max(min(rows - lane * S::B, S::B), 0));
             __syncwarp();
 #pragma unroll 1
-            for (int r = lane; r < min(rows, S::FIRST * S::B); r += 32) copy(r / S::B, r % S::B, from + r * pitch_bytes);
+            for (int r = lane; r < min(rows, S::FIRST * S::B); r += 32)
+                copy(r / S::B, r % S::B, from + r * pitch_bytes);
         }
         __syncthreads();
     }
-    /* Asks for one more step into its slot, by the block's thread `asker`; `row` is its first row. A step beyond the last row
-     * is there at once. */
+    /* Asks for one more step into its slot, by the block's thread `asker`; `row` is its first row. A step
+     * beyond the last row is there at once. */
     __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned asker = 0) const
     {
         const int left = rows - step * S::B;
@@ -143,7 +155,10 @@ template <typename S> struct ring_rows {
             if (b < left) copy(slot, b, row + b * pitch_bytes);
     }
     /* Until the rows of a step are there. */
-    __device__ __forceinline__ void wait_rows(int slot, unsigned lap) const { bulk_wait(barriers + 8 * slot, lap); }
+    __device__ __forceinline__ void wait_rows(int slot, unsigned lap) const
+    {
+        bulk_wait(barriers + 8 * slot, lap);
+    }
     /* The same; in a ring, also until everybody has left the step before. */
     __device__ __forceinline__ void wait(int slot, unsigned lap) const
     {

@@ -29,8 +29,10 @@ int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = unit_of(op->form);
-    assert(unit && 1 <= op->radius && op->radius <= stencil_radius_max(op->form) && (!op->has_prev || stencil_products(op->form) == 0));
-    const cudaError_t idle = cudaDeviceSynchronize(); /* passes still running read the weights about to be replaced */
+    assert(unit && 1 <= op->radius && op->radius <= stencil_radius_max(op->form) &&
+           (!op->has_prev || stencil_products(op->form) == 0));
+    const cudaError_t idle = cudaDeviceSynchronize(); /* passes still running read the weights about to be
+                                                       * replaced */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
@@ -53,8 +55,8 @@ int stencil_cuda_bind(device *d, const stencil *op)
 }
 
 /* The chosen variant of the bound stencil on these fields. */
-static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur, const void *prev,
-                            const box *boxes, int count, device_stream *s)
+static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur,
+                            const void *prev, const box *boxes, int count, device_stream *s)
 {
     const stencil *op = &self->bound;
     const device_variants *all = &self->base.stencil_variants;
@@ -90,11 +92,12 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
 bool stencil_cuda_inkernel_can(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    return stencil_exchanges_inside(op->form) && (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
+    return stencil_exchanges_inside(op->form) &&
+           (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
-int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                          device_stream *s)
+int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                          const inkernel_step *step, device_stream *s)
 {
     const device_cuda *self = (const device_cuda *)d;
     const stencil *op = &self->bound;

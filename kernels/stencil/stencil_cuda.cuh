@@ -1,17 +1,21 @@
-/* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The kernels are in
- * stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by arithmetic), stencil_straight_cuda.cuh
- * (small stars) and stencil_line_cuda.cuh.
+/* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The
+ * kernels are in stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by
+ * arithmetic), stencil_straight_cuda.cuh (small stars) and stencil_line_cuda.cuh.
  *
- * Which memory any of them may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x a
- * multiple of V and not left of the line that holds the box's first cell; the box lies in the own cells: hence 0 <= x
- * and x+V <= up(nx), up() rounding up to V. Read are the cells [x - up(r), x + V + up(r)) of rows y-r .. y+r, y a row of
- * the box, and of prev only the thread's own vector. With lead = depth_x rounded up to a 128-byte line, line cells in it:
- *  - the lowest cell is origin - r pitch - up(r) >= lead - up(r) >= 0, because r <= depth_x, r <= depth_y (LINE: r rows
+ * Which memory any of them may touch. A thread works only if its vector [x, x+V) begins left of its box's
+ * end, x a multiple of V and not left of the line that holds the box's first cell; the box lies in the own
+ * cells: hence 0 <= x and x+V <= up(nx), up() rounding up to V. Read are the cells [x - up(r), x + V + up(r))
+ * of rows y-r .. y+r, y a row of the box, and of prev only the thread's own vector. With lead = depth_x
+ * rounded up to a 128-byte line, line cells in it:
+ *  - the lowest cell is origin - r pitch - up(r) >= lead - up(r) >= 0, because r <= depth_x, r <= depth_y
+ *  (LINE: r rows
  *    do not enter) and V divides a line;
- *  - the highest ends at origin + (ny-1+r) pitch + up(nx) + up(r) <= allocation's end - line - pitch + nx + r + 2(V-1)
+ *  - the highest ends at origin + (ny-1+r) pitch + up(nx) + up(r) <= allocation's end - line - pitch + nx + r
+ *  + 2(V-1)
  *    <= allocation's end, because pitch >= nx + 2 depth_x and 2(V-1) < line.
- * Origin and pitch are whole lines, so every vector is aligned. Cells read outside the box may be written by others at
- * the same time (a halo that comes in); they reach no stored cell. Stores touch the box's own cells only.
+ * Origin and pitch are whole lines, so every vector is aligned. Cells read outside the box may be written by
+ * others at the same time (a halo that comes in); they reach no stored cell. Stores touch the box's own cells
+ * only.
  *
  * next may be prev: a thread has read its cells of prev before it stores, and nobody else reads them. */
 #pragma once
@@ -24,16 +28,19 @@
 
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_call *c)
 {
-    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T), TILE = LINE_ITEMS * LINE_THREADS * V;
+    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T),
+                  TILE = LINE_ITEMS * LINE_THREADS * V;
     int64_t widest = 0;
     for (int i = 0; i < c->count; i++)
         if (box_width(c->boxes[i]) > widest) widest = box_width(c->boxes[i]);
     const bool wide = widest > 2 * 32 * V, tiled = wide && c->variant->kernel == STENCIL_KERNEL_TILED;
     const dim3 block = wide ? dim3(LINE_THREADS, 1) : dim3(32, LINE_THREADS / 32);
-    const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, wide ? TILE : 32 * V, wide ? 1 : LINE_ITEMS * (int)block.y);
+    const tiles boxes =
+        tiles_make(c->boxes, c->count, ALIGN, wide ? TILE : 32 * V, wide ? 1 : LINE_ITEMS * (int)block.y);
     if (boxes.blocks == 0) return cudaSuccess;
     const auto kernel = tiled ? line_tile_kernel<T, R, PREV> : line_kernel<T, R, PREV>;
-    kernel<<<boxes.blocks, block, 0, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
+    kernel<<<boxes.blocks, block, 0, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev,
+                                                  c->pitch, boxes);
     return cudaGetLastError();
 }
 
@@ -47,12 +54,14 @@ template <typename T, int R, bool PREV> static cudaError_t launch_straight(const
     return cudaGetLastError();
 }
 
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t launch_ring(const stencil_call *c)
+template <stencil_form FORM, typename T, int R, bool PREV>
+static cudaError_t launch_ring(const stencil_call *c)
 {
     using S = ring_shape<FORM, T, R>;
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
     tiles boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, c->variant->height, c->variant->wave);
-    while (lower<S>(&boxes)) boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, boxes.height_cells, c->variant->wave);
+    while (lower<S>(&boxes))
+        boxes = tiles_make(c->boxes, c->count, ALIGN, WIDTH, boxes.height_cells, c->variant->wave);
     if (boxes.blocks == 0) return cudaSuccess;
     ring_kernel<FORM, T, R, PREV><<<boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream>>>(
         (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
@@ -87,7 +96,8 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
             static const struct {
                 int height, wave;
             } other[] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 96, 384 }, { 192, 384 }, { 192, 0 } };
-            for (const auto &o : other) add_variant(list, &count, STENCIL_KERNEL_TILED, o.height / S::B * S::B, o.wave);
+            for (const auto &o : other)
+                add_variant(list, &count, STENCIL_KERNEL_TILED, o.height / S::B * S::B, o.wave);
         }
     }
     if (STRAIGHT) add_variant(list, &count, STENCIL_KERNEL_STRAIGHT, 0, 0);
@@ -112,7 +122,8 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t se
     else {
         if constexpr (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX)
             if (c && c->variant->kernel == STENCIL_KERNEL_STRAIGHT) return launch_straight<T, R, PREV>(c);
-        return c ? launch_ring<FORM, T, R, PREV>(c) : prepare_tiles(ring_kernel<FORM, T, R, PREV>, ring_shape<FORM, T, R>::BYTES);
+        return c ? launch_ring<FORM, T, R, PREV>(c)
+                 : prepare_tiles(ring_kernel<FORM, T, R, PREV>, ring_shape<FORM, T, R>::BYTES);
     }
 }
 
@@ -122,8 +133,10 @@ template <stencil_form FORM, int R = 1> static cudaError_t instance(const stenci
         if (op->radius > R) return instance<FORM, R + 1>(op, q);
     constexpr bool PREV = stencil_products(FORM) == 0; /* may be */
     switch (op->type) {
-    case DTYPE_F32: return PREV && op->has_prev ? serve<FORM, float, R, PREV>(q) : serve<FORM, float, R, false>(q);
-    case DTYPE_F64: return PREV && op->has_prev ? serve<FORM, double, R, PREV>(q) : serve<FORM, double, R, false>(q);
+    case DTYPE_F32:
+        return PREV && op->has_prev ? serve<FORM, float, R, PREV>(q) : serve<FORM, float, R, false>(q);
+    case DTYPE_F64:
+        return PREV && op->has_prev ? serve<FORM, double, R, PREV>(q) : serve<FORM, double, R, false>(q);
     }
     return cudaErrorInvalidValue;
 }

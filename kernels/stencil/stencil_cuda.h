@@ -1,8 +1,8 @@
 /* What stencil_cuda.cu, the dispatch, shares with the files that hold the kernels.
  *
- * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread over one
- * file a form so that they compile in parallel. So each such file is a unit: a function that uploads weights into its
- * own constant memory, and one that launches its kernels. */
+ * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread
+ * over one file a form so that they compile in parallel. So each such file is a unit: a function that uploads
+ * weights into its own constant memory, and one that launches its kernels. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,14 +29,17 @@ typedef struct stencil_call {
 typedef struct stencil_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
     cudaError_t (*pass)(const stencil_call *call);
-    /* Variants of a pass with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first, and returns how many. */
+    /* Variants of a pass with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first,
+     * and returns how many. */
     int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
 typedef struct inkernel_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
-    cudaError_t (*step)(const stencil_call *call, const inkernel_step *step, int64_t nx, int64_t ny); /* call's boxes: unused */
+    /* call's boxes: unused */
+    cudaError_t (*step)(const stencil_call *call, const inkernel_step *step, int64_t nx, int64_t ny);
 } inkernel_unit;
 
 extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;
-extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box, stencil_cuda_separable, stencil_cuda_separable_sum;
+extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box, stencil_cuda_separable,
+    stencil_cuda_separable_sum;

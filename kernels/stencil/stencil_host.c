@@ -1,13 +1,18 @@
-/* A pass of one step on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order of the weights.
+/* A pass of one step on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order
+ * of the weights.
  *
- * A pass that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a plain store
- * reads the line that it overwrites: three words per cell instead of two), except where next is prev, whose lines were
- * read anyway, and the rows that will be read soon are prefetched by hand. What then decides is the schedule of the work, and
- * none is best on every processor (docs/stencil-kernels.md), so there are variants:
- *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the core's own cache, L2
- *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N rows, which are long,
- *                    as the hardware's prefetchers like them. By hand only what they do last: into L1, a little before its use
- *   N rows, ahead    the same, but the rows of the next tile are asked for, into L1: most then wait in L2, and DRAM is read in order
+ * A pass that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a
+ * plain store reads the line that it overwrites: three words per cell instead of two), except where next is
+ * prev, whose lines were read anyway, and the rows that will be read soon are prefetched by hand. What then
+ * decides is the schedule of the work, and none is best on every processor (docs/stencil-kernels.md), so
+ * there are variants:
+ *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the
+ *                    core's own cache, L2
+ *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N
+ *                    rows, which are long, as the hardware's prefetchers like them. By hand only what they do
+ *                    last: into L1, a little before its use
+ *   N rows, ahead    the same, but the rows of the next tile are asked for, into L1: most then wait in L2,
+ *                    and DRAM is read in order
  *   N rows, wide     the same, into L2
  *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too */
 #include <assert.h>
@@ -67,7 +72,8 @@ static int list_variants(const stencil *op, const stencil_host_variant *variant[
 int stencil_host_bind(device *d, const stencil *op)
 {
     device_host *h = (device_host *)d;
-    assert(op->radius >= 1 && op->radius <= stencil_radius_max(op->form) && (!op->has_prev || stencil_products(op->form) == 0));
+    assert(op->radius >= 1 && op->radius <= stencil_radius_max(op->form) &&
+           (!op->has_prev || stencil_products(op->form) == 0));
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
     d->stencil_variants = (device_variants){ .count = list_variants(op, h->variant) };
@@ -85,7 +91,8 @@ static stencil_host_kernel *kernel_of(const stencil_host_variant *v, const stenc
     return v->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
 }
 
-/* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's own cache. */
+/* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's
+ * own cache. */
 static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
 {
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;

@@ -1,4 +1,5 @@
-/* Template: the register blocks of stencil_host_block.c for one cell type and one kind of vector. Included once per pair:
+/* Template: the register blocks of stencil_host_block.c for one cell type and one kind of vector. Included
+ * once per pair:
  *   CELL          the type,
  *   VECTOR        one cell or several, as the intrinsics take them,
  *   DO(x)         the intrinsic of that name (loadu, set1, mul, fmadd, storeu, stream),
@@ -6,15 +7,16 @@
  *   TARGET        the attribute that lets the compiler use these instructions,
  *   NAME(x)       x with the pair's suffix.
  *
- * A vector that the side of a box cuts is computed whole and stored in part; what it reads too much lies in the field's
- * allocation (field.h) and is not used. */
+ * A vector that the side of a box cuts is computed whole and stored in part; what it reads too much lies in
+ * the field's allocation (field.h) and is not used. */
 
 #include "stencil/stencil_host_terms.h"
 
-/* `count` vectors of a row, the first at index `at`; of each the lanes from `low` to `high`. Form, radius (where CUT needs
- * it) and count are constants, so that u and line are registers. */
-static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, const stencil_host_job *s,
-                                                   int64_t at, int64_t low, int64_t high)
+/* `count` vectors of a row, the first at index `at`; of each the lanes from `low` to `high`. Form, radius
+ * (where CUT needs it) and count are constants, so that u and line are registers. */
+static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count,
+                                                   const stencil_host_job *s, int64_t at, int64_t low,
+                                                   int64_t high)
 {
     const CELL *cur = (const CELL *)s->cur + at, *w = s->weight;
     CELL *out = (CELL *)s->next + at;
@@ -22,7 +24,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
     const int products = stencil_products(form);
     bool first = true;
     VECTOR u[BLOCK_VECTORS];
-    if (LANES == 1) EACH_VECTOR(u[j] = DO(set1)(0)); /* gcc for arm64 does not see that the first term sets it */
+    /* gcc for arm64 does not see that the first term sets it */
+    if (LANES == 1) EACH_VECTOR(u[j] = DO(set1)(0));
 #ifdef CUT
     VECTOR line[BLOCK_VECTORS + 2];
 #endif
@@ -49,7 +52,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
         }
         TERM(w[4 * r], BESIDE(cur, 0));
         break;
-    case STENCIL_BOX: /* the rows are a loop, for the code to stay small: the first product is an fma onto -0 */
+    case STENCIL_BOX: /* the rows are a loop, for the code to stay small: the first product is an fma onto -0
+                       */
         first = false;
         EACH_VECTOR(u[j] = DO(set1)(-(CELL)0));
         for (int dy = -r; dy <= r; dy++, w += 2 * r + 1) {
@@ -90,27 +94,32 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int
     }
 }
 
-/* Whole vectors, block by block, all rows of one before the next: a row of cur that is in L1 serves every row of sums. */
-static TARGET STENCIL_HOST_INLINE void NAME(columns)(stencil_form form, int r, int count, const stencil_host_job *s, box b)
+/* Whole vectors, block by block, all rows of one before the next: a row of cur that is in L1 serves every row
+ * of sums. */
+static TARGET STENCIL_HOST_INLINE void NAME(columns)(stencil_form form, int r, int count,
+                                                     const stencil_host_job *s, box b)
 {
     for (int64_t x = b.x0; x < b.x1; x += count * LANES)
         for (int64_t y = b.y0; y < b.y1; y++) {
             const int64_t at = field_index(s->shape, x, y);
             const size_t bytes = (size_t)count * sizeof(VECTOR);
             device_host_prefetch((const CELL *)s->cur + at, s->ahead_bytes, bytes, s->ahead_to_l2);
-            if (s->prev) device_host_prefetch((const CELL *)s->prev + at, s->prev_ahead_bytes, bytes, s->ahead_to_l2);
+            if (s->prev)
+                device_host_prefetch((const CELL *)s->prev + at, s->prev_ahead_bytes, bytes, s->ahead_to_l2);
             NAME(block)(form, r, count, s, at, 0, LANES);
         }
 }
 
 /* The vector at x, which the sides of b cut. */
-static TARGET STENCIL_HOST_INLINE void NAME(edge)(stencil_form form, int r, const stencil_host_job *s, int64_t x, box b)
+static TARGET STENCIL_HOST_INLINE void NAME(edge)(stencil_form form, int r, const stencil_host_job *s,
+                                                  int64_t x, box b)
 {
     const int64_t low = x < b.x0 ? b.x0 - x : 0, high = stencil_host_least(b.x1 - x, LANES);
     for (int64_t y = b.y0; y < b.y1; y++) NAME(block)(form, r, 1, s, field_index(s->shape, x, y), low, high);
 }
 
-/* With few terms, what a block of 8 asks memory for comes too thick. Without CUT the radius is no constant. */
+/* With few terms, what a block of 8 asks memory for comes too thick. Without CUT the radius is no constant.
+ * */
 #ifdef CUT
 #define VECTORS_OF(FORM, R) ((FORM) == STENCIL_STAR && (R) <= 2 ? BLOCK_VECTORS / 2 : BLOCK_VECTORS)
 #else
@@ -150,7 +159,10 @@ static TARGET void NAME(line)(const stencil_host_job *s, box b) { ANY_RADIUS(STE
 static TARGET void NAME(star)(const stencil_host_job *s, box b) { ANY_RADIUS(STENCIL_STAR) }
 static TARGET void NAME(square)(const stencil_host_job *s, box b) { ANY_RADIUS(STENCIL_BOX) }
 static TARGET void NAME(separable)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE) }
-static TARGET void NAME(separable_sum)(const stencil_host_job *s, box b) { RADIUS_1_TO_4(STENCIL_SEPARABLE_SUM) }
+static TARGET void NAME(separable_sum)(const stencil_host_job *s, box b)
+{
+    RADIUS_1_TO_4(STENCIL_SEPARABLE_SUM)
+}
 
 #define STENCIL_HOST_TERMS_END
 #include "stencil/stencil_host_terms.h"

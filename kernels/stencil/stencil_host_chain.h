@@ -1,15 +1,16 @@
-/* Template: the chain of fma of a row's cells, for one cell type; stencil_host.c takes one step by it, temporal_host.c several. Included
- * once per type, with
+/* Template: the chain of fma of a row's cells, for one cell type; stencil_host.c takes one step by it,
+ * temporal_host.c several. Included once per type, with
  *   CELL      the type,
  *   FMA       its fused multiply-add,
  *   NAME(x)   x with the type's suffix.
  *
- * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the level before theirs,
- * where the stencil has one (has_prev); radius, form and that are constants, so that the chain of a cell is straight code and the
- * row a vector loop. `omp simd` says what the compiler cannot see: the cells written are not among those read, or, of `before`, are
- * read only at their own index. */
+ * row[0] .. row[2r], of a line row[0] alone, begin at the first cell's own column, and so does `before`, the
+ * level before theirs, where the stencil has one (has_prev); radius, form and that are constants, so that the
+ * chain of a cell is straight code and the row a vector loop. `omp simd` says what the compiler cannot see:
+ * the cells written are not among those read, or, of `before`, are read only at their own index. */
 
-static STENCIL_HOST_INLINE void NAME(line_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+static STENCIL_HOST_INLINE void NAME(line_chain)(int r, bool has_prev, CELL *restrict sum,
+                                                 const CELL *const *row, const CELL *before,
                                                  const CELL *weight, CELL beta, int64_t n)
 {
     const CELL *const here = row[0];
@@ -29,7 +30,8 @@ static STENCIL_HOST_INLINE void NAME(line_chain)(int r, bool has_prev, CELL *res
     }
 }
 
-static STENCIL_HOST_INLINE void NAME(star_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+static STENCIL_HOST_INLINE void NAME(star_chain)(int r, bool has_prev, CELL *restrict sum,
+                                                 const CELL *const *row, const CELL *before,
                                                  const CELL *weight, CELL beta, int64_t n)
 {
     const CELL *const here = row[r];
@@ -53,7 +55,8 @@ static STENCIL_HOST_INLINE void NAME(star_chain)(int r, bool has_prev, CELL *res
     }
 }
 
-static STENCIL_HOST_INLINE void NAME(box_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row, const CELL *before,
+static STENCIL_HOST_INLINE void NAME(box_chain)(int r, bool has_prev, CELL *restrict sum,
+                                                const CELL *const *row, const CELL *before,
                                                 const CELL *weight, CELL beta, int64_t n)
 {
     const int side = 2 * r + 1;
@@ -73,8 +76,8 @@ static STENCIL_HOST_INLINE void NAME(box_chain)(int r, bool has_prev, CELL *rest
 }
 
 /* A row's sum of each product goes into the cell's at once; `products` is a constant too. */
-static STENCIL_HOST_INLINE void NAME(products_chain)(int products, int r, CELL *restrict sum, const CELL *const *row,
-                                                     const CELL *weight, int64_t n)
+static STENCIL_HOST_INLINE void NAME(products_chain)(int products, int r, CELL *restrict sum,
+                                                     const CELL *const *row, const CELL *weight, int64_t n)
 {
     const int side = 2 * r + 1;
     CELL a[2 * 9], b[9 * 2];
@@ -96,14 +99,16 @@ static STENCIL_HOST_INLINE void NAME(products_chain)(int products, int r, CELL *
     }
 }
 
-static STENCIL_HOST_INLINE void NAME(separable_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row,
-                                                      const CELL *before, const CELL *weight, CELL beta, int64_t n)
+static STENCIL_HOST_INLINE void NAME(separable_chain)(int r, bool has_prev, CELL *restrict sum,
+                                                      const CELL *const *row, const CELL *before,
+                                                      const CELL *weight, CELL beta, int64_t n)
 {
     NAME(products_chain)(1, r, sum, row, weight, n);
 }
 
-static STENCIL_HOST_INLINE void NAME(separable_sum_chain)(int r, bool has_prev, CELL *restrict sum, const CELL *const *row,
-                                                          const CELL *before, const CELL *weight, CELL beta, int64_t n)
+static STENCIL_HOST_INLINE void NAME(separable_sum_chain)(int r, bool has_prev, CELL *restrict sum,
+                                                          const CELL *const *row, const CELL *before,
+                                                          const CELL *weight, CELL beta, int64_t n)
 {
     NAME(products_chain)(2, r, sum, row, weight, n);
 }

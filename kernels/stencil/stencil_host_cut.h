@@ -9,11 +9,14 @@
 #define STENCIL_HOST_AVX512 __attribute__((target("avx512f")))
 
 /* valign wants its shift in the instruction: k is a constant wherever these are inlined. */
-#define CASE(K, TYPE, LANE)                                                                                       \
-    case K: return _mm512_castsi512_##TYPE(_mm512_alignr_##LANE(_mm512_cast##TYPE##_si512(b), _mm512_cast##TYPE##_si512(a), K));
-#define CASES_1_TO_7(TYPE, LANE)                                                                                  \
-    CASE(1, TYPE, LANE) CASE(2, TYPE, LANE) CASE(3, TYPE, LANE) CASE(4, TYPE, LANE)                               \
-    CASE(5, TYPE, LANE) CASE(6, TYPE, LANE) CASE(7, TYPE, LANE)
+#define CASE(K, TYPE, LANE)             \
+    case K:                             \
+        return _mm512_castsi512_##TYPE( \
+            _mm512_alignr_##LANE(_mm512_cast##TYPE##_si512(b), _mm512_cast##TYPE##_si512(a), K));
+#define CASES_1_TO_7(TYPE, LANE)                                                                        \
+    CASE(1, TYPE, LANE)                                                                                 \
+    CASE(2, TYPE, LANE) CASE(3, TYPE, LANE) CASE(4, TYPE, LANE) CASE(5, TYPE, LANE) CASE(6, TYPE, LANE) \
+        CASE(7, TYPE, LANE)
 
 static STENCIL_HOST_AVX512 STENCIL_HOST_INLINE __m512 stencil_host_cut_f32(__m512 a, __m512 b, int64_t k)
 {

@@ -13,7 +13,8 @@ typedef struct stencil_host_job {
     void *next;
     const void *cur, *prev, *weight; /* prev: NULL where the stencil has none; weight: in the field's type */
     int64_t tile_cells, tile_rows;
-    ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch meanwhile */
+    ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch
+                                              * meanwhile */
     bool ahead_to_l2;                        /* prefetches stop there, else in L1 */
     bool streams;                            /* stores go past the caches */
 } stencil_host_job;

@@ -3,13 +3,13 @@
  *   FMA       its fused multiply-add,
  *   NAME(x)   x with the type's suffix.
  *
- * Only whole lines may be streamed and the vector code knows none, so a block of sums is gathered in L1 first, short enough for the
- * core to compute one while it writes another. */
+ * Only whole lines may be streamed and the vector code knows none, so a block of sums is gathered in L1
+ * first, short enough for the core to compute one while it writes another. */
 #include "stencil/stencil_host_chain.h"
 
 /* The sums of n cells of one row, without prev; boxes, of weights or factors, have radius 1. */
-static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum, const CELL *cur, int64_t pitch,
-                                            const CELL *w, int64_t n)
+static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum, const CELL *cur,
+                                            int64_t pitch, const CELL *w, int64_t n)
 {
     const int above = form == STENCIL_LINE ? 0 : r;
     const CELL *row[5];
@@ -24,8 +24,8 @@ static STENCIL_HOST_INLINE void NAME(chain)(stencil_form form, int r, CELL *sum,
 }
 
 /* Adds beta * prev to n <= ROW_BLOCK_CELLS sums and stores them. */
-static STENCIL_HOST_INLINE void NAME(finish)(const stencil_host_job *s, CELL *out, CELL *sum, const CELL *prev, CELL beta,
-                                             int64_t n)
+static STENCIL_HOST_INLINE void NAME(finish)(const stencil_host_job *s, CELL *out, CELL *sum,
+                                             const CELL *prev, CELL beta, int64_t n)
 {
     if (prev) {
         CELL *last = s->streams ? sum : out;
@@ -37,13 +37,14 @@ static STENCIL_HOST_INLINE void NAME(finish)(const stencil_host_job *s, CELL *ou
     if (s->streams) device_host_stream(out, sum, (size_t)n * sizeof(CELL));
 }
 
-/* n cells of a row. Blocks end on multiples of their size in memory, so all but the first and the last are whole cache
- * lines, of a length that the compiler knows. */
+/* n cells of a row. Blocks end on multiples of their size in memory, so all but the first and the last are
+ * whole cache lines, of a length that the compiler knows. */
 static STENCIL_HOST_INLINE void NAME(row)(stencil_form form, int r, const stencil_host_job *s, int64_t at,
                                           int64_t n)
 {
     const int64_t pitch = s->shape->pitch;
-    const CELL *cur = (const CELL *)s->cur + at, *prev = s->prev ? (const CELL *)s->prev + at : NULL, *weight = s->weight;
+    const CELL *cur = (const CELL *)s->cur + at, *prev = s->prev ? (const CELL *)s->prev + at : NULL,
+               *weight = s->weight;
     const CELL beta = (CELL)s->op->beta;
     CELL *out = (CELL *)s->next + at, w[12]; /* in registers */
     for (int k = 0; k < stencil_weights(form, r); k++) w[k] = weight[k];
@@ -54,7 +55,8 @@ static STENCIL_HOST_INLINE void NAME(row)(stencil_form form, int r, const stenci
     _Alignas(64) CELL sum[ROW_BLOCK_CELLS];
     for (int64_t i = 0, m; i < n; i += m) {
         const CELL *before = prev ? prev + i : NULL;
-        m = stencil_host_least(n - i, ROW_BLOCK_CELLS - (int64_t)((uintptr_t)(out + i) / sizeof(CELL) % ROW_BLOCK_CELLS));
+        m = stencil_host_least(n - i, ROW_BLOCK_CELLS -
+                                          (int64_t)((uintptr_t)(out + i) / sizeof(CELL) % ROW_BLOCK_CELLS));
         if (m == ROW_BLOCK_CELLS) {
             device_host_prefetch(cur + i, s->ahead_bytes, sizeof sum, s->ahead_to_l2);
             if (prev) device_host_prefetch(before, s->prev_ahead_bytes, sizeof sum, s->ahead_to_l2);

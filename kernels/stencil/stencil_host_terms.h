@@ -1,7 +1,7 @@
-/* Template: the terms of a chain of fma over `count` vectors side by side, u[j], for templates over cell type and vector
- * (stencil_host_block.h, temporal_host_block.h), whose macros it takes: CELL, VECTOR, DO(x), CUT(a, b, k). Included before their
- * functions, and after them with STENCIL_HOST_TERMS_END, which takes back what it defined. In a function `count` and `first` are
- * in scope, and with CUT `line`, count + 2 vectors. */
+/* Template: the terms of a chain of fma over `count` vectors side by side, u[j], for templates over cell type
+ * and vector (stencil_host_block.h, temporal_host_block.h), whose macros it takes: CELL, VECTOR, DO(x),
+ * CUT(a, b, k). Included before their functions, and after them with STENCIL_HOST_TERMS_END, which takes back
+ * what it defined. In a function `count` and `first` are in scope, and with CUT `line`, count + 2 vectors. */
 #ifndef STENCIL_HOST_TERMS_END
 
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(CELL)))
@@ -29,8 +29,9 @@
         first = false;                \
     } while (0)
 
-/* Vector j of ROW, K cells to its side. Nearly every such load straddles two cache lines and costs two, four where they
- * are not in L1 yet; it is cut instead out of `line`, the vectors of the row that HOLD loaded whole. */
+/* Vector j of ROW, K cells to its side. Nearly every such load straddles two cache lines and costs two, four
+ * where they are not in L1 yet; it is cut instead out of `line`, the vectors of the row that HOLD loaded
+ * whole. */
 #ifdef CUT
 #define HOLD(ROW)                                                                   \
     do {                                                                            \

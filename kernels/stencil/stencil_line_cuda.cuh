@@ -1,11 +1,12 @@
 /* Lines: neighbours along x only.
  *
- * line_tile_kernel: a block's piece of one row comes into shared memory by one bulk copy, and a thread reads its x
- * neighbours there: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from here nothing.
+ * line_tile_kernel: a block's piece of one row comes into shared memory by one bulk copy, and a thread reads
+ * its x neighbours there: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from
+ * here nothing.
  *
- * line_kernel: straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the same
- * lines, from L1. For boxes too narrow for tiles, and GPUs without bulk copies. A thread's items lie a fixed distance
- * apart, along x in wide boxes, else along y. */
+ * line_kernel: straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the
+ * same lines, from L1. For boxes too narrow for tiles, and GPUs without bulk copies. A thread's items lie a
+ * fixed distance apart, along x in wide boxes, else along y. */
 #pragma once
 
 #include "cuda/bulk_cuda.cuh"
@@ -45,7 +46,8 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         bulk_barrier_make(barrier);
         bulk_barriers_made();
         bulk_expect(barrier, 16 * (unsigned)vectors);
-        bulk_copy((unsigned)__cvta_generic_to_shared(row + LEFT - SIDE), from, 16 * (unsigned)vectors, barrier);
+        bulk_copy((unsigned)__cvta_generic_to_shared(row + LEFT - SIDE), from, 16 * (unsigned)vectors,
+                  barrier);
     }
     __syncthreads();
 #else
@@ -94,7 +96,8 @@ static __global__ void __launch_bounds__(LINE_THREADS)
     x += threadIdx.x * V;
     y += threadIdx.y;
     if (x >= cells.x1 || y >= cells.y1) return;
-    const int step_x = blockDim.y == 1 ? (int)blockDim.x * V : 0, step_y = blockDim.y == 1 ? 0 : (int)blockDim.y;
+    const int step_x = blockDim.y == 1 ? (int)blockDim.x * V : 0,
+              step_y = blockDim.y == 1 ? 0 : (int)blockDim.y;
 
     window<T, R> around[LINE_ITEMS];
     T old[LINE_ITEMS][V];
@@ -115,7 +118,8 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         }
     }
 #pragma unroll
-    for (int i = 0; i < LINE_ITEMS; i++) { /* stores last: their branches would hold up the loads behind them */
+    /* stores last: their branches would hold up the loads behind them */
+    for (int i = 0; i < LINE_ITEMS; i++) {
         const int64_t xi = x + i * step_x, yi = y + i * step_y;
         if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);
     }

@@ -2,34 +2,38 @@
  * (ring_rows_cuda.cuh). Boxes of weights of radius 3 and 4, bound by arithmetic, have tiles of their own
  * (stencil_slide_cuda.cuh); here their blocks begin.
  *
- * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first warp asks for
- * the tile's rows and the halo's, B rows per step, one mbarrier per step; every warp waits for a step's barrier alone and
- * computes the outputs that the step completes while later steps are still on their way. Bytes in flight thus cost no
- * registers, each row crosses from L2 once per block (at radius 8 a thread column of 4 rows reads it 5 times), and a warp
- * reads its x neighbours as vectors of the shared row.
+ * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first
+ * warp asks for the tile's rows and the halo's, B rows per step, one mbarrier per step; every warp waits for
+ * a step's barrier alone and computes the outputs that the step completes while later steps are still on
+ * their way. Bytes in flight thus cost no registers, each row crosses from L2 once per block (at radius 8 a
+ * thread column of 4 rows reads it 5 times), and a warp reads its x neighbours as vectors of the shared row.
  *
- * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is no barrier
- * besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their halo rows
- * cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a tile needs more rows than fit
- * (radius 5 and more; the tall tiles of such boxes waste the fewest sums), STEPS is a ring:
- * one __syncthreads per step, after which the step that nobody reads any more is filled again.
+ * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is
+ * no barrier besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy,
+ * although their halo rows cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a
+ * tile needs more rows than fit (radius 5 and more; the tall tiles of such boxes waste the fewest sums),
+ * STEPS is a ring: one __syncthreads per step, after which the step that nobody reads any more is filled
+ * again.
  *
- * Star: 2R + B rows of the thread's own cells lie in registers and move down by B a step. Box: 2R + B rows of partial
- * sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order of each sum; a weight,
- * once in its uniform register, serves B V cells. B is also what bounds the unrolled code: beyond about 24 KB the
- * instruction cache halves the speed.
+ * Star: 2R + B rows of the thread's own cells lie in registers and move down by B a step. Box: 2R + B rows of
+ * partial sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order of
+ * each sum; a weight, once in its uniform register, serves B V cells. B is also what bounds the unrolled
+ * code: beyond about 24 KB the instruction cache halves the speed.
  *
- * Box of factors: 2R + B rows of each product's sums along x lie in registers, of the thread's own cells, and move down as a
- * star's rows do; an output row reads 2R + 1 of them. Nothing is computed twice but the halo rows' sums.
+ * Box of factors: 2R + B rows of each product's sums along x lie in registers, of the thread's own cells, and
+ * move down as a star's rows do; an output row reads 2R + 1 of them. Nothing is computed twice but the halo
+ * rows' sums.
  *
- * Which memory is touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) + up(R)), a
- * subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step before it stores. */
+ * Which memory is touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) +
+ * up(R)), a subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step
+ * before it stores. */
 #pragma once
 
 #include "cuda/change_cuda.cuh"
 #include "stencil/stencil_slide_cuda.cuh"
 
-/* A tile's rows in shared memory, all of them asked for: a cell, by its place in the tile, may be given another value. */
+/* A tile's rows in shared memory, all of them asked for: a cell, by its place in the tile, may be given
+ * another value. */
 template <typename T, typename S, int R> struct rows_to_amend {
     float4 *ring;
     const ring_rows<S> &in_flight;
@@ -47,26 +51,29 @@ template <typename T, typename S, int R> struct rows_to_amend {
     }
 };
 
-/* What else is done around a tile, by all threads of the block. before(): before its first access to memory. amend(rows, height):
- * where all rows are asked for at once, then; whoever puts cells over those that come ends with a barrier, unless none but the
- * thread itself reads them. */
+/* What else is done around a tile, by all threads of the block. before(): before its first access to memory.
+ * amend(rows, height): where all rows are asked for at once, then; whoever puts cells over those that come
+ * ends with a barrier, unless none but the thread itself reads them. */
 struct tile_alone {
     __device__ __forceinline__ void before() const {}
     template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &, int) const {}
 };
 
-/* What a thread does with its cells of a tile, those of a vector's columns, B rows at a time. What is not here but in ring_tile
- * took more registers as a function. */
+/* What a thread does with its cells of a tile, those of a vector's columns, B rows at a time. What is not
+ * here but in ring_tile took more registers as a function. */
 template <stencil_form FORM, typename T, int R> struct ring_sums {
     using S = ring_shape<FORM, T, R>;
-    static constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, STEP = B * S::PITCH; /* STEP: vectors in a slot */
+    /* STEP: vectors in a slot */
+    static constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, STEP = B * S::PITCH;
     static constexpr int PRODUCTS = stencil_products(FORM), SETS = PRODUCTS > 0 ? PRODUCTS : 1;
     using step_rows = T[B][V];
-    /* own cells of the last 2R + B rows (star), partial sums (box), sums along these rows, product after product (factors) */
+    /* own cells of the last 2R + B rows (star), partial sums (box), sums along these rows, product after
+     * product (factors) */
     using kept_rows = T[SETS * (2 * R + B)][V];
 
     /* The star's output row b, whose centre row is `centre` in shared memory. */
-    static __device__ __forceinline__ void star(int b, const float4 *centre, const kept_rows &kept, T (&sum)[V])
+    static __device__ __forceinline__ void star(int b, const float4 *centre, const kept_rows &kept,
+                                                T (&sum)[V])
     {
         window<T, R> around;
 #pragma unroll
@@ -95,7 +102,8 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
 #pragma unroll
         for (int b = 0; b < B; b++)
 #pragma unroll
-            for (int i = 0; i < 2 * SIDE + 1; i++) load_row(around[b].cell + i * V, row + b * S::PITCH + i - SIDE);
+            for (int i = 0; i < 2 * SIDE + 1; i++)
+                load_row(around[b].cell + i * V, row + b * S::PITCH + i - SIDE);
 #pragma unroll
         for (int dy = 0; dy < W; dy++)
 #pragma unroll
@@ -120,7 +128,8 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
         for (int b = 0; b < B; b++) {
             window<T, R> around;
 #pragma unroll
-            for (int i = 0; i < 2 * SIDE + 1; i++) load_row(around.cell + i * V, row + b * S::PITCH + i - SIDE);
+            for (int i = 0; i < 2 * SIDE + 1; i++)
+                load_row(around.cell + i * V, row + b * S::PITCH + i - SIDE);
 #pragma unroll
             for (int k = 0; k < PRODUCTS; k++)
 #pragma unroll
@@ -142,8 +151,8 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
             for (int k = 0; k < PRODUCTS; k++)
 #pragma unroll
                 for (int v = 0; v < V; v++)
-                    sum[v] = next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), kept[k * (2 * R + B) + b + R + dy][v],
-                                       sum[v]);
+                    sum[v] = next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy),
+                                       kept[k * (2 * R + B) + b + R + dy][v], sum[v]);
     }
 
     static __device__ __forceinline__ void move_down(kept_rows &kept)
@@ -157,7 +166,8 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
     }
 
     /* Raises the change by those cells of a row that are `in` the box. */
-    static __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], span in, change_word<T> &change)
+    static __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], span in,
+                                                   change_word<T> &change)
     {
 #pragma unroll
         for (int v = 0; v < V; v++)
@@ -165,11 +175,12 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
     }
 };
 
-/* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the largest
- * |next - cur| of the thread's cells. */
+/* The tile at (x, y) of the box `cells`, by all threads of the block. CHANGE (stars only): returns the
+ * largest |next - cur| of the thread's cells. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, typename HOOKS>
-static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
-                                                           int64_t x, int64_t y, int height, const HOOKS &hooks)
+static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur, const T *prev,
+                                                           int64_t pitch, const box &cells, int64_t x,
+                                                           int64_t y, int height, const HOOKS &hooks)
 {
     using sums = ring_sums<FORM, T, R>;
     using S = typename sums::S;
@@ -178,9 +189,12 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     const int tile_rows = (int)min(cells.y1 - y, (int64_t)height);
     const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
-    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
-                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
-                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), tile_rows + 2 * R };
+    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16,
+                                     shared + S::BARRIERS_AT,
+                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V),
+                                     pitch * (int64_t)sizeof(T),
+                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)),
+                                     tile_rows + 2 * R };
     in_flight.make_barriers();
     hooks.before();
     in_flight.start();
@@ -206,7 +220,8 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     const auto load_old = [&](int out) {
 #pragma unroll
         for (int b = 0; b < B; b++)
-            if (out + b >= 0 && out + b < rows && in.from < in.to) load_once(old[b], old_from + (out + b) * pitch);
+            if (out + b >= 0 && out + b < rows && in.from < in.to)
+                load_once(old[b], old_from + (out + b) * pitch);
     };
     if (PREV) load_old(-(2 * R % B));
 
@@ -214,7 +229,8 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     for (int out = -2 * R; out < rows; out += B, step++, to += B * pitch) {
         in_flight.wait(slot, lap);
         if (!S::AT_ONCE) {
-            in_flight.ask(step + S::AHEAD, slot + S::AHEAD < S::STEPS ? slot + S::AHEAD : slot + S::AHEAD - S::STEPS, ahead);
+            in_flight.ask(step + S::AHEAD,
+                          slot + S::AHEAD < S::STEPS ? slot + S::AHEAD : slot + S::AHEAD - S::STEPS, ahead);
             ahead += B * in_flight.pitch_bytes;
         }
         const float4 *const row = own + slot * STEP;
@@ -229,8 +245,9 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
             if (out > -B) {
 #pragma unroll
                 for (int b = 0; b < B; b++) {
-                    const float4 *const centre = FIRST + b < B ? own + older * STEP + (FIRST + b) * S::PITCH
-                                                               : own + newer * STEP + (FIRST + b - B) * S::PITCH;
+                    const float4 *const centre = FIRST + b < B
+                                                     ? own + older * STEP + (FIRST + b) * S::PITCH
+                                                     : own + newer * STEP + (FIRST + b - B) * S::PITCH;
                     sums::star(b, centre, kept, sum[b]);
                 }
             }
@@ -274,9 +291,11 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
 }
 
 /* The same for every radius. ENDS: the block does nothing after it. */
-template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false, typename HOOKS = tile_alone>
-static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
-                                                              int64_t x, int64_t y, int height, const HOOKS &hooks = {})
+template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false,
+          typename HOOKS = tile_alone>
+static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev,
+                                                              int64_t pitch, const box &cells, int64_t x,
+                                                              int64_t y, int height, const HOOKS &hooks = {})
 {
     static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     if constexpr (ring_shape<FORM, T, R>::SLIDES) {
@@ -289,7 +308,8 @@ static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *
 }
 
 template <stencil_form FORM, typename T, int R, bool PREV>
-static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks)
+static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS,
+                                         PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks)
     ring_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
 {
     int64_t x, y;
@@ -299,8 +319,8 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, PREV ?
 
 /* ---- host side ---- */
 
-/* Fewer blocks than this cannot fill a GPU, or, where arithmetic is the bound, leave too much of it idle in the last of their
- * waves: then the tiles of a ring are made less tall. */
+/* Fewer blocks than this cannot fill a GPU, or, where arithmetic is the bound, leave too much of it idle in
+ * the last of their waves: then the tiles of a ring are made less tall. */
 template <typename S> constexpr unsigned FILLING_BLOCKS = S::SLIDES ? 3072 : 512;
 enum { LEAST_HEIGHT = 16 };
 
@@ -308,7 +328,9 @@ enum { LEAST_HEIGHT = 16 };
 template <typename S> static bool lower(tiles *t)
 {
     const int half = t->height_cells / 2;
-    if (t->blocks == 0 || t->blocks >= FILLING_BLOCKS<S> || half < LEAST_HEIGHT || half % (S::GROUPS * S::B) != 0) return false;
+    if (t->blocks == 0 || t->blocks >= FILLING_BLOCKS<S> || half < LEAST_HEIGHT ||
+        half % (S::GROUPS * S::B) != 0)
+        return false;
     t->height_cells = half;
     return true;
 }
@@ -316,7 +338,9 @@ template <typename S> static bool lower(tiles *t)
 /* What a kernel needs once on each device: leave to take so much shared memory. */
 template <typename KERNEL> static cudaError_t prepare_tiles(KERNEL kernel, int shared_bytes)
 {
-    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    const cudaError_t e =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     if (e != cudaSuccess) return e;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                cudaSharedmemCarveoutMaxShared);
 }

@@ -1,44 +1,54 @@
-/* Boxes of radius 3 and 4, whose bound is arithmetic: B rows of sums stay in registers and B rows of cells slide past them.
+/* Boxes of radius 3 and 4, whose bound is arithmetic: B rows of sums stay in registers and B rows of cells
+ * slide past them.
  *
- * An FMA takes an issue slot and so does everything else, so this file counts instructions. Per B V (2R+1)² FMA a warp loads
- * 2R + B rows of its cells and their neighbours from the ring in shared memory (ring_rows_cuda.cuh), uses each weight for all
- * B V sums, dy outermost, which is the order of each sum, and keeps nothing from one step to the next: no sums that move
- * down, and none begun for the rows above a tile, as stencil_ring_cuda.cuh has them. More rows per step save more of the loads; 5
- * of f32 are 26 KB of FMA and at the instruction cache's end. For its sake, too, one __syncthreads per step beats barriers that
- * let warps drift apart: the four schedulers of an SM then fetch the same instructions at the same time.
+ * An FMA takes an issue slot and so does everything else, so this file counts instructions. Per B V (2R+1)²
+ * FMA a warp loads 2R + B rows of its cells and their neighbours from the ring in shared memory
+ * (ring_rows_cuda.cuh), uses each weight for all B V sums, dy outermost, which is the order of each sum, and
+ * keeps nothing from one step to the next: no sums that move down, and none begun for the rows above a tile,
+ * as stencil_ring_cuda.cuh has them. More rows per step save more of the loads; 5 of f32 are 26 KB of FMA and
+ * at the instruction cache's end. For its sake, too, one __syncthreads per step beats barriers that let warps
+ * drift apart: the four schedulers of an SM then fetch the same instructions at the same time.
  *
- * Step s of the outputs reads the rows of steps s .. s + BACK; the newest is waited for, the slot left a step ago is asked
- * for again, by another warp each time: it costs some 70 instructions. Where the kernel ends with the tile, warps
- * beyond the box's columns leave at once, and the barriers count the others: r = 4 at 10007 columns 1 to 2 % faster (r = 3 in
- * f32, short of issue slots, 1 % slower by the longer test of whose turn it is). */
+ * Step s of the outputs reads the rows of steps s .. s + BACK; the newest is waited for, the slot left a step
+ * ago is asked for again, by another warp each time: it costs some 70 instructions. Where the kernel ends
+ * with the tile, warps beyond the box's columns leave at once, and the barriers count the others: r = 4 at
+ * 10007 columns 1 to 2 % faster (r = 3 in f32, short of issue slots, 1 % slower by the longer test of whose
+ * turn it is). */
 #pragma once
 
 #include "stencil/ring_rows_cuda.cuh"
 
-/* The tile at (x, y) of the box `cells`, by all threads of the block. What is read: as in stencil_ring_cuda.cuh. ENDS: the block
- * does nothing after it. */
+/* The tile at (x, y) of the box `cells`, by all threads of the block. What is read: as in
+ * stencil_ring_cuda.cuh. ENDS: the block does nothing after it. */
 template <typename T, int R, bool PREV, bool ENDS>
-static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T *prev, int64_t pitch, const box &cells,
-                                                  int64_t x, int64_t y, int height)
+static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T *prev, int64_t pitch,
+                                                  const box &cells, int64_t x, int64_t y, int height)
 {
     using S = ring_shape<STENCIL_BOX, T, R>;
-    constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, BACK = S::BACK, W = 2 * R + 1, STEP = B * S::PITCH;
+    constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, BACK = S::BACK, W = 2 * R + 1,
+                  STEP = B * S::PITCH;
     constexpr bool LEAVES = ENDS && !ring_rows<S>::ALL_ASK && (R == 4 || sizeof(T) == 8);
     extern __shared__ __align__(FIELD_ALIGN_BYTES) float4 ring[];
     const int rows = (int)min(cells.y1 - y, (int64_t)height);
     const unsigned shared = (unsigned)__cvta_generic_to_shared(ring);
     const int64_t end = min(x + S::N * V, (cells.x1 + V - 1) / V * V);
-    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16, shared + S::BARRIERS_AT,
-                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V), pitch * (int64_t)sizeof(T),
-                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)), rows + 2 * R };
+    const ring_rows<S> in_flight = { shared + (S::LEFT - SIDE) * 16,
+                                     shared + S::BARRIERS_AT,
+                                     (const char *)(cur + (y - R) * pitch + x - SIDE * V),
+                                     pitch * (int64_t)sizeof(T),
+                                     (unsigned)((end - x + 2 * SIDE * V) * (int64_t)sizeof(T)),
+                                     rows + 2 * R };
     in_flight.make_barriers();
     in_flight.start();
 
-    const unsigned live = LEAVES ? (unsigned)min((end - x + 32 * V - 1) / (32 * V) * 32, (int64_t)S::N) : S::N; /* threads */
+    /* threads */
+    const unsigned live =
+        LEAVES ? (unsigned)min((end - x + 32 * V - 1) / (32 * V) * 32, (int64_t)S::N) : S::N;
     if (threadIdx.x >= live) return;
     x += threadIdx.x * V;
     const span in = columns_of<T>(cells, x);
-    const int last_full = in.from == 0 && in.to == V ? rows - B : -1; /* up to this output row whole vectors of B rows are stored */
+    /* up to this output row whole vectors of B rows are stored */
+    const int last_full = in.from == 0 && in.to == V ? rows - B : -1;
     T *to = next + y * pitch + x;
     const T *old_from = prev + y * pitch + x;
     const float4 *const own = ring + S::LEFT + threadIdx.x;
@@ -55,7 +65,9 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
 #pragma unroll 1
     for (int out = 0; out < rows; out += B) {
         in_flight.wait(newest, lap);
-        in_flight.ask(ahead_step++, newest + S::AHEAD < S::STEPS ? newest + S::AHEAD : newest + S::AHEAD - S::STEPS, ahead, asker);
+        in_flight.ask(ahead_step++,
+                      newest + S::AHEAD < S::STEPS ? newest + S::AHEAD : newest + S::AHEAD - S::STEPS, ahead,
+                      asker);
         ahead += B * in_flight.pitch_bytes;
         asker = LEAVES && asker + 32 >= live ? 0 : (asker + 32) % S::N;
 #pragma unroll
@@ -80,7 +92,8 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
 #pragma unroll
                 for (int b = 0; b < B; b++)
 #pragma unroll
-                    for (int v = 0; v < V; v++) sum[b][v] = term(dy * W + dx, around[(dy + b) % B].at(v, dx - R), sum[b][v]);
+                    for (int v = 0; v < V; v++)
+                        sum[b][v] = term(dy * W + dx, around[(dy + b) % B].at(v, dx - R), sum[b][v]);
         }
         if (PREV) {
 #pragma unroll
@@ -96,7 +109,8 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
 #pragma unroll
             for (int b = 0; b < B; b++) store_once(to + b * pitch, sum[b]);
         } else {
-            const span part = columns_of<T>(cells, x); /* computed again: not kept in registers for a few blocks' sake */
+            const span part = columns_of<T>(cells, x); /* computed again: not kept in registers for a few
+                                                        * blocks' sake */
 #pragma unroll
             for (int b = 0; b < B; b++)
                 if (out + b < rows) store(to + b * pitch, part, sum[b]);

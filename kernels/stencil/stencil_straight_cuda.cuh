@@ -1,7 +1,8 @@
-/* Stars of small radius in straight line: no loop, no shared memory, no barrier. A thread computes a vector of 16 bytes
- * in ROWS rows; it loads the rows above and below once for all of them, and its x neighbours again from the same lines,
- * which then come from L1. On an H200 it reaches .97 to .99 of a copy at radius 1 and 2, where stencil_ring_cuda.cuh
- * passes it; it is there for GPUs on which bulk copies do not exist or do not pay.
+/* Stars of small radius in straight line: no loop, no shared memory, no barrier. A thread computes a vector
+ * of 16 bytes in ROWS rows; it loads the rows above and below once for all of them, and its x neighbours
+ * again from the same lines, which then come from L1. On an H200 it reaches .97 to .99 of a copy at radius 1
+ * and 2, where stencil_ring_cuda.cuh passes it; it is there for GPUs on which bulk copies do not exist or do
+ * not pay.
  *
  * Rows past the box are clamped to the last row that the box needs. */
 #pragma once
@@ -19,7 +20,8 @@ static __device__ __forceinline__ const T *column_row(const T *p, int64_t pitch,
 
 template <typename T, int R, bool PREV>
 static __global__ void __launch_bounds__(32 * STRAIGHT_WARPS)
-    straight_star_kernel(T *next, const T *cur, const T *prev, int64_t pitch, const __grid_constant__ tiles boxes)
+    straight_star_kernel(T *next, const T *cur, const T *prev, int64_t pitch,
+                         const __grid_constant__ tiles boxes)
 {
     constexpr int V = vector_cells<T>, ROWS = STRAIGHT_ROWS;
     int64_t x, y;
@@ -57,6 +59,7 @@ static __global__ void __launch_bounds__(32 * STRAIGHT_WARPS)
     }
     const span in = columns_of<T>(cells, x);
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) /* after all sums: the branches of the stores would hold up the loads behind them */
+    /* after all sums: the branches of the stores would hold up the loads behind them */
+    for (int i = 0; i < ROWS; i++)
         if (i < rows_left) store(next + (y + i) * pitch + x, in, sum[i]);
 }

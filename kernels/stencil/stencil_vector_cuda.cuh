@@ -1,7 +1,9 @@
-/* What all stencil kernels share: the weights, the window of cells around a vector, the terms of a sum, stores cut to a box.
+/* What all stencil kernels share: the weights, the window of cells around a vector, the terms of a sum,
+ * stores cut to a box.
  *
- * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an operand of its
- * FMA, from the constant bank or a uniform register, and costs no thread a load or a register. */
+ * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an
+ * operand of its FMA, from the constant bank or a uniform register, and costs no thread a load or a register.
+ * */
 #pragma once
 
 #include "core/cell.h"
@@ -30,7 +32,10 @@ template <typename T> static __device__ __forceinline__ T weight(int i)
     else return weights_f64[i];
 }
 static __device__ __forceinline__ float fma_of(float a, float b, float c) { return cell_fma_f32(a, b, c); }
-static __device__ __forceinline__ double fma_of(double a, double b, double c) { return cell_fma_f64(a, b, c); }
+static __device__ __forceinline__ double fma_of(double a, double b, double c)
+{
+    return cell_fma_f64(a, b, c);
+}
 
 /* A sum's next term, with weight i: the first is a product. */
 template <typename T> static __device__ __forceinline__ T next_term(bool first, int i, T u, T sum)
@@ -38,7 +43,10 @@ template <typename T> static __device__ __forceinline__ T next_term(bool first, 
     return first ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
 }
 /* Term i of the sum of a line, a star or a box, and beta * prev as term STENCIL_CUDA_BETA. */
-template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum) { return next_term(i == 0, i, u, sum); }
+template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum)
+{
+    return next_term(i == 0, i, u, sum);
+}
 
 /* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */
 struct span {

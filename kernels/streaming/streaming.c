@@ -110,7 +110,8 @@ int streaming_prepare(device *d, const streaming_window *w)
     assert(w->slot_rows > 0 && w->levels <= STREAMING_LEVELS && w->steps <= STREAMING_STEPS_MAX);
     free_window(s);
     s->window = *w;
-    for (int k = 0; k < w->levels; k++) STREAMING_TRY(s, alloc, DEVICE_MEMORY_DEVICE, streaming_level_bytes(w), &s->memory[k]);
+    for (int k = 0; k < w->levels; k++)
+        STREAMING_TRY(s, alloc, DEVICE_MEMORY_DEVICE, streaming_level_bytes(w), &s->memory[k]);
     s->window_made = true;
     return 0;
 }
@@ -139,7 +140,8 @@ static int make_parts(streaming *s)
 {
     device_stream **const streams[] = { &s->arrive, &s->work, &s->leave };
     device_event **const events[] = { s->arrived, s->led, s->worked, s->left };
-    for (int i = 0; i < 3; i++) STREAMING_TRY(s, stream_create, i != 1, streams[i]); /* nothing is to keep a copy waiting */
+    /* nothing is to keep a copy waiting */
+    for (int i = 0; i < 3; i++) STREAMING_TRY(s, stream_create, i != 1, streams[i]);
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < STREAMING_RING; k++) STREAMING_TRY(s, event_create, false, &events[i][k]);
     STREAMING_TRY(s, alloc, DEVICE_MEMORY_DEVICE, sizeof *s->change, (void **)&s->change);

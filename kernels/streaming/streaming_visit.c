@@ -1,12 +1,13 @@
-/* A visit. Invariant, for chunk c of rows [a, b) of level 0 in the slots that it has: level j is known up to known(j, b), and of each
- * level the rows that its next pass is going to read are in the slot, whose row 0 is row a - lead of the field.
+/* A visit. Invariant, for chunk c of rows [a, b) of level 0 in the slots that it has: level j is known up to
+ * known(j, b), and of each level the rows that its next pass is going to read are in the slot, whose row 0 is
+ * row a - lead of the field.
  *
  * Three streams and who waits for whom (c: chunk; A: array of even levels, which rows come into):
- *   arrive   rows of c into their slot     when the slot's last chunk is done with: its lead was copied to the next one, and, if results
- *                                          leave from A, they have
- *   work     lead, images, passes          when its rows are there, and, if results leave from the other array, those of the slot's
- *                                          last chunk have left
- *   leave    results of c                  when its passes are done */
+ *   arrive   rows of c into their slot   when the slot's last chunk is done with: its lead was copied to the
+ *                                        next one, and, if results leave from A, they have
+ *   work     lead, images, passes        when its rows are there, and, if results leave from the other array,
+ *                                        those of the slot's last chunk have left
+ *   leave    results of c                when its passes are done */
 #include "streaming/streaming_visit.h"
 
 #include <assert.h>
@@ -27,7 +28,8 @@ typedef struct visit {
     const void *cur[STREAMING_LEVELS];
     int levels, passes;
     int pass[STREAMING_STEPS_MAX]; /* steps of each */
-    int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1]; /* rows that are wanted of each level */
+    /* rows that are wanted of each level */
+    int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1];
     int64_t lead;
     uint64_t *change; /* of the device that computes; NULL: no norm */
 } visit;
@@ -53,13 +55,14 @@ static int64_t known(const visit *v, int level, int64_t b)
     return row < v->begin[level] ? v->begin[level] : row > v->end[level] ? v->end[level] : row;
 }
 
-/* A chunk's slot as a field whose row 0 is that row of the slot. Above the slots there are as many rows of padding as such a field has
- * ghosts. */
+/* A chunk's slot as a field whose row 0 is that row of the slot. Above the slots there are as many rows of
+ * padding as such a field has ghosts. */
 static void *slot_at(const visit *v, int field, int array, int64_t number, int64_t row)
 {
     const streaming_window *w = &v->s->window;
     const int64_t rows = slot_of(v, array, number) * w->slot_rows + row;
-    return (char *)v->s->memory[field] + (size_t)(rows * streaming_slot_shape(w, 0).pitch) * dtype_bytes(w->type);
+    return (char *)v->s->memory[field] +
+           (size_t)(rows * streaming_slot_shape(w, 0).pitch) * dtype_bytes(w->type);
 }
 
 /* Rows [from, to) of the field, in the slot, which is cell (0, from) there. */
@@ -69,13 +72,18 @@ static void *cells_at(const visit *v, int field, int array, const chunk *c, int6
     return field_at(&shape, slot_at(v, field, array, c->number, from - (c->a - v->lead)), 0, 0);
 }
 
-/* Own cells of rows, between the fields and a slot. Where both have the same pitch they are one copy, with what lies between rows. */
-static int copy_rows(const visit *v, void *to, int64_t to_pitch, const void *from, int64_t from_pitch, int64_t rows, device_stream *stream)
+/* Own cells of rows, between the fields and a slot. Where both have the same pitch they are one copy, with
+ * what lies between rows. */
+static int copy_rows(const visit *v, void *to, int64_t to_pitch, const void *from, int64_t from_pitch,
+                     int64_t rows, device_stream *stream)
 {
     const size_t word = dtype_bytes(v->shape->type), row_bytes = (size_t)v->shape->nx * word;
     if (rows <= 0) return 0;
-    if (to_pitch == from_pitch) STREAMING_TRY(v->s, copy, to, from, (size_t)((rows - 1) * to_pitch) * word + row_bytes, stream);
-    else STREAMING_TRY(v->s, copy_rows, to, (size_t)to_pitch * word, from, (size_t)from_pitch * word, row_bytes, (size_t)rows, stream);
+    if (to_pitch == from_pitch)
+        STREAMING_TRY(v->s, copy, to, from, (size_t)((rows - 1) * to_pitch) * word + row_bytes, stream);
+    else
+        STREAMING_TRY(v->s, copy_rows, to, (size_t)to_pitch * word, from, (size_t)from_pitch * word,
+                      row_bytes, (size_t)rows, stream);
     return 0;
 }
 
@@ -89,8 +97,9 @@ static int bring(const visit *v, const chunk *c)
         const int64_t from = wraps ? (y % f->ny + f->ny) % f->ny : y;
         end = wraps && y + f->ny - from < c->b ? y + f->ny - from : c->b;
         for (int k = 0; k < v->levels; k++) {
-            const int code = copy_rows(v, cells_at(v, k, 0, c, y), pitch, field_at_const(f, v->cur[k], 0, from), f->pitch, end - y,
-                                       v->s->arrive);
+            const int code =
+                copy_rows(v, cells_at(v, k, 0, c, y), pitch, field_at_const(f, v->cur[k], 0, from), f->pitch,
+                          end - y, v->s->arrive);
             if (code) return code;
         }
     }
@@ -102,15 +111,16 @@ static int arrive(const visit *v, const chunk *c)
     streaming *s = v->s;
     const int64_t before = c->number - slots_of(v, 0); /* in the same slot */
     if (before >= 0) STREAMING_TRY(s, event_wait, s->led[(before + 1) % STREAMING_RING], s->arrive);
-    if (before >= 0 && array_of(v->passes) == 0) STREAMING_TRY(s, event_wait, s->left[before % STREAMING_RING], s->arrive);
+    if (before >= 0 && array_of(v->passes) == 0)
+        STREAMING_TRY(s, event_wait, s->left[before % STREAMING_RING], s->arrive);
     const int code = bring(v, c);
     if (code) return code;
     STREAMING_TRY(s, event_record, s->arrived[c->number % STREAMING_RING], s->arrive);
     return 0;
 }
 
-/* The lead with its images, from the slot before, which may be the same: then in pieces, of which none is overwritten before it was
- * read. */
+/* The lead with its images, from the slot before, which may be the same: then in pieces, of which none is
+ * overwritten before it was read. */
 static int lead(const visit *v, const chunk *c, int64_t rows_before)
 {
     streaming *s = v->s;
@@ -130,8 +140,8 @@ static int lead(const visit *v, const chunk *c, int64_t rows_before)
     return 0;
 }
 
-/* The slot as the field that a pass is given: its row 0 is the domain's where the pass depends on a low side, its last row the domain's
- * where it depends on a high one. */
+/* The slot as the field that a pass is given: its row 0 is the domain's where the pass depends on a low side,
+ * its last row the domain's where it depends on a high one. */
 typedef struct pass_view {
     field_shape shape;
     boundary sides;
@@ -145,15 +155,18 @@ static pass_view view_of(const visit *v, const chunk *c, int64_t from, int64_t t
     const bool high = boundary_mirrors(v->sides->y_high.kind) && to + depth > v->shape->ny;
     const int64_t row = low ? 0 : c->a - v->lead;
     const int64_t rows = (high ? v->shape->ny : c->b) - row;
-    return (pass_view){ .shape = streaming_slot_shape(&v->s->window, rows), .row = row,
-                        .sides = { v->sides->x_low, v->sides->x_high, low ? v->sides->y_low : cut, high ? v->sides->y_high : cut } };
+    return (pass_view){ .shape = streaming_slot_shape(&v->s->window, rows),
+                        .row = row,
+                        .sides = { v->sides->x_low, v->sides->x_high, low ? v->sides->y_low : cut,
+                                   high ? v->sides->y_high : cut } };
 }
 
 /* Images beyond periodic sides along x, of rows that are new in a level, as deep as the next pass reads. */
 static int fill_images(const visit *v, const chunk *c, int level)
 {
     streaming *s = v->s;
-    const int64_t from = known(v, level, c->a), to = known(v, level, c->b), depth = (int64_t)v->pass[level] * s->window.radius;
+    const int64_t from = known(v, level, c->a), to = known(v, level, c->b),
+                  depth = (int64_t)v->pass[level] * s->window.radius;
     const field_shape shape = streaming_slot_shape(&s->window, s->window.slot_rows);
     const box images[] = { box_make(-depth, 0, from, to), box_make(shape.nx, shape.nx + depth, from, to) };
     box boxes[2];
@@ -161,7 +174,8 @@ static int fill_images(const visit *v, const chunk *c, int level)
     for (int i = 0; i < 2; i++) boxes[i] = box_shift(images[i], 0, v->lead - c->a);
     const boundary sides = { v->sides->x_low, v->sides->x_high, { BOUNDARY_NONE, 0 }, { BOUNDARY_NONE, 0 } };
     for (int k = 0; k < v->levels; k++)
-        STREAMING_TRY(s, boundary_fill, &shape, slot_at(v, k, array_of(level), c->number, 0), &sides, boxes, 2, s->work);
+        STREAMING_TRY(s, boundary_fill, &shape, slot_at(v, k, array_of(level), c->number, 0), &sides, boxes,
+                      2, s->work);
     return 0;
 }
 
@@ -180,8 +194,9 @@ static int pass(const visit *v, const chunk *c, int level)
         next[k] = slot_at(v, k, out, c->number, row);
         cur[k] = slot_at(v, k, in, c->number, row);
     }
-    STREAMING_TRY(s, temporal_pass, &view.shape, next[0], next[1], cur[0], cur[1], box_make(0, view.shape.nx, from - view.row, to - view.row), steps,
-        &view.sides, level == v->passes ? v->change : NULL, s->work);
+    STREAMING_TRY(s, temporal_pass, &view.shape, next[0], next[1], cur[0], cur[1],
+                  box_make(0, view.shape.nx, from - view.row, to - view.row), steps, &view.sides,
+                  level == v->passes ? v->change : NULL, s->work);
     return 0;
 }
 
@@ -190,7 +205,8 @@ static int work(const visit *v, const chunk *c, int64_t rows_before)
     streaming *s = v->s;
     const int64_t before = c->number - slots_of(v, 1);
     STREAMING_TRY(s, event_wait, s->arrived[c->number % STREAMING_RING], s->work);
-    if (before >= 0 && array_of(v->passes) == 1) STREAMING_TRY(s, event_wait, s->left[before % STREAMING_RING], s->work);
+    if (before >= 0 && array_of(v->passes) == 1)
+        STREAMING_TRY(s, event_wait, s->left[before % STREAMING_RING], s->work);
     int code = c->number > 0 ? lead(v, c, rows_before) : 0;
     if (code) return code;
     STREAMING_TRY(s, event_record, s->led[c->number % STREAMING_RING], s->work);
@@ -206,7 +222,8 @@ static int work(const visit *v, const chunk *c, int64_t rows_before)
 static int leave(const visit *v, const chunk *c)
 {
     streaming *s = v->s;
-    const int64_t from = known(v, v->passes, c->a), to = known(v, v->passes, c->b), pitch = streaming_slot_shape(&s->window, 0).pitch;
+    const int64_t from = known(v, v->passes, c->a), to = known(v, v->passes, c->b),
+                  pitch = streaming_slot_shape(&s->window, 0).pitch;
     STREAMING_TRY(s, event_wait, s->worked[c->number % STREAMING_RING], s->leave);
     for (int k = 0; k < v->levels; k++) {
         const int code = copy_rows(v, field_at(v->shape, v->next[k], 0, from), v->shape->pitch,
@@ -217,8 +234,8 @@ static int leave(const visit *v, const chunk *c)
     return 0;
 }
 
-/* Rows of the chunk that begins at row a. The first ones are small, as nothing is computed before they are there, and so are the last
- * ones, whose results leave when all else is done. */
+/* Rows of the chunk that begins at row a. The first ones are small, as nothing is computed before they are
+ * there, and so are the last ones, whose results leave when all else is done. */
 static int64_t rows_at(const visit *v, int64_t number, int64_t a)
 {
     enum { HALVINGS = 3 };
@@ -256,19 +273,27 @@ static void find_rows(visit *v, box cells)
     }
 }
 
-int streaming_visit(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                    int steps, const boundary *sides, uint64_t *change, device_stream *stream)
+int streaming_visit(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                    const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                    device_stream *stream)
 {
     streaming *s = (streaming *)d;
     device *t = s->through;
     const streaming_window *w = &s->window;
-    assert(s->window_made && s->host.op.type == w->type && s->host.op.radius == w->radius && f->type == w->type && f->nx == w->nx);
-    assert(1 <= steps && steps <= w->steps && (prev != NULL) == s->host.op.has_prev && w->levels == (prev ? 2 : 1) && next != cur);
+    assert(s->window_made && s->host.op.type == w->type && s->host.op.radius == w->radius &&
+           f->type == w->type && f->nx == w->nx);
+    assert(1 <= steps && steps <= w->steps && (prev != NULL) == s->host.op.has_prev &&
+           w->levels == (prev ? 2 : 1) && next != cur);
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->x_high.kind != BOUNDARY_NONE);
     if (box_empty(cells)) return 0;
     assert(cells.x0 == 0 && cells.x1 == f->nx && 0 <= cells.y0 && cells.y1 <= f->ny && w->radius <= f->ny);
     t->temporal_variants.chosen = d->temporal_variants.chosen;
-    visit v = { .s = s, .shape = f, .sides = sides, .next = { next, next_prev }, .cur = { cur, prev }, .levels = w->levels,
+    visit v = { .s = s,
+                .shape = f,
+                .sides = sides,
+                .next = { next, next_prev },
+                .cur = { cur, prev },
+                .levels = w->levels,
                 .change = change ? s->change : NULL };
     v.passes = streaming_passes(steps, change != NULL, streaming_device_pass_steps, t, v.pass);
     v.lead = streaming_lead_rows(w, v.passes);

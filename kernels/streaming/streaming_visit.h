@@ -1,4 +1,5 @@
-/* What a streaming device consists of, for its two files: streaming.c, which makes it, and streaming_visit.c, which takes rows through. */
+/* What a streaming device consists of, for its two files: streaming.c, which makes it, and streaming_visit.c,
+ * which takes rows through. */
 #pragma once
 
 #include "device/device_host.h"
@@ -12,10 +13,12 @@ typedef struct streaming {
     device *through;
     bool window_made;
     streaming_window window;
-    void *memory[STREAMING_LEVELS];                  /* of the device that computes, streaming_level_bytes each */
+    void *memory[STREAMING_LEVELS];                  /* of the device that computes, streaming_level_bytes
+                                                      * each */
     uint64_t *change, *change_host;        /* there, and pinned */
     device_stream *arrive, *work, *leave;  /* its streams and events, by chunk modulo STREAMING_RING */
-    device_event *arrived[STREAMING_RING], *led[STREAMING_RING], *worked[STREAMING_RING], *left[STREAMING_RING];
+    device_event *arrived[STREAMING_RING], *led[STREAMING_RING], *worked[STREAMING_RING],
+        *left[STREAMING_RING];
     void *pinned[STREAMING_PINNED_MAX];              /* fields */
 } streaming;
 

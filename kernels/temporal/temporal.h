@@ -1,16 +1,18 @@
-/* Temporal blocking: several steps of the bound stencil in one pass over memory, next = stencil(... stencil(cur)), `steps` times, in
- * a box of cells, the same bits as `steps` passes of a step each behind the fill of its ghosts (device.h: temporal_steps,
- * temporal_pass).
+/* Temporal blocking: several steps of the bound stencil in one pass over memory, next = stencil(...
+ * stencil(cur)), `steps` times, in a box of cells, the same bits as `steps` passes of a step each behind the
+ * fill of its ghosts (device.h: temporal_steps, temporal_pass).
  *
- * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in the same box. All
- * four are different fields. Of one level: prev and next_prev are NULL.
+ * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in
+ * the same box. All four are different fields. Of one level: prev and next_prev are NULL.
  *
- * Ghosts. The halo depth is steps * radius. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE) cur holds data that
- * deep around the box, corners included; the box may itself lie partly in such ghosts. Beyond dirichlet and neumann sides the pass
- * makes the ghosts of every level itself; those in memory are not used. The same holds for prev, but radius less deep: a cell
- * reads it at its own index only. The ghosts of next and next_prev are not written, but for TEMPORAL_OVER columns at most beyond a
- * periodic x_high, beside the box's rows: others must not bring those ghosts while a pass is under way. The allocation has ghosts
- * at least steps * radius deep on every side; but lines, in fields without ghosts above and below, read neighbours along x only. */
+ * Ghosts. The halo depth is steps * radius. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE)
+ * cur holds data that deep around the box, corners included; the box may itself lie partly in such ghosts.
+ * Beyond dirichlet and neumann sides the pass makes the ghosts of every level itself; those in memory are not
+ * used. The same holds for prev, but radius less deep: a cell reads it at its own index only. The ghosts of
+ * next and next_prev are not written, but for TEMPORAL_OVER columns at most beyond a periodic x_high, beside
+ * the box's rows: others must not bring those ghosts while a pass is under way. The allocation has ghosts at
+ * least steps * radius deep on every side; but lines, in fields without ghosts above and below, read
+ * neighbours along x only. */
 #pragma once
 
 #include <assert.h>
@@ -21,8 +23,8 @@
 
 enum { TEMPORAL_OVER = 7 };
 
-/* The cells at most `depth` from a box, without those beyond sides that mirror: what a pass reads, and with (steps - level) * radius
- * what it computes of a level. */
+/* The cells at most `depth` from a box, without those beyond sides that mirror: what a pass reads, and with
+ * (steps - level) * radius what it computes of a level. */
 static inline box temporal_extent(const field_shape *f, box cells, int64_t depth, const boundary *sides)
 {
     const int64_t depth_y = f->depth_y > 0 ? depth : 0;
@@ -36,14 +38,16 @@ static inline box temporal_extent(const field_shape *f, box cells, int64_t depth
 }
 
 /* What a pass may be given. */
-static inline bool temporal_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps, const boundary *sides)
+static inline bool temporal_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps,
+                                 const boundary *sides)
 {
     const int64_t depth = (int64_t)steps * radius, depth_y = form == STENCIL_LINE ? 0 : depth;
     const int64_t low_x = boundary_mirrors(sides->x_low.kind) ? 0 : depth - f->depth_x;
     const int64_t high_x = f->nx + (boundary_mirrors(sides->x_high.kind) ? 0 : f->depth_x - depth);
     const int64_t low_y = boundary_mirrors(sides->y_low.kind) ? 0 : depth_y - f->depth_y;
     const int64_t high_y = f->ny + (boundary_mirrors(sides->y_high.kind) ? 0 : f->depth_y - depth_y);
-    return box_empty(cells) || (steps >= 1 && depth <= f->depth_x && depth_y <= f->depth_y && radius <= f->nx &&
-                                (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
-                                low_y <= cells.y0 && cells.y1 <= high_y);
+    return box_empty(cells) ||
+           (steps >= 1 && depth <= f->depth_x && depth_y <= f->depth_y && radius <= f->nx &&
+            (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
+            low_y <= cells.y0 && cells.y1 <= high_y);
 }

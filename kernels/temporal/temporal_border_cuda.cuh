@@ -1,14 +1,17 @@
-/* The border kernel of a pass of several steps: strips along x sides, a cell per lane, and bands along y sides, as the cascade of
- * temporal_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up. Beside interior items two long loops do not fit
- * into what SMs and their neighbours keep of code, and all of them wait (docs/temporal-blocking.md).
+/* The border kernel of a pass of several steps: strips along x sides, a cell per lane, and bands along y
+ * sides, as the cascade of temporal_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up.
+ * Beside interior items two long loops do not fit into what SMs and their neighbours keep of code, and all of
+ * them wait (docs/temporal-blocking.md).
  *
- * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps as an SM has
- * registers for, and with it SMs of its own: a few of them do what would take the places of interior items on many.
+ * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps
+ * as an SM has registers for, and with it SMs of its own: a few of them do what would take the places of
+ * interior items on many.
  *
- * A strip along x is 32 columns, of which those far enough from its ends are stored, those at a side that it holds too. Of a star
- * lanes near the side take a ghost's image from the lane that has it; of boxes the strip holds R columns beyond, and ghosts are lanes.
- * So are they where halos are so deep that a lane has two cells (temporal_side_columns). Corners are the strips'; bands know no x side,
- * nor do gaps, which are bands in all but their height. */
+ * A strip along x is 32 columns, of which those far enough from its ends are stored, those at a side that it
+ * holds too. Of a star lanes near the side take a ghost's image from the lane that has it; of boxes the strip
+ * holds R columns beyond, and ghosts are lanes. So are they where halos are so deep that a lane has two cells
+ * (temporal_side_columns). Corners are the strips'; bands know no x side, nor do gaps, which are bands in all
+ * but their height. */
 #pragma once
 
 #include "temporal/temporal_strip_cuda.cuh"
@@ -22,9 +25,9 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
-/* Of a row, V cells per lane: a cell from its lane, or, beyond an x side, the ghost there from its image's: (u & keep ^ flip) + more
- * in bits: u itself where more is -0; value + value - u; the value itself with keep = 0. Selects would take thrice the
- * instructions. */
+/* Of a row, V cells per lane: a cell from its lane, or, beyond an x side, the ghost there from its image's:
+ * (u & keep ^ flip) + more in bits: u itself where more is -0; value + value - u; the value itself with keep
+ * = 0. Selects would take thrice the instructions. */
 template <typename T, int R, int V> struct side_cell {
     using bits = change_word<T>;
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
@@ -39,7 +42,8 @@ template <typename T, int R, int V> struct side_cell {
         const boundary_kind kind = low ? ax.low : ax.high;
         const T value = low ? ax.low_value : ax.high_value;
         const int64_t deep = low ? -1 - x : x - ax.cells; /* of a ghost, from 0 */
-        const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R, odd = ghost && kind == BOUNDARY_DIRICHLET;
+        const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R,
+                   odd = ghost && kind == BOUNDARY_DIRICHLET;
         const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* the image */
         const int image = (at + (low ? away : -away)) & (32 * V - 1);
         from = image / V;
@@ -85,8 +89,8 @@ template <typename T, int R> struct side_around {
     }
 };
 
-/* A box's row of the next level from rows that wait (an interior item's sums wait instead): ghost rows are known only when later rows
- * have come. */
+/* A box's row of the next level from rows that wait (an interior item's sums wait instead): ghost rows are
+ * known only when later rows have come. */
 template <int FIRST, typename T, int R, int V>
 static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
 {
@@ -98,9 +102,11 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
-/* Likewise, of factors: each row is summed along x anew for every row of sums, as what waits may yet be a ghost's. */
+/* Likewise, of factors: each row is summed along x anew for every row of sums, as what waits may yet be a
+ * ghost's. */
 template <int PRODUCTS, typename T, int R, int V>
-static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
+static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V],
+                                                     T (&sum)[V])
 {
 #pragma unroll
     for (int dy = -R; dy <= R; dy++) {
@@ -110,7 +116,8 @@ static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V],
     }
 }
 
-/* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes that are apart. */
+/* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes
+ * that are apart. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
 /* The pointers stand at own cell (0,0); *_prev: of two levels, else NULL. */
@@ -120,31 +127,41 @@ template <typename T> struct border_fields {
     int64_t pitch;
 };
 
-template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE> struct border_strip {
+template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
+struct border_strip {
     static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
     static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
     static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
     static constexpr int PRODUCTS = stencil_products(FORM);
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
-    static constexpr int SHORT_WAITING = PRODUCTS > 1 ? 32 : 64; /* so few that as many rows may come as there is use for */
-    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the interior's; where levels are
-     * many, moving these rows up costs more. */
+    /* so few that as many rows may come as there is use for */
+    static constexpr int SHORT_WAITING = PRODUCTS > 1 ? 32 : 64;
+    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the
+     * interior's; where levels are many, moving these rows up costs more. */
     static constexpr bool LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
-    static constexpr int SIDE_AHEAD = LONGEST ? 4 : STEPS <= 4 ? 12 : 6, SHORT_BAND_AHEAD = WAITING <= SHORT_WAITING && !PREV ? 8 : 2;
-    static constexpr int BAND_AHEAD = !LONGEST ? SHORT_BAND_AHEAD : STEPS >= 12 ? 1 : 2, AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
+    static constexpr int SIDE_AHEAD = LONGEST      ? 4
+                                      : STEPS <= 4 ? 12
+                                                   : 6,
+                         SHORT_BAND_AHEAD = WAITING <= SHORT_WAITING && !PREV ? 8 : 2;
+    static constexpr int BAND_AHEAD = !LONGEST      ? SHORT_BAND_AHEAD
+                                      : STEPS >= 12 ? 1
+                                                    : 2,
+                         AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
     T coming[AHEAD][V];                 /* asked for */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
     side_around<T, R> x;                /* of SIDE, else */
-    side_cell<T, R, V> own[V]; /* of GHOST_LANES: a box's are brought anew by each row that arrives, before y: so rows beyond a y side,
-                                * which mirror whole rows, have their corners; a star reads them in its own row alone */
+    side_cell<T, R, V> own[V]; /* of GHOST_LANES: a box's are brought anew by each row that arrives, before y:
+                                * so rows beyond a y side, which mirror whole rows, have their corners; a star
+                                * reads them in its own row alone */
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the row that is asked for next */
     T *to;         /* of the row that comes out next */
     int lines;                      /* of FIELD_ALIGN_BYTES, from a row to the next */
     int ask_end;                    /* rows, counted as those that enter, that the lane asks for */
     int prev_begin, prev_end;       /* those with which it asks for prev's */
-    int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to next_prev's, R below */
+    int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to
+                                     * next_prev's, R below */
     change_word<T> change;          /* CHANGE: the largest so far of the lane's cells */
 
     static __device__ __forceinline__ void load(const T *at, T (&cells)[V])
@@ -156,7 +173,10 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
         }
     }
 
-    template <typename P> __device__ __forceinline__ P *next_row_of(P *at) const { return apart(at, (int64_t)lines * FIELD_ALIGN_BYTES); }
+    template <typename P> __device__ __forceinline__ P *next_row_of(P *at) const
+    {
+        return apart(at, (int64_t)lines * FIELD_ALIGN_BYTES);
+    }
 
     __device__ __forceinline__ void ask(int row, T (&cells)[V], T (&cells_prev)[V])
     {
@@ -180,7 +200,8 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
     __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
-        for (int v = 0; v < V; v++) change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
+        for (int v = 0; v < V; v++)
+            change = change_larger_if(sides.stores(out, v), change, row[v], before[v]);
     }
 
     __device__ __forceinline__ void bring_ghosts(const T (&row)[V], T (&brought)[V]) const
@@ -190,7 +211,8 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
     }
 
     /* The row R above the arriving one, a level further. */
-    __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V], T (&sum)[V]) const
+    __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
+                                             T (&sum)[V]) const
     {
         if constexpr (PRODUCTS > 0) {
             separable_row<PRODUCTS, T, R, V>(waiting, arriving, sum);
@@ -247,8 +269,9 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
     }
 
     /* `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
-    __device__ __forceinline__ void run(const border_fields<T> &f, int depth_x, const temporal_axis<T> &ax, const temporal_axis<T> &ay,
-                                        int64_t x_low, box stored, int64_t y_low, int height)
+    __device__ __forceinline__ void run(const border_fields<T> &f, int depth_x, const temporal_axis<T> &ax,
+                                        const temporal_axis<T> &ay, int64_t x_low, box stored, int64_t y_low,
+                                        int height)
     {
         const int lane = (int)threadIdx.x % 32, rows = height + 2 * DEPTH;
         const int64_t at = x_low + lane * V;
@@ -273,7 +296,8 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
         for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i], coming_prev[PREV ? i : 0]);
 #pragma unroll 1
         for (int row = begin; warp_does(row < rows); row++) {
-            /* ghost rows are wanted till the last level, DEPTH rows behind, has had them: most of a band's rows */
+            /* ghost rows are wanted till the last level, DEPTH rows behind, has had them: most of a band's
+             * rows */
             if (!SIDE || warp_does(row <= sides.low_at + DEPTH || row >= sides.high_at)) step<true>(row);
             else step<false>(row);
         }
@@ -283,9 +307,10 @@ template <bool SIDE, stencil_form FORM, typename T, int R, int STEPS, bool PREV,
 /* A warp has one item of a side or a gap, or some of the bands', one after the other. */
 template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), PREV, CHANGE), 1)
-    border_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
-                  const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev,
-                  const T *prev, unsigned long long *change)
+    border_kernel(T *next, const T *cur, int64_t pitch, int depth_x,
+                  const __grid_constant__ temporal_parts parts, const __grid_constant__ temporal_axis<T> ax,
+                  const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
+                  unsigned long long *change)
 {
     if (parts.followed) programmatic_next(); /* the interior, which shares no cell with the border */
     late_warp(parts.late);
@@ -304,7 +329,8 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
         } else {
             using S = strip_shape<T, R, STEPS, vector_cells<T>>;
             const int64_t x_low = part.x_first + (int64_t)at.column * S::STORED - S::HALO;
-            const box stored = { max(part.cells.x0, x_low + S::HALO), min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
+            const box stored = { max(part.cells.x0, x_low + S::HALO),
+                                 min(part.cells.x1, x_low + S::HALO + S::STORED), 0, 0 };
             border_strip<false, FORM, T, R, STEPS, PREV, CHANGE> s = {};
             s.run(fields, depth_x, ax, ay, x_low, stored, at.y_low, at.height);
             if constexpr (CHANGE) most = max(most, s.change);

@@ -1,15 +1,19 @@
-/* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, and the check of what a pass is given. */
+/* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, and the check of what a
+ * pass is given. */
 #include <limits.h>
 
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.h"
 
-static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && STENCIL_SEPARABLE == 3 && STENCIL_SEPARABLE_SUM == 4 &&
-                  DTYPE_F32 == 0, "the order of the table");
+static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && STENCIL_SEPARABLE == 3 &&
+                  STENCIL_SEPARABLE_SUM == 4 && DTYPE_F32 == 0,
+              "the order of the table");
 /* Of a form, without prev and with it; as the tables of temporal_tilings.c. */
 static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
-    { { &temporal_cuda_line_f32, &temporal_cuda_line_f64 }, { &temporal_cuda_line_prev_f32, &temporal_cuda_line_prev_f64 } },
-    { { &temporal_cuda_star_f32, &temporal_cuda_star_f64 }, { &temporal_cuda_star_prev_f32, &temporal_cuda_star_prev_f64 } },
+    { { &temporal_cuda_line_f32, &temporal_cuda_line_f64 },
+      { &temporal_cuda_line_prev_f32, &temporal_cuda_line_prev_f64 } },
+    { { &temporal_cuda_star_f32, &temporal_cuda_star_f64 },
+      { &temporal_cuda_star_prev_f32, &temporal_cuda_star_prev_f64 } },
     { { &temporal_cuda_box_f32, &temporal_cuda_box_f64 } },
     { { &temporal_cuda_separable_f32, &temporal_cuda_separable_f64 } },
     { { &temporal_cuda_separable_sum_f32, &temporal_cuda_separable_sum_f64 } },
@@ -17,8 +21,9 @@ static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
 
 static const temporal_unit *unit_of(const stencil *op) { return units[op->form][op->has_prev][op->type]; }
 
-/* What was best for some radius or type on an H200 or an H100, and what lies between: how long items take beside others no model of it
- * said well. The border kernel has SMs of its own; on small grids its warps are best among interior items. */
+/* What was best for some radius or type on an H200 or an H100, and what lies between: how long items take
+ * beside others no model of it said well. The border kernel has SMs of its own; on small grids its warps are
+ * best among interior items. */
 static const temporal_schedule schedules[] = {
     /* name                          narrow  waves  side_lasts  band_lasts  spread */
     { "its own",                    false,  0,     0,          0,          false },
@@ -55,7 +60,8 @@ static const temporal_schedule *schedule_of(const stencil *op, int variant)
 int temporal_cuda_variants_with(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind, sides->y_high.kind };
+    const boundary_kind kind[] = { sides->x_low.kind, sides->x_high.kind, sides->y_low.kind,
+                                   sides->y_high.kind };
     bool border = false;
     for (const boundary_kind k : kind) border = border || boundary_mirrors(k);
     if (op->form == STENCIL_LINE) border = false; /* they have none */
@@ -77,19 +83,28 @@ int temporal_cuda_bind(device *d, const stencil *op)
     return e;
 }
 
-int temporal_cuda_steps(device *d, int most) { return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_PLAIN); }
+int temporal_cuda_steps(device *d, int most)
+{
+    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_PLAIN);
+}
 
-int temporal_cuda_change_steps(device *d, int most) { return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM); }
+int temporal_cuda_change_steps(device *d, int most)
+{
+    return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM);
+}
 
 /* Narrow strips, if the schedule has them, there are such, and no norm is taken. */
-static const temporal_tiling *tiling_of(const stencil *op, int steps, const temporal_schedule *schedule, bool norm)
+static const temporal_tiling *tiling_of(const stencil *op, int steps, const temporal_schedule *schedule,
+                                        bool norm)
 {
-    const temporal_tiling *t = schedule && schedule->narrow && !norm ? temporal_tiling_of(op, steps, TEMPORAL_NARROW) : nullptr;
+    const temporal_tiling *t =
+        schedule && schedule->narrow && !norm ? temporal_tiling_of(op, steps, TEMPORAL_NARROW) : nullptr;
     return t && t->steps == steps ? t : temporal_tiling_of(op, steps, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
-int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, uint64_t *change, device_stream *s)
+int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                       const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                       device_stream *s)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
     const temporal_unit *unit = unit_of(op);

@@ -1,5 +1,6 @@
-/* What temporal_cuda.cu, the dispatch, shares with the files that hold the kernels of several steps in one pass. As with the
- * passes of one step (stencil_cuda.h), a file is a unit with constant memory of its own; here one for each form and cell type. */
+/* What temporal_cuda.cu, the dispatch, shares with the files that hold the kernels of several steps in one
+ * pass. As with the passes of one step (stencil_cuda.h), a file is a unit with constant memory of its own;
+ * here one for each form and cell type. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,13 +8,16 @@
 #include "device/device_cuda.h"
 #include "temporal/temporal_tilings.h"
 
-/* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_plan.h). */
+/* A way to cut a pass: how wide strips are; near sides that mirror, how its border is cut (temporal_plan.h).
+ * */
 typedef struct temporal_schedule {
     const char *name;
-    bool narrow;                   /* half the columns per lane, so that small grids have items enough; where there are such strips */
+    bool narrow;                   /* half the columns per lane, so that small grids have items enough;
+                                    * where there are such strips */
     int waves;                     /* of interior items; 0: as all that follows the unit's own */
     double side_lasts, band_lasts; /* a row of the border's, times what the unit takes it to last */
-    bool spread;                   /* the border's warps in places of interior items, instead of on SMs of their own */
+    bool spread;                   /* the border's warps in places of interior items, instead of on SMs of
+                                    * their own */
 } temporal_schedule;
 
 /* One pass; the pointers stand at own cell (0,0). */
@@ -42,7 +46,8 @@ typedef struct temporal_unit {
     const temporal_kernels *kernels; /* of each row of the stencil's table (temporal_tilings.h) */
 } temporal_unit;
 
-extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32, temporal_cuda_box_f64,
-    temporal_cuda_separable_f32, temporal_cuda_separable_f64, temporal_cuda_separable_sum_f32, temporal_cuda_separable_sum_f64,
-    temporal_cuda_line_f32, temporal_cuda_line_f64, temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64,
+extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32,
+    temporal_cuda_box_f64, temporal_cuda_separable_f32, temporal_cuda_separable_f64,
+    temporal_cuda_separable_sum_f32, temporal_cuda_separable_sum_f64, temporal_cuda_line_f32,
+    temporal_cuda_line_f64, temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64,
     temporal_cuda_line_prev_f32, temporal_cuda_line_prev_f64;

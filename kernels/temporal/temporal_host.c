@@ -1,26 +1,30 @@
 /* Temporal blocking on the host: a cascade of rows that stay in a core's own cache.
  *
- * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius on: each row of cur
- * that enters completes the row `radius` above it of the next level, that one the row `radius` above it one level further, and so
- * on; what comes out is streamed into next. Invariant: of each level but the last the strip's own memory holds the last 2 radius +
- * 1 rows, row y in slot y mod (2 radius + 1), with the cells on either side that later levels depend on. For every row of cur, one
- * pass over memory. Lines read along x only: each goes through all levels by itself, and every level has one slot.
+ * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius
+ * on: each row of cur that enters completes the row `radius` above it of the next level, that one the row
+ * `radius` above it one level further, and so on; what comes out is streamed into next. Invariant: of each
+ * level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in slot y mod (2 radius +
+ * 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
+ * Lines read along x only: each goes through all levels by itself, and every level has one slot.
  *
- * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still there, so prev takes no
- * memory of its own; level 1 reads it from prev itself, and the pass streams out two levels.
+ * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still
+ * there, so prev takes no memory of its own; level 1 reads it from prev itself, and the pass streams out two
+ * levels.
  *
- * Strips are as wide as lets the rows of all levels stay in L1, or, where that is narrow, in L2: a row that comes from L2 takes
- * longer than its arithmetic. Rows are computed in whole lines, on lines of the fields: what lies beyond a row is undefined, as what
- * it was computed from was.
+ * Strips are as wide as lets the rows of all levels stay in L1, or, where that is narrow, in L2: a row that
+ * comes from L2 takes longer than its arithmetic. Rows are computed in whole lines, on lines of the fields:
+ * what lies beyond a row is undefined, as what it was computed from was.
  *
- * Rows of a star are read from cur where they lie. They are copied first where there are enough to crowd each other out of their
- * sets in L1; where the strip depends on ghosts beyond a side along x; and of other forms, which would read a line before the field.
+ * Rows of a star are read from cur where they lie. They are copied first where there are enough to crowd each
+ * other out of their sets in L1; where the strip depends on ghosts beyond a side along x; and of other forms,
+ * which would read a line before the field.
  *
- * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows beyond the low side when
- * those that they mirror are there, beyond the high side one when it is needed, in the slots that these rows would have.
+ * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows
+ * beyond the low side when those that they mirror are there, beyond the high side one when it is needed, in
+ * the slots that these rows would have.
  *
- * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows more. A thread's
- * memory lives as long as the call. */
+ * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many
+ * rows more. A thread's memory lives as long as the call. */
 #include "temporal/temporal.h"
 
 #include <errno.h>
@@ -45,19 +49,29 @@ enum { AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 
 #define NAME(x) x##_f64
 #include "temporal/temporal_host_row.h"
 
-#define FACTORS_OF(FORM, SUFFIX) { { FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX } }
+#define FACTORS_OF(FORM, SUFFIX)                                                   \
+    {                                                                              \
+        {                                                                          \
+            FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX \
+        }                                                                          \
+    }
 
 static temporal_host_kernel *loop_of(const stencil *op)
 {
     static temporal_host_kernels kernel = {
-        [DTYPE_F32] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f32), [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f32),
-                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f32), [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32),
+        [DTYPE_F32] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f32),
+                        [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f32),
+                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f32),
+                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32),
                         [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f32) },
-        [DTYPE_F64] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f64), [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f64),
-                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f64), [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64),
+        [DTYPE_F64] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f64),
+                        [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f64),
+                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f64),
+                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64),
                         [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f64) },
     };
-    return op->radius <= TEMPORAL_HOST_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1] : NULL;
+    return op->radius <= TEMPORAL_HOST_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1]
+                                                  : NULL;
 }
 
 /* A strip at work. */
@@ -75,7 +89,8 @@ typedef struct strip {
     size_t cell_bytes;
     int64_t line_cells;
     const void *cur, *prev;     /* prev NULL: one level */
-    int64_t width, pitch, lead; /* in cells: of strips at most; of memory's rows, from one to the next, to the strip's first line */
+    int64_t width, pitch, lead; /* in cells: of strips at most; of memory's rows, from one to the next, to
+                                 * the strip's first line */
     /* a thread's */
     char *memory;    /* steps levels of `rows` rows, and the row that comes out */
     bool norm;       /* is the last step's change wanted? */
@@ -87,9 +102,10 @@ typedef struct strip {
     bool direct;    /* the last level is computed into next */
     box extent[STEPS_MAX + 1];
     temporal_host_row job[STEPS_MAX + 1];      /* what a row of each level has in common */
-    const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice over, so that any `rows` in a row are there; each where
-                                                          the next level's rows begin */
-    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, or in the level after the last would */
+    const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice over, so that any `rows` in a row are
+                                                  there; each where the next level's rows begin */
+    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, or in the level after
+                                                * the last would */
     ptrdiff_t asked_bytes[STEPS_MAX + 1];      /* of a row of cur: up to the end of each level's share */
     int64_t asked_x;                           /* where that begins */
 } strip;
@@ -97,10 +113,17 @@ typedef struct strip {
 static int64_t line_floor(const strip *s, int64_t x) { return x & -s->line_cells; }
 static int64_t line_ceil(const strip *s, int64_t x) { return (x + s->line_cells - 1) & -s->line_cells; }
 
-/* Of one side: cells that levels depend on, ghosts, and what a row is computed and read beyond that: to a whole line, one more. */
-static int64_t lead_cells(const strip *s) { return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells); }
+/* Of one side: cells that levels depend on, ghosts, and what a row is computed and read beyond that: to a
+ * whole line, one more. */
+static int64_t lead_cells(const strip *s)
+{
+    return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells);
+}
 
-static int64_t slot_of(const strip *s, int64_t y) { return (int64_t)((uint64_t)(y - s->y0) % (uint64_t)s->rows); }
+static int64_t slot_of(const strip *s, int64_t y)
+{
+    return (int64_t)((uint64_t)(y - s->y0) % (uint64_t)s->rows);
+}
 
 /* Cell x of a slot of a level. */
 static char *in_slot(const strip *s, int level, int64_t slot, int64_t x)
@@ -118,7 +141,8 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
 static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
 {
     const boundary *b = s->sides;
-    const bool ghost = (y < 0 && boundary_mirrors(b->y_low.kind)) || (y >= s->shape->ny && boundary_mirrors(b->y_high.kind));
+    const bool ghost =
+        (y < 0 && boundary_mirrors(b->y_low.kind)) || (y >= s->shape->ny && boundary_mirrors(b->y_high.kind));
     return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
 }
 
@@ -128,8 +152,14 @@ static const void *before(const strip *s, int level, int64_t x, int64_t y)
     return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
 }
 
-static bool beyond_low(const strip *s, box row) { return boundary_mirrors(s->sides->x_low.kind) && row.x0 == 0; }
-static bool beyond_high(const strip *s, box row) { return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx; }
+static bool beyond_low(const strip *s, box row)
+{
+    return boundary_mirrors(s->sides->x_low.kind) && row.x0 == 0;
+}
+static bool beyond_high(const strip *s, box row)
+{
+    return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx;
+}
 
 static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
@@ -139,13 +169,16 @@ static void ghost_columns(const strip *s, int level, int64_t y, box row)
     if (beyond_high(s, row)) make(at(s, level, s->shape->nx, y), 1, s->radius, s->sides->x_high);
 }
 
-/* Row y, which is ghost k beyond a side, from the row that it mirrors, with its ghosts beyond the sides along x. */
-static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side, int64_t neumann_image,
-                      int64_t dirichlet_image)
+/* Row y, which is ghost k beyond a side, from the row that it mirrors, with its ghosts beyond the sides along
+ * x. */
+static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side,
+                      int64_t neumann_image, int64_t dirichlet_image)
 {
-    const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0), end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
+    const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0),
+                  end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
     void *const ghost = at(s, level, x, y);
-    const void *const image = read_at(s, level, x, side.kind == BOUNDARY_NEUMANN || k == 0 ? neumann_image : dirichlet_image);
+    const void *const image =
+        read_at(s, level, x, side.kind == BOUNDARY_NEUMANN || k == 0 ? neumann_image : dirichlet_image);
     if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, image, (size_t)(end - x) * s->cell_bytes);
     else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, image, side.value, k == 0, end - x);
     else odd_row_f32(ghost, image, side.value, k == 0, end - x);
@@ -156,7 +189,8 @@ static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first
 {
     const int64_t ny = s->shape->ny, beyond = y + s->radius_y - ny;
     if (first && boundary_mirrors(s->sides->y_low.kind))
-        for (int k = 0; k < s->radius_y - y; k++) ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
+        for (int k = 0; k < s->radius_y - y; k++)
+            ghost_row(s, level, row, -1 - k, k, s->sides->y_low, k, k - 1);
     if (beyond >= 0 && boundary_mirrors(s->sides->y_high.kind))
         for (int64_t k = first ? 0 : beyond; k <= beyond; k++)
             ghost_row(s, level, row, ny + k, (int)k, s->sides->y_high, ny - 1 - k, ny - k);
@@ -165,7 +199,8 @@ static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first
 static void enter(const strip *s, int64_t y, box row)
 {
     if (s->in_place) return;
-    memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->cur, row.x0, y), (size_t)box_width(row) * s->cell_bytes);
+    memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->cur, row.x0, y),
+           (size_t)box_width(row) * s->cell_bytes);
     ghost_columns(s, 0, y, row);
 }
 
@@ -183,14 +218,16 @@ static void compute(strip *s, int level, int64_t y, void *next)
     const box row = s->extent[level];
     const int64_t low = line_floor(s, row.x0);
     const void *in_place[ROWS_MAX];
-    if (y == row.y0 || y + s->radius_y >= s->shape->ny) ghost_rows(s, level - 1, s->extent[level - 1], y, y == row.y0);
+    if (y == row.y0 || y + s->radius_y >= s->shape->ny)
+        ghost_rows(s, level - 1, s->extent[level - 1], y, y == row.y0);
     if (level == 1 && s->in_place) {
         for (int k = 0; k < s->rows; k++) in_place[k] = read_at(s, 0, low, y + k - s->radius_y);
         job->row = in_place;
     } else {
         job->row = s->ring[level - 1] + s->slot[level + 1];
     }
-    job->sum = job->streams ? field_at(s->shape, next, low, y) : in_slot(s, level, level == s->steps ? 0 : s->slot[level], low);
+    job->sum = job->streams ? field_at(s->shape, next, low, y)
+                            : in_slot(s, level, level == s->steps ? 0 : s->slot[level], low);
     if (s->prev) job->before = before(s, level, low, y);
     s->kernel(job);
     if (!s->in_place && level < s->steps) ghost_columns(s, level, y, row);
@@ -208,8 +245,9 @@ static void leave(const strip *s, void *to, int level, int64_t y)
 static void compare(strip *s, int64_t y)
 {
     if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
-    const uint64_t change = reduce_host_change_row(s->shape->type, read_at(s, s->steps, s->cells.x0, y),
-                                                   read_at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
+    const uint64_t change =
+        reduce_host_change_row(s->shape->type, read_at(s, s->steps, s->cells.x0, y),
+                               read_at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
     if (change > s->change) s->change = change;
 }
 
@@ -217,11 +255,12 @@ static void begin(strip *s, box cells)
 {
     s->cells = cells;
     for (int level = 0; level <= s->steps; level++)
-        s->extent[level] = temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
+        s->extent[level] =
+            temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
     s->x0 = line_floor(s, cells.x0);
     s->y0 = s->extent[0].y0 - s->radius;
-    s->in_place = s->form == STENCIL_STAR && s->radius <= IN_PLACE_RADIUS_MAX && !beyond_low(s, s->extent[0]) &&
-                  !beyond_high(s, s->extent[0]);
+    s->in_place = s->form == STENCIL_STAR && s->radius <= IN_PLACE_RADIUS_MAX &&
+                  !beyond_low(s, s->extent[0]) && !beyond_high(s, s->extent[0]);
     s->direct = s->kernel_streams && !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
     for (int level = 1; level <= s->steps; level++) {
         const int64_t low = line_floor(s, s->extent[level].x0);
@@ -233,20 +272,24 @@ static void begin(strip *s, box cells)
     }
     s->asked_x = line_floor(s, s->extent[0].x0) - s->line_cells;
     const int64_t lines = (line_ceil(s, s->extent[0].x1) - s->asked_x) / s->line_cells + 1;
-    for (int level = 0; level <= s->steps; level++) s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
+    for (int level = 0; level <= s->steps; level++)
+        s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
 }
 
-/* The slots of rows front - level * radius_y, which the levels take; what a level reads begins radius_y above its row. */
+/* The slots of rows front - level * radius_y, which the levels take; what a level reads begins radius_y above
+ * its row. */
 static void advance_slots(strip *s)
 {
-    for (int level = 0; level <= s->steps + 1; level++) s->slot[level] = s->slot[level] + 1 == s->rows ? 0 : s->slot[level] + 1;
+    for (int level = 0; level <= s->steps + 1; level++)
+        s->slot[level] = s->slot[level] + 1 == s->rows ? 0 : s->slot[level] + 1;
 }
 
 static void cascade(strip *s, void *next, void *next_prev)
 {
     const int64_t deep = (int64_t)s->steps * s->radius_y;
     for (int level = 0; level <= s->steps + 1; level++)
-        s->slot[level] = slot_of(s, s->extent[0].y0 - (int64_t)level * s->radius_y + (int64_t)STEPS_MAX * s->rows);
+        s->slot[level] =
+            slot_of(s, s->extent[0].y0 - (int64_t)level * s->radius_y + (int64_t)STEPS_MAX * s->rows);
     for (int64_t front = s->extent[0].y0; front < s->cells.y1 + deep; front++) {
         const bool asks = front + AHEAD_ROWS < s->extent[0].y1;
         if (front < s->extent[0].y1) enter(s, front, s->extent[0]);
@@ -270,24 +313,29 @@ int temporal_host_steps(device *d, int most)
     return !loop_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
-/* Lines of a row of a strip where these bytes hold the rows of all levels, and of level 0 those on their way in. */
+/* Lines of a row of a strip where these bytes hold the rows of all levels, and of level 0 those on their way
+ * in. */
 static int64_t lines_within(const strip *s, size_t bytes)
 {
     const int64_t rows = (int64_t)s->steps * s->rows + AHEAD_ROWS;
     return (int64_t)bytes / (rows * DEVICE_HOST_LINE_BYTES) - 2 * lead_cells(s) / s->line_cells;
 }
 
-/* How wide strips are, all about the same, so that most rows are whole blocks. Narrow strips compute too much twice. */
+/* How wide strips are, all about the same, so that most rows are whole blocks. Narrow strips compute too much
+ * twice. */
 static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t columns)
 {
-    const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15), l2_lines = lines_within(s, h->near_cache_bytes / 2);
+    const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15),
+                  l2_lines = lines_within(s, h->near_cache_bytes / 2);
     const int64_t lines = in_l1 && l1_lines >= L1_LINES_LEAST ? l1_lines
                           : l2_lines < L2_LINES_LEAST         ? L2_LINES_LEAST
                                                               : stencil_host_least(l2_lines, L2_LINES_MOST);
     const int64_t strips = (columns - 1) / (lines * s->line_cells) + 1;
     s->lead = lead_cells(s);
     s->width = line_ceil(s, (columns + strips - 1) / strips);
-    while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells % TEMPORAL_HOST_BLOCK_LINES != 0)
+    while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells %
+               TEMPORAL_HOST_BLOCK_LINES !=
+           0)
         s->width += s->line_cells;
     s->pitch = s->width + 2 * s->lead + s->line_cells;
 }
@@ -320,12 +368,14 @@ static void raise_to(uint64_t *change, uint64_t most)
     if (most > *change) *change = most;
 }
 
-int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                       int steps, const boundary *sides, uint64_t *change, device_stream *stream)
+int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                       const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                       device_stream *stream)
 {
     const device_host *h = (const device_host *)d;
     const stencil *op = &h->op;
-    const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius, team = device_host_team(d, box_cells(cells));
+    const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius,
+              team = device_host_team(d, box_cells(cells));
     temporal_host_kernel *const blocks = temporal_host_block(op);
     assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));

@@ -1,6 +1,6 @@
-/* Rows of levels by AVX-512: the sums of 4 vectors grow side by side, cells beside are cut out of vectors that were loaded whole.
- * From rows in L1 this is bound by FMA (docs/stencil-kernels.md), which the compiler's loops, with two lines for each cell beside,
- * are not. */
+/* Rows of levels by AVX-512: the sums of 4 vectors grow side by side, cells beside are cut out of vectors
+ * that were loaded whole. From rows in L1 this is bound by FMA (docs/stencil-kernels.md), which the
+ * compiler's loops, with two lines for each cell beside, are not. */
 #include "stencil/stencil_host_cut.h"
 #include "temporal/temporal_host_pass.h"
 

@@ -1,8 +1,9 @@
-/* Template: a row of a level in register blocks, for temporal_host_block.c and one cell type. Included once per type, with
+/* Template: a row of a level in register blocks, for temporal_host_block.c and one cell type. Included once
+ * per type, with
  *   CELL, VECTOR, DO(x), CUT(a, b, k), TARGET, NAME(x)   as stencil_host_block.h has them.
  *
- * row[0] .. row[2r], of a line row[0] alone, begin on a vector, and so do `before` and `sum`. A vector more than the row has is
- * read on either side of the rows that cells are read beside of. */
+ * row[0] .. row[2r], of a line row[0] alone, begin on a vector, and so do `before` and `sum`. A vector more
+ * than the row has is read on either side of the rows that cells are read beside of. */
 #include "stencil/stencil_host_terms.h"
 
 /* The vectors of `here` that a block reads beside: the first two are left from the block before. */
@@ -12,9 +13,9 @@
         for (int j = 2; j < count + 2; j++) line[j] = DO(loadu)((HERE) + (j - 1) * LANES);   \
     } while (0)
 
-static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, bool streams, CELL *sum,
-                                                   const CELL *const *row, const CELL *before, const CELL *w, CELL beta, int64_t at,
-                                                   VECTOR *line)
+static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, int count, bool streams,
+                                                   CELL *sum, const CELL *const *row, const CELL *before,
+                                                   const CELL *w, CELL beta, int64_t at, VECTOR *line)
 {
     const CELL *const here = row[form == STENCIL_LINE ? 0 : r] + at;
     bool first = true;
@@ -75,7 +76,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(blocks)(stencil_form form, int r, bo
     VECTOR line[BLOCK_VECTORS + 2] = { DO(loadu)(row[rows / 2] - LANES), DO(loadu)(row[rows / 2]) };
     for (; at + BLOCK_VECTORS * LANES <= cells; at += BLOCK_VECTORS * LANES)
         NAME(block)(form, r, BLOCK_VECTORS, streams, sum, row, before, w, (CELL)job->beta, at, line);
-    for (; at < cells; at += LANES) NAME(block)(form, r, 1, streams, sum, row, before, w, (CELL)job->beta, at, line);
+    for (; at < cells; at += LANES)
+        NAME(block)(form, r, 1, streams, sum, row, before, w, (CELL)job->beta, at, line);
 }
 
 #define ROW(KERNEL, FORM, R, HAS_PREV)                                                                    \

@@ -1,10 +1,11 @@
-/* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row in registers, V cells
- * per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores 2 HALO cells less than it computes, and
- * whatever its ends computed from cells that it does not have is among those.
+/* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row
+ * in registers, V cells per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores
+ * 2 HALO cells less than it computes, and whatever its ends computed from cells that it does not have is
+ * among those.
  *
- * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them. Which memory is
- * touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and next_prev the cells of the
- * box. */
+ * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them.
+ * Which memory is touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next
+ * and next_prev the cells of the box. */
 #pragma once
 
 #include "temporal/temporal_sides_cuda.cuh"
@@ -21,8 +22,9 @@ template <typename T, int R, int STEPS, int V> struct line_piece {
 /* PREV: of two levels; else prev and next_prev are not used. */
 template <bool PREV, typename T, int R, int STEPS, int V>
 static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
-    line_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells, int64_t x_first,
-                int64_t pieces, const __grid_constant__ temporal_axis<T> ax, T *next_prev, const T *prev)
+    line_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells,
+                int64_t x_first, int64_t pieces, const __grid_constant__ temporal_axis<T> ax, T *next_prev,
+                const T *prev)
 {
     using S = line_piece<T, R, STEPS, V>;
     constexpr int VECTOR = S::VECTOR;
@@ -30,7 +32,8 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t item = (int64_t)blockIdx.x * TEMPORAL_LINE_WARPS + warp;
     if (item >= pieces * (cells.y1 - cells.y0)) return;
-    const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO, x = x_low + lane * V;
+    const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO,
+                  x = x_low + lane * V;
     row_sides<T, R, V> sides;
     sides.begin(ax, x_low, lane);
     T row[V] = {}, before[V] = {};
@@ -62,7 +65,8 @@ static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
             }
         }
     }
-    const box stored = { max(cells.x0, x_low + S::HALO), min(cells.x1, x_low + S::CELLS - S::HALO), y, y + 1 };
+    const box stored = { max(cells.x0, x_low + S::HALO), min(cells.x1, x_low + S::CELLS - S::HALO), y,
+                         y + 1 };
 #pragma unroll
     for (int v = 0; v < V; v += VECTOR) {
         store(next + y * pitch + x + v, columns_of<T>(stored, x + v), row + v);

@@ -1,24 +1,27 @@
-/* How long items of the border last beside those of the interior, by what was fastest on an H200 at 10007 x 9973 and 16384 x 16384
- * together (docs/temporal-blocking.md). Beside passes of fewer steps rows come later, as these keep memory busier. */
+/* How long items of the border last beside those of the interior, by what was fastest on an H200 at 10007 x
+ * 9973 and 16384 x 16384 together (docs/temporal-blocking.md). Beside passes of fewer steps rows come later,
+ * as these keep memory busier. */
 #include "temporal/temporal_plan.h"
 
-/* How long an item's row lasts, in rows of an interior one; waves of interior items, at most. Columns of the longest passes, whose
- * halo depth is TEMPORAL_DEPTH_LONGEST or more, and of shorter ones; waves_prev: of two levels. */
+/* How long an item's row lasts, in rows of an interior one; waves of interior items, at most. Columns of the
+ * longest passes, whose halo depth is TEMPORAL_DEPTH_LONGEST or more, and of shorter ones; waves_prev: of two
+ * levels. */
 typedef struct pace_row {
     double side_longest, side_shorter, band_longest, band_shorter;
     int waves_longest, waves_shorter, waves_prev;
 } pace_row;
 
-static const pace_row star_paces[2][4] = { /* [type][radius - 1] */
+static const pace_row star_paces[2][4] = {
+    /* [type][radius - 1] */
     /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
-    { { 1.4,         2.1,          1.5,          3.3,          1,             1,             3 }, /* f32, radius 1 */
-      { 1.2,         1.2,          1.5,          1.5,          1,             1,             3 },
-      { 1.8,         1.8,          2.2,          2.2,          1,             1,             3 },
-      { 1.8,         1.8,          2.2,          2.2,          1,             1,             3 } },
-    { { 1.2,         2.4,          1.4,          2.6,          2,             2,             2 }, /* f64, radius 1 */
-      { 1.2,         2.4,          1.4,          2.6,          2,             2,             3 },
-      { 1.2,         2.4,          1.4,          2.6,          2,             2,             3 },
-      { 1.6,         2.4,          1.4,          2.6,          1,             2,             3 } },
+    { { 1.4, 2.1, 1.5, 3.3, 1, 1, 3 }, /* f32, radius 1 */
+      { 1.2, 1.2, 1.5, 1.5, 1, 1, 3 },
+      { 1.8, 1.8, 2.2, 2.2, 1, 1, 3 },
+      { 1.8, 1.8, 2.2, 2.2, 1, 1, 3 } },
+    { { 1.2, 2.4, 1.4, 2.6, 2, 2, 2 }, /* f64, radius 1 */
+      { 1.2, 2.4, 1.4, 2.6, 2, 2, 3 },
+      { 1.2, 2.4, 1.4, 2.6, 2, 2, 3 },
+      { 1.6, 2.4, 1.4, 2.6, 1, 2, 3 } },
 };
 static const pace_row box_paces[2] = {
     /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
@@ -62,7 +65,8 @@ static const pace_factors norm_factors[2] = {
     { 1,             1,            .7 },  /* f64 */
 };
 enum { NORM_WAVES = 2 };
-/* Times as long lasts a side's row of two cells per lane, each with its ghosts' images from two registers. Reckoned, not measured. */
+/* Times as long lasts a side's row of two cells per lane, each with its ghosts' images from two registers.
+ * Reckoned, not measured. */
 static const double wide_side_lasts = 1.75;
 
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
@@ -74,7 +78,11 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
     const int waves = longest ? p->waves_longest : p->waves_shorter;
     const double side = longest ? f->side_longest * p->side_longest : f->side_shorter * p->side_shorter;
     return (temporal_pace){ .warps = temporal_border_block((int)dtype_bytes(op->type), op->has_prev, norm),
-                            .waves = norm ? NORM_WAVES : op->has_prev ? p->waves_prev : waves,
-                            .side_lasts = temporal_side_columns(op->form, t->radius, depth) > 1 ? wide_side_lasts * side : side,
+                            .waves = norm           ? NORM_WAVES
+                                     : op->has_prev ? p->waves_prev
+                                                    : waves,
+                            .side_lasts = temporal_side_columns(op->form, t->radius, depth) > 1
+                                              ? wide_side_lasts * side
+                                              : side,
                             .band_lasts = f->band * (longest ? p->band_longest : p->band_shorter) };
 }

@@ -1,19 +1,21 @@
-/* Chunks are as high as lets the whole pass end first: 2 depth rows per chunk are computed and not stored, and items start as warps become
- * free, the border's first. */
+/* Chunks are as high as lets the whole pass end first: 2 depth rows per chunk are computed and not stored,
+ * and items start as warps become free, the border's first. */
 #include "temporal/temporal_plan.h"
 
 #include <assert.h>
 
 enum { WAVES_MAX = 4, SIDE_ROWS_LEAST = 16, SIDE_ROWS_ALONE = 64, STRIPS_MAX = 4 };
 
-temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor, int processors)
+temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor,
+                                   int processors)
 {
     const int piece = TEMPORAL_PIECE_BYTES / (int)dtype_bytes(op->type), depth = t->steps * t->radius;
     return (temporal_strips){ .stored = temporal_stored_cells(piece, depth, t->columns),
                               .band_stored = temporal_stored_cells(piece, depth, piece),
                               .piece = piece,
                               .end_piece = temporal_end_piece(piece, depth, t->columns),
-                              .ends_over = t->use != TEMPORAL_NORM, /* the norm knows no cells but the box's */
+                              .ends_over =
+                                  t->use != TEMPORAL_NORM, /* the norm knows no cells but the box's */
                               .depth = depth,
                               .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
                               .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
@@ -35,7 +37,9 @@ static near near_of(int depth, const field_shape *f, box cells, const boundary *
     return (near){ .low = boundary_mirrors(sides->x_low.kind) && cells.x0 < depth,
                    .high = boundary_mirrors(sides->x_high.kind) && cells.x1 + depth > f->nx,
                    .above = boundary_mirrors(sides->y_low.kind) && depth > cells.y0 ? depth - cells.y0 : 0,
-                   .below = boundary_mirrors(sides->y_high.kind) && cells.y1 + depth > f->ny ? cells.y1 + depth - f->ny : 0 };
+                   .below = boundary_mirrors(sides->y_high.kind) && cells.y1 + depth > f->ny
+                                ? cells.y1 + depth - f->ny
+                                : 0 };
 }
 
 /* Strips of `stored` cells from x_first on, in chunks of `height` rows. */
@@ -49,19 +53,23 @@ static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64
     p->items += (unsigned)(columns * chunks_of(rows, chunk));
 }
 
-/* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. What is left of the box is the
- * border's. Beyond a periodic side it goes on to the piece's end: a border strip, be it for one cell per row, is other code, and
- * where it runs SMs and their neighbours fetch the interior's instructions anew (docs/temporal-blocking.md). */
-static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0, const boundary_side *side)
+/* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. What is
+ * left of the box is the border's. Beyond a periodic side it goes on to the piece's end: a border strip, be
+ * it for one cell per row, is other code, and where it runs SMs and their neighbours fetch the interior's
+ * instructions anew (docs/temporal-blocking.md). */
+static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0,
+                        const boundary_side *side)
 {
     const int64_t odd = (cells.x1 - x0) % s->end_piece, over = odd > 0 ? s->end_piece - odd : 0;
     const bool wraps = side->kind == BOUNDARY_PERIODIC && cells.x1 == f->nx;
     if (wraps && s->ends_over && over <= f->depth_x && cells.x1 > x0) return cells.x1 + over;
-    const int64_t last = boundary_mirrors(side->kind) && cells.x1 + s->depth > f->nx ? f->nx - s->depth : cells.x1;
+    const int64_t last =
+        boundary_mirrors(side->kind) && cells.x1 + s->depth > f->nx ? f->nx - s->depth : cells.x1;
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
-/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, its first cell is at `first`. */
+/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, its first
+ * cell is at `first`. */
 typedef struct across {
     int64_t x0, x1;
     int count, gaps;
@@ -71,27 +79,33 @@ typedef struct across {
     } strip[STRIPS_MAX];
 } across;
 
-/* A strip stores what does not come from beyond its ends, or comes from beyond a side that it holds. Where that is nothing, a gap
- * reaches to the next strip: it knows no side. */
-static void add_strips(across *a, const temporal_strips *s, const field_shape *f, const near *n, int64_t from, int64_t to)
+/* A strip stores what does not come from beyond its ends, or comes from beyond a side that it holds. Where
+ * that is nothing, a gap reaches to the next strip: it knows no side. */
+static void add_strips(across *a, const temporal_strips *s, const field_shape *f, const near *n, int64_t from,
+                       int64_t to)
 {
     while (from < to) {
-        const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth, last = first + s->side_cells;
+        const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
+                      last = first + s->side_cells;
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
-        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to; /* where one that holds it can begin */
+        /* where one that holds it can begin */
+        const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to;
         const bool gap = known <= from;
         const int64_t far = gap ? side : known, end = far < to ? far : to;
         assert(a->count < STRIPS_MAX && end > from);
         a->strip[a->count].from = from, a->strip[a->count].to = end;
-        a->strip[a->count].gap = gap, a->strip[a->count++].first = gap ? from - remainder_of(from, s->piece) : first;
+        a->strip[a->count].gap = gap,
+        a->strip[a->count++].first = gap ? from - remainder_of(from, s->piece) : first;
         a->gaps += gap;
         from = end;
     }
 }
 
-static across across_of(const temporal_strips *s, const field_shape *f, box cells, const boundary_side *x_high, const near *n)
+static across across_of(const temporal_strips *s, const field_shape *f, box cells,
+                        const boundary_side *x_high, const near *n)
 {
-    const int64_t inner = s->side_cells - s->depth - s->side_ghosts; /* columns that a strip at a side stores */
+    /* columns that a strip at a side stores */
+    const int64_t inner = s->side_cells - s->depth - s->side_ghosts;
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
@@ -107,7 +121,8 @@ static void add_kind(temporal_parts *p, const across *a, bool gap, box cells, in
 {
     for (int i = 0; i < a->count; i++)
         if (a->strip[i].gap == gap)
-            add(p, box_make(a->strip[i].from, a->strip[i].to, cells.y0, cells.y1), a->strip[i].first, stored, height);
+            add(p, box_make(a->strip[i].from, a->strip[i].to, cells.y0, cells.y1), a->strip[i].first, stored,
+                height);
 }
 
 typedef struct cut {
@@ -129,13 +144,15 @@ static int64_t rows_by(const temporal_strips *s, double then, double row)
     return rows < SIDE_ROWS_LEAST ? SIDE_ROWS_LEAST : rows;
 }
 
-static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const work *w, int64_t chunks, int waves, cut *c)
+static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const work *w, int64_t chunks,
+                     int waves, cut *c)
 {
     c->interior = chunks_of(w->rows, chunks);
     const double lasts = (double)(waves * (c->interior + 2 * s->depth));
     const int64_t several = (int64_t)(lasts / (p->band_lasts * (double)(w->band + 2 * s->depth)));
     c->side = rows_by(s, lasts, p->side_lasts), c->gap = rows_by(s, lasts, p->band_lasts);
-    const int64_t side_warps = w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
+    const int64_t side_warps =
+        w->strips * chunks_of(w->side_rows, c->side) + w->gaps * chunks_of(w->side_rows, c->gap);
     const int64_t blocks = chunks_of(side_warps + chunks_of(w->bands, several < 1 ? 1 : several), p->warps);
     const int64_t left = blocks * p->warps - side_warps, places = p->warps == 1 ? 1 : s->per_processor;
     c->band_warps = left < w->bands ? left : w->bands;
@@ -153,11 +170,13 @@ static cut cut_in(const temporal_strips *s, const temporal_pace *p, const work *
     return c;
 }
 
-/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 depth rows per chunk that are not stored. */
+/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 depth rows per chunk
+ * that are not stored. */
 static cut cut_together(const temporal_strips *s, const temporal_pace *p, const work *w)
 {
     cut best = cut_in(s, p, w, p->waves);
-    for (int waves = p->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--) best = cut_in(s, p, w, waves);
+    for (int waves = p->waves - 1; waves > 0 && best.interior < 8 * s->depth; waves--)
+        best = cut_in(s, p, w, waves);
     return best;
 }
 
@@ -174,21 +193,25 @@ static int64_t height_of(const temporal_strips *s, const work *w)
     return best;
 }
 
-/* Of a box without an interior, strips along x are all alike and each band has a warp. Strips that only complete pieces (not apart: there
- * is no side) end soon beside the interior, which is cut as if it were alone. */
+/* Of a box without an interior, strips along x are all alike and each band has a warp. Strips that only
+ * complete pieces (not apart: there is no side) end soon beside the interior, which is cut as if it were
+ * alone. */
 static cut cut_of(const temporal_strips *s, const temporal_pace *p, const work *w, bool apart)
 {
-    if (w->rows == 0 || w->columns == 0) return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
+    if (w->rows == 0 || w->columns == 0)
+        return (cut){ .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE, .band_warps = w->bands };
     if (!apart) return (cut){ .interior = height_of(s, w), .side = SIDE_ROWS_ALONE, .gap = SIDE_ROWS_ALONE };
     return cut_together(s, p, w);
 }
 
-temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f, box cells, const boundary *sides)
+temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
+                               box cells, const boundary *sides)
 {
     temporal_plan plan = { .border_warps = 1 };
     if (box_empty(cells)) return plan;
     near n = near_of(s->depth, f, cells, sides);
-    if (n.above + n.below >= box_height(cells)) n.above = box_height(cells), n.below = 0; /* one band is the whole box */
+    /* one band is the whole box */
+    if (n.above + n.below >= box_height(cells)) n.above = box_height(cells), n.below = 0;
     const int64_t y0 = cells.y0 + n.above, y1 = cells.y1 - n.below;
     const across a = across_of(s, f, cells, &sides->x_high, &n);
     const work w = { .rows = y1 - y0,
@@ -198,7 +221,8 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
                      .gaps = a.gaps,
                      .bands = ((n.above > 0) + (n.below > 0)) * chunks_of(a.x1 - a.x0, s->band_stored),
                      .band = n.above > n.below ? n.above : n.below };
-    /* a border without an interior needs no SM of its own, and pieces that are stored in part are worth none */
+    /* a border without an interior needs no SM of its own, and pieces that are stored in part are worth none
+     * */
     const bool apart = w.rows > 0 && w.columns > 0 && (n.low || n.high || w.bands > 0);
     temporal_pace pace = *p;
     if (!apart) pace.warps = 1;
@@ -217,11 +241,13 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     return plan;
 }
 
-/* Sides and bands end when their last item does, the interior when its waves are over on the warps that are left. */
+/* Sides and bands end when their last item does, the interior when its waves are over on the warps that are
+ * left. */
 double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan)
 {
     const temporal_parts *border = &plan->border, *interior = &plan->interior;
-    const int64_t blocks = chunks_of(border->warps, plan->border_warps), places = plan->border_warps == 1 ? 1 : s->per_processor;
+    const int64_t blocks = chunks_of(border->warps, plan->border_warps),
+                  places = plan->border_warps == 1 ? 1 : s->per_processor;
     const int64_t left = s->resident - blocks * places, bands = border->items - border->alone;
     const int64_t turns = bands > 0 ? chunks_of(bands, border->warps - border->alone) : 0;
     const int64_t waves = chunks_of(interior->items, left > 0 ? left : 1);

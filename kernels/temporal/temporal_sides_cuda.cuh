@@ -1,6 +1,7 @@
-/* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, in the rules of boundary.h: at every level anew, x in
- * each row that arrives, then y: ghost rows mirror rows that carry their x ghosts already. R ghosts deep: no sum reads a deeper one.
- * Their images are one mirroring away, since no axis is shorter than the radius, and lie in the strip and in the queue. */
+/* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, in the rules of boundary.h: at
+ * every level anew, x in each row that arrives, then y: ghost rows mirror rows that carry their x ghosts
+ * already. R ghosts deep: no sum reads a deeper one. Their images are one mirroring away, since no axis is
+ * shorter than the radius, and lie in the strip and in the queue. */
 #pragma once
 
 #include <limits.h>
@@ -16,15 +17,17 @@ template <typename T> struct temporal_axis {
     T low_value, high_value;
 };
 
-template <typename T> static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
+template <typename T>
+static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, const boundary_side &high)
 {
-    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE, boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE,
-             (T)low.value, (T)high.value };
+    return { cells, boundary_mirrors(low.kind) ? low.kind : BOUNDARY_NONE,
+             boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE, (T)low.value, (T)high.value };
 }
 
-/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends, up to LANES lanes away; beyond the
- * warp's own: its own. */
-template <int R, typename T, int V> static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])
+/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends, up to LANES
+ * lanes away; beyond the warp's own: its own. */
+template <int R, typename T, int V>
+static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])
 {
     constexpr int LANES = (R + V - 1) / V, FIRST = LANES * V - R;
 #pragma unroll
@@ -36,8 +39,8 @@ template <int R, typename T, int V> static __device__ __forceinline__ void widen
     for (int v = 0; v < V; v++) around[R + v] = row[v];
 }
 
-/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high, where the row has
- * them. */
+/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high,
+ * where the row has them. */
 template <typename T, int R, int V> struct row_sides {
     static constexpr int CELLS = 32 * V;
     bool any;          /* the row has ghosts */
@@ -48,7 +51,8 @@ template <typename T, int R, int V> struct row_sides {
     /* The row's first cell is at x_low; it holds the images of the ghosts it has. */
     __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x_low, int lane)
     {
-        const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0, at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
+        const bool at_low = ax.low != BOUNDARY_NONE && x_low < 0,
+                   at_high = ax.high != BOUNDARY_NONE && x_low + CELLS > ax.cells;
         any = at_low || at_high;
         const bool low = lane < R;
         const int g = low ? lane : lane - R;
@@ -84,15 +88,16 @@ template <typename T, int R, int V> struct row_sides {
 /* y, and what is stored. */
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int NEVER = INT_MAX / 2;
-    int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these sides mirror */
+    int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these
+                           * sides mirror */
     bool low_odd, high_odd;
     T low_value, high_value;
     /* what is stored */
     unsigned stored; /* bit v: the lane's cell v */
     int height;
 
-    __device__ __forceinline__ void begin(const temporal_axis<T> &ay, int64_t x, int64_t y_first, int rows, int64_t stored_low,
-                                          int64_t stored_high, int stored_rows)
+    __device__ __forceinline__ void begin(const temporal_axis<T> &ay, int64_t x, int64_t y_first, int rows,
+                                          int64_t stored_low, int64_t stored_high, int stored_rows)
     {
         low_at = ay.low != BOUNDARY_NONE && y_first < 0 ? (int)-y_first : -NEVER;
         high_at = ay.high != BOUNDARY_NONE && ay.cells - y_first < rows ? (int)(ay.cells - y_first) : NEVER;
@@ -106,9 +111,10 @@ template <typename T, int R, int V> struct strip_sides {
         for (int v = 0; v < V; v++) stored |= (unsigned)(stored_low <= x + v && x + v < stored_high) << v;
     }
 
-    /* Before `row`, counted as those that enter, completes a row of the next level: the row, if it is a ghost's, and, once, those
-     * above row 0. */
-    template <int FIRST, int Q> __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
+    /* Before `row`, counted as those that enter, completes a row of the next level: the row, if it is a
+     * ghost's, and, once, those above row 0. */
+    template <int FIRST, int Q>
+    __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
     {
         if (row >= high_at) impose_high<FIRST>(queue, arriving, row - high_at);
         if (row - R == low_at) impose_low<FIRST>(queue);
@@ -137,11 +143,16 @@ template <typename T, int R, int V> struct strip_sides {
 #pragma unroll
                 for (int v = 0; v < V; v++) {
                     if (!high_odd) row[v] = queue[(FIRST + 2 * R - 1 - 2 * k) % Q][v];
-                    else row[v] = k == 0 ? high_value : mirror(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
+                    else
+                        row[v] =
+                            k == 0 ? high_value : mirror(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
                 }
     }
 
-    __device__ __forceinline__ bool stores(unsigned out, int v) const { return out < (unsigned)height && (stored >> v & 1); }
+    __device__ __forceinline__ bool stores(unsigned out, int v) const
+    {
+        return out < (unsigned)height && (stored >> v & 1);
+    }
 
     __device__ __forceinline__ void store(T *to, const T (&row)[V], unsigned out) const
     {

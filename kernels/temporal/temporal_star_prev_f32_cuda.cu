@@ -1,5 +1,7 @@
 /* Temporal blocking of f32 stars of two levels, and the constant memory that holds their weights. */
 #include "temporal/temporal_unit_cuda.cuh"
 
-template <int I> using instance = temporal_strips_instance<STENCIL_STAR, true, float, temporal_star_prev_f32, I>;
-const temporal_unit temporal_cuda_star_prev_f32 = temporal_unit_of<instance>(temporal_all<temporal_star_prev_f32>);
+template <int I>
+using instance = temporal_strips_instance<STENCIL_STAR, true, float, temporal_star_prev_f32, I>;
+const temporal_unit temporal_cuda_star_prev_f32 =
+    temporal_unit_of<instance>(temporal_all<temporal_star_prev_f32>);

@@ -1,31 +1,37 @@
 /* Several time steps of a star or a box in one pass over memory, by warp strips.
  *
- * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are computed keeps, in
- * registers, the 2R rows of the level before it that wait for their neighbour R rows below. A row that arrives at a level
- * completes the row R above it one level further, which arrives there at once: a cascade; nothing is stored in between, and
- * since neighbours in x come by shuffle, no warp waits for another. For every STEPS rows of sums one row enters from memory
- * and one leaves. The queue of 2R rows turns without moves: the loop over rows is unrolled by a multiple of its length.
+ * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are
+ * computed keeps, in registers, the 2R rows of the level before it that wait for their neighbour R rows
+ * below. A row that arrives at a level completes the row R above it one level further, which arrives there at
+ * once: a cascade; nothing is stored in between, and since neighbours in x come by shuffle, no warp waits for
+ * another. For every STEPS rows of sums one row enters from memory and one leaves. The queue of 2R rows turns
+ * without moves: the loop over rows is unrolled by a multiple of its length.
  *
- * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1 sums it belongs to,
- * and what waits is the 2R of them that are not complete. Then only the arriving row's neighbours in x are shuffled. Where the
- * weights are factors, the arriving row is summed along x once for each product, and these sums are added to the 2R + 1.
+ * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1
+ * sums it belongs to, and what waits is the 2R of them that are not complete. Then only the arriving row's
+ * neighbours in x are shuffled. Where the weights are factors, the arriving row is summed along x once for
+ * each product, and these sums are added to the 2R + 1.
  *
- * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of the row that is
- * wanted, so a queue is one row longer. The first level's come from memory, through a ring of their own; the last two levels are
- * stored.
+ * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of
+ * the row that is wanted, so a queue is one row longer. The first level's come from memory, through a ring of
+ * their own; the last two levels are stored.
  *
  * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
- * Rows come through a ring in shared memory, asked for AHEAD rows ahead (cp.async): bytes in flight cost no registers. A
- * lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole lines, and reads the V cells
- * that are its own; `swizzled` keeps both free of bank conflicts. Where registers are short (AGAIN >= 0), the ring may be twice
- * as long, and the AGAIN oldest rows of level 0 are read from it once more in every turn instead of waiting in registers.
+ * Rows come through a ring in shared memory, asked for AHEAD rows ahead (cp.async): bytes in flight cost no
+ * registers. A lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole
+ * lines, and reads the V cells that are its own; `swizzled` keeps both free of bank conflicts. Where
+ * registers are short (AGAIN >= 0), the ring may be twice as long, and the AGAIN oldest rows of level 0 are
+ * read from it once more in every turn instead of waiting in registers.
  *
- * No item depends on a ghost beyond a side that mirrors: those that do are the border kernel's (temporal_border_cuda.cuh).
+ * No item depends on a ghost beyond a side that mirrors: those that do are the border kernel's
+ * (temporal_border_cuda.cuh).
  *
- * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces that hold a cell of
- * [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows less at
- * either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic x_high. */
+ * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces
+ * that hold a cell of
+ * [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows
+ * less at either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic
+ * x_high. */
 #pragma once
 
 #include <limits.h>
@@ -37,17 +43,20 @@
 #include "temporal/temporal_sides_cuda.cuh"
 
 template <typename T, int R, int STEPS, int V> struct strip_shape {
-    static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE; /* cells of 16 bytes; of them a lane's */
+    /* cells of 16 bytes; of them a lane's */
+    static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE;
     static constexpr int CELLS = 32 * V, DEPTH = STEPS * R;
-    static constexpr int HALO = temporal_halo_cells(PIECE, DEPTH), STORED = temporal_stored_cells(PIECE, DEPTH, V);
-    static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES; /* a strip's pieces end with a lane's, or not */
+    static constexpr int HALO = temporal_halo_cells(PIECE, DEPTH),
+                         STORED = temporal_stored_cells(PIECE, DEPTH, V);
+    /* a strip's pieces end with a lane's, or not */
+    static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES;
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES <= 3, "eight lanes that read every fourth piece would meet half of the banks");
 };
 
-/* Where piece i of a row lies in it, so that any eight lanes that read at a time meet all banks: every piece and every third one they
- * find so. */
+/* Where piece i of a row lies in it, so that any eight lanes that read at a time meet all banks: every piece
+ * and every third one they find so. */
 template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsigned piece)
 {
     return PIECES == 2 ? piece ^ (piece >> 3 & 1) : piece;
@@ -66,22 +75,25 @@ static __device__ __forceinline__ void read16(unsigned from, double *c)
 /* Stores 16 bytes if at < end, without a branch. */
 static __device__ __forceinline__ void store16(float *to, const float *c, unsigned at, unsigned end)
 {
-    asm volatile("{\n.reg .pred in;\nsetp.lt.u32 in, %5, %6;\n@in st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::"l"(to),
-                 "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(at), "r"(end)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred in;\nsetp.lt.u32 in, %5, %6;\n@in st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::
+            "l"(to),
+        "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "r"(at), "r"(end)
+        : "memory");
 }
 static __device__ __forceinline__ void store16(double *to, const double *c, unsigned at, unsigned end)
 {
-    asm volatile("{\n.reg .pred in;\nsetp.lt.u32 in, %3, %4;\n@in st.global.cs.v2.f64 [%0], {%1, %2};\n}" ::"l"(to), "d"(c[0]),
-                 "d"(c[1]), "r"(at), "r"(end)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .pred in;\nsetp.lt.u32 in, %3, %4;\n@in st.global.cs.v2.f64 [%0], {%1, %2};\n}" ::"l"(to),
+        "d"(c[0]), "d"(c[1]), "r"(at), "r"(end)
+        : "memory");
 }
 
-/* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R; around: row y and R
- * cells to either side. */
+/* A star's row of the next level: the queue holds rows y-R .. y+R-1 from slot FIRST on, `below` is row y+R;
+ * around: row y and R cells to either side. */
 template <int FIRST, int R, typename T, int Q, int V>
-static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T (&below)[V], const T (&around)[V + 2 * R],
-                                                T (&sum)[V])
+static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T (&below)[V],
+                                                const T (&around)[V + 2 * R], T (&sum)[V])
 {
 #pragma unroll
     for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
@@ -115,12 +127,14 @@ static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V +
 #pragma unroll
     for (int dx = -R; dx <= R; dx++)
 #pragma unroll
-        for (int v = 0; v < V; v++) sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
+        for (int v = 0; v < V; v++)
+            sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
 }
 
-/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes the row, and the sum
- * that begins takes its slot. */
-template <int FIRST, typename T, int R, int V> static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
+/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes
+ * the row, and the sum that begins takes its slot. */
+template <int FIRST, typename T, int R, int V>
+static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
 {
     constexpr int Q = 2 * R;
     T around[V + 2 * R], begun[V] = {};
@@ -147,7 +161,8 @@ static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[P
         for (int dx = -R; dx <= R; dx++)
 #pragma unroll
             for (int v = 0; v < V; v++)
-                along[k][v] = next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
+                along[k][v] =
+                    next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
 }
 
 /* Adds them to a cell's sum: they are row `dy` + R of its 2R + 1 rows. */
@@ -158,10 +173,12 @@ static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUC
     for (int k = 0; k < PRODUCTS; k++)
 #pragma unroll
         for (int v = 0; v < V; v++)
-            sum[v] = next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), along[k][v], sum[v]);
+            sum[v] =
+                next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), along[k][v], sum[v]);
 }
 
-/* As box_sums, of factors. The sum that is complete comes last: the other way round takes 20 registers more. */
+/* As box_sums, of factors. The sum that is complete comes last: the other way round takes 20 registers more.
+ * */
 template <int FIRST, int PRODUCTS, typename T, int R, int V>
 static __device__ __forceinline__ void separable_sums(T (&waiting)[2 * R][V], T (&row)[V])
 {
@@ -184,9 +201,10 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
 }
 
-/* As change_raise, but by shuffles of what memory holds: with its reduction of bits a block of 12 steps takes 7 registers more and 1.4 %
- * of its time. */
-template <typename BITS> static __device__ __forceinline__ void raise_by_shuffles(unsigned long long *norm, BITS bits)
+/* As change_raise, but by shuffles of what memory holds: with its reduction of bits a block of 12 steps takes
+ * 7 registers more and 1.4 % of its time. */
+template <typename BITS>
+static __device__ __forceinline__ void raise_by_shuffles(unsigned long long *norm, BITS bits)
 {
     unsigned long long most = cell_abs_bits(change_value(bits));
 #pragma unroll
@@ -194,8 +212,8 @@ template <typename BITS> static __device__ __forceinline__ void raise_by_shuffle
     if (threadIdx.x % 32 == 0) atomicMax(norm, most);
 }
 
-/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them, the others make room. (On an
- * H100 a stream or graph waits for both without it, but no document says so.) */
+/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them,
+ * the others make room. (On an H100 a stream or graph waits for both without it, but no document says so.) */
 static __device__ __forceinline__ void wait_for_others()
 {
     if (blockIdx.x + 1 == gridDim.x) programmatic_wait();
@@ -215,29 +233,37 @@ static __device__ __forceinline__ temporal_item temporal_item_of(const temporal_
     const temporal_part &part = parts.part[i];
     const unsigned of_part = item - part.first_item, chunk = of_part / part.columns;
     const int64_t y_low = part.cells.y0 + (int64_t)chunk * part.height;
-    return { i, (int)min((int64_t)part.height, part.cells.y1 - y_low), of_part - chunk * part.columns, y_low };
+    return { i, (int)min((int64_t)part.height, part.cells.y1 - y_low), of_part - chunk * part.columns,
+             y_low };
 }
 
 /* A warp at work on its item. */
-template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN> struct strip {
+template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, bool CHANGE, int AGAIN>
+struct strip {
     using S = strip_shape<T, R, STEPS, V>;
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(AGAIN == AGAIN_NEVER || FORM == STENCIL_STAR, "sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
     static constexpr int PRODUCTS = stencil_products(FORM);
-    /* A branch between two rows, or the compiler works at both and has too few registers: f32's 12 steps spilled 300 bytes. */
+    /* A branch between two rows, or the compiler works at both and has too few registers: f32's 12 steps
+     * spilled 300 bytes. */
     static constexpr bool APART = PRODUCTS == 1 && R == 1;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
-    static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES; /* of the ring; prev's follows it */
+    /* of the ring; prev's follows it */
+    static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES;
     static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
-    static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES), "the rows are still there");
+    static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES),
+                  "the rows are still there");
     T queue[STEPS][QUEUE][V]; /* rows that wait; of boxes, sums */
     const T *from; /* what the lane asks for next */
     T *to;         /* where the lane's cells of the row that comes out next go */
     int64_t pitch;
-    int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from `to` to next_prev */
-    unsigned ask_end[S::PIECES]; /* rows, from DEPTH above the chunk on, that are asked for: none of pieces that nobody needs */
-    unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it too */
+    int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from
+                                  * `to` to next_prev */
+    unsigned ask_end[S::PIECES]; /* rows, from DEPTH above the chunk on, that are asked for: none of pieces
+                                  * that nobody needs */
+    unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it
+                                   * too */
     unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     change_word<T> change; /* CHANGE: the largest so far of the lane's cells */
@@ -245,10 +271,15 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     /* An offset in the ring, from one that is less than twice as long. */
     static __device__ __forceinline__ unsigned wrapped(unsigned offset)
     {
-        return (CUR_BYTES & (CUR_BYTES - 1)) == 0 ? offset % CUR_BYTES : offset < CUR_BYTES ? offset : offset - CUR_BYTES;
+        return (CUR_BYTES & (CUR_BYTES - 1)) == 0 ? offset % CUR_BYTES
+               : offset < CUR_BYTES               ? offset
+                                                  : offset - CUR_BYTES;
     }
     /* A row's offset in the ring of prev, which is never longer. */
-    static __device__ __forceinline__ unsigned of_prev(unsigned offset) { return AGAIN > 0 ? offset % S::RING_BYTES : offset; }
+    static __device__ __forceinline__ unsigned of_prev(unsigned offset)
+    {
+        return AGAIN > 0 ? offset % S::RING_BYTES : offset;
+    }
 
     __device__ __forceinline__ void ask(int row)
     {
@@ -259,8 +290,9 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
             const unsigned at = !SHORT ? (unsigned)(row - 2 * R) : row < 2 * R ? UINT_MAX : (unsigned)row;
 #pragma unroll
             for (int p = 0; p < S::PIECES; p++)
-                async_copy16_if(put + CUR_BYTES + of_prev(put_row) + p * 512, apart(from + p * 32 * S::PIECE, prev_from), at,
-                      SHORT ? ask_end[p] : prev_end[p]);
+                async_copy16_if(put + CUR_BYTES + of_prev(put_row) + p * 512,
+                                apart(from + p * 32 * S::PIECE, prev_from), at,
+                                SHORT ? ask_end[p] : prev_end[p]);
         }
         async_copy_commit();
         from += pitch;
@@ -271,7 +303,8 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     __device__ __forceinline__ void leave(T *at, const T (&row)[V], unsigned out) const
     {
 #pragma unroll
-        for (int p = 0; p < S::PIECES; p++) store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
+        for (int p = 0; p < S::PIECES; p++)
+            store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
     }
 
     /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
@@ -299,7 +332,8 @@ template <stencil_form FORM, typename T, int R, int STEPS, int V, bool PREV, boo
     {
 #pragma unroll
         for (int i = 0; i < AGAIN; i++)
-            read(wrapped(get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES), 0, queue[0][(OLDEST + i) % QUEUE]);
+            read(wrapped(get_row + CUR_BYTES - (2 * R + 1 - i) * S::ROW_BYTES), 0,
+                 queue[0][(OLDEST + i) % QUEUE]);
     }
 
     /* Row `row` enters, one comes out. */
@@ -360,27 +394,33 @@ constexpr int again_here = sizeof(T) == 4 || FORM != STENCIL_STAR               
                            : R == 2 && PREV && AGAIN == 3                           ? 2
                                                                                     : AGAIN;
 #else
-template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, int AGAIN> constexpr int again_here = AGAIN;
+template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, int AGAIN>
+constexpr int again_here = AGAIN;
 #endif
 
-template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV, bool CHANGE, int AGAIN>
+template <stencil_form FORM, typename T, int R, int STEPS, int V, int UNROLL, int BLOCKS, bool PREV,
+          bool CHANGE, int AGAIN>
 static __global__ void __launch_bounds__(32, BLOCKS)
-    strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ temporal_parts parts,
-                 const __grid_constant__ temporal_axis<T> ax, const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
+    strip_kernel(T *next, const T *cur, int64_t pitch, int depth_x,
+                 const __grid_constant__ temporal_parts parts, const __grid_constant__ temporal_axis<T> ax,
+                 const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
                  unsigned long long *change)
 {
     using S = strip_shape<T, R, STEPS, V>;
     using W = strip<FORM, T, R, STEPS, V, PREV, CHANGE, again_here<FORM, T, R, STEPS, PREV, AGAIN>>;
-    static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0, "the queue must stand as it did when the loop comes round");
+    static_assert(UNROLL % (PREV ? 2 * R + 1 : 2 * R) == 0,
+                  "the queue must stand as it did when the loop comes round");
     __shared__ __align__(32) char ring[W::SHARED_BYTES];
     if (parts.followed) programmatic_next(); /* the pass's other kernel, which shares no cell with this one */
     late_warp(parts.late);
     const unsigned lane = threadIdx.x;
     const temporal_item item = temporal_item_of(parts, blockIdx.x);
     const temporal_part &part = parts.part[item.part];
-    const int64_t x_low = part.x_first + (int64_t)item.column * S::STORED - S::HALO, x = x_low + lane * V, y_low = item.y_low;
+    const int64_t x_low = part.x_first + (int64_t)item.column * S::STORED - S::HALO, x = x_low + lane * V,
+                  y_low = item.y_low;
     const int height = item.height, rows = height + 2 * S::DEPTH;
-    const int64_t stored_low = max(part.cells.x0, x_low + S::HALO), stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
+    const int64_t stored_low = max(part.cells.x0, x_low + S::HALO),
+                  stored_high = min(part.cells.x1, x_low + S::CELLS - S::HALO);
 
     W s = {};
     s.from = cur + (y_low - S::DEPTH) * pitch + x_low + lane * S::PIECE;

@@ -18,7 +18,8 @@ const temporal_tiling *temporal_tiling_of(const stencil *op, int most, temporal_
 {
     const temporal_table t = temporal_table_of(op);
     for (int i = 0; i < t.count; i++)
-        if (t.tilings[i].radius == op->radius && t.tilings[i].use == use && t.tilings[i].steps <= most) return &t.tilings[i];
+        if (t.tilings[i].radius == op->radius && t.tilings[i].use == use && t.tilings[i].steps <= most)
+            return &t.tilings[i];
     return NULL;
 }
 

@@ -1,5 +1,6 @@
-/* The passes of several steps that CUDA has, and how their kernels are built: tables that nvcc makes kernels of, and that the planner
- * (temporal_plan.h) and a cost model read without a GPU. Of a radius and use, rows go from the longest passes to the shortest. */
+/* The passes of several steps that CUDA has, and how their kernels are built: tables that nvcc makes kernels
+ * of, and that the planner (temporal_plan.h) and a cost model read without a GPU. Of a radius and use, rows
+ * go from the longest passes to the shortest. */
 #pragma once
 
 #include "core/linkage.h"
@@ -14,13 +15,15 @@ LINKAGE_C_BEGIN
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
-    TEMPORAL_NARROW, /* a variant with half the columns per lane, so that small grids have items enough (temporal_cuda.h) */
+    TEMPORAL_NARROW, /* a variant with half the columns per lane, so that small grids have items enough
+                      * (temporal_cuda.h) */
     TEMPORAL_NORM, /* takes the norm */
 } temporal_use;
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 
-/* How the kernels of one radius and number of steps are built. Of a line only the first three columns count. */
+/* How the kernels of one radius and number of steps are built. Of a line only the first three columns count.
+ * */
 typedef struct temporal_tiling {
     int radius, steps;
     int columns; /* per lane; strips are of 32 times as many */
@@ -136,8 +139,9 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
-/* Of factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6 for radius 1 and 2 and one
- * product, half as many for two; not yet timed. Rows of sums along x that wait in place of cells' sums spill in f32 (1040 bytes). */
+/* Of factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6
+ * for radius 1 and 2 and one product, half as many for two; not yet timed. Rows of sums along x that wait in
+ * place of cells' sums spill in f32 (1040 bytes). */
 TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },

@@ -1,4 +1,5 @@
-/* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h), and the launch of one. */
+/* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h),
+ * and the launch of one. */
 #pragma once
 
 #include <iterator>
@@ -11,15 +12,19 @@
 #include "temporal/temporal_strip_cuda.cuh"
 
 /* Stars and boxes by tiling I of a table; PREV: of two levels. */
-template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_strips_instance {
+template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I>
+struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
     static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns;
     static constexpr bool CHANGE = TILING.use == TEMPORAL_NORM;
     using S = strip_shape<T, R, STEPS, V>;
-    static_assert(temporal_end_piece(S::PIECE, S::DEPTH, V) <= TEMPORAL_OVER + 1, "stores end no further beyond a side");
-    static constexpr auto interior = strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
+    static_assert(temporal_end_piece(S::PIECE, S::DEPTH, V) <= TEMPORAL_OVER + 1,
+                  "stores end no further beyond a side");
+    static constexpr auto interior =
+        strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, PREV, CHANGE>;
-    /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another (griddepcontrol)? */
+    /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another
+     * (griddepcontrol)? */
     static inline int per_processor, processors;
     static inline bool beside;
 
@@ -27,13 +32,16 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
     {
         int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
-        const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room beside the others */
+        const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room
+                                                           * beside the others */
         for (const void *kernel : { (const void *)interior, (const void *)border })
-            if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
+            if (e == cudaSuccess)
+                e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
         if (e == cudaSuccess) e = cudaGetDevice(&device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (e == cudaSuccess) e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, interior, 32, 0);
+        if (e == cudaSuccess)
+            e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, interior, 32, 0);
         beside = major >= 9;
         return e;
     }
@@ -64,7 +72,8 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
     }
 
     /* beside: it need not wait for the launch before it, which is the pass's other one. */
-    static cudaError_t launch(const temporal_call *c, const temporal_plan &plan, const temporal_parts &parts, bool beside)
+    static cudaError_t launch(const temporal_call *c, const temporal_plan &plan, const temporal_parts &parts,
+                              bool beside)
     {
         const bool inner = &parts == &plan.interior;
         const field_shape *f = c->shape;
@@ -72,8 +81,9 @@ template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILIN
         const temporal_axis<T> ay = axis_of<T>(f->ny, c->sides->y_low, c->sides->y_high);
         const unsigned warps = inner ? 1 : (unsigned)plan.border_warps;
         const unsigned blocks = ((inner ? parts.items : parts.warps) + warps - 1) / warps;
-        return programmatic_launch(beside, blocks, 32 * warps, 0, c->stream, inner ? interior : border, (T *)c->next,
-                                   (const T *)c->cur, f->pitch, (int)f->depth_x, parts, ax, ay, (T *)c->next_prev, (const T *)c->prev, c->change);
+        return programmatic_launch(beside, blocks, 32 * warps, 0, c->stream, inner ? interior : border,
+                                   (T *)c->next, (const T *)c->cur, f->pitch, (int)f->depth_x, parts, ax, ay,
+                                   (T *)c->next_prev, (const T *)c->prev, c->change);
     }
 };
 
@@ -88,7 +98,8 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
         const field_shape *f = c->shape;
         const box &cells = c->cells;
         const int64_t x_first = cells.x0 - (cells.x0 % S::VECTOR + S::VECTOR) % S::VECTOR;
-        const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED, items = pieces * box_height(cells);
+        const int64_t pieces = (cells.x1 - x_first + S::STORED - 1) / S::STORED,
+                      items = pieces * box_height(cells);
         if (box_empty(cells)) return cudaSuccess;
         const unsigned blocks = (unsigned)((items + TEMPORAL_LINE_WARPS - 1) / TEMPORAL_LINE_WARPS);
         line_kernel<PREV, T, R, STEPS, V><<<blocks, 32 * TEMPORAL_LINE_WARPS, 0, c->stream>>>(
@@ -98,9 +109,12 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
-namespace { /* each file's own: units name their instances alike, and the linker would keep one table of those with as many */
+/* each file's own: units name their instances alike, and the linker would keep one table of those with as
+ * many */
+namespace {
 template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
-    static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare, INSTANCE<I>::pass }... };
+    static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare,
+                                                                  INSTANCE<I>::pass }... };
 };
 }
 
@@ -110,4 +124,5 @@ static constexpr temporal_unit temporal_unit_of(std::integer_sequence<int, I...>
 {
     return { upload_weights, temporal_unit_kernels<INSTANCE, I...>::kernels };
 }
-template <const auto &TABLE> constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};
+template <const auto &TABLE>
+constexpr std::make_integer_sequence<int, (int)std::size(TABLE)> temporal_all = {};

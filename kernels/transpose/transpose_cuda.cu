@@ -1,7 +1,8 @@
-/* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of `from`, which is
- * along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column of tiles does not keep all
- * memory channels busy: then several columns, 64 KiB apart in a row, go side by side. At other pitches an update, which adds and
- * increments, goes along the rows of `from` instead, one row of tiles after the other. */
+/* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of
+ * `from`, which is along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column
+ * of tiles does not keep all memory channels busy: then several columns, 64 KiB apart in a row, go side by
+ * side. At other pitches an update, which adds and increments, goes along the rows of `from` instead, one row
+ * of tiles after the other. */
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
@@ -28,7 +29,8 @@ constexpr int BLOCKS = is_update<WAY, ADD, INCREMENT> ? 1024 / tile_shape<T, WAY
 
 template <typename T, way WAY, bool ADD, bool INCREMENT>
 __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, ADD, INCREMENT>)
-    transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols, schedule t)
+    transpose_kernel(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t rows, int64_t cols,
+                     schedule t)
 {
     using shape = tile_shape<T, WAY>;
     constexpr bool UPDATE = is_update<WAY, ADD, INCREMENT>;
@@ -38,12 +40,15 @@ __global__ void __launch_bounds__(tile_shape<T, WAY>::THREADS, BLOCKS<T, WAY, AD
     const int64_t group = blockIdx.x & ((1u << t.group_bits) - 1);
     const int64_t line = group * t.group_lines + of_group, along = blockIdx.x >> t.group_bits;
     if (of_group >= t.group_lines || line >= t.lines) return;
-    const int64_t r0 = (t.by_rows ? line : along) * shape::ROWS, c0 = (t.by_rows ? along : line) * shape::COLS;
+    const int64_t r0 = (t.by_rows ? line : along) * shape::ROWS,
+                  c0 = (t.by_rows ? along : line) * shape::COLS;
     const box matrix = { 0, cols, 0, rows };
     if (r0 >= shape::ABOVE && r0 + shape::ROWS <= rows && c0 + shape::COLS <= cols)
-        transpose_tile<T, WAY, ADD, INCREMENT, false, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, false, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0,
+                                                            tile);
     else
-        transpose_tile<T, WAY, ADD, INCREMENT, true, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0, tile);
+        transpose_tile<T, WAY, ADD, INCREMENT, true, KEPT>(to, to_pitch, from, from_pitch, matrix, r0, c0,
+                                                           tile);
 }
 
 template <typename T, way WAY, bool INCREMENT>
@@ -57,7 +62,8 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     const int64_t tile_cols = (cols + shape::COLS - 1) / shape::COLS;
     const int64_t pitch_bytes = from_pitch * (int64_t)sizeof(T);
     schedule t = {};
-    while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0) t.group_bits++;
+    while (t.group_bits < GROUP_BITS_MAX && pitch_bytes % (2 * CHANNELS_BYTES << t.group_bits) == 0)
+        t.group_bits++;
     t.by_rows = add && is_update<WAY, true, INCREMENT> && t.group_bits == 0;
     t.lines = t.by_rows ? tile_rows : tile_cols;
     const int64_t along = t.by_rows ? tile_cols : tile_rows;
@@ -65,14 +71,15 @@ cudaError_t launch(T *to, int64_t to_pitch, T *from, int64_t from_pitch, int64_t
     assert(along <= INT32_MAX >> GROUP_BITS_MAX && t.group_lines <= GRID_Y * GRID_Y);
     const int64_t y = t.group_lines < GRID_Y ? t.group_lines : GRID_Y;
     const dim3 grid((unsigned)(along << t.group_bits), (unsigned)y, (unsigned)((t.group_lines + y - 1) / y));
-    const auto kernel = add ? transpose_kernel<T, WAY, true, INCREMENT> : transpose_kernel<T, WAY, false, INCREMENT>;
+    const auto kernel =
+        add ? transpose_kernel<T, WAY, true, INCREMENT> : transpose_kernel<T, WAY, false, INCREMENT>;
     kernel<<<grid, shape::THREADS, 0, stream>>>(to, to_pitch, from, from_pitch, rows, cols, t);
     return cudaGetLastError();
 }
 
 template <typename T>
-cudaError_t by_way(void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
-                   cudaStream_t stream)
+cudaError_t by_way(void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols,
+                   int flags, cudaStream_t stream)
 {
     const uintptr_t all = (uintptr_t)to | (uintptr_t)from | (uintptr_t)(to_pitch | from_pitch) * sizeof(T);
     const bool aligned = all % SECTOR_BYTES == 0, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
@@ -83,8 +90,8 @@ cudaError_t by_way(void *to, int64_t to_pitch, void *from, int64_t from_pitch, i
 
 } // namespace
 
-int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-                   int64_t cols, int flags, device_stream *s)
+int transpose_cuda(device *, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                   int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     if (rows <= 0 || cols <= 0) return cudaSuccess;
     const cudaStream_t stream = device_cuda_stream(s);

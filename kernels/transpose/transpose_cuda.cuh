@@ -1,16 +1,22 @@
-/* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it along the rows of
- * `to`; one padding column spreads a tile's column over the banks. What bounds it on an H200 is less the DRAM than the
- * link between the two halves of L2, which half of all sectors cross and which is 90 % busy even in a copy: a 32-byte
- * sector asked for twice, or written in two parts, costs time. So:
+/* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it
+ * along the rows of `to`; one padding column spreads a tile's column over the banks. What bounds it on an
+ * H200 is less the DRAM than the link between the two halves of L2, which half of all sectors cross and which
+ * is 90 % busy even in a copy: a 32-byte sector asked for twice, or written in two parts, costs time. So:
  *
- * - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector more than its
- *   bytes. (16-byte vectors that cover an unaligned row ask for half sectors twice.) They are written as vectors.
- * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by less than a
- *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE those rows
- *   would be another block's to change; then nothing is shifted, and rows of `to` are written cell by cell.
- * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is incremented cell by
+ * - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector
+ * more than its
+ *   bytes. (16-byte vectors that cover an unaligned row ask for half sectors twice.) They are written as
+ *   vectors.
+ * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by
+ * less than a
+ *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE
+ *   those rows would be another block's to change; then nothing is shifted, and rows of `to` are written cell
+ *   by cell.
+ * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is
+ * incremented cell by
  *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived.
- * - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store without it takes
+ * - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store
+ * without it takes
  *   it from the line. Then a part of both matrices may still be in L2 when the next update comes. */
 #pragma once
 
@@ -34,7 +40,8 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr bool F32 = sizeof(T) == 4, STREAMS = F32 && WAY == ALIGNED;
     static constexpr int ROWS = (WAY == ALIGNED ? 512 : 256) / (int)sizeof(T); /* cells */
     static constexpr int COLS = (WAY == ALIGNED ? 256 : 512) / (int)sizeof(T);
-    static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0; /* rows read above the tile */
+    /* rows read above the tile */
+    static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0;
     static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
     static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
     /* the least blocks of a plain transpose on an SM: what the registers are capped for */
@@ -44,7 +51,8 @@ template <typename T, way WAY> struct tile_shape {
 /* What leaves L2 last. */
 enum kept {
     KEPT_NONE,
-    KEPT_READ, /* what is loaded; but no source that is incremented cell by cell: its lines are in the way of others */
+    KEPT_READ, /* what is loaded; but no source that is incremented cell by cell: its lines are in the way
+                * of others */
     KEPT_ALL,  /* what is loaded, and what is stored */
 };
 
@@ -69,11 +77,14 @@ __device__ __forceinline__ void load_last(float (&u)[4], const float *p)
 }
 __device__ __forceinline__ void load_last(double (&u)[2], const double *p)
 {
-    asm volatile("ld.global.L2::cache_hint.v2.f64 {%0, %1}, [%2], %3;" : "=d"(u[0]), "=d"(u[1]) : "l"(p), "l"(evict_last()));
+    asm volatile("ld.global.L2::cache_hint.v2.f64 {%0, %1}, [%2], %3;"
+                 : "=d"(u[0]), "=d"(u[1])
+                 : "l"(p), "l"(evict_last()));
 }
 __device__ __forceinline__ void store_last(double *p, const double (&u)[1])
 {
-    asm volatile("st.global.L2::cache_hint.f64 [%0], %1, %2;" :: "l"(p), "d"(u[0]), "l"(evict_last()) : "memory");
+    asm volatile("st.global.L2::cache_hint.f64 [%0], %1, %2;" ::"l"(p), "d"(u[0]), "l"(evict_last())
+                 : "memory");
 }
 __device__ __forceinline__ void store_last(float *p, const float (&u)[4])
 {
@@ -82,11 +93,14 @@ __device__ __forceinline__ void store_last(float *p, const float (&u)[4])
 }
 __device__ __forceinline__ void store_last(double *p, const double (&u)[2])
 {
-    asm volatile("st.global.L2::cache_hint.v2.f64 [%0], {%1, %2}, %3;" :: "l"(p), "d"(u[0]), "d"(u[1]), "l"(evict_last()) : "memory");
+    asm volatile("st.global.L2::cache_hint.v2.f64 [%0], {%1, %2}, %3;" ::"l"(p), "d"(u[0]), "d"(u[1]),
+                 "l"(evict_last())
+                 : "memory");
 }
 
 /* V cells to and from registers. LAST: with the policy above; else STREAMS decides. */
-template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__ void load(T (&u)[V], const T *p)
+template <bool LAST, bool STREAMS, int V, typename T>
+__device__ __forceinline__ void load(T (&u)[V], const T *p)
 {
     if constexpr (LAST) load_last(u, p);
     else if constexpr (V == 1) u[0] = *p;
@@ -94,7 +108,8 @@ template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__
     else unpack16(*reinterpret_cast<const typename vector16<T>::type *>(p), u);
 }
 
-template <bool LAST, bool STREAMS, int V, typename T> __device__ __forceinline__ void store(T *p, const T (&u)[V])
+template <bool LAST, bool STREAMS, int V, typename T>
+__device__ __forceinline__ void store(T *p, const T (&u)[V])
 {
     if constexpr (LAST) store_last(p, u);
     else if constexpr (V == 1) *p = u[0];
@@ -106,20 +121,24 @@ struct at_once {
     __device__ void operator()() const {}
 };
 
-/* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that are transposed. EDGE: the
- * tile may stick out of them. may_store: called by all threads when the loads are on their way; no thread stores into `to` before
- * all have returned from it. */
-template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, kept KEPT, typename TILE, typename WAIT = at_once>
-__device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const box &matrix,
-                                               int64_t r0, int64_t c0, TILE &tile, WAIT may_store = {})
+/* The tile whose corner is row r0, column c0 of `from`. matrix: the columns (x) and rows (y) of `from` that
+ * are transposed. EDGE: the tile may stick out of them. may_store: called by all threads when the loads are
+ * on their way; no thread stores into `to` before all have returned from it. */
+template <typename T, way WAY, bool ADD, bool INCREMENT, bool EDGE, kept KEPT, typename TILE,
+          typename WAIT = at_once>
+__device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch,
+                                               const box &matrix, int64_t r0, int64_t c0, TILE &tile,
+                                               WAIT may_store = {})
 {
     using shape = tile_shape<T, WAY>;
     constexpr int V_IN = shape::V_IN, V = shape::V_OUT, ABOVE = shape::ABOVE, TALL = shape::ROWS + ABOVE;
     constexpr int IN = shape::COLS / V_IN, DOWN = shape::THREADS / IN, LOADS = (TALL + DOWN - 1) / DOWN;
     constexpr int OUT = shape::ROWS / V, ACROSS = shape::THREADS / OUT, STORES = shape::COLS / ACROSS;
-    static_assert(shape::THREADS % IN == 0 && shape::THREADS % OUT == 0 && shape::COLS % ACROSS == 0, "no thread idle");
+    static_assert(shape::THREADS % IN == 0 && shape::THREADS % OUT == 0 && shape::COLS % ACROSS == 0,
+                  "no thread idle");
 
-    const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN; /* this thread's first cells in the tile */
+    /* this thread's first cells in the tile */
+    const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN;
     T *const corner = from + (r0 - ABOVE + y) * from_pitch + c0 + x;
     /* of the tile, what lies in the matrix: columns from c0 and rows from r0 on */
     const int low_x = EDGE ? (int)max(matrix.x0 - c0, (int64_t)0) : 0;
@@ -135,7 +154,8 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     const T *in = corner;
 #pragma unroll
     for (int l = 0; l < LOADS; l++, in += DOWN * from_pitch)
-        if (inside(y + l * DOWN, 0) && (V_IN == 1 || inside(y + l * DOWN, V_IN - 1))) load<LAST_IN, shape::STREAMS>(u[l], in);
+        if (inside(y + l * DOWN, 0) && (V_IN == 1 || inside(y + l * DOWN, V_IN - 1)))
+            load<LAST_IN, shape::STREAMS>(u[l], in);
         else if (EDGE && V_IN > 1)
 #pragma unroll
             for (int v = 0; v < V_IN; v++)
@@ -144,7 +164,8 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     may_store();
     T *changed = corner;
     int64_t down = DOWN * from_pitch;
-    if (INCREMENT) asm("" : "+l"(changed), "+l"(down)); /* or the loads' addresses stay in registers all the while */
+    /* or the loads' addresses stay in registers all the while */
+    if (INCREMENT) asm("" : "+l"(changed), "+l"(down));
 #pragma unroll
     for (int l = 0; l < LOADS; l++, changed += down) {
         T more[V_IN];
@@ -160,7 +181,8 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     __syncthreads();
 
     T *out = to + (c0 + threadIdx.x / OUT) * to_pitch + r0;
-    T before[ADD && ALL ? STORES : 1][V]; /* asked for at once: asm keeps its order, a load would wait for the last store */
+    T before[ADD && ALL ? STORES : 1][V]; /* asked for at once: asm keeps its order, a load would wait for
+                                           * the last store */
     if constexpr (ADD && ALL) {
         const int j = (int)threadIdx.x % OUT * V;
         const T *sum = out + j;

@@ -1,15 +1,17 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
- * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines both times;
- * squares are transposed in registers on the way into the buffer, which stays in L1. No prefetcher follows a column of
- * tiles: rows are asked for by hand some way ahead, less far where the pitch puts all of them into one set of the cache.
- * What is only stored, and is larger than the caches, goes past them, in whole lines whatever the alignment of a row of
- * `to`: a line streamed in two parts costs several times one. Threads share out the rows of `to`.
+ * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines
+ * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No
+ * prefetcher follows a column of tiles: rows are asked for by hand some way ahead, less far where the pitch
+ * puts all of them into one set of the cache. What is only stored, and is larger than the caches, goes past
+ * them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs several
+ * times one. Threads share out the rows of `to`.
  *
- * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a small one: prefetches that
- * stop there; and, where the rows of a tile share their sets and throw each other out, copying wide pieces of rows, which
- * the hardware's prefetchers do follow, to where they lie well, before they are transposed. With a small one that pays in f32 where
- * squares are whole lines (AVX-512), with fewer rows at a time. */
+ * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a
+ * small one: prefetches that stop there; and, where the rows of a tile share their sets and throw each other
+ * out, copying wide pieces of rows, which the hardware's prefetchers do follow, to where they lie well,
+ * before they are transposed. With a small one that pays in f32 where squares are whole lines (AVX-512), with
+ * fewer rows at a time. */
 #include "device/device_host.h"
 
 enum {
@@ -99,7 +101,8 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 #endif
 
 /* Squares of f64 by AVX-512 read 8 rows at once, too many where all share their sets. */
-static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part, const plan *p)
+static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part,
+                           const plan *p)
 {
 #if defined(__x86_64__)
     const bool avx512 = __builtin_cpu_supports("avx512f");
@@ -119,8 +122,8 @@ static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int6
     }
 }
 
-int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
-                   int64_t cols, int flags, device_stream *s)
+int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                   int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
     const size_t working_bytes = 2 * (size_t)rows * (size_t)cols * dtype_bytes(t);

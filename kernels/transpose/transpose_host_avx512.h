@@ -8,25 +8,28 @@
 #define TRANSPOSE_HOST_AVX512 __attribute__((target("avx512f")))
 
 /* Four quarters of vectors, quarter k of a, b, c, d together. */
-#define QUARTERS(TYPE, VECTOR, SHUFFLE)                                                                                            \
-    static inline TRANSPOSE_HOST_AVX512 void transpose_host_quarters_##TYPE(VECTOR v[4])                                           \
-    {                                                                                                                              \
-        const VECTOR a = SHUFFLE(v[0], v[1], 0x88), b = SHUFFLE(v[2], v[3], 0x88);                                                 \
-        const VECTOR c = SHUFFLE(v[0], v[1], 0xdd), d = SHUFFLE(v[2], v[3], 0xdd);                                                 \
-        v[0] = SHUFFLE(a, b, 0x88), v[1] = SHUFFLE(c, d, 0x88), v[2] = SHUFFLE(a, b, 0xdd), v[3] = SHUFFLE(c, d, 0xdd);            \
+#define QUARTERS(TYPE, VECTOR, SHUFFLE)                                                     \
+    static inline TRANSPOSE_HOST_AVX512 void transpose_host_quarters_##TYPE(VECTOR v[4])    \
+    {                                                                                       \
+        const VECTOR a = SHUFFLE(v[0], v[1], 0x88), b = SHUFFLE(v[2], v[3], 0x88);          \
+        const VECTOR c = SHUFFLE(v[0], v[1], 0xdd), d = SHUFFLE(v[2], v[3], 0xdd);          \
+        v[0] = SHUFFLE(a, b, 0x88), v[1] = SHUFFLE(c, d, 0x88), v[2] = SHUFFLE(a, b, 0xdd), \
+        v[3] = SHUFFLE(c, d, 0xdd);                                                         \
     }
 QUARTERS(f32, __m512, _mm512_shuffle_f32x4)
 QUARTERS(f64, __m512d, _mm512_shuffle_f64x2)
 #undef QUARTERS
 
 /* 16 x 16: pairs, then fours, within quarters; then the quarters. */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f32(float *const *col, int64_t r,
+                                                                   const float *in, int64_t pitch)
 {
     __m512d pair[16];
     _Pragma("GCC unroll 8")
     for (int k = 0; k < 16; k += 2) {
         const __m512 a = _mm512_loadu_ps(in + k * pitch), b = _mm512_loadu_ps(in + (k + 1) * pitch);
-        pair[k] = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), pair[k + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+        pair[k] = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
+        pair[k + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
     }
     _Pragma("GCC unroll 4")
     for (int c = 0; c < 4; c++) { /* columns c, c + 4, c + 8, c + 12 */
@@ -43,14 +46,16 @@ static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f32(float *const 
 }
 
 /* 8 x 8 */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f64(double *const *col, int64_t r, const double *in, int64_t pitch)
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f64(double *const *col, int64_t r,
+                                                                   const double *in, int64_t pitch)
 {
     _Pragma("GCC unroll 2")
     for (int c = 0; c < 2; c++) { /* columns c, c + 2, c + 4, c + 6 */
         __m512d v[4];
         _Pragma("GCC unroll 4")
         for (int k = 0; k < 4; k++) {
-            const __m512d a = _mm512_loadu_pd(in + 2 * k * pitch), b = _mm512_loadu_pd(in + (2 * k + 1) * pitch);
+            const __m512d a = _mm512_loadu_pd(in + 2 * k * pitch),
+                          b = _mm512_loadu_pd(in + (2 * k + 1) * pitch);
             v[k] = c ? _mm512_unpackhi_pd(a, b) : _mm512_unpacklo_pd(a, b);
         }
         transpose_host_quarters_f64(v);
@@ -65,7 +70,8 @@ static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream_line(char *to, co
 }
 
 /* As device_host_stream. */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from, size_t bytes)
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from,
+                                                               size_t bytes)
 {
     device_host_stream_lines(to, from, bytes, transpose_host_stream_line);
 }

@@ -1,14 +1,16 @@
-/* The distributed transpose over peer memory as a kernel takes it: every rank transposes its source's tiles into rings in the
- * owners' memory, and the owners move them on into their targets. Pure arithmetic and structs: the same on both sides of a ring.
+/* The distributed transpose over peer memory as a kernel takes it: every rank transposes its source's tiles
+ * into rings in the owners' memory, and the owners move them on into their targets. Pure arithmetic and
+ * structs: the same on both sides of a ring.
  *
- * A part is what one rank's source holds of another's target (or of its own). It may begin anywhere in a row, of the source and of
- * the target, but all its rows begin at the same place of a line, since pitches are whole lines (FIELD_ALIGN_BYTES). So a part is
- * widened to the lines before it, on both sides, and cut into tiles: all but its first ones begin on lines everywhere.
+ * A part is what one rank's source holds of another's target (or of its own). It may begin anywhere in a row,
+ * of the source and of the target, but all its rows begin at the same place of a line, since pitches are
+ * whole lines (FIELD_ALIGN_BYTES). So a part is widened to the lines before it, on both sides, and cut into
+ * tiles: all but its first ones begin on lines everywhere.
  *
- * Tiles are numbered down TRANSPOSE_DOWN rows of tiles, then along them; TRANSPOSE_CHUNK_BYTES of tiles are a chunk, which is
- * announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c, and number q stands in slot q mod
- * slots of the ring. Flags: `full` at the owner and `free` at the source say q + 1 when the chunk has arrived, and when it has been
- * taken. */
+ * Tiles are numbered down TRANSPOSE_DOWN rows of tiles, then along them; TRANSPOSE_CHUNK_BYTES of tiles are a
+ * chunk, which is announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks
+ * + c, and number q stands in slot q mod slots of the ring. Flags: `full` at the owner and `free` at the
+ * source say q + 1 when the chunk has arrived, and when it has been taken. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +18,12 @@
 #include "core/dtype.h"
 #include "core/field.h"
 
-enum { TRANSPOSE_RANKS_MAX = 32, TRANSPOSE_TILE_BYTES_DOWN = 512, TRANSPOSE_TILE_BYTES_ACROSS = 256, TRANSPOSE_DOWN = 2 };
+enum {
+    TRANSPOSE_RANKS_MAX = 32,
+    TRANSPOSE_TILE_BYTES_DOWN = 512,
+    TRANSPOSE_TILE_BYTES_ACROSS = 256,
+    TRANSPOSE_DOWN = 2
+};
 #define TRANSPOSE_CHUNK_BYTES ((int64_t)512 << 10)
 
 #ifdef __CUDACC__
@@ -25,7 +32,8 @@ enum { TRANSPOSE_RANKS_MAX = 32, TRANSPOSE_TILE_BYTES_DOWN = 512, TRANSPOSE_TILE
 #define TRANSPOSE_BOTH
 #endif
 
-/* rows x cols cells of the source; above: cells of the target's line before the part, left: of the source's. */
+/* rows x cols cells of the source; above: cells of the target's line before the part, left: of the source's.
+ * */
 typedef struct transpose_part {
     int64_t rows, cols;
     int above, left;
@@ -44,38 +52,46 @@ static TRANSPOSE_BOTH inline int64_t transpose_tiles_across(const transpose_part
 }
 static TRANSPOSE_BOTH inline int transpose_chunk_tiles(int cell_bytes)
 {
-    return (int)(TRANSPOSE_CHUNK_BYTES * cell_bytes / (TRANSPOSE_TILE_BYTES_DOWN * TRANSPOSE_TILE_BYTES_ACROSS));
+    return (int)(TRANSPOSE_CHUNK_BYTES * cell_bytes /
+                 (TRANSPOSE_TILE_BYTES_DOWN * TRANSPOSE_TILE_BYTES_ACROSS));
 }
 /* 0 for an empty part. Numbers of the last row of tiles run on to a multiple of TRANSPOSE_DOWN rows. */
 static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, int cell_bytes)
 {
     if (p->rows <= 0 || p->cols <= 0) return 0;
-    const int64_t down = (transpose_tiles_down(p, cell_bytes) + TRANSPOSE_DOWN - 1) / TRANSPOSE_DOWN * TRANSPOSE_DOWN;
+    const int64_t down =
+        (transpose_tiles_down(p, cell_bytes) + TRANSPOSE_DOWN - 1) / TRANSPOSE_DOWN * TRANSPOSE_DOWN;
     const int64_t chunk = transpose_chunk_tiles(cell_bytes);
     return (down * transpose_tiles_across(p, cell_bytes) + chunk - 1) / chunk;
 }
 
-/* The first cell of tile n, in the part's rows and columns: it may lie before the part; numbers that run on lie behind it. */
+/* The first cell of tile n, in the part's rows and columns: it may lie before the part; numbers that run on
+ * lie behind it. */
 typedef struct transpose_corner {
     int64_t row, col;
 } transpose_corner;
-static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transpose_part *p, int cell_bytes, int64_t n)
+static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transpose_part *p, int cell_bytes,
+                                                                    int64_t n)
 {
-    const int64_t strip_tiles = TRANSPOSE_DOWN * transpose_tiles_across(p, cell_bytes), strip = n / strip_tiles, i = n % strip_tiles;
-    const transpose_corner c = { (strip * TRANSPOSE_DOWN + i % TRANSPOSE_DOWN) * (TRANSPOSE_TILE_BYTES_DOWN / cell_bytes) - p->above,
-                                 i / TRANSPOSE_DOWN * (TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes) - p->left };
+    const int64_t strip_tiles = TRANSPOSE_DOWN * transpose_tiles_across(p, cell_bytes),
+                  strip = n / strip_tiles, i = n % strip_tiles;
+    const transpose_corner c = {
+        (strip * TRANSPOSE_DOWN + i % TRANSPOSE_DOWN) * (TRANSPOSE_TILE_BYTES_DOWN / cell_bytes) - p->above,
+        i / TRANSPOSE_DOWN * (TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes) - p->left
+    };
     return c;
 }
 
-/* How a rank's shared block is laid out: flags, counts and the rings of all others, for each of them in the order of the ranks after
- * this one. */
+/* How a rank's shared block is laid out: flags, counts and the rings of all others, for each of them in the
+ * order of the ranks after this one. */
 typedef struct transpose_layout {
     int ranks, me;
     int slots; /* of a ring; more than lag, or no part has more chunks */
     int lag;   /* chunks by which a rank gives before it takes, at least 1 */
 } transpose_layout;
 
-/* The first of the slots that rank `at` keeps for `other`; then where in its shared block, in bytes, what belongs to them begins. */
+/* The first of the slots that rank `at` keeps for `other`; then where in its shared block, in bytes, what
+ * belongs to them begins. */
 static TRANSPOSE_BOTH inline int64_t transpose_first_slot(const transpose_layout *l, int at, int other)
 {
     return (int64_t)((other - at - 1 + l->ranks) % l->ranks) * l->slots;
@@ -112,7 +128,8 @@ static TRANSPOSE_BOTH inline int64_t transpose_layout_bytes(const transpose_layo
     return transpose_counters_bytes(l) + (int64_t)(l->ranks - 1) * l->slots * TRANSPOSE_CHUNK_BYTES;
 }
 
-/* What a rank has to do with one other: `out` is of its source, the other's to come into; `in` is of the other's source. */
+/* What a rank has to do with one other: `out` is of its source, the other's to come into; `in` is of the
+ * other's source. */
 typedef struct transpose_pair {
     int other;
     void *shared_block; /* the other's, here */

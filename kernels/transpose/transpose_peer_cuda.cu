@@ -1,17 +1,18 @@
-/* The distributed transpose in one kernel (transpose_peer.h): a rank's blocks read the tiles of its own source, transpose them in
- * shared memory (transpose_cuda.cuh) and store them across the link, each tile in one piece, into rings at their owners, whose
- * blocks move them on into the target. Stores, since over a link that is busy both ways stores reach 361 GB/s on two H200s and
- * loads 333; into rings, since adding to a target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
+/* The distributed transpose in one kernel (transpose_peer.h): a rank's blocks read the tiles of its own
+ * source, transpose them in shared memory (transpose_cuda.cuh) and store them across the link, each tile in
+ * one piece, into rings at their owners, whose blocks move them on into the target. Stores, since over a link
+ * that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into rings, since adding to a
+ * target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
  *
- * So a source is read and incremented by its own rank alone, and nobody waits for all others: the kernel ends when its source has
- * been read and its target is complete.
+ * So a source is read and incremented by its own rank alone, and nobody waits for all others: the kernel ends
+ * when its source has been read and its target is complete.
  *
- * Blocks come in stages: stage s gives chunk s of every part, what stays here included, and takes chunk s - lag of every part, in
- * turns, so that all links and the own memory are busy all the time. A block that takes waits for its chunk's flag; the lag makes
- * that rare. A block that gives waits until its slot in the ring has been taken. They cannot stop each other for good: blocks
- * start in the order of their numbers, taking in stage s waits for giving in stage s - lag, and giving in stage s for taking in
- * stage s - slots + lag or in an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always
- * ends. */
+ * Blocks come in stages: stage s gives chunk s of every part, what stays here included, and takes chunk s -
+ * lag of every part, in turns, so that all links and the own memory are busy all the time. A block that takes
+ * waits for its chunk's flag; the lag makes that rare. A block that gives waits until its slot in the ring
+ * has been taken. They cannot stop each other for good: blocks start in the order of their numbers, taking in
+ * stage s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in
+ * an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
 #include "cuda/flag_cuda.cuh"
 #include "cuda/late_cuda.cuh"
 #include "device/device_cuda.h"
@@ -58,7 +59,8 @@ __device__ __forceinline__ job job_of(const plan &p, unsigned block, unsigned ch
     return j;
 }
 
-template <typename T> __device__ __forceinline__ transpose_corner corner_of(const transpose_part &p, const job &j)
+template <typename T>
+__device__ __forceinline__ transpose_corner corner_of(const transpose_part &p, const job &j)
 {
     return transpose_tile_corner(&p, sizeof(T), (int64_t)j.chunk * transpose_chunk_tiles(sizeof(T)) + j.tile);
 }
@@ -71,17 +73,18 @@ template <typename T> __device__ __forceinline__ bool is_inside(const transpose_
 
 /* Transposes the tile to where row c.row of the source is column 0 and column c.col is row 0. */
 template <typename T, bool ADD, bool INCREMENT, typename TILE, typename WAIT>
-__device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch, const transpose_part &p,
-                                                      transpose_corner c, TILE &tile, WAIT may_store)
+__device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch,
+                                                      const transpose_part &p, transpose_corner c, TILE &tile,
+                                                      WAIT may_store)
 {
     const box part = { 0, p.cols, 0, p.rows };
     T *const target = to - c.col * to_pitch - c.row;
     if (is_inside<T>(p, c))
-        transpose_tile<T, ALIGNED, ADD, INCREMENT, false, KEPT_NONE>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
-                                                                     may_store);
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, false, KEPT_NONE>(target, to_pitch, from, from_pitch, part,
+                                                                     c.row, c.col, tile, may_store);
     else
-        transpose_tile<T, ALIGNED, ADD, INCREMENT, true, KEPT_NONE>(target, to_pitch, from, from_pitch, part, c.row, c.col, tile,
-                                                                    may_store);
+        transpose_tile<T, ALIGNED, ADD, INCREMENT, true, KEPT_NONE>(target, to_pitch, from, from_pitch, part,
+                                                                    c.row, c.col, tile, may_store);
 }
 
 /* A chunk's number, and where it stands in the ring. */
@@ -89,13 +92,15 @@ struct slot {
     uint64_t number;
     int at;
 };
-template <typename T> __device__ __forceinline__ slot slot_of(const transpose_call &c, const transpose_part &p, unsigned chunk)
+template <typename T>
+__device__ __forceinline__ slot slot_of(const transpose_call &c, const transpose_part &p, unsigned chunk)
 {
     const uint64_t number = c.number * (uint64_t)transpose_chunks(&p, sizeof(T)) + chunk;
     return { number, (int)(number % (unsigned)c.layout.slots) };
 }
 
-/* Of a chunk's blocks the last one raises the flag: everything that they did is seen by who sees it. One thread of each block. */
+/* Of a chunk's blocks the last one raises the flag: everything that they did is seen by who sees it. One
+ * thread of each block. */
 template <typename T> __device__ __forceinline__ void count_block(char *counts, char *flags, slot q)
 {
     uint32_t *const count = (uint32_t *)counts + q.at;
@@ -107,44 +112,52 @@ template <typename T> __device__ __forceinline__ void count_block(char *counts, 
 }
 
 template <typename T, bool INCREMENT, typename TILE>
-__device__ __forceinline__ void give(const transpose_call &c, const transpose_pair &p, const job &j, TILE &tile)
+__device__ __forceinline__ void give(const transpose_call &c, const transpose_pair &p, const job &j,
+                                     TILE &tile)
 {
     using shape = tile_shape<T, ALIGNED>;
     const int me = c.layout.me;
     const slot q = slot_of<T>(c, p.out, j.chunk);
     const transpose_corner at = corner_of<T>(p.out, j);
     const auto wait = [&] {
-        const uint64_t *const free = (const uint64_t *)((char *)c.shared_block + transpose_free_at(&c.layout, me, p.other)) + q.at;
+        const uint64_t *const free =
+            (const uint64_t *)((char *)c.shared_block + transpose_free_at(&c.layout, me, p.other)) + q.at;
         if (threadIdx.x == 0 && q.number >= (unsigned)c.layout.slots)
             while (flag_acquire(free) + (unsigned)c.layout.slots <= q.number) {}
     };
-    T *const ring = (T *)((char *)p.shared_block + transpose_ring_at(&c.layout, p.other, me) + q.at * TRANSPOSE_CHUNK_BYTES);
+    T *const ring = (T *)((char *)p.shared_block + transpose_ring_at(&c.layout, p.other, me) +
+                          q.at * TRANSPOSE_CHUNK_BYTES);
     T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
     if (at.row < p.out.rows)
-        transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at, tile, wait);
+        transpose_source_tile<T, false, INCREMENT>(there, shape::ROWS, (T *)p.from, c.from_pitch, p.out, at,
+                                                   tile, wait);
     else
         wait();
     late_warp(c.late);
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
-    asm volatile("" : "+r"(chunk)); /* its slot is worked out anew: for the tile's time there are no registers to keep it in */
+    asm volatile("" : "+r"(chunk)); /* its slot is worked out anew: for the tile's time there are no
+                                     * registers to keep it in */
     const slot again = slot_of<T>(c, p.out, chunk);
     char *const given = (char *)c.shared_block + transpose_given_at(&c.layout, me, p.other);
     count_block<T>(given, (char *)p.shared_block + transpose_full_at(&c.layout, p.other, me), again);
 }
 
-/* A transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads return from it when the
- * tile is. */
+/* A transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads
+ * return from it when the tile is. */
 template <typename T, bool ADD, bool EDGE, typename WAIT>
-__device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const transpose_part &p, transpose_corner c,
-                                         WAIT is_there)
+__device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const transpose_part &p,
+                                         transpose_corner c, WAIT is_there)
 {
     using shape = tile_shape<T, ALIGNED>;
     using vector = typename vector16<T>::type;
-    constexpr int V = vector_cells<T>, OUT = shape::ROWS / V, ALL = OUT * shape::COLS / shape::THREADS, UNROLL = ALL < 4 ? ALL : 4;
-    const int low_y = EDGE ? (int)max(-c.row, (int64_t)0) : 0, high_y = EDGE ? (int)min(p.rows - c.row, (int64_t)shape::ROWS) : 0;
-    const int low_x = EDGE ? (int)max(-c.col, (int64_t)0) : 0, high_x = EDGE ? (int)min(p.cols - c.col, (int64_t)shape::COLS) : 0;
+    constexpr int V = vector_cells<T>, OUT = shape::ROWS / V, ALL = OUT * shape::COLS / shape::THREADS,
+                  UNROLL = ALL < 4 ? ALL : 4;
+    const int low_y = EDGE ? (int)max(-c.row, (int64_t)0) : 0,
+              high_y = EDGE ? (int)min(p.rows - c.row, (int64_t)shape::ROWS) : 0;
+    const int low_x = EDGE ? (int)max(-c.col, (int64_t)0) : 0,
+              high_x = EDGE ? (int)min(p.cols - c.col, (int64_t)shape::COLS) : 0;
     T *const corner = to + c.col * to_pitch + c.row;
 #pragma unroll
     for (int n = 0; n < ALL; n += UNROLL) {
@@ -152,12 +165,14 @@ __device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring,
         const auto column = [&](int k) { return ((int)threadIdx.x + (n + k) * shape::THREADS) / OUT; };
         const auto row = [&](int k) { return ((int)threadIdx.x + (n + k) * shape::THREADS) % OUT * V; };
         const auto whole = [&](int k) {
-            return !EDGE || (column(k) >= low_x && column(k) < high_x && row(k) >= low_y && row(k) + V <= high_y);
+            return !EDGE ||
+                   (column(k) >= low_x && column(k) < high_x && row(k) >= low_y && row(k) + V <= high_y);
         };
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
             if (ADD && whole(k))
-                unpack16(*reinterpret_cast<const vector *>(corner + column(k) * to_pitch + row(k)), before[k]);
+                unpack16(*reinterpret_cast<const vector *>(corner + column(k) * to_pitch + row(k)),
+                         before[k]);
         if (n == 0) is_there();
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
@@ -178,14 +193,16 @@ __device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring,
     }
 }
 
-template <typename T, bool ADD> __device__ __forceinline__ void take(const transpose_call &c, const transpose_pair &p, const job &j)
+template <typename T, bool ADD>
+__device__ __forceinline__ void take(const transpose_call &c, const transpose_pair &p, const job &j)
 {
     using shape = tile_shape<T, ALIGNED>;
     const int me = c.layout.me;
     const slot q = slot_of<T>(c, p.in, j.chunk);
     const transpose_corner at = corner_of<T>(p.in, j);
     const auto wait = [&] {
-        const uint64_t *const full = (const uint64_t *)((char *)c.shared_block + transpose_full_at(&c.layout, me, p.other)) + q.at;
+        const uint64_t *const full =
+            (const uint64_t *)((char *)c.shared_block + transpose_full_at(&c.layout, me, p.other)) + q.at;
         if (threadIdx.x == 0)
             while (flag_acquire(full) <= q.number && !late_goes_on(c.late)) {}
         __syncthreads();
@@ -202,12 +219,18 @@ template <typename T, bool ADD> __device__ __forceinline__ void take(const trans
     count_block<T>(taken, (char *)p.shared_block + transpose_free_at(&c.layout, p.other, me), q);
 }
 
-/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and increments. Before sm_90 the
- * same code takes more registers. */
+/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and
+ * increments. Before sm_90 the same code takes more registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? (ADD || !INCREMENT ? 4 : 3) : ADD || INCREMENT ? 2 : 3;
+template <typename T, bool ADD, bool INCREMENT>
+constexpr int BLOCKS = sizeof(T) == 4     ? (ADD || !INCREMENT ? 4 : 3)
+                       : ADD || INCREMENT ? 2
+                                          : 3;
 #else
-template <typename T, bool ADD, bool INCREMENT> constexpr int BLOCKS = sizeof(T) == 4 ? 4 : ADD || !INCREMENT ? 3 : 2;
+template <typename T, bool ADD, bool INCREMENT>
+constexpr int BLOCKS = sizeof(T) == 4      ? 4
+                       : ADD || !INCREMENT ? 3
+                                           : 2;
 #endif
 
 template <typename T, bool ADD, bool INCREMENT>
@@ -225,7 +248,8 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
         const transpose_corner at = corner_of<T>(c.own, j);
         T *const to = (T *)c.to + at.col * c.to_pitch + at.row;
         if (at.row < c.own.rows)
-            transpose_source_tile<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at, tile, at_once());
+            transpose_source_tile<T, ADD, INCREMENT>(to, c.to_pitch, (T *)c.from, c.from_pitch, c.own, at,
+                                                     tile, at_once());
         return;
     }
     const transpose_pair &pair = c.pair[j.what.pair];
@@ -245,7 +269,8 @@ void list_works(plan *p, int cell_bytes)
         if (out > 0) p->give[p->gives++] = { (int8_t)i, true };
         if (out > most) most = out;
     }
-    for (int i = c->pairs; i-- > 0;) { /* from the nearest rank before this one on: the one whose first it gave to */
+    /* from the nearest rank before this one on: the one whose first it gave to */
+    for (int i = c->pairs; i-- > 0;) {
         const int64_t in = transpose_chunks(&c->pair[i].in, cell_bytes);
         if (in > 0) p->take[p->takes++] = { (int8_t)i, false };
         if (in > most) most = in;
@@ -268,8 +293,9 @@ template <typename T> cudaError_t launch(const transpose_call *c, int flags, cud
     assert(blocks <= INT32_MAX);
     if (blocks == 0) return cudaSuccess;
     const bool add = flags & TRANSPOSE_ADD, increment = flags & TRANSPOSE_INCREMENT_SOURCE;
-    const auto kernel = add ? (increment ? transpose_peer_kernel<T, true, true> : transpose_peer_kernel<T, true, false>)
-                            : (increment ? transpose_peer_kernel<T, false, true> : transpose_peer_kernel<T, false, false>);
+    const auto kernel =
+        add ? (increment ? transpose_peer_kernel<T, true, true> : transpose_peer_kernel<T, true, false>)
+            : (increment ? transpose_peer_kernel<T, false, true> : transpose_peer_kernel<T, false, false>);
     kernel<<<(unsigned)blocks, tile_shape<T, ALIGNED>::THREADS, 0, stream>>>(p);
     return cudaGetLastError();
 }

@@ -42,7 +42,8 @@ static int first_other(uint64_t mine, int ranks)
     return lowest;
 }
 
-/* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the first other rank, and its host. */
+/* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the
+ * first other rank, and its host. */
 static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
 {
     struct {
@@ -54,8 +55,8 @@ static void same_on_all_ranks(const char *what, const char *text, uint64_t numbe
     snprintf(theirs.text, sizeof theirs.text, "%s", text);
     (void)gethostname(theirs.host, sizeof theirs.host - 1);
     MPI_CHECK(ranks_bcast(&theirs, sizeof theirs, MPI_CHAR, other, ranks_world()));
-    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d on %s %s '%s', rank 0 '%.255s'; all ranks need the same", other, theirs.host, what,
-                         theirs.text, text)));
+    exit(cmd_end(cmd_say(CHECK_EXIT_USAGE, "rank %d on %s %s '%s', rank 0 '%.255s'; all ranks need the same",
+                         other, theirs.host, what, theirs.text, text)));
 }
 
 int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv)
@@ -93,7 +94,8 @@ int cmd_end(int status)
 int cmd_say(int status, const char *format, ...)
 {
     if (rank == 0) {
-        /* one line in one write: mpirun forwards what it finds, and puts the table between the pieces of a line */
+        /* one line in one write: mpirun forwards what it finds, and puts the table between the pieces of a
+         * line */
         char said[4096] = "", line[4096 + 8] = "weft: ";
         const size_t start = strlen(line);
         va_list ap;

@@ -1,5 +1,6 @@
-/* The commands of the program; each returns an exit status (docs/contract.md, "Exit status": 0 done, 1 failed verdict or difference,
- * 2 the user's mistake, 3 the environment's failure, 75 stopped with a checkpoint). argv[0] is the command's own name. */
+/* The commands of the program; each returns an exit status (docs/contract.md, "Exit status": 0 done, 1 failed
+ * verdict or difference, 2 the user's mistake, 3 the environment's failure, 75 stopped with a checkpoint).
+ * argv[0] is the command's own name. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,13 +17,14 @@ int cmd_predict(int argc, char **argv);
 extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
 void cmd_predict_print_keys(void *file);
 
-/* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started several (ranks.h). */
+/* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started
+ * several (ranks.h). */
 typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
 /* cmd_begin returns this rank's number, or ends the program with 2 and one sentence where ranks were started
  * with other words or are another build: they would wait for each other. catch_signals (NULL: the command has
  * no handlers) calls signals_catch, before MPI_Init and again behind it; in between USR1 and TERM are held
- * back, since MPI may have handlers of its own, and INT is not, since MPI_Init may hang. No mask of a launcher
- * stays. cmd_end finalizes what cmd_begin began and passes status on. */
+ * back, since MPI may have handlers of its own, and INT is not, since MPI_Init may hang. No mask of a
+ * launcher stays. cmd_end finalizes what cmd_begin began and passes status on. */
 int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv);
 int cmd_end(int status);
 /* "weft: ..." on stderr, on rank 0 only. Returns status. */

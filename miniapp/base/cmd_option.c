@@ -13,13 +13,15 @@ int cmd_option_count(const cmd_option *option)
     return count;
 }
 
-void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name, const char *const *argument, int count,
-                             sentence *why)
+void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name,
+                             const char *const *argument, int count, sentence *why)
 {
     const char *near = deck_near(typed, name, (size_t)count);
-    sentence_set(why, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "", near ? near : "");
+    sentence_set(why, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",
+                 near ? near : "");
     for (int i = 0; i < count; i++)
-        sentence_add(why, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "", argument[i] ? argument[i] : "");
+        sentence_add(why, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "",
+                     argument[i] ? argument[i] : "");
 }
 
 void cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why)
@@ -39,7 +41,8 @@ bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sente
 {
     for (int i = 1; i < argc; i++) {
         bool known = argv[i][0] != '-';
-        for (int k = 0; k < cmd_option_count(option) && !known; k++) known = strcmp(argv[i], option[k].name) == 0;
+        for (int k = 0; k < cmd_option_count(option) && !known; k++)
+            known = strcmp(argv[i], option[k].name) == 0;
         if (known) continue;
         cmd_option_unknown(option, argv[i], why);
         return false;

@@ -12,5 +12,6 @@ json_t *machine_record(const char *command, json_t *started);
 /* Of the HDF5 library in use: "1.10.8". */
 const char *machine_hdf5_version(void);
 
-/* Hosts, GPUs, driver, libraries, binding of the ranks of t->comm. Collective over it; NULL on all but its rank 0. */
+/* Hosts, GPUs, driver, libraries, binding of the ranks of t->comm. Collective over it; NULL on all but its
+ * rank 0. */
 json_t *machine_json(const topology *t, const device *d);

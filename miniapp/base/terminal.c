@@ -21,7 +21,8 @@ static int columns_of(const char *at, const char *end)
     return columns;
 }
 
-/* Where a line is broken: at the last space that fits, else at the first one. At `end` it fits, or has none. */
+/* Where a line is broken: at the last space that fits, else at the first one. At `end` it fits, or has none.
+ * */
 static const char *break_of(const char *line, const char *end, int room)
 {
     const char *at = end;
@@ -52,12 +53,16 @@ void terminal_wrap(FILE *to, const char *text, int indent)
 void terminal_key(FILE *to, const char *key, int width, const char *help)
 {
     char *text = NULL;
-    if (asprintf(&text, "  %-*s %s", width, key, help) < 0) check_fail(__FILE__, __LINE__, "asprintf", "out of memory");
+    if (asprintf(&text, "  %-*s %s", width, key, help) < 0)
+        check_fail(__FILE__, __LINE__, "asprintf", "out of memory");
     terminal_wrap(to, text, width + 3);
     free(text);
 }
 
-FILE *terminal_text_begin(terminal_text *t) { return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes)); }
+FILE *terminal_text_begin(terminal_text *t)
+{
+    return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes));
+}
 
 void terminal_text_end(terminal_text *t, int indent)
 {

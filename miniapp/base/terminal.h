@@ -6,13 +6,14 @@
 
 enum { TERMINAL_COLUMNS = 99 }; /* the widest line */
 
-/* Lines longer than that go on below, `indent` columns in, broken at a space; a word that is longer stays whole. Colours take
- * no room. */
+/* Lines longer than that go on below, `indent` columns in, broken at a space; a word that is longer stays
+ * whole. Colours take no room. */
 void terminal_wrap(FILE *to, const char *text, int indent);
 /* A row of help: a key or a name, in a column of that width, and what it means. */
 void terminal_key(FILE *to, const char *key, int width, const char *help);
 
-/* Lines on their way to stdout, to be wrapped: written to what _begin returns; _end prints and flushes them. */
+/* Lines on their way to stdout, to be wrapped: written to what _begin returns; _end prints and flushes them.
+ * */
 typedef struct terminal_text {
     FILE *to;
     char *text;

@@ -10,8 +10,10 @@
 
 static const char teaches[] =
     "The distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of "
-    "as many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where blocks on the diagonal "
-    "stay where they are. The rate is that of the rank that sends most. MPI_Alltoall moves dense blocks and does not transpose: "
+    "as many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where "
+    "blocks on the diagonal "
+    "stay where they are. The rate is that of the rank that sends most. MPI_Alltoall moves dense blocks and "
+    "does not transpose: "
     "from device memory where MPI takes it, else from the host's.\n";
 
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
@@ -25,14 +27,19 @@ typedef struct transposing {
 } transposing;
 
 static layout layout_of(const ladder_case *c) { return (layout)(c->rung->variant % LAYOUTS); }
-static transport_kind transport_of(const ladder_case *c) { return (transport_kind)(c->rung->variant / LAYOUTS); }
+static transport_kind transport_of(const ladder_case *c)
+{
+    return (transport_kind)(c->rung->variant / LAYOUTS);
+}
 
 static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
 {
     int x, y;
     if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && r->variant / LAYOUTS != TRANSPORT_STAGED) return "the host device has transport staged only";
-    if (r->variant % LAYOUTS == BLOCKS && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
+    if (kind == DEVICE_HOST && r->variant / LAYOUTS != TRANSPORT_STAGED)
+        return "the host device has transport staged only";
+    if (r->variant % LAYOUTS == BLOCKS && !bench_world_cut_both(ranks, &x, &y))
+        return BENCH_WORLD_CANNOT_CUT_BOTH;
     return NULL;
 }
 
@@ -48,7 +55,8 @@ static void alltoall(void *context, int runs)
 {
     const blocks *b = context;
     for (int i = 0; i < runs; i++)
-        MPI_CHECK(MPI_Alltoall(b->out, b->block_bytes, MPI_BYTE, b->in, b->block_bytes, MPI_BYTE, b->top->comm));
+        MPI_CHECK(
+            MPI_Alltoall(b->out, b->block_bytes, MPI_BYTE, b->in, b->block_bytes, MPI_BYTE, b->top->comm));
 }
 
 static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool aware)
@@ -86,7 +94,10 @@ static void set_ceiling(ladder_case *c)
 
 /* ---- cells: every one tells its place in the source ---- */
 
-static int64_t place_of(const transposing *t, int64_t row, int64_t column) { return row * t->dec.nx + column; }
+static int64_t place_of(const transposing *t, int64_t row, int64_t column)
+{
+    return row * t->dec.nx + column;
+}
 
 static int fill_fields(ladder_case *c, transposing *t)
 {
@@ -99,7 +110,8 @@ static int fill_fields(ladder_case *c, transposing *t)
     memset(t->host, 0xff, bytes);
     for (int64_t y = 0; y < t->shape.ny; y++)
         for (int64_t x = 0; x < t->shape.nx; x++)
-            bench_world_cell(c->type, place_of(t, own.y0 + y, own.x0 + x), field_at(&t->shape, t->host, x, y));
+            bench_world_cell(c->type, place_of(t, own.y0 + y, own.x0 + x),
+                             field_at(&t->shape, t->host, x, y));
     return ladder_fetch(c, t->source, t->host, bytes);
 }
 
@@ -159,14 +171,16 @@ static int transposing_verify(ladder_case *c, ladder_verdict *v)
 {
     transposing *t = c->state;
     const box own = t->dec.own;
-    MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm)); /* where others store into our memory, they have done so */
+    MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm)); /* where others store into our memory, they have
+                                                           * done so */
     const int code = ladder_fetch(c, t->host, t->target, t->shape.bytes);
     ladder_right(v);
     for (int64_t y = 0; y < t->shape.ny && v->right && !code; y++)
         for (int64_t x = 0; x < t->shape.nx && v->right; x++)
-            if (!bench_world_is_cell(c->type, place_of(t, own.x0 + x, own.y0 + y), field_at(&t->shape, t->host, x, y)))
-                ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's", bench_world_of(c)->top->rank,
-                             (long long)(own.x0 + x), (long long)(own.y0 + y));
+            if (!bench_world_is_cell(c->type, place_of(t, own.x0 + x, own.y0 + y),
+                                     field_at(&t->shape, t->host, x, y)))
+                ladder_wrong(v, "rank %d: cell (%lld, %lld) of the target is not the source's",
+                             bench_world_of(c)->top->rank, (long long)(own.x0 + x), (long long)(own.y0 + y));
     return code;
 }
 
@@ -181,12 +195,16 @@ static void transposing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
-#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                                             \
-    { .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, .verify = transposing_verify, \
-      .destroy = transposing_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                                       \
-      .variant = (int)(TRANSPORT) * LAYOUTS + LAYOUT, .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
-#define RUNGS_OF(NAME, TRANSPORT, HOW)                                                                                        \
-    TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), TRANSPOSING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
+#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                 \
+    {                                                                                             \
+        .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, \
+        .verify = transposing_verify, .destroy = transposing_destroy, .unit = LADDER_BYTES,       \
+        .clock = LADDER_CLOCK_HOST, .variant = (int)(TRANSPORT)*LAYOUTS + LAYOUT,                 \
+        .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes                        \
+    }
+#define RUNGS_OF(NAME, TRANSPORT, HOW)                                \
+    TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), \
+        TRANSPOSING(NAME "_blocks", HOW ", blocks", TRANSPORT, BLOCKS)
 
 static const ladder_rung rungs[] = {
     RUNGS_OF("staged", TRANSPORT_STAGED, "through pinned memory"),

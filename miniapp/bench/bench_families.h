@@ -1,10 +1,11 @@
-/* All families of weft bench: those of kernels/ladder, which one rank climbs with its device, and those that need MPI or files,
- * which all ranks climb together. */
+/* All families of weft bench: those of kernels/ladder, which one rank climbs with its device, and those that
+ * need MPI or files, which all ranks climb together. */
 #pragma once
 
 #include "ladder/ladder.h"
 
-extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host, bench_alltoall_cuda, bench_io_host, bench_io_cuda;
+extern const ladder_family bench_halo_host, bench_halo_cuda, bench_alltoall_host, bench_alltoall_cuda,
+    bench_io_host, bench_io_cuda;
 
 /* Deletes the files of the family io that are there; a signal handler may call it. */
 void bench_io_delete_files(void);

@@ -14,18 +14,25 @@ static const char teaches[] =
     "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
     "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
     "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
-    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and no wait for a stream\n"
-    "  host   the same from pinned memory of the host: what MPI does in staged, unless both ranks map one memory there\n"
-    "  copies  what staged copies from the device to the host, and at once what it copies back, without any message\n"
-    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank sends; its ceiling is "
-    "the same messages over the bare link (bench_link.h), measured once for each pattern and size. `staged` also tells which "
-    "fraction it reaches of the slowest of its parts, copies and host: chunks of a long message take the parts beside each other.\n";
+    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and "
+    "no wait for a stream\n"
+    "  host   the same from pinned memory of the host: what MPI does in staged, unless both ranks map one "
+    "memory there\n"
+    "  copies  what staged copies from the device to the host, and at once what it copies back, without any "
+    "message\n"
+    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank "
+    "sends; its ceiling is "
+    "the same messages over the bare link (bench_link.h), measured once for each pattern and size. `staged` "
+    "also tells which "
+    "fraction it reaches of the slowest of its parts, copies and host: chunks of a long message take the "
+    "parts beside each other.\n";
 
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8 };
 /* Ways beside the transports; a rung's variant: way and pattern. */
 enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY };
-static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer rows */
+static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer
+                                                            * rows */
 
 enum { BYTES, CHUNK, SHARED }; /* parameters */
 
@@ -47,7 +54,8 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
     const pattern p = (pattern)(r->variant % PATTERNS);
     int x, y;
     if (ranks < 2) return "needs at least 2 ranks";
-    if (kind == DEVICE_HOST && way_of(r) < MPI_ALONE && way_of(r) != TRANSPORT_STAGED) return "the host device has transport staged only";
+    if (kind == DEVICE_HOST && way_of(r) < MPI_ALONE && way_of(r) != TRANSPORT_STAGED)
+        return "the host device has transport staged only";
     if (p == PAIR && ranks % 2 != 0) return "needs an even number of ranks";
     if (p == GRID && !bench_world_cut_both(ranks, &x, &y)) return BENCH_WORLD_CANNOT_CUT_BOTH;
     return NULL;
@@ -73,7 +81,8 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
         ny = ny < depth ? depth : ny > nx ? nx : ny;
     }
     c->value[BYTES] = nx * depth * word;
-    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y, depth, &why))
+    if (!decomp_make(&e->dec, nx * ranks_x, ny * ranks_y, p != PAIR, p != PAIR, ranks, rank, ranks_x, ranks_y,
+                     depth, &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     e->shape = field_shape_make(c->type, box_width(e->dec.own), box_height(e->dec.own), depth, depth);
 }
@@ -99,18 +108,21 @@ static int messages_of(const exchange *e, pattern p, bench_link_message *m)
         const int dx = decomp_dx[k], dy = decomp_dy[k];
         if (e->dec.neighbour[k] < 0 || (p != GRID && dx != 0)) continue;
         const int64_t cells = (dx == 0 ? e->shape.nx : depth) * (dy == 0 ? e->shape.ny : depth);
-        m[count++] = (bench_link_message){ e->dec.neighbour[k], k, DECOMP_NEIGHBOURS - 1 - k, true, true, cells * word };
+        m[count++] = (bench_link_message){ e->dec.neighbour[k], k, DECOMP_NEIGHBOURS - 1 - k, true, true,
+                                           cells * word };
     }
     return count;
 }
 
 /* Bytes per second out of one rank, measured once for each set of messages. */
-static const bench_world_known *measured(const ladder_case *c, const exchange *e, pattern p, bench_link_kind kind)
+static const bench_world_known *measured(const ladder_case *c, const exchange *e, pattern p,
+                                         bench_link_kind kind)
 {
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     bench_world_known *k = bench_world_recall((int)kind * PATTERNS + (int)p, c->type, c->value[BYTES]);
     if (k->way) return k;
-    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, message, messages_of(e, p, message));
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, message,
+                                      messages_of(e, p, message));
     k->rate = c->work / bench_link_times(l).p50;
     k->way = bench_link_way(l);
     bench_link_destroy(&l);
@@ -159,12 +171,14 @@ static int exchange_prepare(ladder_case *c)
     message_segments = usual;
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
-    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
+    const int code =
+        ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
     e->host = CHECK_ALLOC(malloc(e->shape.bytes));
     if (code) return code;
     memset(e->host, 0xff, e->shape.bytes);
     for (int64_t y = 0; y < e->shape.ny; y++)
-        for (int64_t x = 0; x < e->shape.nx; x++) bench_world_cell(c->type, place_of(e, x, y), field_at(&e->shape, e->host, x, y));
+        for (int64_t x = 0; x < e->shape.nx; x++)
+            bench_world_cell(c->type, place_of(e, x, y), field_at(&e->shape, e->host, x, y));
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
     set_ceiling(c, e, p);
@@ -193,8 +207,9 @@ static int exchange_verify(ladder_case *c, ladder_verdict *v)
             while (k < DECOMP_NEIGHBOURS && (decomp_dx[k] != dx || decomp_dy[k] != dy)) k++;
             if (k == DECOMP_NEIGHBOURS || e->dec.neighbour[k] < 0) continue;
             if (!bench_world_is_cell(c->type, place_of(e, x, y), field_at(f, e->host, x, y)))
-                ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d", bench_world_of(c)->top->rank, (long long)x,
-                             (long long)y, (long long)place_of(e, x, y), e->dec.neighbour[k]);
+                ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d",
+                             bench_world_of(c)->top->rank, (long long)x, (long long)y,
+                             (long long)place_of(e, x, y), e->dec.neighbour[k]);
         }
     return code;
 }
@@ -234,7 +249,8 @@ static int link_prepare(ladder_case *c)
         message[0].receive = !message[0].send;
     }
     const bool bare = kind_of(c->rung) == BENCH_LINK_SHORTEST;
-    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind_of(c->rung), message, messages);
+    e->link =
+        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind_of(c->rung), message, messages);
     bench_link_fill(e->link, (uint64_t)e->dec.rank + 1);
     MPI_CHECK(MPI_Barrier(e->comm)); /* nothing is sent before the other has poisoned */
     c->work = 0;
@@ -251,7 +267,8 @@ static int link_enqueue(ladder_case *c)
     return 0;
 }
 
-/* Every message is the one that its sender filled in for the direction back to us; copies bring back this rank's own. */
+/* Every message is the one that its sender filled in for the direction back to us; copies bring back this
+ * rank's own. */
 static int link_verify(ladder_case *c, ladder_verdict *v)
 {
     exchange *e = c->state;
@@ -261,13 +278,15 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
     ladder_right(v);
     for (int i = 0; i < messages; i++) {
         const bool copies = way_of(c->rung) == COPIES;
-        int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions, in the same order */
+        int theirs = 0; /* a pair has one message; all ranks of a ring or a grid have the same directions,
+                         * in the same order */
         while (p != PAIR && message[theirs].tag != message[i].tag_back) theirs++;
         if (copies) theirs = i;
         const bool none = way_of(c->rung) == LINK_ONEWAY && e->dec.rank == 0;
-        if (!bench_link_holds(e->link, i, (uint64_t)(copies ? e->dec.rank : message[i].rank) + 1, theirs) && v->right && !none)
-            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank, message[i].tag_back,
-                         message[i].rank);
+        if (!bench_link_holds(e->link, i, (uint64_t)(copies ? e->dec.rank : message[i].rank) + 1, theirs) &&
+            v->right && !none)
+            ladder_wrong(v, "rank %d: message %d of rank %d did not arrive", bench_world_of(c)->top->rank,
+                         message[i].tag_back, message[i].rank);
     }
     return 0;
 }
@@ -281,18 +300,24 @@ enum { SIZES = sizeof sizes / sizeof sizes[0], GRID_SIZES = sizeof grid_sizes / 
 static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
     { "chunk", 1 << 20, 128, (int64_t)1 << 30, "bytes that staged sends in one piece from a GPU" },
-    { "shared", 1, 0, 1, "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
+    { "shared", 1, 0, 1,
+      "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
 };
 
-#define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                                     \
-    { .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue, .verify = RUN##_verify,                   \
-      .destroy = exchange_destroy, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY) * PATTERNS + PATTERN, \
-      .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, .scan_count = COUNT, .scan_values = VALUES }
-#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                                                                       \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes),                                                  \
+#define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                \
+    {                                                                                                    \
+        .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue,                    \
+        .verify = RUN##_verify, .destroy = exchange_destroy, .unit = LADDER_BYTES,                       \
+        .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*PATTERNS + PATTERN,                            \
+        .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, .scan_count = COUNT, \
+        .scan_values = VALUES                                                                            \
+    }
+#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                      \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes), \
         RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, SIZES, sizes)
-#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                                                                      \
-    ONE_OR_TWO(NAME, HOW, RUN, WAY), RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, GRID_SIZES, grid_sizes)
+#define PATTERNS_OF(NAME, HOW, RUN, WAY) \
+    ONE_OR_TWO(NAME, HOW, RUN, WAY),     \
+        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, GRID_SIZES, grid_sizes)
 
 static const ladder_rung rungs[] = {
     RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, SIZES, sizes),

@@ -22,16 +22,20 @@
 #include "state/checkpoint_rows.h"
 #include "writer/checkpoint_write.h"
 
-static const char teaches[] =
-    "A field as one shared file, written and read by all ranks as checkpoints are, beside the raw file system: the same bytes "
-    "by pwrite and fsync, one file per rank, in the same folder.\n"
-    "  slabs   every rank owns whole rows, one piece of the file\n"
-    "  blocks  a process grid that cuts both axes: short pieces\n"
-    "Writing a checkpoint includes fsync, reading back, comparison by fingerprint and a rename; reading includes the comparison. "
-    "The rates are of all ranks together, from the bytes of the field. Raw file and shared file take turns, sample by sample, "
-    "so that a file system that others use slows both alike; the ceiling, raw write or raw read, is the median of the raw ones. "
-    "Every file has a name of its own and is deleted afterwards. Before a read the file's pages are dropped from memory where "
-    "the kernel allows it.\n";
+static const char teaches[] = "A field as one shared file, written and read by all ranks as checkpoints are, "
+                              "beside the raw file system: the same bytes "
+                              "by pwrite and fsync, one file per rank, in the same folder.\n"
+                              "  slabs   every rank owns whole rows, one piece of the file\n"
+                              "  blocks  a process grid that cuts both axes: short pieces\n"
+                              "Writing a checkpoint includes fsync, reading back, comparison by fingerprint "
+                              "and a rename; reading includes the comparison. "
+                              "The rates are of all ranks together, from the bytes of the field. Raw file "
+                              "and shared file take turns, sample by sample, "
+                              "so that a file system that others use slows both alike; the ceiling, raw "
+                              "write or raw read, is the median of the raw ones. "
+                              "Every file has a name of its own and is deleted afterwards. Before a read the "
+                              "file's pages are dropped from memory where "
+                              "the kernel allows it.\n";
 
 enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
 enum { PATH_BYTES = 1024 };
@@ -41,7 +45,8 @@ typedef struct filing {
     int pid;      /* rank 0's, the same on all ranks */
     size_t bytes; /* of this rank's cells */
     char *data, *found;
-    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES]; /* "" where there is none; the last two of rank 0 are all ranks' */
+    /* "" where there is none; the last two of rank 0 are all ranks' */
+    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES];
     double *raw_s; /* samples of the raw file, of the slowest rank */
     int raws, raws_most;
     checkpoint_state state;
@@ -67,8 +72,9 @@ static bool has_room(ladder_case *c)
     if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
-        sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir, bytes_text(a, sizeof a, need),
-                 bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
+        sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir,
+                     bytes_text(a, sizeof a, need),
+                     bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
     return topology_agree(w->top, !c->missing.text[0], &c->missing);
 }
 
@@ -107,7 +113,8 @@ void bench_io_catch_signals(void)
     signals_catch(SIGINT, on_signal);
 }
 
-/* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ---- */
+/* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ----
+ * */
 
 static void new_name(const filing *f, const bench_world *w, const char *end, char *path)
 {
@@ -165,7 +172,8 @@ static void check_raw(const filing *f, int code)
     if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
 }
 
-/* ---- the ceiling: raw bytes per second, all ranks together, one sample before each of the shared file ---- */
+/* ---- the ceiling: raw bytes per second, all ranks together, one sample before each of the shared file ----
+ * */
 
 static void keep_sample(filing *f, double seconds)
 {
@@ -194,7 +202,8 @@ static void raw_turn(ladder_case *c, filing *f)
 static void store(ladder_case *c, filing *f)
 {
     sentence why;
-    const checkpoint_status status = checkpoint_write(bench_world_of(c)->top->comm, f->shared, &f->state, NULL, &why);
+    const checkpoint_status status =
+        checkpoint_write(bench_world_of(c)->top->comm, f->shared, &f->state, NULL, &why);
     if (status == CHECKPOINT_DAMAGED && writes(c) && !f->verified) f->damage = why;
     else if (status != CHECKPOINT_OK) check_fail(__FILE__, __LINE__, "checkpoint_write", why.text);
 }
@@ -235,25 +244,32 @@ static void make_field(ladder_case *c, filing *f)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
             bench_world_cell(c->type, (int64_t)place, at);
-            share += cell_fingerprint(c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
+            share += cell_fingerprint(
+                c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
     MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
     f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
-    f->state.field[0] =
-        (checkpoint_field){ .name = "u", .nx = f->dec.nx, .ny = f->dec.ny, .own = own, .data = f->data, .fingerprint = all,
-                            .columns = f->dec.ranks_x };
+    f->state.field[0] = (checkpoint_field){ .name = "u",
+                                            .nx = f->dec.nx,
+                                            .ny = f->dec.ny,
+                                            .own = own,
+                                            .data = f->data,
+                                            .fingerprint = all,
+                                            .columns = f->dec.ranks_x };
 }
 
 static int filing_prepare(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
-    const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks, nx = (int64_t)sqrt((double)cells);
+    const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks,
+                  nx = (int64_t)sqrt((double)cells);
     int ranks_x = 1, ranks_y = w->top->ranks;
     sentence why;
     if (!has_room(c)) return 0;
     filing *f = ladder_state(c, sizeof *f);
     if (has_blocks(c->rung)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
-    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1, &why))
+    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1,
+                     &why))
         check_fail(__FILE__, __LINE__, "decomp_make", why.text);
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
     f->data = CHECK_ALLOC(malloc(f->bytes));
@@ -305,7 +321,8 @@ static int filing_verify(ladder_case *c, ladder_verdict *v)
     }
     if (writes(c)) load(c, f);
     if (memcmp(f->data, f->found, f->bytes) != 0)
-        ladder_wrong(v, "rank %d read back bytes that differ from those it wrote", bench_world_of(c)->top->rank);
+        ladder_wrong(v, "rank %d read back bytes that differ from those it wrote",
+                     bench_world_of(c)->top->rank);
     return 0;
 }
 
@@ -324,10 +341,13 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define FILING(NAME, WHY, VARIANT)                                                                                            \
-    { .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue, .verify = filing_verify,                \
-      .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, .clock = LADDER_CLOCK_HOST,                   \
-      .variant = VARIANT, .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes }
+#define FILING(NAME, WHY, VARIANT)                                                                         \
+    {                                                                                                      \
+        .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue,                    \
+        .verify = filing_verify, .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, \
+        .clock = LADDER_CLOCK_HOST, .variant = VARIANT, .scan_count = sizeof sizes / sizeof sizes[0],      \
+        .scan_values = sizes                                                                               \
+    }
 
 static const ladder_rung rungs[] = {
     FILING("write_slabs", "one file, rows: checked, fsynced", WRITE | SLABS),

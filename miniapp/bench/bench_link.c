@@ -76,12 +76,14 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (kind == BENCH_LINK_COPIES) l->way = LINK_COPIES;
-    if (l->way == LINK_MPI && kind != BENCH_LINK_HOST && l->d->kind == DEVICE_CUDA && bench_link_aware(l->world, l->d, &no)) l->way = LINK_MPI_DEVICE;
+    if (l->way == LINK_MPI && kind != BENCH_LINK_HOST && l->d->kind == DEVICE_CUDA &&
+        bench_link_aware(l->world, l->d, &no))
+        l->way = LINK_MPI_DEVICE;
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
 
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm, bench_link_kind kind,
-                              const bench_link_message *message, int count)
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+                              bench_link_kind kind, const bench_link_message *message, int count)
 {
     assert(count <= BENCH_LINK_MESSAGES_MAX);
     bench_link *l = CHECK_ALLOC(calloc(1, sizeof *l));
@@ -134,19 +136,21 @@ static void run_messages(bench_link *l)
     int requests = 0;
     if (l->count == 1 && l->message[0].send && l->message[0].receive) {
         const bench_link_message *m = &l->message[0];
-        MPI_CHECK(MPI_Sendrecv(l->out, (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->in, (int)m->bytes, MPI_BYTE, m->rank,
-                               m->tag_back, l->comm, MPI_STATUS_IGNORE));
+        MPI_CHECK(MPI_Sendrecv(l->out, (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->in, (int)m->bytes,
+                               MPI_BYTE, m->rank, m->tag_back, l->comm, MPI_STATUS_IGNORE));
         return;
     }
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->receive)
-            MPI_CHECK(MPI_Irecv(l->in + l->in_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm, &request[requests++]));
+            MPI_CHECK(MPI_Irecv(l->in + l->in_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm,
+                                &request[requests++]));
     }
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->send)
-            MPI_CHECK(MPI_Isend(l->out + l->out_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm, &request[requests++]));
+            MPI_CHECK(MPI_Isend(l->out + l->out_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm,
+                                &request[requests++]));
     }
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
@@ -156,7 +160,8 @@ static void run_peer_copies(bench_link *l)
     device *d = l->d;
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CALL(d, copy, l->theirs[i] + l->there_at[i], l->out + l->out_at[i], (size_t)l->message[i].bytes, l->stream);
+            DEVICE_CALL(d, copy, l->theirs[i] + l->there_at[i], l->out + l->out_at[i],
+                        (size_t)l->message[i].bytes, l->stream);
 }
 
 static void run_host_copies(bench_link *l)
@@ -182,7 +187,8 @@ void bench_link_run(bench_link *l)
 
 static unsigned char byte_of(uint64_t first, int place, int64_t at)
 {
-    return (unsigned char)((first * 31 + (uint64_t)place * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) % 251);
+    return (unsigned char)((first * 31 + (uint64_t)place * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) %
+                           251);
 }
 
 void bench_link_fill(bench_link *l, uint64_t first)
@@ -190,7 +196,8 @@ void bench_link_fill(bench_link *l, uint64_t first)
     device *d = l->d;
     char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
     for (int i = 0; i < l->count; i++)
-        for (int64_t at = 0; at < l->message[i].bytes; at++) host[l->out_at[i] + at] = (char)byte_of(first, i, at);
+        for (int64_t at = 0; at < l->message[i].bytes; at++)
+            host[l->out_at[i] + at] = (char)byte_of(first, i, at);
     DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);

@@ -1,12 +1,14 @@
-/* The bare link under an exchange: the same bytes between the same ranks by the shortest way there is, with nothing packed: copies
- * straight into the others' memory where ranks reach it, else plain MPI messages from device memory, else from the host's. */
+/* The bare link under an exchange: the same bytes between the same ranks by the shortest way there is, with
+ * nothing packed: copies straight into the others' memory where ranks reach it, else plain MPI messages from
+ * device memory, else from the host's. */
 #pragma once
 
 #include "bench/bench_world.h"
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
-typedef struct bench_link_message { /* to and from one rank; its message that answers has the tag `tag_back` */
+/* to and from one rank; its message that answers has the tag `tag_back` */
+typedef struct bench_link_message {
     int rank, tag, tag_back;
     bool send, receive;
     int64_t bytes;
@@ -18,12 +20,13 @@ typedef enum bench_link_kind {
     BENCH_LINK_SHORTEST,
     BENCH_LINK_MPI,    /* messages, whatever else there is */
     BENCH_LINK_HOST,   /* messages from pinned memory of the host */
-    BENCH_LINK_COPIES, /* no message: what is sent from the device to the host, and at once as much from there to what is received */
+    BENCH_LINK_COPIES, /* no message: what is sent from the device to the host, and at once as much from
+                        * there to what is received */
 } bench_link_kind;
 
 /* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way. */
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm, bench_link_kind kind,
-                              const bench_link_message *message, int count);
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+                              bench_link_kind kind, const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
 /* WEFT_FAULT=slow_link:NUMBER means this one (fault.h). */
 void bench_link_number(bench_link *l, int number);
@@ -31,8 +34,8 @@ void bench_link_number(bench_link *l, int number);
 void bench_link_run(bench_link *l);
 /* Fills what is sent from `first` on, and poisons what is received. */
 void bench_link_fill(bench_link *l, uint64_t first);
-/* Message i holds what a sender that filled from `first` sent as its message of place `theirs` (of copies: this rank itself, place i).
- * Collective over comm. */
+/* Message i holds what a sender that filled from `first` sent as its message of place `theirs` (of copies:
+ * this rank itself, place i). Collective over comm. */
 bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
 /* Seconds of one run on the slowest rank of the world, over several batches. Collective over the world. */

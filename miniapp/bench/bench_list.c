@@ -18,8 +18,8 @@ static void print_family(FILE *to, const ladder_family *f)
     char usual[32];
     fprintf(to, "\n%s: %s\n", f->name, f->shows);
     for (int p = 0; p < f->parameters; p++)
-        fprintf(to, "  %s=%s  %s\n", f->parameter[p].key, count_text(usual, sizeof usual, f->parameter[p].usual),
-                f->parameter[p].help);
+        fprintf(to, "  %s=%s  %s\n", f->parameter[p].key,
+                count_text(usual, sizeof usual, f->parameter[p].usual), f->parameter[p].help);
 }
 
 /* ---- --list ---- */
@@ -76,7 +76,8 @@ static bool named(const ladder_family *f, const ladder_rung *r, int argc, char *
 static void print_lesson(FILE *to, const ladder_rung *r)
 {
     char text[2048];
-    snprintf(text, sizeof text, "  %-20s %s%s%s", r->name, r->why, r->teaches ? ". " : "", r->teaches ? r->teaches : "");
+    snprintf(text, sizeof text, "  %-20s %s%s%s", r->name, r->why, r->teaches ? ". " : "",
+             r->teaches ? r->teaches : "");
     terminal_wrap(to, text, 23);
 }
 
@@ -106,7 +107,8 @@ bool bench_list_print_help(void *file, int argc, char **argv)
     for (const ladder_family *const *family = bench_families(); *family; family++)
         for (int j = 0; j < (*family)->rungs; j++) {
             const ladder_family *f = *family;
-            if ((f->kind == DEVICE_CUDA && !device_cuda_built()) || !named(f, &f->rung[j], argc, argv)) continue;
+            if ((f->kind == DEVICE_CUDA && !device_cuda_built()) || !named(f, &f->rung[j], argc, argv))
+                continue;
             if (f != last) {
                 fprintf(file, "%sdevice %s\n", last ? "\n" : "", f->kind == DEVICE_HOST ? "host" : "cuda");
                 print_family(file, f);

@@ -1,10 +1,11 @@
 /* One point of one rung: prepare, run once, verify, warm up, sample, destroy.
  *
- * A sample is the mean of as many repetitions as fill a millisecond, so that neither the resolution of an event (half a
- * microsecond) nor the gap between two launches counts. A rung that must have its stage set anew (`before`) is timed one
- * repetition at a time. The warm-up lasts until clocks, caches and page tables have settled. The number of samples follows
- * from a budget of time, so that all rungs of all families stay within minutes; samples that scatter, as they do where the
- * CPU or its page tables take part, get more of it, until their median is known well enough. */
+ * A sample is the mean of as many repetitions as fill a millisecond, so that neither the resolution of an
+ * event (half a microsecond) nor the gap between two launches counts. A rung that must have its stage set
+ * anew (`before`) is timed one repetition at a time. The warm-up lasts until clocks, caches and page tables
+ * have settled. The number of samples follows from a budget of time, so that all rungs of all families stay
+ * within minutes; samples that scatter, as they do where the CPU or its page tables take part, get more of
+ * it, until their median is known well enough. */
 #include "bench/bench_measure.h"
 
 #include <math.h>
@@ -19,7 +20,8 @@
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_scan_s = 0.05;
 static const double patience = 4;       /* times the budget, for samples that scatter */
-static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of the median */
+static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of
+                                          * the median */
 
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world)
 {
@@ -52,7 +54,8 @@ static void set_values(const bench *b, const bench_item *item, int index, int64_
     bool was_set = false;
     for (int i = 0; i < f->parameters; i++) {
         values[i] = bench_request_value(b->ask, &f->parameter[i], &was_set);
-        if (item->rung->scan_count > 0 && i == item->rung->scan && !was_set) values[i] = item->rung->scan_values[index];
+        if (item->rung->scan_count > 0 && i == item->rung->scan && !was_set)
+            values[i] = item->rung->scan_values[index];
     }
 }
 
@@ -62,13 +65,15 @@ static double handicap_s(const bench *b)
     return fault_asked("slow_rank") >= 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
 }
 
-/* WEFT_FAULT=slow_gpu:RANK: what comes next in the stream, such as the event that ends a sample, waits longer. */
+/* WEFT_FAULT=slow_gpu:RANK: what comes next in the stream, such as the event that ends a sample, waits
+ * longer. */
 static void enqueue_all(bench *b, ladder_case *c, int repeats)
 {
     const double begin_s = timer_now_s();
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(b->d, c->rung->enqueue(c));
     if (!b->world || fault_asked("slow_gpu") < 0) return;
-    DEVICE_CALL(b->d, stream_sync, b->stream); /* of all ranks, so that what a wait adds is the same for all */
+    DEVICE_CALL(b->d, stream_sync, b->stream); /* of all ranks, so that what a wait adds is the same for
+                                                * all */
     fault_slows("slow_gpu", b->world->top->rank, begin_s);
 }
 
@@ -91,7 +96,8 @@ static double own_timed_s(bench *b, ladder_case *c, int repeats)
     return seconds;
 }
 
-/* Of ranks that climb together the slowest one's seconds, so that all of them decide alike how often and how long. */
+/* Of ranks that climb together the slowest one's seconds, so that all of them decide alike how often and how
+ * long. */
 static double timed_s(bench *b, ladder_case *c, int repeats)
 {
     double seconds = 0;
@@ -108,8 +114,9 @@ static double timed_s(bench *b, ladder_case *c, int repeats)
 
 static int clamp(double n, int least, int most) { return !(n > least) ? least : n > most ? most : (int)n; }
 
-/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. What looks long enough is timed once
- * more, so that one disturbance (another process's slice of the core) does not leave a rung with short samples. */
+/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. What looks long enough is
+ * timed once more, so that one disturbance (another process's slice of the core) does not leave a rung with
+ * short samples. */
 static int warm_up(bench *b, ladder_case *c, double *repetition_s)
 {
     int repeats = 1;
@@ -156,7 +163,8 @@ static void sample(bench *b, ladder_case *c, bench_point *p)
     p->rate = c->work / p->time_s.p50;
     p->spread = (p->time_s.p90 - p->time_s.min) / p->time_s.p50;
     if (b->together && !c->uneven)
-        p->slowest = timer_straggler_of(timer_percentiles_of(own_s, (size_t)count).p50, b->world->top->host, b->world->top->comm);
+        p->slowest = timer_straggler_of(timer_percentiles_of(own_s, (size_t)count).p50, b->world->top->host,
+                                        b->world->top->comm);
     free(seconds);
 }
 
@@ -204,9 +212,11 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
 {
     b->together = bench_families_together(item->family);
     b->verifying_s = 0;
-    ladder_case c = {
-        .rung = item->rung, .d = b->d, .stream = b->stream, .type = b->ask->type, .world = b->together ? b->world : NULL
-    };
+    ladder_case c = { .rung = item->rung,
+                      .d = b->d,
+                      .stream = b->stream,
+                      .type = b->ask->type,
+                      .world = b->together ? b->world : NULL };
     *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .part = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     set_values(b, item, index, c.value);
@@ -215,11 +225,14 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     if (!code) code = b->d->stream_sync(b->d, b->stream);
     code = agreed(b, code);
     p->missing = c.missing;
-    if (code) sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name, b->d->error_text(code));
+    if (code)
+        sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name,
+                     b->d->error_text(code));
     else if (!c.missing.text[0] && !b->trusted) verify(b, &c, p);
     else p->verified = !c.missing.text[0];
     if (b->meet != MPI_COMM_NULL) MPI_CHECK(MPI_Barrier(b->meet));
-    if (p->verified && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, &c, p); /* nothing wrong is ever timed */
+    /* nothing wrong is ever timed */
+    if (p->verified && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, &c, p);
     p->ceiling_name = c.ceiling_name;
     p->part_name = c.part_name;
     if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
@@ -237,7 +250,8 @@ double bench_ceiling_rate(bench *b, const char *name)
 {
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
-        if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type) return b->ceiling[i].rate;
+        if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type)
+            return b->ceiling[i].rate;
     bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
     for (const ladder_family *const *f = bench_families(); *f; f++) {
         if ((*f)->kind != b->d->kind || strcmp((*f)->name, "ceiling") != 0) continue;
@@ -245,7 +259,8 @@ double bench_ceiling_rate(bench *b, const char *name)
             const bench_item item = { *f, &(*f)->rung[j], false };
             bench_point p;
             sentence why;
-            if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d))) continue;
+            if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d)))
+                continue;
             if (!bench_measure(b, &item, 0, &p, &why)) continue;
             found.unit = item.rung->unit;
             found.rate = p.rate;

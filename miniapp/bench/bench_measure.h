@@ -46,7 +46,8 @@ typedef struct bench {
     int ceilings;
     const bench_world *world; /* NULL: one rank alone */
     bool together;            /* the rung in hand is climbed by all ranks */
-    MPI_Comm meet;            /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL: this one alone */
+    MPI_Comm meet;            /* whose ranks begin to take samples together, each of its own device;
+                               * MPI_COMM_NULL: this one alone */
     bool trusted;             /* the rung gave the right bits before, in this process: it is timed at once */
     double verifying_s;       /* of the last rung, on this rank */
     double own_s;             /* of the last sample, this rank's; samples are the slowest rank's */
@@ -58,13 +59,14 @@ void bench_destroy(bench *b);
 
 /* How many points the rung has: its scan, or one where the scanned parameter was set. */
 int bench_points(const bench *b, const bench_item *item);
-/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one sentence in why, where the
- * rung could not be prepared (memory). Other failures end the program. */
+/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one
+ * sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why);
 
-/* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs beside it: the
- * median. NaN for NULL, and where it could not be measured. */
+/* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs
+ * beside it: the median. NaN for NULL, and where it could not be measured. */
 double bench_ceiling_rate(bench *b, const char *name);
 
-/* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one (the roofline). */
+/* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one
+ * (the roofline). */
 void bench_roof(bench *b, const bench_item *item, bench_point *p);

@@ -10,7 +10,10 @@
 
 static int leader_of(const hosts *w, int host) { return w->rank[w->begin[host]]; }
 
-static bool leads(const topology *t) { return t->hosts > 1 && t->rank == leader_of(t->where, t->where->of[t->rank]); }
+static bool leads(const topology *t)
+{
+    return t->hosts > 1 && t->rank == leader_of(t->where, t->where->of[t->rank]);
+}
 
 void bench_nics_begin(bench_nics *n)
 {
@@ -29,9 +32,11 @@ void bench_nics_end(bench_nics *n)
 static void set_line(const bench_nics *n, sentence *line)
 {
     char bytes[32];
-    sentence_set(line, "NICs of %s %s", n->top->host, n->sent.count > 0 ? "sent" : "are unknown: /sys/class names none");
+    sentence_set(line, "NICs of %s %s", n->top->host,
+                 n->sent.count > 0 ? "sent" : "are unknown: /sys/class names none");
     for (int i = 0; i < n->sent.count; i++)
-        sentence_add(line, "%s %s %s", i ? "," : "", n->sent.nic[i].name, bytes_text(bytes, sizeof bytes, (double)n->sent.nic[i].sent_bytes));
+        sentence_add(line, "%s %s %s", i ? "," : "", n->sent.nic[i].name,
+                     bytes_text(bytes, sizeof bytes, (double)n->sent.nic[i].sent_bytes));
 }
 
 static void print_line(const topology *t, int leader, sentence *line)
@@ -49,8 +54,11 @@ void bench_nics_report(const bench_nics *n, bool quiet)
     sentence line, idle, words;
     if (t->hosts == 1 || !n->counted) return;
     set_line(n, &line);
-    for (int h = 0; h < t->hosts && h < HOSTS_PRINTED && !quiet; h++) print_line(t, leader_of(t->where, h), &line);
+    for (int h = 0; h < t->hosts && h < HOSTS_PRINTED && !quiet; h++)
+        print_line(t, leader_of(t->where, h), &line);
     const bool some = leads(t) && nics_idle(&n->sent, &words);
-    if (some) sentence_set(&idle, "on %s %s: UCX_NET_DEVICES, btl_tcp_if_include and NCCL_IB_HCA choose NICs", t->host, words.text);
+    if (some)
+        sentence_set(&idle, "on %s %s: UCX_NET_DEVICES, btl_tcp_if_include and NCCL_IB_HCA choose NICs",
+                     t->host, words.text);
     if (!agree_or_say(!some, &idle, t->comm)) (void)cmd_say(0, "%s", idle.text);
 }

@@ -1,5 +1,5 @@
-/* The device comes first: it decides which families there are. Then the names choose rungs, and a key must be one of
- * this file's or a parameter of a family that was chosen. */
+/* The device comes first: it decides which families there are. Then the names choose rungs, and a key must be
+ * one of this file's or a parameter of a family that was chosen. */
 #include "bench/bench_request.h"
 
 #include <errno.h>
@@ -17,16 +17,19 @@
 #include "ranks/check.h"
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
-    { "--list", NULL, "list the rungs and parameters of every device of this build, or of device=; run nothing" },
+    { "--list", NULL,
+      "list the rungs and parameters of every device of this build, or of device=; run nothing" },
     { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" },
 };
 
 static const struct {
     const char *key, *help;
 } own_keys[] = {
-    { "device", "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has GPUs that cannot be used" },
+    { "device", "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has "
+                "GPUs that cannot be used" },
     { "dtype", "f32 | f64 (f32)" },
-    { "samples", "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, without timing" },
+    { "samples", "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, "
+                 "without timing" },
     { "dir", "folder in which family io creates and deletes its files (.)" },
     { "threads", "threads of the host device (0: OpenMP's default)" },
     { "output", "file to which records are appended (results.jsonl), or none" },
@@ -36,7 +39,10 @@ enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_B
 void bench_request_print_keys(void *file)
 {
     for (int i = 0; i < OWN_KEYS; i++) terminal_key(file, own_keys[i].key, 14, own_keys[i].help);
-    terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
+    terminal_wrap(
+        file,
+        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.",
+        2);
 }
 
 __attribute__((format(printf, 2, 3))) static int mistake(sentence *why, const char *format, ...)
@@ -52,10 +58,12 @@ __attribute__((format(printf, 2, 3))) static int mistake(sentence *why, const ch
 static const char *value_of(const char *assignment, const char *key)
 {
     const size_t length = strlen(key);
-    return strncmp(assignment, key, length) == 0 && assignment[length] == '=' ? assignment + length + 1 : NULL;
+    return strncmp(assignment, key, length) == 0 && assignment[length] == '=' ? assignment + length + 1
+                                                                              : NULL;
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all devices. */
+/* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all
+ * devices. */
 static int choose_any_device(bench_request *q, const topology *top, sentence *why)
 {
     const char *reason = NULL;
@@ -91,7 +99,10 @@ static int choose_device(bench_request *q, const topology *top, int argc, char *
 
 static const char *kind_name(device_kind kind) { return kind == DEVICE_HOST ? "host" : "cuda"; }
 
-static bool offered(const bench_request *q, const ladder_family *f) { return q->any_kind || f->kind == q->kind; }
+static bool offered(const bench_request *q, const ladder_family *f)
+{
+    return q->any_kind || f->kind == q->kind;
+}
 
 bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r)
 {
@@ -110,21 +121,25 @@ static int unknown_name(const bench_request *q, const char *name, sentence *why)
     bool elsewhere = false;
     for (int i = 0; family[i]; i++)
         for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
-            elsewhere = elsewhere || (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
+            elsewhere = elsewhere ||
+                        (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
             if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
-            if (strchr(name, '/')) snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
+            if (strchr(name, '/'))
+                snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
             else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
             known[count] = text[count];
             count++;
         }
     if (elsewhere)
-        return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name, kind_name(q->kind));
+        return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are",
+                       name, kind_name(q->kind));
     return mistake(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
                    strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
 /* Adds it, where it was named, or its family, or nothing at all. */
-static void add_wanted(bench_request *q, const ladder_family *f, const ladder_rung *r, int ranks, int argc, char **argv)
+static void add_wanted(bench_request *q, const ladder_family *f, const ladder_rung *r, int ranks, int argc,
+                       char **argv)
 {
     bool any_name = false, taken = false;
     bench_item item = { f, r, false };
@@ -135,7 +150,8 @@ static void add_wanted(bench_request *q, const ladder_family *f, const ladder_ru
         taken = true;
         item.named = item.named || strchr(argv[i], '/');
     }
-    if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f)))) q->item[q->items++] = item;
+    if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f))))
+        q->item[q->items++] = item;
 }
 
 static int choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
@@ -169,8 +185,9 @@ static int unknown_key(const bench_request *q, const char *key, sentence *why)
         for (int p = 0; p < q->item[i].family->parameters && count < NAMES_MAX; p++)
             known[count++] = q->item[i].family->parameter[p].key;
     }
-    return mistake(why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
-                   deck_nearest(key, known, (size_t)count));
+    return mistake(
+        why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
+        deck_nearest(key, known, (size_t)count));
 }
 
 /* The same key may belong to several families (nx), each with its own limits. */
@@ -185,8 +202,10 @@ static int set_parameter(bench_request *q, const char *key, const char *text, se
             const ladder_parameter *known = &(*f)->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!deck_whole(text, &number) || number < known->least || number > known->most)
-                return mistake(why, "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3", key, text,
-                               (*f)->name, (long long)known->least, (long long)known->most);
+                return mistake(
+                    why,
+                    "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3",
+                    key, text, (*f)->name, (long long)known->least, (long long)known->most);
             last = known;
         }
     }
@@ -218,7 +237,8 @@ static int set_key(bench_request *q, const char *assignment, sentence *why)
     if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why);
     if (strcmp(key, "dir") == 0) {
         if (access(text, W_OK | X_OK) != 0)
-            return mistake(why, "dir = %s: %s; allowed: a folder in which files can be made", text, strerror(errno));
+            return mistake(why, "dir = %s: %s; allowed: a folder in which files can be made", text,
+                           strerror(errno));
         q->dir = text;
         return 0;
     }
@@ -227,7 +247,8 @@ static int set_key(bench_request *q, const char *assignment, sentence *why)
         return 0;
     }
     if (strcmp(key, "dtype") == 0) {
-        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0) return mistake(why, "dtype = %s; allowed: f32, f64", text);
+        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0)
+            return mistake(why, "dtype = %s; allowed: f32, f64", text);
         q->type = strcmp(text, "f32") == 0 ? DTYPE_F32 : DTYPE_F64;
         return 0;
     }

@@ -29,7 +29,8 @@ typedef struct bench_request {
     bool any_kind;  /* of a list: the rungs of all devices of this build */
     bool csv;       /* rows as CSV instead of tables */
     dtype type;
-    int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is timed */
+    int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is
+                         * timed */
     int threads;        /* host device; 0: OpenMP's own number */
     const char *dir;    /* where family io writes its files */
     const char *output; /* file of records; "" none. Points into argv or a constant */
@@ -39,8 +40,8 @@ typedef struct bench_request {
     int settings;
 } bench_request;
 
-/* With several ranks the families that they climb together belong to "all". 0, or an exit status with one sentence in why, which may
- * differ between ranks. Collective, unless it is a list. */
+/* With several ranks the families that they climb together belong to "all". 0, or an exit status with one
+ * sentence in why, which may differ between ranks. Collective, unless it is a list. */
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why);
 void bench_request_free(bench_request *q);
 

@@ -48,7 +48,9 @@ static const char *seconds_text(char *out, size_t bytes, double s)
 
 const char *bench_table_unit(ladder_unit unit)
 {
-    static const char *const name[] = { [LADDER_BYTES] = "B/s", [LADDER_FLOPS] = "flop/s", [LADDER_CALLS] = "1/s" };
+    static const char *const name[] = {
+        [LADDER_BYTES] = "B/s", [LADDER_FLOPS] = "flop/s", [LADDER_CALLS] = "1/s"
+    };
     return name[unit];
 }
 
@@ -74,8 +76,8 @@ static void spread_cell(char *out, const bench_row *r)
                  spread > BENCH_SPREAD_QUIET ? " *" : "  ");
 }
 
-/* What the rung shows, what theory predicts of it (" (5 sectors per load)"), the slowest of its parts and the slowest rank; or what is
- * wrong. */
+/* What the rung shows, what theory predicts of it (" (5 sectors per load)"), the slowest of its parts and the
+ * slowest rank; or what is wrong. */
 static void remark_cell(char *out, const bench_row *r)
 {
     const bench_point *p = &r->point;
@@ -85,13 +87,14 @@ static void remark_cell(char *out, const bench_row *r)
     }
     size_t at = (size_t)snprintf(out, CELL_BYTES, "%s", r->item.rung->why);
     for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what && at < CELL_BYTES; i++)
-        at += (size_t)snprintf(out + at, CELL_BYTES - at, "%s%.3g %s%s", i ? ", " : " (", p->predicted[i].value,
-                               p->predicted[i].what, i + 1 == LADDER_PREDICTED_MAX || !p->predicted[i + 1].what ? ")" : "");
+        at += (size_t)snprintf(out + at, CELL_BYTES - at, "%s%.3g %s%s", i ? ", " : " (",
+                               p->predicted[i].value, p->predicted[i].what,
+                               i + 1 == LADDER_PREDICTED_MAX || !p->predicted[i + 1].what ? ")" : "");
     if (p->part_name && !isnan(p->rate / p->part) && at < CELL_BYTES)
         at += (size_t)snprintf(out + at, CELL_BYTES - at, ", %.2f of %s", p->rate / p->part, p->part_name);
     if (p->slowest.stands_out && at < CELL_BYTES)
-        snprintf(out + at, CELL_BYTES - at, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest.rank,
-                 p->slowest.host, 100 * p->slowest.over_median);
+        snprintf(out + at, CELL_BYTES - at, "; slowest: rank %d on %s, %.0f %% over the median",
+                 p->slowest.rank, p->slowest.host, 100 * p->slowest.over_median);
 }
 
 /* Five characters up to 9999. */
@@ -100,7 +103,8 @@ static void fraction_cell(char *out, double x)
     snprintf(out, CELL_BYTES, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
 }
 
-enum { NAME, MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK, PARAMETERS }; /* columns; from PARAMETERS on one a parameter */
+/* columns; from PARAMETERS on one a parameter */
+enum { NAME, MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK, PARAMETERS };
 
 static void cell_text(char *out, int column, const bench_row *r)
 {
@@ -120,7 +124,8 @@ static void cell_text(char *out, int column, const bench_row *r)
 
 static const char *heading(const ladder_family *f, int column)
 {
-    static const char *const headings[] = { "rung", "median", "spread  ", "rate", "of it", "ceiling", "what it shows" };
+    static const char *const headings[] = { "rung",  "median",  "spread  ",     "rate",
+                                            "of it", "ceiling", "what it shows" };
     return column < PARAMETERS ? headings[column] : f->parameter[column - PARAMETERS].key;
 }
 
@@ -158,8 +163,12 @@ static int digits(int64_t n) { return snprintf(NULL, 0, "%lld", (long long)n); }
 /* The width of what the rung will print there. */
 static int width_of(const bench_request *ask, const bench_item *item, int column)
 {
-    enum { MEDIAN_WIDTH = sizeof "1000 us" - 1, SPREAD_WIDTH = sizeof "999.9 % *" - 1, FRACTION_WIDTH = sizeof "0.999" - 1,
-           WAY_WIDTH = sizeof "Alltoall, device" - 1 };
+    enum {
+        MEDIAN_WIDTH = sizeof "1000 us" - 1,
+        SPREAD_WIDTH = sizeof "999.9 % *" - 1,
+        FRACTION_WIDTH = sizeof "0.999" - 1,
+        WAY_WIDTH = sizeof "Alltoall, device" - 1
+    };
     const ladder_rung *r = item->rung;
     bool was_set = false;
     char rate[32];
@@ -169,7 +178,8 @@ static int width_of(const bench_request *ask, const bench_item *item, int column
     case SPREAD: return SPREAD_WIDTH;
     case RATE: return (int)strlen(bench_table_rate(rate, sizeof rate, 1.23e12, r->unit));
     case FRACTION: return FRACTION_WIDTH;
-    case CEILING: return bench_families_together(item->family) ? WAY_WIDTH : r->ceiling ? (int)strlen(r->ceiling) : 0;
+    case CEILING:
+        return bench_families_together(item->family) ? WAY_WIDTH : r->ceiling ? (int)strlen(r->ceiling) : 0;
     case REMARK: return 0;
     }
     int most = digits(bench_request_value(ask, &item->family->parameter[column - PARAMETERS], &was_set));
@@ -210,7 +220,8 @@ static void print_heading(bench_table *t, const bench_request *ask)
     for (int i = 0; i < f->parameters; i++) {
         if (has_column(ask, f, i)) add_column(t, ask, PARAMETERS + i);
         else if (stands_above(ask, f, i))
-            printf("  %s=%lld", f->parameter[i].key, (long long)bench_request_value(ask, &f->parameter[i], &was_set));
+            printf("  %s=%lld", f->parameter[i].key,
+                   (long long)bench_request_value(ask, &f->parameter[i], &was_set));
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) add_column(t, ask, others[i]);
     printf("\n");
@@ -260,7 +271,8 @@ void bench_table_print(bench_table *t, const bench_request *ask)
 
 void bench_table_print_csv_head(void)
 {
-    printf("family,rung,device,ranks,dtype,parameters,size,samples,repeats,min_s,median_s,p90_s,max_s,spread,rate,unit,"
+    printf("family,rung,device,ranks,dtype,parameters,size,samples,repeats,min_s,median_s,p90_s,max_s,spread,"
+           "rate,unit,"
            "ceiling,ceiling_name,fraction_of_ceiling,verified,remark\n");
 }
 
@@ -308,7 +320,8 @@ static void csv_row(const bench_row *r, const bench *b)
     csv_text(f->name, ',');
     csv_text(r->item.rung->name, ',');
     csv_text(b->d->kind == DEVICE_HOST ? "host" : "cuda", ',');
-    printf("%d,%s,", bench_families_together(f) ? b->world->top->ranks : 1, f->type_name[p->type] ? f->type_name[p->type] : "");
+    printf("%d,%s,", bench_families_together(f) ? b->world->top->ranks : 1,
+           f->type_name[p->type] ? f->type_name[p->type] : "");
     csv_parameters(r);
     printf("%lld,%d,%d,", (long long)p->size, (int)p->time_s.count, p->repeats);
     for (int i = 0; i < 4; i++) csv_number(time_s[i]);

@@ -1,5 +1,5 @@
-/* The tables of weft bench: a heading for each family, and a rung's rows as soon as it has been measured. Columns and widths
- * follow from the rungs that were asked for. */
+/* The tables of weft bench: a heading for each family, and a rung's rows as soon as it has been measured.
+ * Columns and widths follow from the rungs that were asked for. */
 #pragma once
 
 #include "bench/bench_measure.h"
@@ -16,7 +16,8 @@ typedef struct bench_table {
     int rows;
     const ladder_family *family; /* whose heading was printed last; NULL: none */
     int column[BENCH_COLUMNS_MAX], width[BENCH_COLUMNS_MAX], columns;
-    int shown, noisy, skipped; /* of all families: rows, those of a spread above BENCH_SPREAD_QUIET, rungs that cannot run here */
+    int shown, noisy, skipped; /* of all families: rows, those of a spread above BENCH_SPREAD_QUIET, rungs
+                                * that cannot run here */
     bool progress;             /* a line of bench_report_progress stands on the terminal */
 } bench_table;
 

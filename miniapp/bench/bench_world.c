@@ -20,7 +20,8 @@ static double batch_s(const bench_world *w, void (*run)(void *, int), void *cont
     return timer_slowest_s(timer_now_s() - begin_s, w->top->comm) / runs;
 }
 
-/* Is a batch of that many runs long enough? What looks so is tried twice more: others may have had the core. */
+/* Is a batch of that many runs long enough? What looks so is tried twice more: others may have had the core.
+ * */
 static bool lasts(const bench_world *w, void (*run)(void *, int), void *context, int runs)
 {
     enum { TRIES = 3 };

@@ -1,4 +1,5 @@
-/* What the families that all ranks climb together know of their world: ladder_case's `world` points at one. */
+/* What the families that all ranks climb together know of their world: ladder_case's `world` points at one.
+ * */
 #pragma once
 
 #include <string.h>
@@ -47,7 +48,8 @@ static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 }
 
 /* Seconds of one of `runs` on the slowest rank, over several batches that last long enough. Collective. */
-timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs), void *context);
+timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs),
+                                    void *context);
 
 /* What is measured once for each subject, type and size; all 0 until the caller has filled it in. */
 typedef struct bench_world_known {

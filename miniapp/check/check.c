@@ -32,13 +32,31 @@ typedef struct ending {
 /* Below this many seconds in a round sizes are small: a rehearsal. */
 static const double rehearsal_s = 5;
 
-static const check_sizes rehearsal = { .ceiling_bytes = 1 << 20, .edge_cells = 256,
-                                       .cached_edge_cells = 128, .link_bytes = 64 << 10, .ring_bytes = 64 << 10,
-                                       .pattern_bytes = 4 << 20, .matrix_cells = 256, .disk_bytes = 1 << 20, .runs = 3 };
-static const check_sizes on_host = { .ceiling_bytes = 32 << 20, .edge_cells = 2048, .cached_edge_cells = 256, .link_bytes = 1 << 20, .ring_bytes = 1 << 20,
-                                     .matrix_cells = 1024, .disk_bytes = 16 << 20, .runs = 6 };
-static const check_sizes on_gpu = { .ceiling_bytes = 256 << 20, .edge_cells = 8192, .cached_edge_cells = 2048, .link_bytes = 16 << 20, .ring_bytes = 16 << 20,
-                                    .matrix_cells = 4096, .disk_bytes = 64 << 20, .runs = 9 };
+static const check_sizes rehearsal = { .ceiling_bytes = 1 << 20,
+                                       .edge_cells = 256,
+                                       .cached_edge_cells = 128,
+                                       .link_bytes = 64 << 10,
+                                       .ring_bytes = 64 << 10,
+                                       .pattern_bytes = 4 << 20,
+                                       .matrix_cells = 256,
+                                       .disk_bytes = 1 << 20,
+                                       .runs = 3 };
+static const check_sizes on_host = { .ceiling_bytes = 32 << 20,
+                                     .edge_cells = 2048,
+                                     .cached_edge_cells = 256,
+                                     .link_bytes = 1 << 20,
+                                     .ring_bytes = 1 << 20,
+                                     .matrix_cells = 1024,
+                                     .disk_bytes = 16 << 20,
+                                     .runs = 6 };
+static const check_sizes on_gpu = { .ceiling_bytes = 256 << 20,
+                                    .edge_cells = 8192,
+                                    .cached_edge_cells = 2048,
+                                    .link_bytes = 16 << 20,
+                                    .ring_bytes = 16 << 20,
+                                    .matrix_cells = 4096,
+                                    .disk_bytes = 64 << 20,
+                                    .runs = 9 };
 
 static check_sizes sizes_of(const check_request *ask, device_kind kind)
 {
@@ -47,9 +65,9 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 
 /* ---- a round ---- */
 
-/* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by some tenths of a second in
- * which copies reach .86 of their rate, as if the driver cleared what was freed. What grows with the number of ranks comes last, so that a
- * quick check leaves that out. */
+/* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by
+ * some tenths of a second in which copies reach .86 of their rate, as if the driver cleared what was freed.
+ * What grows with the number of ranks comes last, so that a quick check leaves that out. */
 static const struct {
     const char *name;
     bool (*try)(check *c); /* false: an end was asked for */
@@ -66,7 +84,10 @@ static const struct {
 
 /* ---- what is left behind ---- */
 
-static const check_reference *reference_of(const ending *e) { return e->reference.name[0] ? &e->reference : NULL; }
+static const check_reference *reference_of(const ending *e)
+{
+    return e->reference.name[0] ? &e->reference : NULL;
+}
 
 static void keep_record(ending *e, const check_verdict *v)
 {
@@ -74,8 +95,10 @@ static void keep_record(ending *e, const check_verdict *v)
     sentence why;
     json_t *o = json_deep_copy(e->head);
     json_object_set(o, "machine", e->machine);
-    json_t *record = check_record(&c->found, v, c->round, check_level_words[c->ask->level]), *seconds = json_object();
-    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++) json_object_set_new(seconds, parts[i].name, record_number(c->part_s[i]));
+    json_t *record = check_record(&c->found, v, c->round, check_level_words[c->ask->level]),
+           *seconds = json_object();
+    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++)
+        json_object_set_new(seconds, parts[i].name, record_number(c->part_s[i]));
     json_object_set_new(record, "now_s", record_number(c->time.now_s));
     json_object_set_new(record, "part_s", seconds);
     json_object_set_new(o, "check", record);
@@ -106,7 +129,8 @@ static int leave_page(ending *e, bool half)
     check_page_print(stdout, f, &v, reference_of(e));
     int status = check_exit_status(v.word);
     check_verdict_destroy(&v);
-    if (ask->report[0] && !check_report_write(ask->report, e->records, &why)) status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (ask->report[0] && !check_report_write(ask->report, e->records, &why))
+        status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     return status;
 }
 
@@ -156,8 +180,8 @@ static double limit_of(const check_request *ask)
     return ask->level == CHECK_QUICK && ask->budget_s >= rehearsal_s ? all_rounds_s(ask) : INFINITY;
 }
 
-/* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose cores others use too, it takes
- * CHECK_ROUNDS_ENOUGH. */
+/* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose
+ * cores others use too, it takes CHECK_ROUNDS_ENOUGH. */
 static bool quick_goes_on(const check *c)
 {
     enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
@@ -174,11 +198,16 @@ static int next_samples(const check *c, double round_s)
     enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
     const double left_s = all_rounds_s(c->ask) - c->time.now_s;
     const int rounds = c->found.rounds, samples = c->rungs.samples;
-    const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1 : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST : CHECK_ROUNDS_ENOUGH);
+    const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1
+                                   : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST
+                                                               : CHECK_ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
     if (c->ask->level == CHECK_QUICK) return quick_goes_on(c) ? samples : 0;
     if (enough && left_s < round_s / 2) return 0;
-    return fits < LEAST ? LEAST : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples) : fits > MOST ? MOST : (int)fits;
+    return fits < LEAST         ? LEAST
+           : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples)
+           : fits > MOST        ? MOST
+                                : (int)fits;
 }
 
 static bool run_rounds(ending *e)
@@ -199,13 +228,16 @@ static bool run_rounds(ending *e)
 
 static void gather_ranks(check *c)
 {
-    check_rank mine = { .host_number = c->top->where->of[c->top->rank], .clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN };
+    check_rank mine = {
+        .host_number = c->top->where->of[c->top->rank], .clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN
+    };
     const bool gpu = c->d->kind == DEVICE_CUDA;
     snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", gpu ? c->d->name : "");
     snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
     snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
-    MPI_CHECK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
+    MPI_CHECK(
+        MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
     c->found.hosts = c->top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }
@@ -223,8 +255,10 @@ static void not_tried(check *c)
 {
     sentence *s = &c->found.not_tried;
     if (c->top->ranks == 1) sentence_add(s, "pairs of ranks: there is one rank");
-    if (c->sharing) sentence_add(s, "%sGPUs beside each other: ranks take turns on one", s->text[0] ? "; " : "");
-    if (c->d->kind == DEVICE_HOST) sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
+    if (c->sharing)
+        sentence_add(s, "%sGPUs beside each other: ranks take turns on one", s->text[0] ? "; " : "");
+    if (c->d->kind == DEVICE_HOST)
+        sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
 }
 
 static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
@@ -234,7 +268,9 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .begin_s = begin_s,
                   .time = { .limit_s = limit_of(ask) } };
     c->world = bench_world_create(top, ask->dir);
-    c->rungs = (bench_request){ .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = "" };
+    c->rungs = (bench_request){
+        .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = ""
+    };
     const hosts *h = top->where;
     const int *here = h->rank + h->begin[h->of[top->rank]];
     while (here[c->number] != top->rank) c->number++;
@@ -268,7 +304,8 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
     if (e->c->top->rank != 0) return true;
     if (!can_write(ask, why)) return false;
     const bool comparable = !e->c->sharing && (ask->reference || ask->budget_s >= rehearsal_s);
-    if (!check_reference_find(&e->c->found, comparable ? ask->reference : "none", &e->reference, why)) return false;
+    if (!check_reference_find(&e->c->found, comparable ? ask->reference : "none", &e->reference, why))
+        return false;
     note = *why;
     *why = (sentence){ "" };
     if (note.text[0]) (void)cmd_say(0, "%s", note.text);

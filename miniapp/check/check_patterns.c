@@ -16,7 +16,8 @@ typedef struct pass {
     uint64_t flip;
     bool walking;
 } pass;
-/* Each bit is held at 0 and at 1, beside equal and beside unequal ones. The first pass places the pages, so it is not timed. */
+/* Each bit is held at 0 and at 1, beside equal and beside unequal ones. The first pass places the pages, so
+ * it is not timed. */
 static const pass passes[] = {
     { "random words", 0, false },
     { "their complement", UINT64_MAX, false },
@@ -60,7 +61,9 @@ static void give_back(memory *m)
 static memory_pattern pattern_of(const memory *m, const pass *p, int chunk)
 {
     const uint64_t first = ((uint64_t)m->rank << 40) + (uint64_t)chunk * (uint64_t)m->chunk_words;
-    return (memory_pattern){ .seed = (uint64_t)m->round << 32, .flip = p->flip, .first = first, .walking = p->walking };
+    return (memory_pattern){
+        .seed = (uint64_t)m->round << 32, .flip = p->flip, .first = first, .walking = p->walking
+    };
 }
 
 /* WEFT_FAULT=flip_bit:RANK: one bit, once. */
@@ -110,8 +113,10 @@ static void tell(const memory *m, const pass *p, sentence *why)
     const uint64_t half = m->wrong_host[first].first_half >> 32;
     const uint32_t wrote = (uint32_t)(pattern_word(&all, (int64_t)(half / 2)) >> (half % 2 ? 32 : 0));
     const uint32_t read = (uint32_t)m->wrong_host[first].first_half;
-    sentence_set(why, "%s: chunk %d of %d, byte %" PRIu64 ": wrote 0x%08" PRIx32 ", read 0x%08" PRIx32 ", xor 0x%08" PRIx32
-                 "; %" PRIu64 " of %lld words are wrong", p->name, first, m->chunks, half * sizeof wrote, wrote, read, wrote ^ read, words,
+    sentence_set(why,
+                 "%s: chunk %d of %d, byte %" PRIu64 ": wrote 0x%08" PRIx32 ", read 0x%08" PRIx32
+                 ", xor 0x%08" PRIx32 "; %" PRIu64 " of %lld words are wrong",
+                 p->name, first, m->chunks, half * sizeof wrote, wrote, read, wrote ^ read, words,
                  (long long)m->chunks * (long long)m->chunk_words);
 }
 

@@ -5,5 +5,6 @@
 
 #include "judge/judge.h"
 
-/* Verdict, rows and suspects are of all rounds so far, figures and faults those of this one. A new reference. */
+/* Verdict, rows and suspects are of all rounds so far, figures and faults those of this one. A new reference.
+ * */
 json_t *check_record(const check_findings *f, const check_verdict *v, int round, const char *level);

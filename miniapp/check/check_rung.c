@@ -13,7 +13,8 @@ static bool find(const check *c, const char *name, bench_item *item)
     return false;
 }
 
-bool check_rung_measure(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p)
+bool check_rung_measure(check *c, const char *name, dtype type, bench_setting *setting, int settings,
+                        bench_point *p)
 {
     bench_item item;
     sentence why = { "" };

@@ -42,7 +42,10 @@ void check_trial_fault(check *c, check_like like, int a, int b, const char *wher
     sentence_set(&c->mine.fault.where, "%s", where);
 }
 
-double check_trial_noise(const timer_percentiles *t) { return (t->p90 - t->min) / t->p50 / sqrt((double)t->count); }
+double check_trial_noise(const timer_percentiles *t)
+{
+    return (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
+}
 
 void check_trial_point(check *c, check_figure f, const bench_point *p)
 {
@@ -65,7 +68,10 @@ int check_trial_ranks_of_a_host(const check *c)
 
 /* ---- reports ---- */
 
-static size_t share_bytes(const check_share *s) { return s->faults > 0 ? sizeof *s : offsetof(check_share, fault); }
+static size_t share_bytes(const check_share *s)
+{
+    return s->faults > 0 ? sizeof *s : offsetof(check_share, fault);
+}
 
 static void take(check *c, int rank, const check_share *s)
 {
@@ -118,7 +124,8 @@ static void report(const check *c)
 
 enum { TICKS = 50 }; /* of a second: those of a month are an int */
 
-/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else takes any time. */
+/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else takes any time.
+ * */
 static double seconds_so_far(const check *c)
 {
     static int trials;

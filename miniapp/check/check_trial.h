@@ -1,5 +1,5 @@
-/* A trial: all ranks, or some while the others sleep, measure something; then each reports to rank 0, so that a death in a later one
- * loses little.
+/* A trial: all ranks, or some while the others sleep, measure something; then each reports to rank 0, so that
+ * a death in a later one loses little.
  *
  *   check_trial_begin(c, "memory copy, alone");
  *   if (this rank takes part) { measure; check_trial_figure(...) or check_trial_fault(...) }
@@ -14,12 +14,14 @@
 
 /* How much of each: the same in all rounds, since rates of one like are compared. */
 typedef struct check_sizes {
-    int64_t ceiling_bytes, edge_cells; /* of what one rank copies; of the planes that it sweeps, which no cache holds */
+    int64_t ceiling_bytes, edge_cells; /* of what one rank copies; of the planes that it sweeps, which no
+                                        * cache holds */
     int64_t cached_edge_cells;         /* of planes of which the last cache holds two */
     int64_t link_bytes, ring_bytes;    /* of a message */
     int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
     int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
-    int runs;                          /* of the program, that are compared with a known fingerprint: the table's first ones */
+    int runs;                          /* of the program, that are compared with a known fingerprint: the
+                                        * table's first ones */
 } check_sizes;
 
 enum { CHECK_SHARE_FIGURES = 4 };
@@ -63,7 +65,8 @@ void check_trial_figure(check *c, check_figure f);
 /* The figure of a rung that was verified and timed, with this rate; or its fault. */
 void check_trial_point(check *c, check_figure f, const bench_point *p);
 void check_trial_fault(check *c, check_like like, int a, int b, const char *where);
-/* Collective. Returns when all have reported; who waits, sleeps. Sets c->time.now_s. False on all ranks: an end was asked for. */
+/* Collective. Returns when all have reported; who waits, sleeps. Sets c->time.now_s. False on all ranks: an
+ * end was asked for. */
 bool check_trial_end(check *c);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
 int check_trial_tell(check *c, int number);

@@ -72,8 +72,8 @@ static unsigned long long pid_namespace(void)
     return stat("/proc/self/ns/pid", &s) == 0 ? (unsigned long long)s.st_ino : 0;
 }
 
-/* Its main thread's state, a letter, and the seconds of a core that this has used (another thread looks for signals now and then);
- * 'X': it is gone. '?': of another host. */
+/* Its main thread's state, a letter, and the seconds of a core that this has used (another thread looks for
+ * signals now and then); 'X': it is gone. '?': of another host. */
 static char state_of(int rank, double *cpu_s)
 {
     char path[64], line[1024] = "", state = 'X';
@@ -86,7 +86,9 @@ static char state_of(int rank, double *cpu_s)
     const size_t bytes = fread(line, 1, sizeof line - 1, f);
     (void)fclose(f);
     const char *const name_end = bytes > 0 ? strrchr(line, ')') : NULL;
-    if (name_end) (void)sscanf(name_end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &kernel);
+    if (name_end)
+        (void)sscanf(name_end, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user,
+                     &kernel);
     *cpu_s = (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
     return state;
 }
@@ -117,7 +119,8 @@ static int name_those(sentence *why, bool (*are)(int rank))
     for (int r = 0; r < watch.ranks; r++) {
         if (!are(r)) continue;
         watch.rank[r].ended = false;
-        if (count < NAMED_MOST) sentence_add(why, "%srank %d on %s", count > 0 ? ", " : "", r, watch.rank[r].host);
+        if (count < NAMED_MOST)
+            sentence_add(why, "%srank %d on %s", count > 0 ? ", " : "", r, watch.rank[r].host);
         count++;
     }
     if (count > NAMED_MOST) sentence_add(why, " and %d others", count - NAMED_MOST);
@@ -191,7 +194,8 @@ static void *look(void *unused)
         if (asked_at_once) look_after_signal(&asked_s);
         const long long now = atomic_load(&watch.progress);
         if (now != seen) marked = false;
-        quiet_s = now == seen ? quiet_s + 1e-3 * PAUSE_MS : 0; /* counted: a job that was suspended is not silent */
+        /* counted: a job that was suspended is not silent */
+        quiet_s = now == seen ? quiet_s + 1e-3 * PAUSE_MS : 0;
         seen = now;
         if (watch.limit_s <= 0) continue;
         if (quiet_s > watch.limit_s / 2 && !marked) {
@@ -210,7 +214,9 @@ static void leave_without_rank_0(void)
     static const struct timespec until_others_asked = { 0, 500000000 };
     if (!lifeline_lower_lives(watch.line)) {
         pthread_mutex_lock(&watch.held); /* for good */
-        fprintf(stderr, "weft: rank %d on %s: rank 0 on %s died in round %d, trial '%s'; what is known is in the records of the rounds before\n",
+        fprintf(stderr,
+                "weft: rank %d on %s: rank 0 on %s died in round %d, trial '%s'; what is known is in the "
+                "records of the rounds before\n",
                 watch.top->rank, watch.top->host, watch.first_host, watch.round + 1, watch.what);
         (void)nanosleep(&until_others_asked, NULL);
     }
@@ -259,7 +265,8 @@ static void start_rank_0(check_rank *rank, double limit_s, check_watch_leave *le
     watch.context = context;
 }
 
-void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave_by, void *context)
+void check_watch_start(const topology *top, check_rank *rank, double limit_s, check_watch_leave *leave_by,
+                       void *context)
 {
     process mine = { .pid = (int)getpid(), .names = pid_namespace() };
     watch.top = top;
@@ -287,7 +294,8 @@ void check_watch_over(void)
 
 bool check_watch_asked(void)
 {
-    while (watch.top->rank == 0 && asked_at_once && !atomic_load(&watch.all_live)) ranks_nap(); /* or the thread leaves */
+    /* or the thread leaves */
+    while (watch.top->rank == 0 && asked_at_once && !atomic_load(&watch.all_live)) ranks_nap();
     return asked;
 }
 

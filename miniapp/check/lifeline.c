@@ -18,7 +18,8 @@
 #include "ranks/check.h"
 #include "ranks/timer.h"
 
-enum { ADDRESSES = 6, CONNECT_MS = 500, HELLO_MS = 200, ECHO_MS = 5000 }; /* ms: a stranger that says nothing holds rank 0 up for HELLO_MS */
+/* ms: a stranger that says nothing holds rank 0 up for HELLO_MS */
+enum { ADDRESSES = 6, CONNECT_MS = 500, HELLO_MS = 200, ECHO_MS = 5000 };
 /* bytes on a connection; what is less is a status to leave with */
 enum { ASK = 0x80, ANSWER, END, STOP, STOP_AT_ONCE };
 
@@ -28,7 +29,8 @@ typedef struct place { /* where a rank listens: whoever runs sees its kernel acc
 } place;
 
 typedef struct hello {
-    uint64_t token; /* of the job: strangers, and other jobs' ranks behind an address that many hosts have, do not know it */
+    uint64_t token; /* of the job: strangers, and other jobs' ranks behind an address that many hosts have,
+                     * do not know it */
     int64_t rank;
 } hello;
 
@@ -41,7 +43,8 @@ struct lifeline {
     uint64_t token;
     place *place; /* [ranks] */
     int listens;  /* a descriptor, or -1 */
-    struct pollfd *to; /* [ranks]: on rank 0 to each rank, and the first one listens; on the others to rank 0 alone; fd -1: there is none */
+    struct pollfd *to; /* [ranks]: on rank 0 to each rank, and the first one listens; on the others to rank
+                        * 0 alone; fd -1: there is none */
     news *of;     /* [ranks], on rank 0 */
     int stop;     /* on rank 0: what a rank asked for, or 0 */
     bool tried;   /* to connect, on the others; */
@@ -62,7 +65,8 @@ static void find_addresses(place *p)
     int count = 0;
     if (getifaddrs(&all) != 0) return;
     for (int loopback = 0; loopback < 2; loopback++)
-        for (const struct ifaddrs *i = all; i && count < (loopback ? ADDRESSES : ADDRESSES - 1); i = i->ifa_next) {
+        for (const struct ifaddrs *i = all; i && count < (loopback ? ADDRESSES : ADDRESSES - 1);
+             i = i->ifa_next) {
             if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP)) continue;
             if (!!(i->ifa_flags & IFF_LOOPBACK) != loopback) continue;
             p->address[count++] = ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr.s_addr;
@@ -104,13 +108,17 @@ static int connect_to(uint32_t address, uint16_t port)
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
     if (connect(fd, (const struct sockaddr *)&name, sizeof name) == 0) return fd;
-    if (errno == EINPROGRESS && comes(fd, POLLOUT, CONNECT_MS) && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && !error)
+    if (errno == EINPROGRESS && comes(fd, POLLOUT, CONNECT_MS) &&
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && !error)
         return fd;
     close(fd);
     return -1;
 }
 
-static bool say(int fd, const void *what, size_t bytes) { return send(fd, what, bytes, MSG_NOSIGNAL) == (ssize_t)bytes; }
+static bool say(int fd, const void *what, size_t bytes)
+{
+    return send(fd, what, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
 static bool hear(int fd, void *what, size_t bytes, int wait_ms)
 {
     return comes(fd, POLLIN, wait_ms) && recv(fd, what, bytes, 0) == (ssize_t)bytes;
@@ -141,7 +149,8 @@ static void accept_all(lifeline *l)
     int fd;
     while ((fd = accept4(l->listens, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         hello h;
-        if (hear(fd, &h, sizeof h, HELLO_MS) && h.token == l->token && h.rank > 0 && h.rank < l->ranks && l->to[h.rank].fd < 0 && say(fd, &h, sizeof h))
+        if (hear(fd, &h, sizeof h, HELLO_MS) && h.token == l->token && h.rank > 0 && h.rank < l->ranks &&
+            l->to[h.rank].fd < 0 && say(fd, &h, sizeof h))
             join(l, (int)h.rank, fd);
         else close(fd);
     }
@@ -181,7 +190,8 @@ void lifeline_ask(lifeline *l)
     }
 }
 
-/* Who closes while something was not read takes back what it said last: so the others close first, or have had their time. */
+/* Who closes while something was not read takes back what it said last: so the others close first, or have
+ * had their time. */
 void lifeline_farewell(lifeline *l, int status)
 {
     static const double patience_s = 0.3;
@@ -190,8 +200,8 @@ void lifeline_farewell(lifeline *l, int status)
     for (int r = 1; r < l->ranks; r++) {
         unsigned char byte;
         double left_s;
-        while (l->to[r].fd >= 0 && (left_s = end_s - timer_now_s()) > 0 && comes(l->to[r].fd, POLLIN, (int)(1e3 * left_s)) &&
-               recv(l->to[r].fd, &byte, 1, 0) > 0) {}
+        while (l->to[r].fd >= 0 && (left_s = end_s - timer_now_s()) > 0 &&
+               comes(l->to[r].fd, POLLIN, (int)(1e3 * left_s)) && recv(l->to[r].fd, &byte, 1, 0) > 0) {}
     }
 }
 
@@ -206,7 +216,9 @@ static int connect_to_rank_0(const lifeline *l)
     for (int i = 0; i < ADDRESSES && p->address[i]; i++) {
         const int fd = connect_to(p->address[i], p->port);
         if (fd < 0) continue;
-        if (say(fd, &mine, sizeof mine) && hear(fd, &theirs, sizeof theirs, ECHO_MS) && theirs.token == l->token) return fd;
+        if (say(fd, &mine, sizeof mine) && hear(fd, &theirs, sizeof theirs, ECHO_MS) &&
+            theirs.token == l->token)
+            return fd;
         close(fd);
     }
     return -1;
@@ -285,7 +297,8 @@ lifeline *lifeline_create(MPI_Comm comm)
     for (int r = 0; r < l->ranks; r++) l->to[r] = (struct pollfd){ .fd = -1, .events = POLLIN };
     if (l->rank == 0) allow_descriptors(l->ranks);
     l->listens = listen_at(&mine);
-    if (l->rank == 0 && getrandom(&l->token, sizeof l->token, 0) != sizeof l->token) l->token = (uint64_t)getpid();
+    if (l->rank == 0 && getrandom(&l->token, sizeof l->token, 0) != sizeof l->token)
+        l->token = (uint64_t)getpid();
     MPI_CHECK(MPI_Bcast(&l->token, sizeof l->token, MPI_BYTE, 0, comm));
     MPI_CHECK(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, l->place, sizeof mine, MPI_BYTE, comm));
     if (l->rank == 0) l->to[0].fd = l->listens;

@@ -1,5 +1,6 @@
-/* Who meets whom as in a tournament (the circle method, a 1-factorisation of the complete graph): in each of n - 1 rounds, n where n is
- * odd, everybody has another partner, so that all pairs meet in that many rounds. */
+/* Who meets whom as in a tournament (the circle method, a 1-factorisation of the complete graph): in each of
+ * n - 1 rounds, n where n is odd, everybody has another partner, so that all pairs meet in that many rounds.
+ * */
 #pragma once
 
 static inline int round_robin_rounds(int n) { return n < 2 ? 0 : n % 2 ? n : n - 1; }

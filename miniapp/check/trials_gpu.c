@@ -16,7 +16,8 @@ typedef struct own_trial {
     bool cached; /* a plane that stays in the last cache */
 } own_trial;
 
-/* On the host device there are no copies to and from the host, which GPUs share: the only ones that differ alone by more than a percent. */
+/* On the host device there are no copies to and from the host, which GPUs share: the only ones that differ
+ * alone by more than a percent. */
 static const own_trial own_trials[] = {
     { CHECK_COPY, "ceiling/copy", DTYPE_F32, 0, false },
     { CHECK_READ, "ceiling/read", DTYPE_F32, 0, false },
@@ -31,11 +32,13 @@ static const own_trial own_trials[] = {
     { CHECK_HEAT_BLOCKS_CACHED, "fused/production", DTYPE_F32, BLOCK_STEPS, true },
     { CHECK_TRANSPOSE_CACHED, "roofline/transpose", DTYPE_F32, 1, true },
 };
-enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0], COPIES = 4 }; /* COPIES: the first of the two from and to the host */
+/* COPIES: the first of the two from and to the host */
+enum { OWN_TRIALS = sizeof own_trials / sizeof own_trials[0], COPIES = 4 };
 
 static bool is_arithmetic(check_like l) { return l == CHECK_FMA_F32 || l == CHECK_FMA_F64; }
 
-/* Clock, power and heat when the arithmetic ends, and whether the clock was held down for one of these in between. */
+/* Clock, power and heat when the arithmetic ends, and whether the clock was held down for one of these in
+ * between. */
 static void add_health(check *c, const nvml_reading *before, const nvml_reading *after)
 {
     static const double held_least = 0.05; /* of the time */
@@ -54,14 +57,18 @@ static void measure(check *c, const own_trial *t, bool alone)
     enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
     bench_point p;
     const int64_t edge = t->cached ? c->sizes.cached_edge_cells : c->sizes.edge_cells;
-    bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes }, { "nx", edge }, { "ny", edge }, { "radius", 1 },
+    bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes },
+                                { "nx", edge },
+                                { "ny", edge },
+                                { "radius", 1 },
                                 { "steps", BLOCK_STEPS } };
     const nvml_reading before = nvml_read(is_arithmetic(t->like) ? c->d->uuid : "");
     const int samples = c->rungs.samples;
     if (is_arithmetic(t->like) && c->d->kind == DEVICE_CUDA) c->rungs.samples *= LONGER;
     const unsigned bit = 1u << (t - own_trials);
     c->bench.trusted = (c->own_right & bit) != 0;
-    const bool measured = check_rung_measure(c, t->rung, t->type, setting, sizeof setting / sizeof *setting, &p);
+    const bool measured =
+        check_rung_measure(c, t->rung, t->type, setting, sizeof setting / sizeof *setting, &p);
     c->bench.trusted = false;
     c->own_verifying_s += c->bench.verifying_s;
     if (measured && p.verified && c->ask->level == CHECK_QUICK) c->own_right |= bit;
@@ -70,7 +77,10 @@ static void measure(check *c, const own_trial *t, bool alone)
     if (!measured) return;
     if (is_arithmetic(t->like)) add_health(c, &before, &after);
     const double cells = (double)edge * (double)edge * t->steps;
-    check_trial_point(c, (check_figure){ t->like, c->top->rank, -1, alone, 0, t->steps ? cells / p.time_s.p50 : p.rate, NAN }, &p);
+    check_trial_point(
+        c,
+        (check_figure){ t->like, c->top->rank, -1, alone, 0, t->steps ? cells / p.time_s.p50 : p.rate, NAN },
+        &p);
 }
 
 static bool at_once(check *c, const own_trial *t)
@@ -97,14 +107,16 @@ bool trials_at_once(check *c)
 {
     const int trials = check_time_items(&c->time, CHECK_TIME_AT_ONCE, c->sharing ? 0 : OWN_TRIALS);
     bool more = true;
-    for (int i = 0; i < trials && more && check_time_begins(&c->time, CHECK_TIME_AT_ONCE); i++) more = at_once(c, &own_trials[i]);
+    for (int i = 0; i < trials && more && check_time_begins(&c->time, CHECK_TIME_AT_ONCE); i++)
+        more = at_once(c, &own_trials[i]);
     return more;
 }
 
 bool trials_alone(check *c)
 {
     const bool copies = c->ask->level == CHECK_QUICK && c->d->kind == DEVICE_CUDA && !c->sharing;
-    const int turns = check_trial_ranks_of_a_host(c), first = copies ? COPIES : 0, trials = copies ? 2 : OWN_TRIALS,
+    const int turns = check_trial_ranks_of_a_host(c), first = copies ? COPIES : 0,
+              trials = copies ? 2 : OWN_TRIALS,
               items = check_time_items(&c->time, CHECK_TIME_ALONE, turns > 1 ? trials * turns : 0);
     bool more = true;
     for (int i = 0; i < items && more && check_time_begins(&c->time, CHECK_TIME_ALONE); i++)

@@ -31,7 +31,8 @@ static void measure_together(check *c, check_like like, const char *rung, bench_
     bench_point p = { .verified = false };
     if (check_rung_measure(c, rung, DTYPE_F32, &setting, 1, &p)) {
         if (c->top->rank == 0) check_trial_point(c, (check_figure){ like, -1, -1, true, 0, p.rate, NAN }, &p);
-    } else if (c->d->kind == DEVICE_CUDA && p.missing.text[0]) leave_out(c, check_like_name(like), p.missing.text);
+    } else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
+        leave_out(c, check_like_name(like), p.missing.text);
 }
 
 static bool by_transport(check *c, transport_kind t)
@@ -49,8 +50,8 @@ static bool by_transport(check *c, transport_kind t)
 
 /* ---- runs of the program, whose bits are known ---- */
 
-/* The same on every device, number of ranks and process grid; `weft run` of the deck in make_config gives them. Three sizes: of a
- * rehearsal, of caches, and of a GPU's memory. */
+/* The same on every device, number of ranks and process grid; `weft run` of the deck in make_config gives
+ * them. Three sizes: of a rehearsal, of caches, and of a GPU's memory. */
 typedef struct known_run {
     check_like like;
     const char *problem;
@@ -78,10 +79,12 @@ static void make_config(const check *c, const known_run *k, config *cfg)
     sentence why;
     deck d = { 0 };
     snprintf(text, sizeof text,
-             "[problem]\n%s\ndtype = f32\ninitial = random\n[grid]\nnx = %" PRId64 "\nny = %" PRId64 "\n[time]\nsteps = %" PRId64
-             "\n[run]\ndevice = %s\nthreads = %d\nfuse = %d\ntune = off\n",
-             k->problem, k->nx, k->ny, k->steps, c->d->kind == DEVICE_HOST ? "host" : "cuda", c->d->threads, k->fuse);
-    if (!deck_read_text(&d, text, "check", &why) || !config_from_deck(cfg, &d, &why)) check_fail(__FILE__, __LINE__, "make_config", why.text);
+             "[problem]\n%s\ndtype = f32\ninitial = random\n[grid]\nnx = %" PRId64 "\nny = %" PRId64
+             "\n[time]\nsteps = %" PRId64 "\n[run]\ndevice = %s\nthreads = %d\nfuse = %d\ntune = off\n",
+             k->problem, k->nx, k->ny, k->steps, c->d->kind == DEVICE_HOST ? "host" : "cuda", c->d->threads,
+             k->fuse);
+    if (!deck_read_text(&d, text, "check", &why) || !config_from_deck(cfg, &d, &why))
+        check_fail(__FILE__, __LINE__, "make_config", why.text);
     deck_free(&d);
 }
 
@@ -109,13 +112,17 @@ static void take_run(check *c, sim *s, const known_run *k, bool is_timed)
     sim_wait(s);
     const uint64_t found = sim_fingerprint(s);
     if (found != k->fingerprint) {
-        sentence_set(&where, "%" PRId64 " x %" PRId64 " cells, %" PRId64 " steps, %d per pass: fingerprint %016" PRIx64 ", not %016" PRIx64,
+        sentence_set(&where,
+                     "%" PRId64 " x %" PRId64 " cells, %" PRId64
+                     " steps, %d per pass: fingerprint %016" PRIx64 ", not %016" PRIx64,
                      k->nx, k->ny, k->steps, s->plan.block_steps, found, k->fingerprint);
         if (c->top->rank == 0) check_trial_fault(c, k->like, -1, -1, where.text);
     } else if (is_timed) {
         const timer_percentiles t = timed(c, s, k->steps);
         const double cells = (double)k->nx * (double)k->ny * (double)k->steps;
-        if (c->top->rank == 0) check_trial_figure(c, (check_figure){ k->like, -1, -1, true, 0, cells / t.p50, check_trial_noise(&t) });
+        if (c->top->rank == 0)
+            check_trial_figure(
+                c, (check_figure){ k->like, -1, -1, true, 0, cells / t.p50, check_trial_noise(&t) });
     }
 }
 
@@ -123,8 +130,8 @@ static bool run_known(check *c, const known_run *k, bool is_timed)
 {
     char what[96];
     sentence why = { "" };
-    snprintf(what, sizeof what, "%s, %lld x %lld cells, %d steps per pass", check_like_name(k->like), (long long)k->nx, (long long)k->ny,
-             k->fuse);
+    snprintf(what, sizeof what, "%s, %lld x %lld cells, %d steps per pass", check_like_name(k->like),
+             (long long)k->nx, (long long)k->ny, k->fuse);
     check_trial_begin(c, what);
     config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
     sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
@@ -155,7 +162,8 @@ bool trials_files(check *c)
     if (!measured) leave_out(c, check_like_name(CHECK_CHECKPOINT), p.missing.text);
     else if (c->top->rank == 0) {
         check_trial_point(c, (check_figure){ CHECK_CHECKPOINT, -1, -1, true, 0, p.rate, NAN }, &p);
-        if (p.verified) check_trial_point(c, (check_figure){ CHECK_DISK_WRITE, -1, -1, true, 0, p.ceiling, NAN }, &p);
+        if (p.verified)
+            check_trial_point(c, (check_figure){ CHECK_DISK_WRITE, -1, -1, true, 0, p.ceiling, NAN }, &p);
     }
     return check_trial_end(c);
 }

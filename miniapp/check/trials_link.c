@@ -1,5 +1,5 @@
-/* Pairs meet in rounds (round_robin.h), as many at once as there can be. A pair has a communicator of its own: no rate waits for another
- * pair. */
+/* Pairs meet in rounds (round_robin.h), as many at once as there can be. A pair has a communicator of its
+ * own: no rate waits for another pair. */
 #include "check/trials.h"
 
 #include <math.h>
@@ -29,13 +29,16 @@ static check_figure figure_of(const meeting *m, int way)
     return (check_figure){ like, down ? m->b : m->a, down ? m->a : m->b, m->alone, 0, NAN, NAN };
 }
 
-/* Verified, then timed by the slowest rank. The fastest batch counts, as the best round does: where ranks share cores, the others tell
- * when their turns came. There a pair is given up to a tenth of a second, in a quick check up to half a one, so that a loaded host has time for rounds, which tell
- * more. */
+/* Verified, then timed by the slowest rank. The fastest batch counts, as the best round does: where ranks
+ * share cores, the others tell when their turns came. There a pair is given up to a tenth of a second, in a
+ * quick check up to half a one, so that a loaded host has time for rounds, which tell more. */
 static timer_percentiles timed(check *c, bench_link *l, MPI_Comm comm)
 {
     enum { REPEATS_MOST = 10 };
-    const double enough_s = c->crowded ? 0.1 : isfinite(c->time.limit_s) ? 0.5 : INFINITY, begin_s = timer_now_s();
+    const double enough_s = c->crowded                  ? 0.1
+                            : isfinite(c->time.limit_s) ? 0.5
+                                                        : INFINITY,
+                 begin_s = timer_now_s();
     const int most = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
     double seconds[REPEATS_MOST];
     int repeats = 0;
@@ -44,14 +47,16 @@ static timer_percentiles timed(check *c, bench_link *l, MPI_Comm comm)
     return timer_percentiles_of(seconds, (size_t)repeats);
 }
 
-/* Where ranks share cores a pair has two rates: on two cores, and about twice that on one, whose cache both use. So that the scheduler does
- * not choose, the lower rank gets the first core that it may use, the other one its last. Returns what to give back. */
+/* Where ranks share cores a pair has two rates: on two cores, and about twice that on one, whose cache both
+ * use. So that the scheduler does not choose, the lower rank gets the first core that it may use, the other
+ * one its last. Returns what to give back. */
 static cpu_set_t take_core(const check *c, const meeting *m)
 {
     cpu_set_t allowed, one;
     CPU_ZERO(&allowed);
     CPU_ZERO(&one);
-    if (!c->crowded || m->like != CHECK_PAIR_ONEWAY || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return allowed;
+    if (!c->crowded || m->like != CHECK_PAIR_ONEWAY || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return allowed;
     for (size_t i = 0; i < CPU_SETSIZE; i++) {
         if (!CPU_ISSET(i, &allowed)) continue;
         if (m->top.rank > 0) CPU_ZERO(&one);
@@ -70,10 +75,12 @@ static void give_core_back(cpu_set_t allowed)
 static void measure(check *c, const meeting *m, int way)
 {
     const int me = m->top.rank, partner = m->partner;
-    const bool paired = partner != me, sends = paired && (way == BOTH || way == me), receives = paired && (way == BOTH || way != me);
+    const bool paired = partner != me, sends = paired && (way == BOTH || way == me),
+               receives = paired && (way == BOTH || way != me);
     const bench_world world = { .top = &m->top, .dir = c->world.dir };
     const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.link_bytes };
-    bench_link *l = bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
+    bench_link *l =
+        bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
     check_figure f = figure_of(m, way);
     if (m->b == m->a + 1) bench_link_number(l, m->a);
     sentence why;
@@ -82,8 +89,9 @@ static void measure(check *c, const meeting *m, int way)
     bench_link_run(l);
     DEVICE_CALL(c->d, stream_sync, c->bench.stream);
     const bool holds = bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !receives;
-    sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)", (long long)c->sizes.link_bytes, f.a,
-                 way == BOTH ? "to and from" : "to", f.b, bench_link_way(l));
+    sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)",
+                 (long long)c->sizes.link_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
+                 bench_link_way(l));
     if (!topology_agree(&m->top, holds, &why)) {
         if (me == 0) check_trial_fault(c, f.like, f.a, f.b, why.text);
     } else {
@@ -108,8 +116,8 @@ static int number_in(MPI_Comm comm, MPI_Comm world, int rank)
     return number;
 }
 
-/* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one does not. partner: a rank of
- * the world, or -1. Collective over the world. */
+/* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one
+ * does not. partner: a rank of the world, or -1. Collective over the world. */
 static void meet(check *c, meeting m, int together, int partner, int way)
 {
     m.top = *c->top;
@@ -131,7 +139,8 @@ static void meet(check *c, meeting m, int together, int partner, int way)
 static int rank_there(const topology *top, int host, int number)
 {
     const hosts *h = top->where;
-    return number >= 0 && number < h->begin[host + 1] - h->begin[host] ? h->rank[h->begin[host] + number] : -1;
+    return number >= 0 && number < h->begin[host + 1] - h->begin[host] ? h->rank[h->begin[host] + number]
+                                                                       : -1;
 }
 
 /* This rank and that one of its host, by its number there; -1: none. */
@@ -151,7 +160,8 @@ static bool round_of_pairs(check *c, int round, int ranks)
     char what[64];
     snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, round_robin_rounds(ranks));
     check_trial_begin(c, what);
-    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->number) : -1, here <= ONE_PAIR_MOST);
+    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->number) : -1,
+             here <= ONE_PAIR_MOST);
     return check_trial_end(c);
 }
 
@@ -165,7 +175,8 @@ static bool pair_alone(check *c, int i, int j)
     return check_trial_end(c);
 }
 
-/* Each round begins with another pair: on a loaded host the first one meets schedulers that do not know yet who runs beside whom. */
+/* Each round begins with another pair: on a loaded host the first one meets schedulers that do not know yet
+ * who runs beside whom. */
 static bool pairs_at_once(check *c, int most)
 {
     const int rounds = check_time_items(&c->time, CHECK_TIME_PAIRS, round_robin_rounds(most));
@@ -207,8 +218,12 @@ static bool round_of_hosts(check *c, int round)
     check_trial_begin(c, what);
     if (other < 0) meet(c, (meeting){ .alone = true }, MPI_UNDEFINED, -1, BOTH);
     else
-        meet(c, (meeting){ .like = CHECK_HOST_PAIR, .alone = true, .a = h->rank[h->begin[low]], .b = h->rank[h->begin[high]] }, low,
-             rank_there(top, other, c->number), BOTH);
+        meet(c,
+             (meeting){ .like = CHECK_HOST_PAIR,
+                        .alone = true,
+                        .a = h->rank[h->begin[low]],
+                        .b = h->rank[h->begin[high]] },
+             low, rank_there(top, other, c->number), BOTH);
     return check_trial_end(c);
 }
 
@@ -216,6 +231,7 @@ bool trials_link_hosts(check *c)
 {
     const int rounds = check_time_items(&c->time, CHECK_TIME_HOSTS, round_robin_rounds(c->top->hosts));
     bool more = true;
-    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_HOSTS); r++) more = round_of_hosts(c, r);
+    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_HOSTS); r++)
+        more = round_of_hosts(c, r);
     return more;
 }

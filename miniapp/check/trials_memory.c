@@ -5,7 +5,8 @@
 
 #include "ranks/check.h"
 
-/* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute too. */
+/* All of a GPU but a margin, for what the driver and MPI still take; a part of a host, where others compute
+ * too. */
 static int64_t free_share_bytes(const check *c)
 {
     const int64_t host_most = (int64_t)(c->ask->level == CHECK_QUICK ? 64 : 1024) << 20;
@@ -25,7 +26,7 @@ bool trials_memory(check *c)
     check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round, &p);
     if (p.wrong.text[0]) check_trial_fault(c, CHECK_PATTERNS, c->top->rank, -1, p.wrong.text);
     else if (p.bytes > 0)
-        check_trial_figure(c, (check_figure){ CHECK_PATTERNS, c->top->rank, -1, c->top->local_ranks == 1, 0, p.rate,
-                                              check_trial_noise(&p.time_s) });
+        check_trial_figure(c, (check_figure){ CHECK_PATTERNS, c->top->rank, -1, c->top->local_ranks == 1, 0,
+                                              p.rate, check_trial_noise(&p.time_s) });
     return check_trial_end(c);
 }

@@ -25,19 +25,23 @@ typedef struct request {
 
 /* ---- the command line ---- */
 
-static bool set_whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *out, sentence *why)
+static bool set_whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *out,
+                      sentence *why)
 {
     if (deck_whole(text, out) && *out >= least && *out <= most) return true;
-    return sentence_refuse(why, "%s = %.200s; allowed: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e6", key, text,
-                           (long long)least, (long long)most);
+    return sentence_refuse(
+        why, "%s = %.200s; allowed: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e6", key, text,
+        (long long)least, (long long)most);
 }
 
 static bool set_key(request *q, const char *word, sentence *why)
 {
-    static const char *const known[] = { "bytes=", "seconds=", "output=" }, *const none[] = { NULL, NULL, NULL };
+    static const char *const known[] = { "bytes=", "seconds=", "output=" };
+    static const char *const none[] = { NULL, NULL, NULL };
     const char *const text = strchr(word, '=') + 1;
     const size_t length = (size_t)(text - word);
-    if (strncmp(word, known[0], length) == 0) return set_whole("bytes", text, 1 << 20, (int64_t)1 << 50, &q->bytes, why);
+    if (strncmp(word, known[0], length) == 0)
+        return set_whole("bytes", text, 1 << 20, (int64_t)1 << 50, &q->bytes, why);
     if (strncmp(word, known[1], length) == 0) return set_whole("seconds", text, 1, 3600, &q->seconds, why);
     if (strncmp(word, known[2], length) == 0) {
         q->output = strcmp(text, "none") == 0 ? NULL : text;
@@ -53,10 +57,15 @@ static bool read_words(request *q, int argc, char **argv, sentence *why)
     for (int i = 1; i < argc; i++) {
         if (strchr(argv[i], '=')) {
             if (!set_key(q, argv[i], why)) return false;
-        } else if (q->dir) return sentence_refuse(why, "check fs takes one folder, and was given %.200s and %.200s", q->dir, argv[i]);
+        } else if (q->dir)
+            return sentence_refuse(why, "check fs takes one folder, and was given %.200s and %.200s", q->dir,
+                                   argv[i]);
         else q->dir = argv[i];
     }
-    return q->dir ? true : sentence_refuse(why, "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10] [output=none]");
+    return q->dir ? true
+                  : sentence_refuse(
+                        why,
+                        "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10] [output=none]");
 }
 
 /* As rank 0 sees it. */
@@ -66,7 +75,8 @@ static bool look_at_folder(const char *dir, sentence *why)
     if (stat(dir, &info) != 0) return sentence_refuse(why, "%.1000s: %s", dir, strerror(errno));
     if (!S_ISDIR(info.st_mode)) return sentence_refuse(why, "%.1000s is no folder", dir);
     if (access(dir, W_OK | X_OK) != 0)
-        return sentence_refuse(why, "%.1000s: %s; check fs needs a folder in which files can be made", dir, strerror(errno));
+        return sentence_refuse(why, "%.1000s: %s; check fs needs a folder in which files can be made", dir,
+                               strerror(errno));
     return true;
 }
 
@@ -74,7 +84,11 @@ static bool look_at_folder(const char *dir, sentence *why)
 
 static const char *word_name(fs_word w)
 {
-    static const char *const name[] = { [FS_FIGURE] = "figure", [FS_KEPT] = "kept", [FS_NOTE] = "note", [FS_BROKEN] = "BROKEN", [FS_FAILED] = "FAILED" };
+    static const char *const name[] = { [FS_FIGURE] = "figure",
+                                        [FS_KEPT] = "kept",
+                                        [FS_NOTE] = "note",
+                                        [FS_BROKEN] = "BROKEN",
+                                        [FS_FAILED] = "FAILED" };
     return name[w];
 }
 
@@ -101,13 +115,14 @@ static void who_writes(const fs_world *w, sentence *out)
         sentence_set(out, "all ranks, each its own cells, or by some for all where pieces of rows are short");
         break;
     case WRITERS_ONE_HOST:
-        sentence_set(out, "%d rank%s of rank 0's host for all %d hosts, in whole blocks of rows", p->count, p->count == 1 ? "" : "s",
-                     w->hosts->count);
+        sentence_set(out, "%d rank%s of rank 0's host for all %d hosts, in whole blocks of rows", p->count,
+                     p->count == 1 ? "" : "s", w->hosts->count);
         break;
     case WRITERS_ALIGNED:
     case WRITERS_LOCKED:
-        sentence_set(out, "%d ranks of all %d hosts, in shares that begin and end at multiples of %llu MiB%s", p->count, w->hosts->count,
-                     (unsigned long long)(p->piece_bytes >> 20), p->rule == WRITERS_LOCKED ? ", each under a lock" : "");
+        sentence_set(out, "%d ranks of all %d hosts, in shares that begin and end at multiples of %llu MiB%s",
+                     p->count, w->hosts->count, (unsigned long long)(p->piece_bytes >> 20),
+                     p->rule == WRITERS_LOCKED ? ", each under a lock" : "");
     }
     sentence_add(out, ", because %s", p->why.text);
 }
@@ -118,11 +133,13 @@ static void print_page(const fs_world *w, const request *q)
     sentence who;
     FILE *to = terminal_text_begin(&lines);
     who_writes(w, &who);
-    fprintf(to, "%s: %s, %d rank%s on %d host%s\n", printable_text(q->dir), w->plan.file_system[0] ? w->plan.file_system : "file system not known",
-            w->ranks, w->ranks == 1 ? "" : "s", w->hosts->count, w->hosts->count == 1 ? "" : "s");
+    fprintf(to, "%s: %s, %d rank%s on %d host%s\n", printable_text(q->dir),
+            w->plan.file_system[0] ? w->plan.file_system : "file system not known", w->ranks,
+            w->ranks == 1 ? "" : "s", w->hosts->count, w->hosts->count == 1 ? "" : "s");
     for (int i = 0; i < w->lines; i++) {
         const fs_line *l = &w->line[i];
-        fprintf(to, "  %-14s %-6s  %s%s%s\n", l->key, word_name(l->word), l->found.text, l->means.text[0] ? "; " : "", l->means.text);
+        fprintf(to, "  %-14s %-6s  %s%s%s\n", l->key, word_name(l->word), l->found.text,
+                l->means.text[0] ? "; " : "", l->means.text);
     }
     terminal_text_end(&lines, 25);
     to = terminal_text_begin(&lines);
@@ -130,14 +147,18 @@ static void print_page(const fs_world *w, const request *q)
     for (int i = 0; i < w->lines; i++)
         if (w->line[i].word == FS_BROKEN)
             fprintf(to, "warning: weft relies on this, and it is not so here: %s\n", w->line[i].key);
-    fprintf(to, "%s\n", exit_status(w) == 0 ? "fit for checkpoints" : count_of(w, FS_BROKEN) ? "not fit for checkpoints" : "incomplete: not everything could be tried");
+    fprintf(to, "%s\n",
+            exit_status(w) == 0      ? "fit for checkpoints"
+            : count_of(w, FS_BROKEN) ? "not fit for checkpoints"
+                                     : "incomplete: not everything could be tried");
     terminal_text_end(&lines, 2);
 }
 
 static json_t *speed_json(const fs_speed *s)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "write_one_bytes_per_s", record_number(s->one), "write_all_bytes_per_s", record_number(s->all),
-                     "write_unaligned_bytes_per_s", record_number(s->unaligned), "fsyncs_per_s", record_number(s->syncs),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "write_one_bytes_per_s", record_number(s->one),
+                     "write_all_bytes_per_s", record_number(s->all), "write_unaligned_bytes_per_s",
+                     record_number(s->unaligned), "fsyncs_per_s", record_number(s->syncs),
                      "small_files_per_s", record_number(s->small_files));
 }
 
@@ -147,14 +168,19 @@ static json_t *page_json(const fs_world *w, const request *q)
     sentence who;
     who_writes(w, &who);
     for (int i = 0; i < w->lines; i++)
-        json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "trial", w->line[i].key, "word", word_name(w->line[i].word), "found",
-                                               record_text(w->line[i].found.text), "means", record_text_or_null(w->line[i].means.text)));
-    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:i}", "dir", record_text(q->dir), "file_system", record_text_or_null(w->plan.file_system),
-                     "hosts", w->hosts->count, "ranks", w->ranks, "rule", writers_rule_name(w->plan.rule), "written_by",
-                     record_text(who.text), "trials", lines, "speed", speed_json(&w->speed), "status", exit_status(w));
+        json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "trial", w->line[i].key, "word",
+                                               word_name(w->line[i].word), "found",
+                                               record_text(w->line[i].found.text), "means",
+                                               record_text_or_null(w->line[i].means.text)));
+    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:i}", "dir", record_text(q->dir),
+                     "file_system", record_text_or_null(w->plan.file_system), "hosts", w->hosts->count,
+                     "ranks", w->ranks, "rule", writers_rule_name(w->plan.rule), "written_by",
+                     record_text(who.text), "trials", lines, "speed", speed_json(&w->speed), "status",
+                     exit_status(w));
 }
 
-static bool append_record(const fs_world *w, const request *q, int argc, char **argv, json_t *started, sentence *why)
+static bool append_record(const fs_world *w, const request *q, int argc, char **argv, json_t *started,
+                          sentence *why)
 {
     char *const words = cmd_text(argc, argv);
     json_t *const record = machine_record(words, started);
@@ -185,7 +211,8 @@ static int try_folder(fs_world *w, const request *q, int argc, char **argv)
     json_t *started = record_now();
     bool recorded = true;
     int status;
-    if (checkpoint_is_shared(w->comm, q->dir, &why) != CHECKPOINT_OK) return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
+    if (checkpoint_is_shared(w->comm, q->dir, &why) != CHECKPOINT_OK)
+        return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
     if (!fs_begin(w, q->dir, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     fs_add(w, "shared", FS_KEPT, "", "every rank sees the file that rank 0 makes");
     try_all(w);

@@ -1,5 +1,6 @@
-/* Ranks write neighbouring stripes of one file, at once or in turns, and read all of it once it was closed: does each byte have the
- * value that its rank gave it? A host that writes a page back whole overwrites what another wrote into that page meanwhile. */
+/* Ranks write neighbouring stripes of one file, at once or in turns, and read all of it once it was closed:
+ * does each byte have the value that its rank gave it? A host that writes a page back whole overwrites what
+ * another wrote into that page meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,12 +32,16 @@ typedef struct shared_file {
     char path[CHECKPOINT_PATH_BYTES];
 } shared_file;
 
-static int owner_of(const shared_file *f, uint64_t at) { return (int)(at / f->y->stripe_bytes) % f->team->size; }
+static int owner_of(const shared_file *f, uint64_t at)
+{
+    return (int)(at / f->y->stripe_bytes) % f->team->size;
+}
 
 /* Never 0, which is what nobody wrote. */
 static unsigned char byte_of(const shared_file *f, uint64_t at)
 {
-    return (unsigned char)(1 + (at + at / 251 + 83 * (uint64_t)owner_of(f, at) + 29 * (uint64_t)f->round) % 255);
+    return (unsigned char)(1 +
+                           (at + at / 251 + 83 * (uint64_t)owner_of(f, at) + 29 * (uint64_t)f->round) % 255);
 }
 
 /* ---- writing ---- */
@@ -100,8 +105,9 @@ static bool read_file(fs_world *w, const shared_file *f, int *code, sentence *wh
     if (*code == EIO) *code = 0; /* the file ends before: what was read is compared */
     const uint64_t wrong = *code ? 0 : wrong_bytes(f, &first);
     if (wrong == 0) return true;
-    sentence_set(why, "rank %d on %s read %llu wrong bytes from byte %llu on, which rank %d had written", w->rank,
-                 checkpoint_host(host), (unsigned long long)wrong, (unsigned long long)first, f->team->rank[owner_of(f, first)]);
+    sentence_set(why, "rank %d on %s read %llu wrong bytes from byte %llu on, which rank %d had written",
+                 w->rank, checkpoint_host(host), (unsigned long long)wrong, (unsigned long long)first,
+                 f->team->rank[owner_of(f, first)]);
     return false;
 }
 
@@ -124,7 +130,9 @@ static bool try_file(fs_world *w, shared_file *f, bool *right, sentence *why)
 {
     fs_name(w, "border", f->path);
     const int code = w->rank == 0 ? fs_make(f->path, f->round / 2 % 2 ? f->bytes : 0) : 0;
-    if (!fs_all_well(w, f->y->key, code, "making a file") || !write_file(w, f) || !compare_file(w, f, right, why)) return false;
+    if (!fs_all_well(w, f->y->key, code, "making a file") || !write_file(w, f) ||
+        !compare_file(w, f, right, why))
+        return false;
     fs_forget(w, f->path);
     return true;
 }
@@ -134,8 +142,9 @@ static void add_line(fs_world *w, const way *y, int files, int lost, const char 
     if (lost == 0) fs_add(w, y->key, FS_KEPT, "", "%s, in %d files, at once and in turns", y->where, files);
     else
         fs_add(w, y->key, y->relied ? FS_BROKEN : FS_NOTE,
-               y->relied ? "weft's ranks write so: checkpoints would be damaged" : "weft does not let hosts write so", "%s, lost in %d of %d files: %s",
-               y->where, lost, files, why);
+               y->relied ? "weft's ranks write so: checkpoints would be damaged"
+                         : "weft does not let hosts write so",
+               "%s, lost in %d of %d files: %s", y->where, lost, files, why);
 }
 
 static void try_way(fs_world *w, const way *y, const fs_team *t)
@@ -159,15 +168,20 @@ void fs_borders(fs_world *w)
 {
     const bool several = w->hosts->count > 1;
     const bool shares = w->plan.rule == WRITERS_ALIGNED || w->plan.rule == WRITERS_LOCKED;
-    const uint64_t inside = 20 * 1024 + 1000, pages = 20 * 1024, piece = w->plan.piece_bytes ? w->plan.piece_bytes : WRITERS_PIECE_BYTES;
+    const uint64_t inside = 20 * 1024 + 1000, pages = 20 * 1024,
+                   piece = w->plan.piece_bytes ? w->plan.piece_bytes : WRITERS_PIECE_BYTES;
     const fs_team all = fs_team_of_hosts(w), here = fs_team_of_one_host(w);
-    const way one_host = { "borders here", "stripes of 20.98 KiB by ranks of one host", inside, STRIPES, true };
+    const way one_host = { "borders here", "stripes of 20.98 KiB by ranks of one host", inside, STRIPES,
+                           true };
     const way of_hosts[] = {
         { "borders", "stripes of 20.98 KiB by several hosts, which share pages", inside, STRIPES, false },
         { "page borders", "stripes of 20 KiB by several hosts", pages, STRIPES, false },
-        { "piece borders", "shares of whole pieces (1 MiB, or a block of this file system) by several hosts", piece, 4, shares },
+        { "piece borders", "shares of whole pieces (1 MiB, or a block of this file system) by several hosts",
+          piece, 4, shares },
     };
     if (here.size > 1) try_way(w, &one_host, &here);
     for (size_t i = 0; i < sizeof of_hosts / sizeof *of_hosts && several; i++) try_way(w, &of_hosts[i], &all);
-    if (w->ranks == 1) fs_add(w, "borders", FS_NOTE, "start as many ranks as a run has, on its hosts", "one rank shares no file with another");
+    if (w->ranks == 1)
+        fs_add(w, "borders", FS_NOTE, "start as many ranks as a run has, on its hosts",
+               "one rank shares no file with another");
 }

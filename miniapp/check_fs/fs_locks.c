@@ -1,5 +1,5 @@
-/* Locks between two descriptors: of one process, which is how two runs on one host stand to each other; and of two ranks, of two hosts
- * where there are. And fsync, of a file and of a folder. */
+/* Locks between two descriptors: of one process, which is how two runs on one host stand to each other; and
+ * of two ranks, of two hosts where there are. And fsync, of a file and of a folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -27,7 +27,10 @@ typedef struct lock_kind {
 /* As checkpoint_job_lock.c takes it. 0 or errno. */
 static int set_fcntl(int fd, bool on, int range)
 {
-    struct flock lock = { .l_type = on ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET, .l_start = range * RANGE_BYTES, .l_len = RANGE_BYTES };
+    struct flock lock = { .l_type = on ? F_WRLCK : F_UNLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = range * RANGE_BYTES,
+                          .l_len = RANGE_BYTES };
     return fcntl(fd, F_OFD_SETLK, &lock) != 0 ? errno : 0;
 }
 
@@ -83,7 +86,9 @@ static void add_line(fs_world *w, const lock_kind *k, outcome o, bool here)
     case HELD: fs_add(w, key, FS_KEPT, "", "one at a time holds a lock, %s", who); break;
     case NONE: fs_add(w, key, FS_NOTE, means, "cannot be had"); break;
     case STUCK: fs_add(w, key, FS_NOTE, means, "a lock that is free cannot be taken, %s", who); break;
-    case TWICE: fs_add(w, key, here ? k->twice_here : k->twice, means, "two hold the same lock, %s", who); break;
+    case TWICE:
+        fs_add(w, key, here ? k->twice_here : k->twice, means, "two hold the same lock, %s", who);
+        break;
     }
 }
 
@@ -94,22 +99,32 @@ static void try_lock(fs_world *w, const lock_kind *k, int challenger, bool here)
     if (!fs_all_well(w, k->key, w->rank == 0 ? fs_make(path, RANGE_BYTES) : 0, "making a file")) return;
     const int first = fs_open_shared(w, w->rank == 0 || w->rank == challenger, path, O_RDWR);
     const int second = w->rank == 0 && challenger == 0 && first >= 0 ? fs_open(path, O_RDWR) : -1;
-    const int holds = w->rank == 0 ? first : -1, challenges = w->rank != challenger ? -1 : challenger == 0 ? second : first;
+    const int holds = w->rank == 0 ? first : -1;
+    const int challenges = w->rank != challenger ? -1 : challenger == 0 ? second : first;
     const bool opened = (w->rank != 0 || holds >= 0) && (w->rank != challenger || challenges >= 0);
-    if (fs_all_well(w, k->key, opened ? 0 : errno, "opening a file")) add_line(w, k, hold_and_challenge(w, k, holds, challenges), here);
+    if (fs_all_well(w, k->key, opened ? 0 : errno, "opening a file"))
+        add_line(w, k, hold_and_challenge(w, k, holds, challenges), here);
     if (challenges >= 0) close(challenges);
     if (holds >= 0) close(holds);
     fs_forget(w, path);
 }
 
 static const lock_kind flocks = {
-    "flock", "flock here", set_flock, FS_BROKEN, FS_NOTE, "a second run on this host would take the folder from one that still writes there",
+    "flock",
+    "flock here",
+    set_flock,
+    FS_BROKEN,
+    FS_NOTE,
+    "a second run on this host would take the folder from one that still writes there",
     "weft knows another host's run by what its lock's file says"
 };
-static const lock_kind ranges = {
-    "fcntl", "fcntl here", set_fcntl, FS_NOTE, FS_NOTE, "checkpoint.aggregators must not be above the ranks of one host",
-    "checkpoint.aggregators must not be above the ranks of one host"
-};
+static const lock_kind ranges = { "fcntl",
+                                  "fcntl here",
+                                  set_fcntl,
+                                  FS_NOTE,
+                                  FS_NOTE,
+                                  "checkpoint.aggregators must not be above the ranks of one host",
+                                  "checkpoint.aggregators must not be above the ranks of one host" };
 
 void fs_locks(fs_world *w)
 {
@@ -142,5 +157,7 @@ void fs_syncs(fs_world *w)
     if (!fs_all_well(w, key, w->rank == 0 ? write_and_sync(path) : 0, "fsync of a file")) return;
     const int code = w->rank == 0 ? replace_sync_path(w->folder) : 0;
     if (agree_all(code == 0, w->comm)) fs_add(w, key, FS_KEPT, "", "works, of files and of folders");
-    else fs_add(w, key, FS_NOTE, "a power cut may take a name that was given a moment ago", "works of files, but not of folders");
+    else
+        fs_add(w, key, FS_NOTE, "a power cut may take a name that was given a moment ago",
+               "works of files, but not of folders");
 }

@@ -1,5 +1,6 @@
-/* What a name means to other hosts: after the file behind it was replaced, when it was not there a moment ago, when several want to make
- * it, while it is renamed, and in a listing. All ranks but 0 look; where there is one rank it looks at what it did itself. */
+/* What a name means to other hosts: after the file behind it was replaced, when it was not there a moment
+ * ago, when several want to make it, while it is renamed, and in a listing. All ranks but 0 look; where there
+ * is one rank it looks at what it did itself. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,8 @@
 #include "state/checkpoint_rows.h"
 
 enum { CONTENT_BYTES = 4096, SECONDS_BYTES = 64 };
-enum { EXCLUSIVE_NAMES = 16, EXCLUSIVE_LEAST = 4, NAMES_TWICE = 5, NAMES_TWICE_LEAST = 2 }; /* tries; where time is over, the least */
+/* tries; where time is over, the least */
+enum { EXCLUSIVE_NAMES = 16, EXCLUSIVE_LEAST = 4, NAMES_TWICE = 5, NAMES_TWICE_LEAST = 2 };
 static const double waits_for = 0.1, renames_for = 0.03, tries_for = 0.03; /* of the time */
 static const double at_once_s = 0.005;
 
@@ -94,7 +96,8 @@ static const char *after(const fs_world *w, double waited_s, char out[SECONDS_BY
 {
     char s[24];
     if (waited_s < at_once_s) snprintf(out, SECONDS_BYTES, "at once");
-    else if (isinf(waited_s)) snprintf(out, SECONDS_BYTES, "not within %s", terminal_seconds(s, sizeof s, waits_for * w->seconds));
+    else if (isinf(waited_s))
+        snprintf(out, SECONDS_BYTES, "not within %s", terminal_seconds(s, sizeof s, waits_for * w->seconds));
     else snprintf(out, SECONDS_BYTES, "after %s", terminal_seconds(s, sizeof s, waited_s));
     return out;
 }
@@ -113,21 +116,27 @@ static void try_replaced(fs_world *w)
     const int held = looks(w) ? fs_open(path, O_RDONLY) : -1;
     const int code = !looks(w) ? 0 : held < 0 ? errno : read_letter(held) != 'A' ? EIO : 0;
     if (!fs_all_well(w, key, code, "reading what rank 0 has written")) return;
-    const int renamed = w->rank != 0 ? 0 : make_with(other, 'B') ? errno : rename(other, path) != 0 ? errno : 0;
+    const int renamed = w->rank != 0               ? 0
+                        : make_with(other, 'B')    ? errno
+                        : rename(other, path) != 0 ? errno
+                                                   : 0;
     if (!fs_all_well(w, key, renamed, "replacing a file by rename")) return;
     const double waited_s = seconds_until(w, is_new, path);
     const bool kept = agree_all(!looks(w) || read_letter(held) == 'A', w->comm);
     if (held >= 0) close(held);
     fs_forget(w, path);
     const bool late = waited_s >= at_once_s;
-    fs_add(w, key, late ? FS_NOTE : FS_KEPT,
-           late ? "checkpoints get names that were free; let another host read output.final only after that time" : "",
-           "a new file that was renamed over an old one is reached by its name %s; a rank that has the old one open %s", after(w, waited_s, text),
-           kept ? "goes on reading it" : "can no longer read it");
+    fs_add(
+        w, key, late ? FS_NOTE : FS_KEPT,
+        late ? "checkpoints get names that were free; let another host read output.final only after that time"
+             : "",
+        "a new file that was renamed over an old one is reached by its name %s; a rank that has the old one "
+        "open %s",
+        after(w, waited_s, text), kept ? "goes on reading it" : "can no longer read it");
 }
 
-/* A temporary name for another file, once the first one has its final name. True: another rank has reached the first one by it. Code: of
- * what rank 0 does. */
+/* A temporary name for another file, once the first one has its final name. True: another rank has reached
+ * the first one by it. Code: of what rank 0 does. */
 static bool reaches_old(fs_world *w, int *code)
 {
     char path[CHECKPOINT_PATH_BYTES], final[CHECKPOINT_PATH_BYTES];
@@ -153,12 +162,14 @@ static void try_used_again(fs_world *w)
     static const char key[] = "names";
     const double end_s = timer_now_s() + tries_for * w->seconds;
     int code = 0, old = 0, tries = 0;
-    for (; tries < NAMES_TWICE && (tries < NAMES_TWICE_LEAST || fs_more(w, end_s)); tries++) old += reaches_old(w, &code);
+    for (; tries < NAMES_TWICE && (tries < NAMES_TWICE_LEAST || fs_more(w, end_s)); tries++)
+        old += reaches_old(w, &code);
     if (!fs_all_well(w, key, code, "renaming a file and making another of its name")) return;
     if (old == 0) fs_add(w, key, FS_KEPT, "", "a name that is used again reaches the new file");
     else
         fs_add(w, key, FS_NOTE, "weft uses each temporary name once, and compares inodes",
-               "a name that is used again reached the old file on another host in %d of %d tries", old, tries);
+               "a name that is used again reached the old file on another host in %d of %d tries", old,
+               tries);
 }
 
 /* A name that the others have looked for in vain. */
@@ -201,7 +212,8 @@ static void try_exclusive(fs_world *w)
     if (wrong == 0) fs_add(w, key, FS_KEPT, "", "of all ranks that make a file at once, one does");
     else
         fs_add(w, key, FS_BROKEN, "two runs may take one folder for theirs",
-               "%d of %d files that all ranks made at once were made by several ranks, or by none", wrong, tries);
+               "%d of %d files that all ranks made at once were made by several ranks, or by none", wrong,
+               tries);
 }
 
 /* 0 or errno. */
@@ -250,14 +262,18 @@ static void try_rename(fs_world *w, const rename_kind *k, bool reads)
     MPI_CHECK(ranks_allreduce(&mine, &missing, 1, MPI_INT64_T, MPI_SUM, w->comm));
     fs_forget(w, path);
     if (!fs_all_well(w, k->key, code, "rename")) return;
-    if (missing == 0) fs_add(w, k->key, FS_KEPT, "", "while a file is replaced again and again its name is always there, %s", k->who);
+    if (missing == 0)
+        fs_add(w, k->key, FS_KEPT, "",
+               "while a file is replaced again and again its name is always there, %s", k->who);
     else
-        fs_add(w, k->key, k->missing, k->means, "while a file was replaced again and again its name was missing for %lld looks, %s",
+        fs_add(w, k->key, k->missing, k->means,
+               "while a file was replaced again and again its name was missing for %lld looks, %s",
                (long long)missing, k->who);
 }
 
-/* NFS's client moves a file aside that a process of its own host has open, before it gives the name to another: for a moment other hosts
- * find neither. Without such a reader rename replaces at once, which is what weft relies on. */
+/* NFS's client moves a file aside that a process of its own host has open, before it gives the name to
+ * another: for a moment other hosts find neither. Without such a reader rename replaces at once, which is
+ * what weft relies on. */
 static void try_renames(fs_world *w)
 {
     static const char broken[] = "a reader finds neither the old file nor the new one";
@@ -275,12 +291,14 @@ void fs_names(fs_world *w)
 {
     try_replaced(w);
     try_used_again(w);
-    try_appears(w, "new names", is_there, "a name that was looked for in vain is found", "weft lets no other rank look before rank 0 has made a file");
+    try_appears(w, "new names", is_there, "a name that was looked for in vain is found",
+                "weft lets no other rank look before rank 0 has made a file");
     try_exclusive(w);
     try_renames(w);
 }
 
 void fs_listing(fs_world *w)
 {
-    try_appears(w, "listings", is_listed, "a new file is in another rank's listing", "in weft one rank lists and tells the others");
+    try_appears(w, "listings", is_listed, "a new file is in another rank's listing",
+                "in weft one rank lists and tells the others");
 }

@@ -1,5 +1,6 @@
-/* How fast: bytes per second, with fsync, of one rank, of all, and of all where their shares begin anywhere; fsyncs and small files per
- * second. A trial takes about a twentieth of the time; rates of all ranks are those of the slowest. */
+/* How fast: bytes per second, with fsync, of one rank, of all, and of all where their shares begin anywhere;
+ * fsyncs and small files per second. A trial takes about a twentieth of the time; rates of all ranks are
+ * those of the slowest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -17,7 +18,13 @@
 #include "ranks/timer.h"
 #include "state/checkpoint_rows.h"
 
-enum { PIECE_BYTES = 1 << 20, FIRST_BYTES = 4 << 20, SMALL_BYTES = 4096, UNALIGNED_BYTES = 1000, TEXT_BYTES = 32 };
+enum {
+    PIECE_BYTES = 1 << 20,
+    FIRST_BYTES = 4 << 20,
+    SMALL_BYTES = 4096,
+    UNALIGNED_BYTES = 1000,
+    TEXT_BYTES = 32
+};
 static const double part_of_time = 0.06;
 static const char key[] = "rates";
 
@@ -60,12 +67,14 @@ static double rate_of(fs_world *w, share mine)
     return well ? (double)all / seconds : NAN;
 }
 
-/* What a trial of that rate writes, whole pieces: no more than bytes= and a quarter of what is free. The same on all ranks. */
+/* What a trial of that rate writes, whole pieces: no more than bytes= and a quarter of what is free. The same
+ * on all ranks. */
 static uint64_t bytes_for(const fs_world *w, double rate)
 {
     struct statvfs room;
     double bytes = fmin(part_of_time * w->seconds * rate, (double)w->bytes);
-    if (w->rank == 0 && statvfs(w->folder, &room) == 0) bytes = fmin(bytes, 0.25 * (double)room.f_bavail * (double)room.f_frsize);
+    if (w->rank == 0 && statvfs(w->folder, &room) == 0)
+        bytes = fmin(bytes, 0.25 * (double)room.f_bavail * (double)room.f_frsize);
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_DOUBLE, 0, w->comm));
     return (uint64_t)fmax(bytes, PIECE_BYTES) / PIECE_BYTES * PIECE_BYTES;
 }
@@ -75,16 +84,21 @@ static share of_one(const fs_world *w, uint64_t bytes) { return (share){ 0, w->r
 /* gap_bytes: between the shares of two ranks. */
 static share with_gap(const fs_world *w, uint64_t bytes, uint64_t gap_bytes)
 {
-    const uint64_t each = bytes / (uint64_t)w->ranks / PIECE_BYTES * PIECE_BYTES, mine = each ? each : PIECE_BYTES;
+    const uint64_t each = bytes / (uint64_t)w->ranks / PIECE_BYTES * PIECE_BYTES,
+                   mine = each ? each : PIECE_BYTES;
     return (share){ (uint64_t)w->rank * (mine + gap_bytes), mine };
 }
 
 static share of_all(const fs_world *w, uint64_t bytes) { return with_gap(w, bytes, 0); }
-static share of_all_anywhere(const fs_world *w, uint64_t bytes) { return with_gap(w, bytes, UNALIGNED_BYTES); }
+static share of_all_anywhere(const fs_world *w, uint64_t bytes)
+{
+    return with_gap(w, bytes, UNALIGNED_BYTES);
+}
 
 typedef share share_of(const fs_world *w, uint64_t bytes);
 
-/* Of a few bytes, then of more as long as these would take less than the trial's time: each way has a speed of its own. */
+/* Of a few bytes, then of more as long as these would take less than the trial's time: each way has a speed
+ * of its own. */
 static double rate_in_time(fs_world *w, share_of *of)
 {
     enum { GROWTH = 8 };
@@ -105,7 +119,9 @@ static void try_writes(fs_world *w)
     s->all = isnan(s->one) ? NAN : rate_in_time(w, of_all);
     s->unaligned = isnan(s->all) ? NAN : rate_in_time(w, of_all_anywhere);
     if (isnan(s->unaligned)) return;
-    fs_add(w, key, FS_FIGURE, "", "%s by one rank, with fsync; by all %d ranks %s in shares of whole MiB, %s in shares that begin anywhere",
+    fs_add(w, key, FS_FIGURE, "",
+           "%s by one rank, with fsync; by all %d ranks %s in shares of whole MiB, %s in shares that begin "
+           "anywhere",
            terminal_rate(a, sizeof a, s->one, "B/s"), w->ranks, terminal_rate(b, sizeof b, s->all, "B/s"),
            terminal_rate(c, sizeof c, s->unaligned, "B/s"));
 }
@@ -156,7 +172,9 @@ static void try_calls(fs_world *w)
     MPI_CHECK(ranks_bcast(&s->syncs, 1, MPI_DOUBLE, 0, w->comm));
     MPI_CHECK(ranks_bcast(&s->small_files, 1, MPI_DOUBLE, 0, w->comm));
     if (fs_all_well(w, key, code, "fsync of a page, or a small file"))
-        fs_add(w, key, FS_FIGURE, "", "%.3g fsyncs of 4 KiB per second, %.3g small files made and deleted per second", s->syncs, s->small_files);
+        fs_add(w, key, FS_FIGURE, "",
+               "%.3g fsyncs of 4 KiB per second, %.3g small files made and deleted per second", s->syncs,
+               s->small_files);
 }
 
 void fs_rates(fs_world *w)

@@ -1,5 +1,6 @@
-/* What the file system says of its room, and what it gives: by rank 0 alone. A small one is filled, others are asked to reserve what a
- * checkpoint takes, as weft does before it writes. Holes and O_DIRECT, which weft does not use, for who compares with other programs. */
+/* What the file system says of its room, and what it gives: by rank 0 alone. A small one is filled, others
+ * are asked to reserve what a checkpoint takes, as weft does before it writes. Holes and O_DIRECT, which weft
+ * does not use, for who compares with other programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,10 +68,13 @@ static void find_end(const fs_world *w, const char *path, double said_bytes, fs_
     (void)unlink(path);
     const bool as_said = written <= 1.1 * said_bytes && written >= 0.9 * said_bytes;
     l->word = !code ? FS_BROKEN : as_said ? FS_KEPT : FS_NOTE;
-    sentence_set(&l->found, "of %s that were said to be free %s could be written; %s told the end%s%s", bytes_text(a, sizeof a, said_bytes),
-                 bytes_text(b, sizeof b, written), code ? call : "no call", code ? ": " : "", code ? strerror(code) : "");
+    sentence_set(&l->found, "of %s that were said to be free %s could be written; %s told the end%s%s",
+                 bytes_text(a, sizeof a, said_bytes), bytes_text(b, sizeof b, written),
+                 code ? call : "no call", code ? ": " : "", code ? strerror(code) : "");
     if (l->word == FS_BROKEN) sentence_set(&l->means, "weft cannot know that a disk is full");
-    if (l->word == FS_NOTE) sentence_set(&l->means, "a look at the free space before a write tells little here; weft believes the calls");
+    if (l->word == FS_NOTE)
+        sentence_set(&l->means,
+                     "a look at the free space before a write tells little here; weft believes the calls");
 }
 
 /* ---- not full ---- */
@@ -83,16 +87,24 @@ static void reserve(const fs_world *w, const char *path, double said_bytes, fs_l
     const int code = fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)w->bytes) != 0 ? errno : 0;
     if (fd >= 0 && fstat(fd, &info) == 0) (void)close(fd);
     (void)unlink(path);
-    const bool full = code == ENOSPC || code == EDQUOT, taken = (double)info.st_blocks * 512 >= 0.9 * (double)w->bytes;
+    const bool full = code == ENOSPC || code == EDQUOT,
+               taken = (double)info.st_blocks * 512 >= 0.9 * (double)w->bytes;
     bytes_text(a, sizeof a, said_bytes);
     bytes_text(b, sizeof b, (double)w->bytes);
     l->word = !code && taken ? FS_KEPT : FS_NOTE;
     if (l->word == FS_KEPT) sentence_set(&l->found, "%s are free, of which %s can be reserved", a, b);
-    else if (full && said_bytes < (double)w->bytes) sentence_set(&l->found, "%s are free, less than the %s that were asked for by bytes=", a, b);
-    else if (full) sentence_set(&l->found, "%s are said to be free, but %s of these are refused: %s", a, b, strerror(code));
-    else sentence_set(&l->found, "%s are free, but nothing can be reserved%s%s", a, code ? ": " : "", code ? strerror(code) : "");
+    else if (full && said_bytes < (double)w->bytes)
+        sentence_set(&l->found, "%s are free, less than the %s that were asked for by bytes=", a, b);
+    else if (full)
+        sentence_set(&l->found, "%s are said to be free, but %s of these are refused: %s", a, b,
+                     strerror(code));
+    else
+        sentence_set(&l->found, "%s are free, but nothing can be reserved%s%s", a, code ? ": " : "",
+                     code ? strerror(code) : "");
     if (full) sentence_set(&l->means, "a checkpoint of that size is refused before it is written");
-    else if (l->word == FS_NOTE) sentence_set(&l->means, "a disk that others fill meanwhile is told while weft writes, and the older files stay");
+    else if (l->word == FS_NOTE)
+        sentence_set(&l->means,
+                     "a disk that others fill meanwhile is told while weft writes, and the older files stay");
 }
 
 static void try_room(fs_world *w)
@@ -118,10 +130,13 @@ static void find_holes(const char *path, fs_line *l)
     if (!code) code = checkpoint_pread(fd, zeros, sizeof zeros, PIECE_BYTES);
     if (fd >= 0) close(fd);
     (void)unlink(path);
-    const bool holes = !code && (double)info.st_blocks * 512 < PIECE_BYTES, right = !code && zeros[0] == 0 && zeros[1] == 0;
+    const bool holes = !code && (double)info.st_blocks * 512 < PIECE_BYTES,
+               right = !code && zeros[0] == 0 && zeros[1] == 0;
     l->word = right ? FS_KEPT : code ? FS_FAILED : FS_BROKEN;
     if (code) sentence_set(&l->found, "cannot be tried: %s", strerror(code));
-    else sentence_set(&l->found, "%s, and %s", holes ? "take no room" : "take as much room as data", right ? "read as zeros" : "do not read as zeros");
+    else
+        sentence_set(&l->found, "%s, and %s", holes ? "take no room" : "take as much room as data",
+                     right ? "read as zeros" : "do not read as zeros");
 }
 
 /* One call for `bytes` from an aligned place, and the same bytes read back through the cache. */
@@ -138,7 +153,8 @@ static void find_direct(const char *path, fs_line *l)
 {
     enum { MOST_BYTES = 16 << 20 };
     char a[TEXT_BYTES], b[TEXT_BYTES];
-    char *const data = CHECK_ALLOC(aligned_alloc(ALIGNED_BYTES, MOST_BYTES)), *const found = CHECK_ALLOC(malloc(MOST_BYTES));
+    char *const data = CHECK_ALLOC(aligned_alloc(ALIGNED_BYTES, MOST_BYTES));
+    char *const found = CHECK_ALLOC(malloc(MOST_BYTES));
     const int made = fs_make(path, 0), fd = made ? -1 : open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
     size_t least = 512, most;
     memset(data, 'd', MOST_BYTES);
@@ -146,8 +162,10 @@ static void find_direct(const char *path, fs_line *l)
     for (most = MOST_BYTES; fd >= 0 && most > least && !direct_works(fd, path, data, found, most);) most /= 2;
     const bool works = fd >= 0 && least <= ALIGNED_BYTES;
     l->word = works ? FS_KEPT : FS_NOTE;
-    if (works) sentence_set(&l->found, "works in multiples of %s, up to %s%s in one call", bytes_text(a, sizeof a, (double)least),
-                            bytes_text(b, sizeof b, (double)most), most == MOST_BYTES ? " (no more was tried)" : "");
+    if (works)
+        sentence_set(&l->found, "works in multiples of %s, up to %s%s in one call",
+                     bytes_text(a, sizeof a, (double)least), bytes_text(b, sizeof b, (double)most),
+                     most == MOST_BYTES ? " (no more was tried)" : "");
     else sentence_set(&l->found, "cannot be had");
     if (!works) sentence_set(&l->means, "weft writes through the page cache");
     if (fd >= 0) close(fd);

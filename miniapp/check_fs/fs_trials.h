@@ -1,5 +1,5 @@
-/* The trials of `weft check fs`. Each is collective over w->comm and adds its lines to w on all ranks; all ranks call them in the same
- * order. What ranks do at once or in turns is told apart by fs_meet. */
+/* The trials of `weft check fs`. Each is collective over w->comm and adds its lines to w on all ranks; all
+ * ranks call them in the same order. What ranks do at once or in turns is told apart by fs_meet. */
 #pragma once
 
 #include <stdint.h>
@@ -69,7 +69,8 @@ void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
 int fs_make(const char *path, uint64_t bytes);
 /* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
 int fs_open(const char *path, int flags);
-/* The same for a file that ranks of several hosts open to write: rank 0 first, then the others. Collective; opens: this rank does. */
+/* The same for a file that ranks of several hosts open to write: rank 0 first, then the others. Collective;
+ * opens: this rank does. */
 int fs_open_shared(fs_world *w, bool opens, const char *path, int flags);
 /* All have come here: rank 0 deletes it. */
 void fs_forget(fs_world *w, const char *path);

@@ -25,7 +25,10 @@ static const char folder_name[] = "weft_check_fs";
 
 /* ---- who ---- */
 
-static fs_team team_of(int size) { return (fs_team){ .size = size < FS_TEAM_MAX ? size : FS_TEAM_MAX, .mine = -1 }; }
+static fs_team team_of(int size)
+{
+    return (fs_team){ .size = size < FS_TEAM_MAX ? size : FS_TEAM_MAX, .mine = -1 };
+}
 
 static void set_member(const fs_world *w, fs_team *t, int i, int rank)
 {
@@ -36,7 +39,8 @@ static void set_member(const fs_world *w, fs_team *t, int i, int rank)
 fs_team fs_team_of_hosts(const fs_world *w)
 {
     fs_team t = team_of(w->hosts->count);
-    for (int i = 0; i < t.size; i++) set_member(w, &t, i, w->hosts->rank[w->hosts->begin[(int64_t)i * w->hosts->count / t.size]]);
+    for (int i = 0; i < t.size; i++)
+        set_member(w, &t, i, w->hosts->rank[w->hosts->begin[(int64_t)i * w->hosts->count / t.size]]);
     return t;
 }
 
@@ -64,7 +68,9 @@ static void remove_folder(const char *folder, lock **held)
     const struct timespec pause = { 0, 10 * 1000 * 1000 };
     remove_files(folder);
     lock_release(held);
-    for (int tries = 0; tries < 50 && rmdir(folder) != 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY); tries++) {
+    for (int tries = 0;
+         tries < 50 && rmdir(folder) != 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY);
+         tries++) {
         nanosleep(&pause, NULL);
         remove_files(folder);
     }
@@ -139,7 +145,9 @@ static void close_files(const char *folder)
         char path[CHECKPOINT_PATH_BYTES] = "";
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         const ssize_t n = readlink(link, path, sizeof path - 1);
-        if (n > 0 && strncmp(path, real, strlen(real)) == 0 && strcmp(path + strlen(real), "/" LOCK_NAME) != 0) (void)close(fd);
+        if (n > 0 && strncmp(path, real, strlen(real)) == 0 &&
+            strcmp(path + strlen(real), "/" LOCK_NAME) != 0)
+            (void)close(fd);
     }
     free(real);
 }
@@ -162,7 +170,8 @@ bool fs_more(fs_world *w, double end_s)
     if (all != STOPPED) return all == GO_ON;
     close_files(w->folder);
     fs_end(w);
-    exit(cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "check fs was stopped by a signal; nothing is left in its folder")));
+    exit(cmd_end(
+        cmd_say(CHECK_EXIT_ENVIRONMENT, "check fs was stopped by a signal; nothing is left in its folder")));
 }
 
 void fs_meet(fs_world *w) { (void)fs_more(w, INFINITY); }
@@ -171,7 +180,8 @@ void fs_meet(fs_world *w) { (void)fs_more(w, INFINITY); }
 
 void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES])
 {
-    if (snprintf(path, CHECKPOINT_PATH_BYTES, "%s/%s_%d.h5", w->folder, stem, ++w->names) >= CHECKPOINT_PATH_BYTES)
+    if (snprintf(path, CHECKPOINT_PATH_BYTES, "%s/%s_%d.h5", w->folder, stem, ++w->names) >=
+        CHECKPOINT_PATH_BYTES)
         check_fail(__FILE__, __LINE__, w->folder, strerror(ENAMETOOLONG));
 }
 
@@ -197,8 +207,8 @@ int fs_open(const char *path, int flags)
     return fd;
 }
 
-/* Where two hosts open a file of NFSv4 at once, one of them now and then waits for 3 s: about as long as a server takes that calls back a
- * delegation which its host does not have yet, and asks again. */
+/* Where two hosts open a file of NFSv4 at once, one of them now and then waits for 3 s: about as long as a
+ * server takes that calls back a delegation which its host does not have yet, and asks again. */
 int fs_open_shared(fs_world *w, bool opens, const char *path, int flags)
 {
     int fd = opens && w->rank == 0 ? fs_open(path, flags) : -1, code = errno;
@@ -217,7 +227,9 @@ bool fs_all_well(fs_world *w, const char *key, int code, const char *call)
 {
     char host[CHECKPOINT_HOST_BYTES];
     sentence why;
-    if (code) sentence_set(&why, "%s failed on rank %d of %s: %s", call, w->rank, checkpoint_host(host), strerror(code));
+    if (code)
+        sentence_set(&why, "%s failed on rank %d of %s: %s", call, w->rank, checkpoint_host(host),
+                     strerror(code));
     if (agree_or_say(!code, &why, w->comm)) return true;
     fs_add(w, key, FS_FAILED, "", "%s", why.text);
     return false;

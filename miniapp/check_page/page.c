@@ -7,7 +7,8 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-/* A part of the page, which is written to a buffer first, so that its lines are known: the table takes what the others leave. */
+/* A part of the page, which is written to a buffer first, so that its lines are known: the table takes what
+ * the others leave. */
 typedef struct text {
     FILE *to;
     char *text;
@@ -60,15 +61,19 @@ static void put_verdict(FILE *to, const check_findings *f, const check_verdict *
     if (v->word == CHECK_INCOMPLETE) sentence_add(&s, ": %s", f->why.text);
     if (first && isnan(first->factor)) sentence_add(&s, ": %s gives wrong bits", first->name.text);
     else if (first) sentence_add(&s, ": %s delivers %.0f %%", first->name.text, 100 * first->factor);
-    if (v->suspects > 1) sentence_add(&s, ", and there %s %d more suspect%s", v->suspects == 2 ? "is" : "are", v->suspects - 1, plural(v->suspects - 1));
+    if (v->suspects > 1)
+        sentence_add(&s, ", and there %s %d more suspect%s", v->suspects == 2 ? "is" : "are", v->suspects - 1,
+                     plural(v->suspects - 1));
     put(to, s.text, 4, LINES_MOST);
 }
 
 static void put_machine(FILE *to, const check_findings *f, const check_reference *r)
 {
     sentence s;
-    sentence_set(&s, "%d rank%s on %d host%s, %s%s; %d round%s; figures beside each other", f->ranks, plural(f->ranks), f->hosts,
-                 plural(f->hosts), f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds, plural(f->rounds));
+    sentence_set(&s, "%d rank%s on %d host%s, %s%s; %d round%s; figures beside each other", f->ranks,
+                 plural(f->ranks), f->hosts, plural(f->hosts),
+                 f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds,
+                 plural(f->rounds));
     if (r) sentence_add(&s, " and beside %.60s (in brackets: not judged)", r->name);
     put(to, s.text, 4, 2);
 }
@@ -86,7 +91,8 @@ static int lines_of_rows(const check_verdict *v, line *out)
     int lines = 0;
     for (int i = 0; i < v->rows; i++) {
         const check_row *row = &v->row[i];
-        if (lines > 0 && out[lines - 1].row->like == row->like) out[lines - 1] = (line){ row, out[lines - 1].row };
+        if (lines > 0 && out[lines - 1].row->like == row->like)
+            out[lines - 1] = (line){ row, out[lines - 1].row };
         else out[lines++] = (line){ row, NULL };
     }
     return lines;
@@ -102,7 +108,8 @@ static void whose(char *out, size_t bytes, const check_row *r)
     out[0] = '\0';
     if (r->count < 2) return;
     if (r->least_b < 0) snprintf(out, bytes, "rank %d", r->least_a);
-    else snprintf(out, bytes, r->like == CHECK_PAIR_ONEWAY ? "%d to %d" : "%d and %d", r->least_a, r->least_b);
+    else
+        snprintf(out, bytes, r->like == CHECK_PAIR_ONEWAY ? "%d to %d" : "%d and %d", r->least_a, r->least_b);
 }
 
 static const char *percent(char *out, size_t bytes, double fraction, bool in_brackets)
@@ -115,15 +122,18 @@ static const char *percent(char *out, size_t bytes, double fraction, bool in_bra
 /* The least of the row that is slow, of the other only where that is not. */
 static void put_line(FILE *to, const line *l)
 {
-    const check_row *row = l->row, *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
+    const check_row *row = l->row,
+                    *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
     const char *unit = check_like_unit(row->like);
     const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
     char median[32], least[32], who[48], at_once[16], of[16];
     whose(who, sizeof who, shown);
     terminal_rate(least, sizeof least, shown->least, unit);
-    fprintf(to, "%-22s %13s %13s %-14s %7s %9s  %s\n", check_like_name(row->like), terminal_rate(median, sizeof median, row->median, unit),
-            row->count > 1 ? least : "", who, percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
-            percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged), check_word_name(word_of(l)));
+    fprintf(to, "%-22s %13s %13s %-14s %7s %9s  %s\n", check_like_name(row->like),
+            terminal_rate(median, sizeof median, row->median, unit), row->count > 1 ? least : "", who,
+            percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
+            percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged),
+            check_word_name(word_of(l)));
 }
 
 /* In at most that many lines: what does not deliver comes before the rest, the rest in the order of likes. */
@@ -174,7 +184,8 @@ static void put_not_tried(FILE *to, const check_findings *f)
     put(to, s.text, 3, 4);
 }
 
-void check_page_print(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *reference)
+void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
+                      const check_reference *reference)
 {
     text head, foot;
     begin(&head);

@@ -8,7 +8,10 @@
 #include "ranks/check.h"
 
 static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
-static int whole(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
+static int whole(const json_t *o, const char *key)
+{
+    return (int)json_integer_value(json_object_get(o, key));
+}
 
 /* ---- figures of all rounds ---- */
 
@@ -20,15 +23,21 @@ static const json_t *part_of(const json_t *records, size_t round, const char *ke
 static check_figure *figures_of(const json_t *records, size_t *count)
 {
     size_t most = 1;
-    for (size_t r = 0; r < json_array_size(records); r++) most += json_array_size(part_of(records, r, "figures"));
+    for (size_t r = 0; r < json_array_size(records); r++)
+        most += json_array_size(part_of(records, r, "figures"));
     check_figure *all = CHECK_ALLOC(calloc(most, sizeof *all)), *f = all;
     for (size_t r = 0; r < json_array_size(records); r++) {
         size_t i;
         json_t *o;
         json_array_foreach((json_t *)part_of(records, r, "figures"), i, o) {
             const char *key = json_string_value(json_object_get(o, "like"));
-            *f = (check_figure){ key ? check_like_of(key) : CHECK_LIKES, whole(o, "a"), whole(o, "b"),
-                                 json_is_true(json_object_get(o, "alone")), whole(o, "round"), number(o, "rate"), 0 };
+            *f = (check_figure){ key ? check_like_of(key) : CHECK_LIKES,
+                                 whole(o, "a"),
+                                 whole(o, "b"),
+                                 json_is_true(json_object_get(o, "alone")),
+                                 whole(o, "round"),
+                                 number(o, "rate"),
+                                 0 };
             if (f->like < CHECK_LIKES) f++;
         }
     }
@@ -75,7 +84,8 @@ static json_t *trend_of(const check_figure *f, size_t count)
     for (size_t begin = 0, end; begin < count; begin = end) {
         for (end = begin; end < count && f[end].round == f[begin].round;) end++;
         const double median = (f[(begin + end - 1) / 2].rate + f[(begin + end) / 2].rate) / 2;
-        json_array_append_new(all, json_pack("[i, f, f, i, i]", f[begin].round, median, f[begin].rate, f[begin].a, f[begin].b));
+        json_array_append_new(
+            all, json_pack("[i, f, f, i, i]", f[begin].round, median, f[begin].rate, f[begin].a, f[begin].b));
     }
     return all;
 }
@@ -86,7 +96,8 @@ static const json_t *row_of(const json_t *rows, const check_figure *f)
     json_t *row;
     json_array_foreach((json_t *)rows, i, row) {
         const char *like = json_string_value(json_object_get(row, "like"));
-        if (like && check_like_of(like) == f->like && json_is_true(json_object_get(row, "alone")) == f->alone) return row;
+        if (like && check_like_of(like) == f->like && json_is_true(json_object_get(row, "alone")) == f->alone)
+            return row;
     }
     return NULL;
 }
@@ -96,9 +107,10 @@ static json_t *group_of(check_figure *f, size_t count, const json_t *rows)
 {
     const json_t *row = row_of(rows, f);
     if (!json_is_number(json_object_get(row, "median"))) return NULL;
-    json_t *group = json_pack("{s:s, s:s, s:s, s:s, s:b, s:O, s:O?}", "key", check_like_key(f->like), "name", check_like_name(f->like),
-                              "unit", check_like_unit(f->like), "part", check_part_key(check_like_part(f->like)), "alone", f->alone,
-                              "median", json_object_get(row, "median"), "reference", json_object_get(row, "reference"));
+    json_t *group = json_pack("{s:s, s:s, s:s, s:s, s:b, s:O, s:O?}", "key", check_like_key(f->like), "name",
+                              check_like_name(f->like), "unit", check_like_unit(f->like), "part",
+                              check_part_key(check_like_part(f->like)), "alone", f->alone, "median",
+                              json_object_get(row, "median"), "reference", json_object_get(row, "reference"));
     json_object_set_new(group, "components", components_of(f, count));
     qsort(f, count, sizeof *f, by_round);
     json_object_set_new(group, "trend", trend_of(f, count));
@@ -123,7 +135,8 @@ static json_t *groups_of(const json_t *records, const json_t *rows)
 
 static json_t *some_keys(const json_t *o, const char *first)
 {
-    return json_pack("{s:O?, s:O?, s:O?}", first, json_object_get(o, first), "a", json_object_get(o, "a"), "b", json_object_get(o, "b"));
+    return json_pack("{s:O?, s:O?, s:O?}", first, json_object_get(o, first), "a", json_object_get(o, "a"),
+                     "b", json_object_get(o, "b"));
 }
 
 static void add_keys_of(json_t *to, const json_t *from, const char *first)

@@ -1,5 +1,6 @@
-/* The template report.html is part of the program; one mark of it is replaced by the page's text, which is written here, and by the
- * figures that its script draws (report_digest.c). All text of records is other people's: it is escaped. */
+/* The template report.html is part of the program; one mark of it is replaced by the page's text, which is
+ * written here, and by the figures that its script draws (report_digest.c). All text of records is other
+ * people's: it is escaped. */
 #include "check_page/report_html.h"
 
 #include <math.h>
@@ -39,7 +40,10 @@ static const json_t *check_of(const json_t *records, size_t round)
     return json_object_get(json_array_get(records, round), "check");
 }
 
-static const json_t *last_of(const json_t *records) { return check_of(records, json_array_size(records) - 1); }
+static const json_t *last_of(const json_t *records)
+{
+    return check_of(records, json_array_size(records) - 1);
+}
 
 static check_like like_of(const json_t *o) { return check_like_of(record_text_of(o, "like")); }
 
@@ -85,7 +89,10 @@ static void rate_cell(FILE *to, double rate, const json_t *row)
 {
     char text[64];
     const check_like like = like_of(row);
-    element(to, "td", "%s", isnan(rate) ? "" : terminal_rate(text, sizeof text, rate, like < CHECK_LIKES ? check_like_unit(like) : "/s"));
+    element(to, "td", "%s",
+            isnan(rate)
+                ? ""
+                : terminal_rate(text, sizeof text, rate, like < CHECK_LIKES ? check_like_unit(like) : "/s"));
 }
 
 /* A verdict is a word of ours, and a class of the page; any other text gives no class. */
@@ -100,10 +107,14 @@ static const char *class_of(const char *verdict)
 /* A heading in front of which there is a < is of words, which begin at the left. */
 static void table_begin(FILE *to, const char *const *heading, size_t headings, const char *about)
 {
-    fprintf(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"list\"><thead><tr>", about);
+    fprintf(to,
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table "
+            "class=\"list\"><thead><tr>",
+            about);
     for (size_t i = 0; i < headings; i++) {
         const bool words = heading[i][0] == '<';
-        element(to, words ? "th scope=\"col\" class=\"words\"" : "th scope=\"col\"", "%s", heading[i] + words);
+        element(to, words ? "th scope=\"col\" class=\"words\"" : "th scope=\"col\"", "%s",
+                heading[i] + words);
     }
     fputs("</tr></thead><tbody>\n", to);
 }
@@ -125,14 +136,16 @@ static void write_fact(FILE *to, const char *name, const char *text)
 static const char *device_of(const json_t *record)
 {
     const json_t *first = json_array_get(json_object_get(json_object_get(record, "check"), "ranks"), 0);
-    return record_text_of(first, "gpu")[0] ? record_text_of(first, "gpu") : record_text_of(json_object_get(record, "machine"), "processor");
+    return record_text_of(first, "gpu")[0] ? record_text_of(first, "gpu")
+                                           : record_text_of(json_object_get(record, "machine"), "processor");
 }
 
 static void write_head(FILE *to, const json_t *records)
 {
     const size_t rounds = json_array_size(records);
     const json_t *record = json_array_get(records, rounds - 1), *check = last_of(records);
-    const char *verdict = record_text_of(check, "verdict"), *started = record_text_of(json_array_get(records, 0), "started");
+    const char *verdict = record_text_of(check, "verdict"),
+               *started = record_text_of(json_array_get(records, 0), "started");
     char number[32];
     fprintf(to, "<header class=\"%s\">", class_of(verdict));
     element(to, "p class=\"verdict\"", "%s", verdict);
@@ -140,7 +153,8 @@ static void write_head(FILE *to, const json_t *records)
             json_array_size(json_object_get(check, "ranks")) == 1 ? "" : "s", device_of(record));
     if (record_text_of(check, "why")[0]) element(to, "p", "%s", record_text_of(check, "why"));
     snprintf(number, sizeof number, "%zu", rounds);
-    if (record_text_of(check, "not_tried")[0]) element(to, "p class=\"note\"", "not tried: %s", record_text_of(check, "not_tried"));
+    if (record_text_of(check, "not_tried")[0])
+        element(to, "p class=\"note\"", "not tried: %s", record_text_of(check, "not_tried"));
     fputs("<dl>", to);
     write_fact(to, "level", record_text_of(check, "level"));
     write_fact(to, "rounds", number);
@@ -153,7 +167,8 @@ static void write_head(FILE *to, const json_t *records)
 
 static void write_suspect(FILE *to, const json_t *suspect)
 {
-    const double factor = record_number_of(suspect, "factor"), confidence = record_number_of(suspect, "confidence");
+    const double factor = record_number_of(suspect, "factor"),
+                 confidence = record_number_of(suspect, "confidence");
     fprintf(to, "<li class=\"%s\">", isnan(factor) ? "wrong" : "slow");
     element(to, "strong", "%s", record_text_of(suspect, "name"));
     if (isnan(factor)) element(to, "span class=\"degree\"", "wrong bits");
@@ -167,8 +182,11 @@ static void write_suspects(FILE *to, const json_t *suspects)
 {
     size_t i;
     json_t *suspect;
-    fputs("<section id=\"suspects\" aria-labelledby=\"suspects-title\"><h2 id=\"suspects-title\">Suspects</h2>", to);
-    if (json_array_size(suspects) == 0) fputs("<p class=\"note\">No component stands out from its like.</p>", to);
+    fputs(
+        "<section id=\"suspects\" aria-labelledby=\"suspects-title\"><h2 id=\"suspects-title\">Suspects</h2>",
+        to);
+    if (json_array_size(suspects) == 0)
+        fputs("<p class=\"note\">No component stands out from its like.</p>", to);
     fputs("<ol>", to);
     json_array_foreach((json_t *)suspects, i, suspect) write_suspect(to, suspect);
     fputs("</ol></section>\n", to);
@@ -191,7 +209,8 @@ static void write_faults(FILE *to, const json_t *records)
     static const char *const heading[] = { "tried", "ranks", "round", "<what was found" };
     size_t count = 0, i;
     json_t *fault;
-    for (size_t r = 0; r < json_array_size(records); r++) count += json_array_size(json_object_get(check_of(records, r), "faults"));
+    for (size_t r = 0; r < json_array_size(records); r++)
+        count += json_array_size(json_object_get(check_of(records, r), "faults"));
     if (count == 0) return;
     fprintf(to, "<section id=\"faults\"><h2>Wrong bits</h2><p class=\"note\">%zu found%s.</p>", count,
             count > FAULTS_SHOWN ? "; the first of them" : "");
@@ -206,7 +225,8 @@ static void write_faults(FILE *to, const json_t *records)
 
 static void write_row(FILE *to, const json_t *row)
 {
-    const double median = record_number_of(row, "median"), least = record_number_of(row, "least"), noise = record_number_of(row, "noise"),
+    const double median = record_number_of(row, "median"), least = record_number_of(row, "least"),
+                 noise = record_number_of(row, "noise"),
                  of_reference = median / record_number_of(row, "reference");
     const int a = rank_of(row, "least_a"), b = rank_of(row, "least_b");
     const char *verdict = record_text_of(row, "verdict");
@@ -233,7 +253,9 @@ static void write_rows(FILE *to, const json_t *rows)
     size_t i;
     json_t *row;
     fputs("<section id=\"rows\"><h2>What was measured</h2>"
-          "<p class=\"note\">Of each component its best round; no difference within the noise counts. In brackets: not judged.</p>", to);
+          "<p class=\"note\">Of each component its best round; no difference within the noise counts. In "
+          "brackets: not judged.</p>",
+          to);
     table_begin(to, heading, sizeof heading / sizeof *heading, "what was measured");
     json_array_foreach((json_t *)rows, i, row) write_row(to, row);
     table_end(to);
@@ -242,26 +264,34 @@ static void write_rows(FILE *to, const json_t *rows)
 
 static void write_rank(FILE *to, size_t number, const json_t *rank)
 {
-    const char *const text[] = { "host", "gpu", "uuid", "pci" }, *const measured[] = { "clock_mhz", "power_w", "temperature_c" };
-    const bool power = json_is_true(json_object_get(rank, "held_by_power")), heat = json_is_true(json_object_get(rank, "held_by_heat"));
+    const char *const text[] = { "host", "gpu", "uuid", "pci" };
+    const char *const measured[] = { "clock_mhz", "power_w", "temperature_c" };
+    const bool power = json_is_true(json_object_get(rank, "held_by_power")),
+               heat = json_is_true(json_object_get(rank, "held_by_heat"));
     fprintf(to, "<tr><td>%zu</td>", number);
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) element(to, "td class=\"words\"", "%s", record_text_of(rank, text[i]));
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        element(to, "td class=\"words\"", "%s", record_text_of(rank, text[i]));
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const double x = record_number_of(rank, measured[i]);
         if (isnan(x)) fputs("<td></td>", to);
         else element(to, "td", "%.0f", x);
     }
-    element(to, "td class=\"words\"", "%s%s%s", power ? "power" : "", power && heat ? ", " : "", heat ? "heat" : "");
-    element(to, "td class=\"words\"", "%s", json_is_false(json_object_get(rank, "ended")) ? "not heard of" : "");
+    element(to, "td class=\"words\"", "%s%s%s", power ? "power" : "", power && heat ? ", " : "",
+            heat ? "heat" : "");
+    element(to, "td class=\"words\"", "%s",
+            json_is_false(json_object_get(rank, "ended")) ? "not heard of" : "");
     fputs("</tr>\n", to);
 }
 
 static void write_ranks(FILE *to, const json_t *ranks)
 {
-    static const char *const heading[] = { "rank", "<host", "<GPU", "<UUID", "<PCI", "MHz", "W", "\u00b0C", "<held by", "<at the end" };
+    static const char *const heading[] = { "rank", "<host", "<GPU",    "<UUID",    "<PCI",
+                                           "MHz",  "W",     "\u00b0C", "<held by", "<at the end" };
     size_t i;
     json_t *rank;
-    fputs("<section id=\"ranks\"><h2>Ranks</h2><p class=\"note\">Clock, power and temperature under arithmetic.</p><details", to);
+    fputs("<section id=\"ranks\"><h2>Ranks</h2><p class=\"note\">Clock, power and temperature under "
+          "arithmetic.</p><details",
+          to);
     fputs(json_array_size(ranks) <= 16 ? " open><summary>" : "><summary>", to);
     fprintf(to, "%zu ranks</summary>", json_array_size(ranks));
     table_begin(to, heading, sizeof heading / sizeof *heading, "ranks");
@@ -295,7 +325,9 @@ static void write_page(FILE *to, const json_t *records)
     write_head(to, records);
     write_suspects(to, json_object_get(check, "suspects"));
     write_faults(to, records);
-    fputs("<noscript><p class=\"note\">Pictures of pairs, distributions and trends need scripts.</p></noscript>\n", to);
+    fputs("<noscript><p class=\"note\">Pictures of pairs, distributions and trends need "
+          "scripts.</p></noscript>\n",
+          to);
     write_rows(to, json_object_get(check, "rows"));
     write_ranks(to, json_object_get(check, "ranks"));
     fputs("</main>\n", to);

@@ -1,5 +1,6 @@
-/* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed, recorded.
- * In two parts: rank 0 alone with its device, while the others sleep; then the families that all ranks climb together. */
+/* weft bench: the ladder. Ceilings first, then every rung that was asked for: verified, timed, printed,
+ * recorded. In two parts: rank 0 alone with its device, while the others sleep; then the families that all
+ * ranks climb together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ typedef struct leaving { /* what all records of a run share */
     const char *path;
 } leaving;
 
-static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point, int points, sentence *why)
+static bool leave_record(const leaving *l, const bench *b, const bench_item *item, const bench_point *point,
+                         int points, sentence *why)
 {
     if (!l->path[0]) return true;
     json_t *o = json_deep_copy(l->head);
@@ -33,8 +35,10 @@ static bool leave_record(const leaving *l, const bench *b, const bench_item *ite
     return ok;
 }
 
-/* One rung with all its points. *wrong counts the rungs that are. Together: on all ranks alike, and rank 0 speaks. */
-static int climb(bench *b, const leaving *l, bench_table *table, const bench_item *item, int *wrong, sentence *why)
+/* One rung with all its points. *wrong counts the rungs that are. Together: on all ranks alike, and rank 0
+ * speaks. */
+static int climb(bench *b, const leaving *l, bench_table *table, const bench_item *item, int *wrong,
+                 sentence *why)
 {
     const bool speaks = !b->world || b->world->top->rank == 0;
     const char *missing = item->rung->missing ? item->rung->missing(b->d) : NULL;
@@ -70,7 +74,8 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
 }
 
 /* All items of one part. world: NULL for the part of rank 0 alone, whose topology is then its own. */
-static int run_part(const bench_request *ask, const topology *top, const bench_world *world, device *d, const char *command)
+static int run_part(const bench_request *ask, const topology *top, const bench_world *world, device *d,
+                    const char *command)
 {
     sentence why = { "" };
     int status = 0, wrong = 0;
@@ -99,7 +104,8 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     json_decref(l.machine);
     json_decref(started);
     if (status != 0) return cmd_say(status, "%s", why.text);
-    if (wrong > 0) return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", wrong, wrong == 1 ? "" : "s");
+    if (wrong > 0)
+        return cmd_say(CHECK_EXIT_FAILED, "%d rung%s gave wrong results", wrong, wrong == 1 ? "" : "s");
     return 0;
 }
 
@@ -146,8 +152,8 @@ static int status_of_rank_0(const topology *top, int status)
 static int bench_together(const bench_request *ask, topology *top, const char *command)
 {
     sentence why = { "" }, notes;
-    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST, topology_threads(top, ask->threads),
-                                &why, &notes);
+    device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST,
+                                topology_threads(top, ask->threads), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     bench_world world = bench_world_create(top, ask->dir);
@@ -177,8 +183,8 @@ static int bench_all(topology *top, int argc, char **argv)
     if (status == 0 && ask.csv && !ask.list && top->rank == 0) bench_table_print_csv_head();
     if (status == 0 && !ask.list && has_items(&ask, false)) {
         if (top->ranks > 1)
-            (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait", ask.item[0].family->name,
-                          top->ranks - 1);
+            (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait",
+                          ask.item[0].family->name, top->ranks - 1);
         if (top->rank == 0) status = bench_alone(&ask, top, command);
         status = status_of_rank_0(top, status);
     }
@@ -188,8 +194,8 @@ static int bench_all(topology *top, int argc, char **argv)
     return status;
 }
 
-/* The driver reads this one when the first context of the process is made, which may be MPI's own. Whether the value and
- * the rungs go together is checked later, like every key. */
+/* The driver reads this one when the first context of the process is made, which may be MPI's own. Whether
+ * the value and the rungs go together is checked later, like every key. */
 static void set_connections(int argc, char **argv)
 {
     static const char key[] = "connections=";
@@ -205,7 +211,8 @@ int cmd_bench(int argc, char **argv)
     int status = 0;
     topology top;
     set_connections(argc, argv);
-    (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, bench_io_catch_signals, argc, argv);
+    (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, bench_io_catch_signals, argc,
+                    argv);
     topology_create(&top);
     status = bench_all(&top, argc, argv);
     topology_destroy(&top);

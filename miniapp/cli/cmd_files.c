@@ -1,5 +1,5 @@
-/* weft verify, weft diff: state files on their own, without a deck. Rows of the fields are spread over the ranks, and no field
- * is ever in memory as a whole. */
+/* weft verify, weft diff: state files on their own, without a deck. Rows of the fields are spread over the
+ * ranks, and no field is ever in memory as a whole. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,9 @@ static int say_damaged(const char *path, const checkpoint_report *r)
 
 static void say_whole(const char *path, const checkpoint_report *r)
 {
-    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64, printable_text(path), printable_text(r->info.kind),
-           dtype_name(r->info.type), r->info.nx, r->info.ny, r->info.step, r->info.fingerprint);
+    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64,
+           printable_text(path), printable_text(r->info.kind), dtype_name(r->info.type), r->info.nx,
+           r->info.ny, r->info.step, r->info.fingerprint);
     if (r->blocks) printf(", %" PRId64 " block%s", r->blocks, r->blocks == 1 ? "" : "s");
     else printf(", no block checksums");
     printf("%s\n", r->info.sealed ? "" : ", no checksum of its structure");
@@ -49,8 +50,9 @@ static int list_folder(const char *dir, int64_t **steps, size_t *count)
 {
     const checkpoint_status status = checkpoint_list(ranks_world(), dir, steps, count);
     if (status == CHECKPOINT_OK) return 0;
-    return cmd_say(checkpoint_exit(status), status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
-                   dir);
+    return cmd_say(
+        checkpoint_exit(status),
+        status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read", dir);
 }
 
 /* Every checkpoint of a folder, from the first on (a list has the newest first). */
@@ -81,7 +83,8 @@ int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
     sentence why;
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why))
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
@@ -123,10 +126,11 @@ static int diff_files(int rank, const char *const path[2])
     if (status != CHECKPOINT_OK) {
         code = cmd_say(checkpoint_exit(status), "%s", why.text);
     } else if (fields == 0) {
-        code = cmd_say(CHECK_EXIT_FAILED, "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
-                       ") differ in kind, type or grid", path[0],
-                       info[0].kind, dtype_name(info[0].type), info[0].nx, info[0].ny, path[1], info[1].kind,
-                       dtype_name(info[1].type), info[1].nx, info[1].ny);
+        code = cmd_say(CHECK_EXIT_FAILED,
+                       "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
+                       ") differ in kind, type or grid",
+                       path[0], info[0].kind, dtype_name(info[0].type), info[0].nx, info[0].ny, path[1],
+                       info[1].kind, dtype_name(info[1].type), info[1].nx, info[1].ny);
     } else if (rank == 0 && info[0].step != info[1].step) {
         printf("step: %" PRId64 " and %" PRId64 "\n", info[0].step, info[1].step);
     }
@@ -145,18 +149,21 @@ static bool holds(const int64_t *steps, size_t count, int64_t step)
     return false;
 }
 
-/* Two runs: the checkpoints of each step that both folders have, from the first on (a list has the newest first). */
+/* Two runs: the checkpoints of each step that both folders have, from the first on (a list has the newest
+ * first). */
 static int diff_folders(int rank, const char *const dir[2])
 {
     int64_t *steps[2] = { NULL, NULL };
     size_t count[2] = { 0, 0 };
     int worst = 0, both = 0;
-    for (int side = 0; side < 2 && worst == 0; side++) worst = list_folder(dir[side], &steps[side], &count[side]);
+    for (int side = 0; side < 2 && worst == 0; side++)
+        worst = list_folder(dir[side], &steps[side], &count[side]);
     for (size_t i = count[0]; i-- > 0 && worst < CHECK_EXIT_USAGE;) {
         char path[2][4224];
         const char *const pair[2] = { path[0], path[1] };
         if (!holds(steps[1], count[1], steps[0][i])) continue;
-        for (int side = 0; side < 2; side++) checkpoint_path(path[side], sizeof path[side], dir[side], steps[0][i]);
+        for (int side = 0; side < 2; side++)
+            checkpoint_path(path[side], sizeof path[side], dir[side], steps[0][i]);
         if (rank == 0) printf("step %" PRId64 "\n", steps[0][i]);
         both++;
         const int code = diff_files(rank, pair);
@@ -172,8 +179,10 @@ int cmd_diff(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
     sentence why;
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
-    if (argc != 3) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
+    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why))
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
+    if (argc != 3)
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };
     const bool first = is_folder(rank, path[0]), second = is_folder(rank, path[1]);
     return cmd_end(first && second ? diff_folders(rank, path) : diff_files(rank, path));

@@ -1,5 +1,5 @@
-/* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON object
- * first; the table for people is read from that, so that the two never differ. */
+/* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON
+ * object first; the table for people is read from that, so that the two never differ. */
 #include <hdf5.h>
 #include <math.h>
 #include <mpi.h>
@@ -23,7 +23,8 @@
 const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
     { "--json", NULL, "print one JSON object, for programs" },
     { "--measure", NULL,
-      "also measure copies within device memory, on all ranks at once, and from every rank to every other, one pair at a time, "
+      "also measure copies within device memory, on all ranks at once, and from every rank to every other, "
+      "one pair at a time, "
       "over the shortest path (at most 16 ranks)" },
 };
 
@@ -52,15 +53,16 @@ static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine_bytes = topology_free_bytes(t, d, &by);
     if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;
-    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "rank", t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host",
-                     "name", record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(),
-                     "uuid", record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci),
-                     "memory_bytes", (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by],
-                     "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
-                     "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
-                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(near),
-                     "copy_bytes_per_s", record_number(copy_bytes_per_s), "wrong", record_text_or_null(t->wrong.text));
+    return json_pack(
+        "{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
+        t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name",
+        record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(), "uuid",
+        record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci), "memory_bytes",
+        (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by],
+        "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
+        "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(), "gpu_cpus",
+        record_text_or_null(at->near_cpus), "nics", record_text_or_null(near), "copy_bytes_per_s",
+        record_number(copy_bytes_per_s), "wrong", record_text_or_null(t->wrong.text));
 }
 
 /* Of all ranks, on rank 0; NULL on the others. Collective. */
@@ -71,7 +73,8 @@ static json_t *ranks_json(const topology *t, json_t *mine)
     json_t *ranks = t->rank == 0 ? json_array() : NULL;
     (void)json_dumpb(mine, text, TEXT_BYTES - 1, JSON_COMPACT);
     MPI_CHECK(ranks_gather(text, TEXT_BYTES, MPI_CHAR, all, TEXT_BYTES, MPI_CHAR, 0, t->comm));
-    for (int i = 0; i < t->ranks && ranks; i++) json_array_append_new(ranks, json_loads(all + (size_t)i * TEXT_BYTES, 0, NULL));
+    for (int i = 0; i < t->ranks && ranks; i++)
+        json_array_append_new(ranks, json_loads(all + (size_t)i * TEXT_BYTES, 0, NULL));
     json_decref(mine);
     free(all);
     return ranks;
@@ -83,8 +86,8 @@ static json_t *built_json(void)
 #ifdef WEFT_DEBUG
     debug = true;
 #endif
-    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built, "debug", debug,
-                     "openmp", _OPENMP, "compiler", __VERSION__);
+    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built,
+                     "debug", debug, "openmp", _OPENMP, "compiler", __VERSION__);
 }
 
 /* works: did device buffers arrive, where that was tried? */
@@ -95,9 +98,11 @@ static json_t *mpi_json(const topology *t, const device *d, bool works, const ch
     MPI_CHECK(MPI_Get_version(&version, &subversion));
     snprintf(standard, sizeof standard, "%d.%d", version, subversion);
     const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
-    return json_pack("{s:o, s:s, s:o, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
-                     record_text_or_null(thread_level_name(t->thread_level)), "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
-                     tried ? json_boolean(works) : json_null(), "why_not", works ? json_null() : record_text_or_null(why));
+    return json_pack("{s:o, s:s, s:o, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard",
+                     standard, "thread_level", record_text_or_null(thread_level_name(t->thread_level)),
+                     "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
+                     tried ? json_boolean(works) : json_null(), "why_not",
+                     works ? json_null() : record_text_or_null(why));
 }
 
 static json_t *hdf5_json(void)
@@ -116,10 +121,12 @@ static json_t *links_json(const info_links *l, int ranks)
     json_t *rows = json_array();
     for (int from = 0; from < ranks; from++) {
         json_t *row = json_array();
-        for (int to = 0; to < ranks; to++) json_array_append_new(row, record_number(l->bytes_per_s[from * ranks + to]));
+        for (int to = 0; to < ranks; to++)
+            json_array_append_new(row, record_number(l->bytes_per_s[from * ranks + to]));
         json_array_append_new(rows, row);
     }
-    return json_pack("{s:s, s:I, s:o}", "way", l->way, "message_bytes", (json_int_t)l->bytes, "bytes_per_s", rows);
+    return json_pack("{s:s, s:I, s:o}", "way", l->way, "message_bytes", (json_int_t)l->bytes, "bytes_per_s",
+                     rows);
 }
 
 /* ---- the table ---- */
@@ -130,11 +137,20 @@ static const char *text_of(const json_t *o, const char *key)
     return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
-static const char *dash_or(const json_t *o, const char *key) { return json_is_string(json_object_get(o, key)) ? text_of(o, key) : "-"; }
+static const char *dash_or(const json_t *o, const char *key)
+{
+    return json_is_string(json_object_get(o, key)) ? text_of(o, key) : "-";
+}
 
-static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
+static int int_of(const json_t *o, const char *key)
+{
+    return (int)json_integer_value(json_object_get(o, key));
+}
 
-static const char *yes_or_no(const json_t *o, const char *key) { return json_is_true(json_object_get(o, key)) ? "yes" : "no"; }
+static const char *yes_or_no(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key)) ? "yes" : "no";
+}
 
 typedef struct host_table {
     const json_t *ranks;
@@ -147,7 +163,10 @@ static json_t *rank_at(const host_table *t, int host, int place)
     return json_array_get(t->ranks, (size_t)t->where->rank[t->where->begin[host] + place]);
 }
 
-static int ranks_on(const host_table *t, int host) { return t->where->begin[host + 1] - t->where->begin[host]; }
+static int ranks_on(const host_table *t, int host)
+{
+    return t->where->begin[host + 1] - t->where->begin[host];
+}
 
 /* But for what names a rank or a GPU, and what changes from second to second. */
 static bool are_alike(const host_table *t, int a, int b)
@@ -156,7 +175,8 @@ static bool are_alike(const host_table *t, int a, int b)
     bool alike = ranks_on(t, a) == ranks_on(t, b);
     for (int place = 0; place < ranks_on(t, a) && alike; place++) {
         json_t *of_a = json_copy(rank_at(t, a, place));
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++) json_object_set(of_a, own[i], json_object_get(rank_at(t, b, place), own[i]));
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            json_object_set(of_a, own[i], json_object_get(rank_at(t, b, place), own[i]));
         alike = json_equal(of_a, rank_at(t, b, place));
         json_decref(of_a);
     }
@@ -169,11 +189,14 @@ static void print_rank(FILE *to, const host_table *t, int host, int place)
     const json_t *r = rank_at(t, host, place);
     const json_t *copy = json_object_get(r, "copy_bytes_per_s");
     char gpu[32] = "-", node[16] = "-";
-    if (json_is_string(json_object_get(r, "uuid"))) snprintf(gpu, sizeof gpu, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
-    if (json_is_integer(json_object_get(r, "gpu_numa_node"))) snprintf(node, sizeof node, "%d", int_of(r, "gpu_numa_node"));
-    fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu, dash_or(r, "pci"), node,
-            dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"), dash_or(r, "nics"),
-            gb * json_number_value(json_object_get(r, "free_bytes")), gb * json_number_value(json_object_get(r, "memory_bytes")));
+    if (json_is_string(json_object_get(r, "uuid")))
+        snprintf(gpu, sizeof gpu, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
+    if (json_is_integer(json_object_get(r, "gpu_numa_node")))
+        snprintf(node, sizeof node, "%d", int_of(r, "gpu_numa_node"));
+    fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu,
+            dash_or(r, "pci"), node, dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"),
+            dash_or(r, "nics"), gb * json_number_value(json_object_get(r, "free_bytes")),
+            gb * json_number_value(json_object_get(r, "memory_bytes")));
     if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
         fprintf(to, " by %s", text_of(r, "memory_limit"));
     if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
@@ -188,9 +211,11 @@ static void print_host(FILE *to, const host_table *t, int host)
     const json_t *first = rank_at(t, host, 0);
     fprintf(to, "host     %s", text_of(first, "host"));
     for (int h = host + 1; h < t->where->count; h++)
-        if (t->like[h] == host && alike++ < NAMED) fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ", text_of(rank_at(t, h, 0), "host"));
+        if (t->like[h] == host && alike++ < NAMED)
+            fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ", text_of(rank_at(t, h, 0), "host"));
     if (alike > NAMED) fprintf(to, " and %d more", alike - NAMED);
-    fprintf(to, ": %d rank%s, %s", ranks_on(t, host), ranks_on(t, host) == 1 ? "" : "s", text_of(first, "name"));
+    fprintf(to, ": %d rank%s, %s", ranks_on(t, host), ranks_on(t, host) == 1 ? "" : "s",
+            text_of(first, "name"));
     if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
     fputc('\n', to);
     for (int place = 0; place < ranks_on(t, host); place++) print_rank(to, t, host, place);
@@ -200,7 +225,8 @@ static void print_host(FILE *to, const host_table *t, int host)
 static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
 {
     const host_table t = { ranks, where, CHECK_ALLOC(malloc((size_t)where->count * sizeof *t.like)) };
-    fprintf(to, "         GPU            PCI address  node near cores   may use      node near NICs  free GB\n");
+    fprintf(to,
+            "         GPU            PCI address  node near cores   may use      node near NICs  free GB\n");
     for (int h = 0; h < where->count; h++) {
         t.like[h] = 0;
         while (t.like[h] < h && !are_alike(&t, t.like[h], h)) t.like[h]++;
@@ -215,8 +241,11 @@ static void print_links(FILE *to, const json_t *links)
     size_t from, at;
     json_t *row, *rate;
     if (!json_is_object(links)) return;
-    fprintf(to, "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB per message, one pair at a time\n",
-            text_of(links, "way"), 1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
+    fprintf(to,
+            "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB per message, one pair at a "
+            "time\n",
+            text_of(links, "way"),
+            1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
     json_array_foreach(json_object_get(links, "bytes_per_s"), from, row) {
         fprintf(to, "%-4zu", from);
         json_array_foreach(row, at, rate) {
@@ -229,22 +258,27 @@ static void print_links(FILE *to, const json_t *links)
 
 static void print_table(FILE *to, const json_t *o, const hosts *where)
 {
-    const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"), *hdf5 = json_object_get(o, "hdf5");
-    const json_t *takes = json_object_get(mpi, "takes_device_buffers"), *gpus = json_object_get(o, "gpus_visible");
+    const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"),
+                 *hdf5 = json_object_get(o, "hdf5");
+    const json_t *takes = json_object_get(mpi, "takes_device_buffers"),
+                 *gpus = json_object_get(o, "gpus_visible");
     fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
-    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n", yes_or_no(built, "cuda"),
-            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), json_integer_value(json_object_get(built, "openmp")),
-            text_of(built, "compiler"));
+    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n",
+            yes_or_no(built, "cuda"), yes_or_no(built, "nccl"), yes_or_no(built, "debug"),
+            json_integer_value(json_object_get(built, "openmp")), text_of(built, "compiler"));
     const bool started = json_is_string(json_object_get(mpi, "thread_level"));
     fprintf(to, "mpi      %s; MPI %s, %s%s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
-            started ? "threads: " : "not started: no launcher and no GPU here", started ? text_of(mpi, "thread_level") : "");
+            started ? "threads: " : "not started: no launcher and no GPU here",
+            started ? text_of(mpi, "thread_level") : "");
     fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
-            json_is_null(takes) ? "not run" : json_is_true(takes) ? "passed" : "failed", json_is_true(takes) ? "" : ", ",
-            json_is_true(takes) ? "" : text_of(mpi, "why_not"));
+            json_is_null(takes)   ? "not run"
+            : json_is_true(takes) ? "passed"
+                                  : "failed",
+            json_is_true(takes) ? "" : ", ", json_is_true(takes) ? "" : text_of(mpi, "why_not"));
     fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
     if (json_integer_value(gpus) > 0)
-        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n", json_integer_value(gpus),
-                text_of(o, "driver"));
+        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n",
+                json_integer_value(gpus), text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
     print_hosts(to, json_object_get(o, "ranks"), where);
     print_links(to, json_object_get(o, "links"));
@@ -282,11 +316,12 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
     json_t *ranks = ranks_json(t, rank_json(t, d, copy_bytes_per_s));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
-        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}",
-                              "program", "weft", "version", version_number, "git", version_git,
-                              "built", built_json(), "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
-                              "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks,
-                              "links", links_json(&links, t->ranks), "note", record_text_or_null(notes));
+        json_t *o =
+            json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}", "program", "weft",
+                      "version", version_number, "git", version_git, "built", built_json(), "mpi", mpi,
+                      "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver), "gpus_visible", gpus,
+                      "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "links",
+                      links_json(&links, t->ranks), "note", record_text_or_null(notes));
         print_object(o, t->where, as_json);
         json_decref(o);
     }
@@ -301,9 +336,12 @@ int cmd_info(int argc, char **argv)
     /* only MPI knows whether it takes a GPU's memory */
     (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, NULL, argc, argv);
     sentence why, notes;
-    if (!cmd_option_all_known(cmd_info_options, argc, argv, &why)) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
+    if (!cmd_option_all_known(cmd_info_options, argc, argv, &why))
+        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     for (int i = 1; i < argc; i++)
-        if (argv[i][0] != '-') return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
+        if (argv[i][0] != '-')
+            return cmd_end(
+                cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
     topology t;
     topology_create(&t);
     device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), &why, &notes);
@@ -311,7 +349,8 @@ int cmd_info(int argc, char **argv)
         d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), &notes, &notes);
         notes = why;
     }
-    const int status = inform(&t, d, cmd_has_option(argc, argv, "--json"), cmd_has_option(argc, argv, "--measure"), notes.text);
+    const int status = inform(&t, d, cmd_has_option(argc, argv, "--json"),
+                              cmd_has_option(argc, argv, "--measure"), notes.text);
     device_destroy(&d);
     topology_destroy(&t);
     return cmd_end(status);

@@ -10,7 +10,8 @@
 
 /* ---- the page ---- */
 
-/* Text as it is: roff takes a leading dot or quote for a request, a backslash for an escape, and a bare - for a hyphen. */
+/* Text as it is: roff takes a leading dot or quote for a request, a backslash for an escape, and a bare - for
+ * a hyphen. */
 static void roff(FILE *to, const char *text)
 {
     bool begins = true;
@@ -86,17 +87,24 @@ void cmd_manual_page(FILE *to)
         }
         fputc('\n', to);
     }
-    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or the CPUs. Every rate "
-          "is printed beside a ceiling measured in the same run, every cell is compared with the exact discrete answer, and all ways "
+    fputs(".SH DESCRIPTION\nStencils and transposes over MPI, each rank driving one device: a CUDA GPU or "
+          "the CPUs. Every rate "
+          "is printed beside a ceiling measured in the same run, every cell is compared with the exact "
+          "discrete answer, and all ways "
           "of moving data give the same bits.\n"
-          ".PP\nEvery command accepts\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and commit.\n.SH COMMANDS\n", to);
+          ".PP\nEvery command accepts\n.BR \\-\\-help ;\n.B weft \\-\\-version\nprints version and "
+          "commit.\n.SH COMMANDS\n",
+          to);
     for (size_t i = 0; i < cmd_table_count; i++) page_of_command(to, &cmd_table[i]);
-    fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 stopped by a "
+    fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file "
+          "failure; 75 stopped by a "
           "signal or its time limit, with a checkpoint.\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads per rank, if run.threads is 0\n"
           ".TP\n.B NO_COLOR\nif set and not empty: print no colours\n"
-          ".TP\n.B SLURM_JOB_END_TIME\nif run.wall_limit is 0: the time by which a run stops, with a checkpoint\n"
-          ".SH SEE ALSO\n.BR mpirun (1),\n.BR sbatch (1)\n", to);
+          ".TP\n.B SLURM_JOB_END_TIME\nif run.wall_limit is 0: the time by which a run stops, with a "
+          "checkpoint\n"
+          ".SH SEE ALSO\n.BR mpirun (1),\n.BR sbatch (1)\n",
+          to);
 }
 
 /* ---- the completion ---- */
@@ -131,7 +139,8 @@ static void completion_of_command(FILE *to, const cmd_row *c)
     fputs("'\n        words='", to);
     print_key_words(to, c);
     if (strstr(c->operands, "FAMILY")) print_families(to);
-    if (strstr(c->operands, "DECK") && strcmp(c->name, "run") != 0) print_key_words(to, cmd_table_find("run"));
+    if (strstr(c->operands, "DECK") && strcmp(c->name, "run") != 0)
+        print_key_words(to, cmd_table_find("run"));
     const char *files = strstr(c->operands, "DECK") ? "ini" : c->print_keys || !c->operands[0] ? "" : "h5";
     fprintf(to, "'\n        files='%s'\n        ;;\n", files);
 }
@@ -172,8 +181,10 @@ void cmd_manual_completion(FILE *to)
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
           "        ((${#COMPREPLY[@]} > 0)) || compopt -o filenames 2>/dev/null\n"
           "        [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null\n"
-          "        [[ -z $files ]] || COMPREPLY+=($(compgen -f -X \"!*.$files\" -- \"$current\") $(compgen -d -- \"$current\"))\n"
+          "        [[ -z $files ]] || COMPREPLY+=($(compgen -f -X \"!*.$files\" -- \"$current\") $(compgen "
+          "-d -- \"$current\"))\n"
           "    fi\n"
           "}\n"
-          "complete -F _weft weft\n", to);
+          "complete -F _weft weft\n",
+          to);
 }

@@ -55,8 +55,9 @@ static bool take_ranks(void *into, const char *key, const char *text, sentence *
         char *end;
         const long n = strtol(at, &end, 10);
         if (end == at || n < 1 || n > RANKS_MOST || on->count == COUNTS_MAX || (*end && *end != ','))
-            return sentence_refuse(why, "%s = %.200s; allowed: up to %d whole numbers from 1 to %d, as in 1,2,4", key, text, COUNTS_MAX,
-                                   RANKS_MOST);
+            return sentence_refuse(why,
+                                   "%s = %.200s; allowed: up to %d whole numbers from 1 to %d, as in 1,2,4",
+                                   key, text, COUNTS_MAX, RANKS_MOST);
         on->ranks[on->count++] = (int)n;
         at = *end ? end + 1 : end;
     }
@@ -67,7 +68,8 @@ static bool take_mode(void *into, const char *key, const char *text, sentence *w
 {
     bool *weak = into;
     *weak = strcmp(text, "weak") == 0;
-    return *weak || strcmp(text, "strong") == 0 || sentence_refuse(why, "%s = %.200s; allowed: strong, weak", key, text);
+    return *weak || strcmp(text, "strong") == 0 ||
+           sentence_refuse(why, "%s = %.200s; allowed: strong, weak", key, text);
 }
 
 static bool take_per_host(void *into, const char *key, const char *text, sentence *why)
@@ -75,7 +77,9 @@ static bool take_per_host(void *into, const char *key, const char *text, sentenc
     double n = 0;
     if (!take_positive(&n, key, text, why)) return false;
     *(int *)into = (int)fmin(n, 1e6);
-    return n == floor(n) && n <= 1e6 ? true : sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to 1000000", key, text);
+    return n == floor(n) && n <= 1e6
+               ? true
+               : sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to 1000000", key, text);
 }
 
 static const struct own_key {
@@ -86,12 +90,14 @@ static const struct own_key {
     const char *help;
 } own_keys[] = {
     { "from", take_text, offsetof(asked, from), true,
-      "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench; of equal work the newest counts "
+      "FILE,... records of the machine: runs, and rungs halo, alltoall and launch of weft bench; of equal "
+      "work the newest counts "
       "(required)" },
     { "ranks", take_ranks, offsetof(asked, on), false, "1,2,4,... (1 to 64)" },
     { "per_host", take_per_host, offsetof(asked, study.per_host), false, "ranks per host (8)" },
     { "mode", take_mode, offsetof(asked, study.weak), false,
-      "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in 1D along x (strong)" },
+      "strong: the deck's grid for all ranks together; weak: the deck's grid per rank, stacked along y, in "
+      "1D along x (strong)" },
     { "between_us", take_positive, offsetof(asked, between_us), true,
       "latency of an exchange between hosts in microseconds (20, or from a record of several hosts)" },
     { "between_gbs", take_positive, offsetof(asked, between_gbs), true,
@@ -100,10 +106,13 @@ static const struct own_key {
       "GB/s into a file, all ranks together (default: from a record with checkpoints)" },
     { "mtbf_hours", take_positive, offsetof(asked, study.mtbf_h), false,
       "mean time between failures of one host, for the interval of checkpoints" },
-    { "output", take_text, offsetof(asked, output), false, "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
+    { "output", take_text, offsetof(asked, output), false,
+      "FILE.jsonl: append the rows as records, for jobs/plot --predicted" },
     { "check", take_text, offsetof(asked, check), true,
-      "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones, those that are most off last; "
-      "status 1 if one is 10 % off; if from names the same file, exchanges take the time that the run measured" },
+      "FILE,... instead of a deck: compare the predicted steps of these runs with the measured ones, those "
+      "that are most off last; "
+      "status 1 if one is 10 % off; if from names the same file, exchanges take the time that the run "
+      "measured" },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
@@ -133,7 +142,8 @@ static bool take_own(asked *a, int argc, char **argv, sentence *why)
     for (int i = 1; i < argc; i++) {
         const struct own_key *k = own_key_of(argv[i]);
         if (!is_own(argv[i])) continue;
-        if (!k) return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", argv[i]);
+        if (!k)
+            return sentence_refuse(why, "%.200s: unknown key; `weft predict --help` lists all keys", argv[i]);
         if (!k->take((char *)a + k->into, k->key, strchr(argv[i], '=') + 1, why)) return false;
     }
     return a->from ? true : sentence_refuse(why, "predict needs from=FILE,..., the records of a machine");
@@ -186,11 +196,12 @@ static void print_machine(const predict_records *r, const char *between)
     const predict_machine *m = &r->machine;
     char a[128];
     printf("machine      %s: %d runs and %d rungs of bench", m->name, r->runs, r->rungs);
-    if (r->left_out + r->damaged > 0) printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
+    if (r->left_out + r->damaged > 0)
+        printf("; left out: %d not modelled, %d damaged or foreign", r->left_out, r->damaged);
     if (r->older > 0) printf("\n             left out: %d runs with a newer one of equal work", r->older);
     printf("\ncopy         %.4g GB/s per device, %.4g for a small field; %s per launch%s\n",
-           m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9, seconds_text(a, sizeof a, m->launch_s),
-           m->launch_assumed ? " (assumed, not measured)" : "");
+           m->copy[m->copies - 1].bytes_per_s * 1e-9, m->copy[0].bytes_per_s * 1e-9,
+           seconds_text(a, sizeof a, m->launch_s), m->launch_assumed ? " (assumed, not measured)" : "");
     if (m->processors > 0) printf("blocks       of steps: as on %d SMs per GPU (assumed)\n", m->processors);
     for (int t = TRANSPORT_STAGED; t < PREDICT_TRANSPORTS; t++)
         if (!isnan(m->exchange[t].alpha_s))
@@ -204,9 +215,11 @@ static void print_line(const predict_plan *l, double efficiency)
     char step[32], grid[48], write[32], interval[32];
     snprintf(grid, sizeof grid, "%d x %d", l->of.ranks_x, l->of.ranks_y);
     printf("%6d %6d %10s %-6s %-5s %4d %7s %6.3f  %-10s %7.3g", l->of.ranks, l->hosts, grid,
-           l->of.ranks > 1 ? transport_kind_name(l->of.transport) : "-", l->of.feed ? "graph" : "host", l->of.block_steps,
-           seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck, l->memory_bytes * 1e-9);
-    printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s), seconds_text(interval, sizeof interval, l->interval_s));
+           l->of.ranks > 1 ? transport_kind_name(l->of.transport) : "-", l->of.feed ? "graph" : "host",
+           l->of.block_steps, seconds_text(step, sizeof step, l->time.step_s), efficiency, l->time.bottleneck,
+           l->memory_bytes * 1e-9);
+    printf(" %7s %7s", seconds_text(write, sizeof write, l->write_s),
+           seconds_text(interval, sizeof interval, l->interval_s));
     if (isnan(l->waste)) printf(" %5s", "-");
     else printf(" %5.1f", 100 * l->waste);
     printf("%s\n", l->beyond_host || l->beyond_links ? "*" : "");
@@ -216,7 +229,8 @@ static json_t *parts_json(const predict_time *t)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "memory", record_number(t->memory_s), "arithmetic",
                      record_number(t->arithmetic_s), "launches", record_number(t->launches_s), "exchange",
-                     record_number(t->exchange_s), "transpose", record_number(t->transpose_s), "norm", record_number(t->norm_s));
+                     record_number(t->exchange_s), "transpose", record_number(t->transpose_s), "norm",
+                     record_number(t->norm_s));
 }
 
 /* What no record covers. */
@@ -238,7 +252,8 @@ static json_t *line_json(const predict_plan *l, double efficiency, const asked *
         { "from", record_text(a->from) },
         { "between", json_string(between) },
         { "beyond", beyond_json(l) },
-        { "problem", json_pack("{s:s, s:s, s:i}", "kind", kind_name(c->kind), "dtype", dtype_name(c->type), "radius", c->radius) },
+        { "problem", json_pack("{s:s, s:s, s:i}", "kind", kind_name(c->kind), "dtype", dtype_name(c->type),
+                               "radius", c->radius) },
         { "grid", json_pack("{s:f, s:f}", "nx", c->nx, "ny", c->ny) },
         { "ranks", json_integer(c->ranks) },
         { "hosts", json_integer(l->hosts) },
@@ -265,10 +280,11 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
     double first_rate = 0;
     bool beyond_host = false, beyond_links = false;
     printf("predicted    %s, %s, order %d, %" PRId64 " x %" PRId64 " cells%s\n", kind_name(c->problem.kind),
-           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny, a->study.weak ? " per rank" : "");
+           dtype_name(c->problem.type), c->problem.order, c->grid.nx, c->grid.ny,
+           a->study.weak ? " per rank" : "");
     print_machine(r, between);
-    printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "via", "feed", "fuse", "step",
-           "effic.", "bottleneck", "GB/rank", "to file", "every", "lost");
+    printf("%6s %6s %10s %-6s %-5s %4s %7s %6s  %-10s %7s %7s %7s %5s\n", "ranks", "hosts", "grid", "via",
+           "feed", "fuse", "step", "effic.", "bottleneck", "GB/rank", "to file", "every", "lost");
     for (int i = 0; i < a->on.count; i++) {
         predict_plan l;
         if (!predict_plan_make(&r->machine, c, &a->study, a->on.ranks[i], &l, &why))
@@ -284,9 +300,12 @@ static int predict_deck(const predict_records *r, const config *c, const asked *
         json_decref(o);
         if (!ok) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", o ? why.text : "out of memory");
     }
-    printf("\neffic.: rate per rank relative to the first line; to file: time of a checkpoint; every: Daly's interval;\n"
+    printf("\neffic.: rate per rank relative to the first line; to file: time of a checkpoint; every: Daly's "
+           "interval;\n"
            "lost: percentage of the time spent on writing and failures.\n");
-    if (beyond_host) printf("* The records have at most %d ranks per host; more were not measured.\n", r->machine.ranks_per_host);
+    if (beyond_host)
+        printf("* The records have at most %d ranks per host; more were not measured.\n",
+               r->machine.ranks_per_host);
     if (beyond_links) printf("* No record has several hosts: the links between them were not measured.\n");
     return 0;
 }
@@ -306,12 +325,13 @@ static void print_checked(const checked *k)
     snprintf(cells, sizeof cells, "%.0fx%.0f", c->nx, c->ny);
     snprintf(grid, sizeof grid, "%dx%d", c->ranks_x, c->ranks_y);
     snprintf(problem, sizeof problem, "%.9s%d %s", kind_name(c->kind), c->radius, dtype_name(c->type));
-    snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? transport_kind_name(c->transport) : "none", c->feed ? "graph" : "host");
+    snprintf(moved, sizeof moved, "%s %s", c->ranks > 1 ? transport_kind_name(c->transport) : "none",
+             c->feed ? "graph" : "host");
     if (c->block_steps > 1) snprintf(form, sizeof form, "%d fused", c->block_steps);
     else snprintf(form, sizeof form, "%s", predict_transposes(c) ? "transposed" : step_form_name[c->form]);
-    printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells, grid, moved, form,
-           seconds_text(step, sizeof step, m->step_s), seconds_text(predicted, sizeof predicted, k->predicted_s), k->off,
-           fabs(k->off) > 10 ? "*" : "");
+    printf("%-20.20s %4d %-13s %13s %5s %-12s %-10s %8s %9s %+7.1f%s\n", m->file, m->line, problem, cells,
+           grid, moved, form, seconds_text(step, sizeof step, m->step_s),
+           seconds_text(predicted, sizeof predicted, k->predicted_s), k->off, fabs(k->off) > 10 ? "*" : "");
 }
 
 static int compare_off(const void *a, const void *b)
@@ -320,7 +340,8 @@ static int compare_off(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* own: an exchange alone is as long as the run itself found it. False: no record tells what its transport, or its block, costs. */
+/* own: an exchange alone is as long as the run itself found it. False: no record tells what its transport, or
+ * its block, costs. */
 static bool check_run(const predict_machine *machine, const predict_run *m, bool own, checked *out)
 {
     predict_case c = m->of;
@@ -335,14 +356,16 @@ static void print_all_checked(const predict_records *measured, checked *all, int
 {
     int far = 0;
     qsort(all, (size_t)count, sizeof *all, compare_off);
-    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks", "transport", "steps",
-           "measured", "predicted", "%");
+    printf("%-20s %4s %-13s %13s %5s %-12s %-10s %8s %9s %7s\n", "file", "line", "problem", "cells", "ranks",
+           "transport", "steps", "measured", "predicted", "%");
     for (int i = 0; i < count; i++) {
         print_checked(&all[i]);
         far += fabs(all[i].off) > 10;
     }
-    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", far, count, count > 0 ? all[count - 1].off : 0.0);
-    printf("%d not modelled, %d with a transport or a block of steps that no record measured\n", measured->left_out, measured->runs - count);
+    printf("%d of %d steps are more than 10 %% off (*), the worst %+.1f %%; ", far, count,
+           count > 0 ? all[count - 1].off : 0.0);
+    printf("%d not modelled, %d with a transport or a block of steps that no record measured\n",
+           measured->left_out, measured->runs - count);
 }
 
 static int check(const predict_records *r, const asked *a)
@@ -350,7 +373,8 @@ static int check(const predict_records *r, const asked *a)
     sentence why;
     predict_records measured;
     int count = 0;
-    if (!predict_records_read(&measured, a->check, true, &why)) return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
+    if (!predict_records_read(&measured, a->check, true, &why))
+        return cmd_say(CHECK_EXIT_USAGE, "check = %s", why.text);
     checked *all = CHECK_ALLOC(calloc((size_t)measured.runs, sizeof *all));
     for (int i = 0; i < measured.runs; i++)
         count += check_run(&r->machine, &measured.run[i], strcmp(a->check, a->from) == 0, &all[count]);
@@ -358,7 +382,8 @@ static int check(const predict_records *r, const asked *a)
     const bool far = count > 0 && fabs(all[count - 1].off) > 10;
     free(all);
     predict_records_free(&measured);
-    if (count == 0) return cmd_say(CHECK_EXIT_USAGE, "check = %s: holds no run that can be predicted", a->check);
+    if (count == 0)
+        return cmd_say(CHECK_EXIT_USAGE, "check = %s: holds no run that can be predicted", a->check);
     return far ? CHECK_EXIT_FAILED : 0;
 }
 
@@ -370,7 +395,8 @@ static int predict_words(const predict_records *r, const asked *a, const char *b
     int rest = 0;
     for (int i = 0; i < argc; i++)
         if (!is_own(argv[i])) words[rest++] = argv[i];
-    const bool named = rest > 1 || sentence_refuse(&why, "no deck; usage: weft predict DECK from=FILE [key=value ...]");
+    const bool named =
+        rest > 1 || sentence_refuse(&why, "no deck; usage: weft predict DECK from=FILE [key=value ...]");
     const bool ok = named && request_make(&q, rest, words, &why);
     const int status = ok ? predict_deck(r, &q.cfg, a, between) : cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
     request_free(&q);
@@ -385,7 +411,8 @@ static int run_predict(asked *a, int argc, char **argv)
     if (!cmd_option_all_known(cmd_option_none, argc, argv, &why) || !take_own(a, argc, argv, &why) ||
         (a->check && !used_by_check(argc, argv, &why)))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
-    if (!predict_records_read(&r, a->from, false, &why)) return cmd_say(CHECK_EXIT_USAGE, "from = %s", why.text);
+    if (!predict_records_read(&r, a->from, false, &why))
+        return cmd_say(CHECK_EXIT_USAGE, "from = %s", why.text);
     const char *const between = assume(&r.machine, a);
     const int status = a->check ? check(&r, a) : predict_words(&r, a, between, argc, argv);
     predict_records_free(&r);
@@ -401,6 +428,8 @@ int cmd_predict(int argc, char **argv)
                 .file_gbs = NAN };
     (void)cmd_begin(CMD_ALONE, NULL, argc, argv);
     if (ranks_count(ranks_world()) > 1)
-        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
+        return cmd_end(
+            cmd_say(CHECK_EXIT_USAGE,
+                    "predict runs on one rank, whatever number it predicts for: start it without mpirun"));
     return cmd_end(run_predict(&a, argc, argv));
 }

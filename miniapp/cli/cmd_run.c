@@ -87,7 +87,8 @@ static int write_outputs(run *r, sentence *why)
     if (c->output.final[0]) {
         checkpoint_state state;
         sim_snapshot(s, r->ask.deck_text, &state);
-        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why) != CHECKPOINT_OK) return CHECK_EXIT_ENVIRONMENT;
+        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why) != CHECKPOINT_OK)
+            return CHECK_EXIT_ENVIRONMENT;
         r->report.wrote_final = true;
     }
     if (c->output.picture[0] && !series_picture(&r->frames, why)) return CHECK_EXIT_ENVIRONMENT;
@@ -129,7 +130,8 @@ static void own_steps(run *r)
     const clock_steps *t = &r->ticks;
     out->step_s = timer_percentiles_of(t->sample, t->samples);
     out->step_histogram = timer_histogram_of(t->sample, t->samples, out->step_s.min, out->step_s.max);
-    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps; /* of all steps, kept or not */
+    /* of all steps, kept or not */
+    if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
 static void own_checkpoints(run *r)
@@ -137,7 +139,8 @@ static void own_checkpoints(run *r)
     report *out = &r->report;
     if (r->checkpoints.writer) out->checkpoints = writer_get_stats(r->checkpoints.writer);
     out->beside_write_steps = r->ticks.beside_write_steps;
-    out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps; /* read where there are any */
+    /* read where there are any */
+    out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps;
 }
 
 /* What holds no step up is the steps'. Probed steps stand for all of them. */
@@ -158,7 +161,8 @@ static void add_phases(run *r, timer_gather *g, const loop_result *l)
     add_phase(r, g, 2, "writer", r->writer_s);
     add_phase(r, g, 1, "loop", l->loop_s);
     add_phase(r, g, 2, "steps", l->loop_s - l->norm_s - l->checkpoint_s - l->series_s);
-    for (int i = 0; i < STEP_PHASES; i++) add_phase(r, g, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
+    for (int i = 0; i < STEP_PHASES; i++)
+        add_phase(r, g, REPORT_DEPTH_OF_STEP, step_phase_name[i], r->ticks.phase_s[i] * scale);
     add_phase(r, g, 2, "norm", l->norm_s);
     add_phase(r, g, 2, "checkpoint", l->checkpoint_s);
     add_phase(r, g, 2, "series", l->series_s);
@@ -173,15 +177,16 @@ static void gather_report(run *r, const loop_result *l)
     report *out = &r->report;
     timer_gather g = { .count = 0 };
     timer_spread mean_s, moved, power[POWER_NUMBERS], waited[4];
-    double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s, &out->checkpoints.verify_s,
-                                &out->checkpoints.stall_s };
+    double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
+                                &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     own_steps(r);
     own_checkpoints(r);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     out->series_states = r->frames.states;
     const bool counted = s->plan.block_steps > 1 && l->steps_run > 0;
-    const double passes_per_step = counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
+    const double passes_per_step =
+        counted ? (double)s->passes / (double)l->steps_run : 1.0 / s->plan.block_steps;
     timer_gather_add(&g, r->ticks.total_steps > 0 ? out->step_s.mean : 0, &mean_s);
     timer_gather_add(&g, sim_bytes_moved_per_pass(s) * passes_per_step, &moved);
     for (int i = 0; i < POWER_NUMBERS; i++) timer_gather_add(&g, r->power[i], &power[i]);
@@ -190,7 +195,8 @@ static void gather_report(run *r, const loop_result *l)
     timer_gather_end(&g, s->top.comm);
     for (int i = 0; i < 4; i++) *seconds[i] = waited[i].max;
     out->bytes_moved_per_step = moved.sum;
-    out->power = power_of(power, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
+    out->power =
+        power_of(power, l->loop_s, (double)s->cfg->grid.nx * (double)s->cfg->grid.ny * (double)l->steps_run);
     take_steps(r, mean_s.max_rank);
 }
 
@@ -217,10 +223,12 @@ static int finish(run *r, const loop_result *l, sentence *why)
         status = CHECK_EXIT_ENVIRONMENT;
         fail(status, why->text);
     }
-    /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at its outputs first. */
+    /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at
+     * its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
         return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; continue with --restart %s",
-                       l->end == LOOP_STOPPED ? "a signal" : "its time limit", (long long)s->level, s->cfg->checkpoint.dir);
+                       l->end == LOOP_STOPPED ? "a signal" : "its time limit", (long long)s->level,
+                       s->cfg->checkpoint.dir);
     if (status != 0) return status;
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }
@@ -250,15 +258,17 @@ static int run_it(run *r)
         return status == 0 ? 0 : fail(status, why.text);
     }
     say_notes(s, 0);
-    r->report.redundant_fraction = timer_over_ranks(sim_redundant_fraction(s) * (double)sim_own_cells(s), s->top.comm).sum /
-                                   ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    r->report.redundant_fraction =
+        timer_over_ranks(sim_redundant_fraction(s) * (double)sim_own_cells(s), s->top.comm).sum /
+        ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     sim_trial_choose_variant(s);
     double mark_s = timer_now_s();
     sim_prepare_steps(s); /* of the variant just chosen */
     enter(r, "calibrate");
-    (void)nvml_read(s->dev->uuid); /* the first call opens the library, which takes a tenth of a second: not beside the loop */
+    (void)nvml_read(s->dev->uuid); /* the first call opens the library, which takes a tenth of a second:
+                                    * not beside the loop */
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
     enter(r, "initialise");
@@ -281,7 +291,8 @@ static int run_it(run *r)
     watchdog_neighbours(&s->plan.grid.dec, &s->top);
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s, r->report.calibration.ceiling_bytes_per_s);
+    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s,
+                             r->report.calibration.ceiling_bytes_per_s);
     const loop_result l = loop_run(s, &beside);
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));

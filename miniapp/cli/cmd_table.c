@@ -15,54 +15,85 @@
 
 const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
-      "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the default.",
+      "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
+      "default.",
       request_options, config_print_keys, "Keys:", NULL, false },
-    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]", "ladder: measure ways to move and compute data",
-      "Measures what this device can do and how near each way of moving or computing data comes to it. Every rung is checked "
-      "against the host's answer before it is timed; its rate is printed beside a ceiling measured in the same run.\n"
-      "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th percentile - minimum) / "
+    { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
+      "ladder: measure ways to move and compute data",
+      "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
+      "rung is checked "
+      "against the host's answer before it is timed; its rate is printed beside a ceiling measured in the "
+      "same run.\n"
+      "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th "
+      "percentile - minimum) / "
       "median; rows with a spread above 10 % are marked with *: the machine was not quiet.\n"
-      "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they are named. A rank "
-      "that takes more than 5 % longer than the median rank is named. On several hosts, what each network card sent in halo and "
+      "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
+      "are named. A rank "
+      "that takes more than 5 % longer than the median rank is named. On several hosts, what each network "
+      "card sent in halo and "
       "alltoall is printed.\n"
       "`weft bench FAMILY --help` explains a family and its rungs.",
-      bench_request_options, bench_request_print_keys, "Keys, in addition to the parameters that --list shows:",
-      "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file failure.", false },
-    { "check", cmd_check, "[fs DIR | storm] [key=value ...]", "does this machine deliver, and if not, which part",
-      "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks together, and the file "
-      "system; each is verified bit for bit, then timed, on all ranks at once and alone. Prints one page: a verdict, each figure "
+      bench_request_options, bench_request_print_keys,
+      "Keys, in addition to the parameters that --list shows:",
+      "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "
+      "failure.",
+      false },
+    { "check", cmd_check, "[fs DIR | storm] [key=value ...]",
+      "does this machine deliver, and if not, which part",
+      "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
+      "together, and the file "
+      "system; each is verified bit for bit, then timed, on all ranks at once and alone. Prints one page: a "
+      "verdict, each figure "
       "beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
-      "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely on, whether there is "
-      "room for one (bytes=256M), how fast it is, and who would write there; its record goes to output=FILE.\n"
-      "`weft check storm [seed=N] [steps=N | seconds=S] [device=auto|host|cuda]` looks for missing waits: runs of every kind whose "
-      "streams and ranks are held up at random, where each cell that a step reads is compared with what it ought to hold.",
+      "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
+      "on, whether there is "
+      "room for one (bytes=256M), how fast it is, and who would write there; its record goes to "
+      "output=FILE.\n"
+      "`weft check storm [seed=N] [steps=N | seconds=S] [device=auto|host|cuda]` looks for missing waits: "
+      "runs of every kind whose "
+      "streams and ranks are held up at random, where each cell that a step reads is compared with what it "
+      "ought to hold.",
       cmd_option_none, check_request_print_keys, "Keys:",
-      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a file or device failed.", false },
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
+      "file or device failed.",
+      false },
     { "info", cmd_info, "", "what this machine and this build offer",
-      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms that; HDF5; and "
-      "a table of who drives what: every rank's GPU and its PCI address, the NUMA node and cores near to it, the cores that the rank "
-      "may use, the nearest network cards, and what is wrong with that. Hosts that are alike are printed once.",
+      "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
+      "that; HDF5; and "
+      "a table of who drives what: every rank's GPU and its PCI address, the NUMA node and cores near to it, "
+      "the cores that the rank "
+      "may use, the nearest network cards, and what is wrong with that. Hosts that are alike are printed "
+      "once.",
       cmd_info_options, NULL, NULL, NULL, false },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
-      "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums and its fingerprint "
+      "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
+      "and its fingerprint "
       "with the stored ones, and names the dataset, block and rows (in 1D, columns) that are damaged.",
       cmd_option_none, NULL, NULL,
       "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable.", false },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
-      "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in common. Prints how many "
-      "cells differ, and the largest absolute difference, relative difference and difference in ulps (representable numbers "
+      "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in "
+      "common. Prints how many "
+      "cells differ, and the largest absolute difference, relative difference and difference in ulps "
+      "(representable numbers "
       "between the two), each with its place. Only a few megabytes of a field are in memory at a time.",
-      cmd_option_none, NULL, NULL, "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable.", false },
-    { "predict", cmd_predict, "DECK from=FILE [key=value ...]", "predict the time of a step on any number of ranks",
-      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the ceilings in a "
+      cmd_option_none, NULL, NULL,
+      "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable.", false },
+    { "predict", cmd_predict, "DECK from=FILE [key=value ...]",
+      "predict the time of a step on any number of ranks",
+      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the "
+      "ceilings in a "
       "machine's records: copies, launches, links, files. Runs without mpirun.",
       cmd_option_none, cmd_predict_print_keys, "Keys, in addition to those of a deck:",
-      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot be written.", true },
+      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot "
+      "be written.",
+      true },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
-static const char status_of_all[] = "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 "
-                                    "stopped by a signal or its time limit, with a checkpoint.";
+static const char status_of_all[] =
+    "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 "
+    "stopped by a signal or its time limit, with a checkpoint.";
 
 const cmd_row *cmd_table_find(const char *name)
 {
@@ -102,8 +133,10 @@ void cmd_table_print(FILE *to, const char *name)
     size_t used = 0;
     for (int i = 0; i < cmd_option_count(c->option); i++)
         used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
-                                 c->option[i].argument ? " " : "", c->option[i].argument ? c->option[i].argument : "");
-    say(to, 7, "usage: %sweft %s%s%s%s\n", c->alone ? "" : "[mpirun -n RANKS] ", c->name, c->operands[0] ? " " : "", c->operands, options);
+                                 c->option[i].argument ? " " : "",
+                                 c->option[i].argument ? c->option[i].argument : "");
+    say(to, 7, "usage: %sweft %s%s%s%s\n", c->alone ? "" : "[mpirun -n RANKS] ", c->name,
+        c->operands[0] ? " " : "", c->operands, options);
     terminal_wrap(to, c->text, 0);
     for (int i = 0; i < cmd_option_count(c->option); i++)
         say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);

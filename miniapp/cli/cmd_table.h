@@ -1,5 +1,5 @@
-/* The one table of commands and their options: what main runs, --help, the man page, the completion and the sentences about
- * mistakes are all made from it. */
+/* The one table of commands and their options: what main runs, --help, the man page, the completion and the
+ * sentences about mistakes are all made from it. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,8 @@ const cmd_row *cmd_table_find(const char *name); /* NULL: none */
 void cmd_table_print_all(FILE *to);
 void cmd_table_print(FILE *to, const char *name);
 
-/* cmd_manual.c: what `make install` leaves beside the program, the manual page weft.1 and the completion for bash. */
+/* cmd_manual.c: what `make install` leaves beside the program, the manual page weft.1 and the completion for
+ * bash. */
 #define CMD_MANUAL_PAGE "--man"
 #define CMD_MANUAL_COMPLETION "--completion"
 void cmd_manual_page(FILE *to);

@@ -12,8 +12,8 @@ enum { BATCHES = 5 };
 static const size_t copy_bytes_cuda = (size_t)1 << 28, copy_bytes_host = (size_t)1 << 26;
 static const int64_t link_bytes_cuda = 1 << 24, link_bytes_host = 1 << 22;
 
-static double batch_s(const topology *t, device *d, device_event *const stamp[2], device_stream *s, void *const memory[2],
-                      size_t bytes, int copies)
+static double batch_s(const topology *t, device *d, device_event *const stamp[2], device_stream *s,
+                      void *const memory[2], size_t bytes, int copies)
 {
     double seconds = 0;
     MPI_CHECK(ranks_barrier(t->comm));
@@ -37,7 +37,8 @@ double info_measure_copy(const topology *t, device *d)
     for (int i = 0; i < 2; i++) {
         DEVICE_CALL(d, event_create, true, &stamp[i]);
         DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &memory[i]);
-        DEVICE_CALL(d, fill_bytes, memory[i], 1, bytes, s); /* pages that nobody wrote are one page of zeros, in cache */
+        DEVICE_CALL(d, fill_bytes, memory[i], 1, bytes, s); /* pages that nobody wrote are one page of
+                                                             * zeros, in cache */
     }
     (void)batch_s(t, d, stamp, s, memory, bytes, 1);
     for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(t, d, stamp, s, memory, bytes, copies));
@@ -50,12 +51,13 @@ double info_measure_copy(const topology *t, device *d)
 }
 
 /* From one rank to another, while the others wait. */
-static bool one_link(const bench_world *world, device *d, device_stream *s, int from, int to, int64_t bytes, info_links *out,
-                     sentence *why)
+static bool one_link(const bench_world *world, device *d, device_stream *s, int from, int to, int64_t bytes,
+                     info_links *out, sentence *why)
 {
     const topology *t = world->top;
     const bool sends = t->rank == from, receives = t->rank == to;
-    const int other = sends ? to : receives ? from : t->rank; /* who only waits is its own partner, and sends nothing */
+    /* who only waits is its own partner, and sends nothing */
+    const int other = sends ? to : receives ? from : t->rank;
     const bench_link_message message = { other, 0, 0, sends, receives, bytes };
     bench_link *l = bench_link_create(world, d, s, t->comm, BENCH_LINK_SHORTEST, &message, 1);
     bench_link_fill(l, (uint64_t)from + 1);
@@ -64,7 +66,8 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     DEVICE_CALL(d, stream_sync, s);
     bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
     if (!right)
-        sentence_set(why, "%lld bytes from rank %d to rank %d did not arrive as they were sent", (long long)bytes, from, to);
+        sentence_set(why, "%lld bytes from rank %d to rank %d did not arrive as they were sent",
+                     (long long)bytes, from, to);
     right = topology_agree(t, right, why);
     if (right) out->bytes_per_s[from * t->ranks + to] = (double)bytes / bench_link_times(l).p50;
     out->way = bench_link_way(l);
@@ -80,7 +83,8 @@ bool info_measure_links(const topology *t, device *d, info_links *out, sentence 
     bool right = true;
     *out = (info_links){ NULL, (size_t)bytes, NULL };
     if (t->ranks > INFO_LINKS_RANKS_MAX)
-        return sentence_refuse(why, "links are measured pair by pair, between %d ranks at most", INFO_LINKS_RANKS_MAX);
+        return sentence_refuse(why, "links are measured pair by pair, between %d ranks at most",
+                               INFO_LINKS_RANKS_MAX);
     out->bytes_per_s = CHECK_ALLOC(malloc((size_t)t->ranks * (size_t)t->ranks * sizeof *out->bytes_per_s));
     DEVICE_CALL(d, stream_create, false, &s);
     for (int i = 0; i < t->ranks * t->ranks; i++) out->bytes_per_s[i] = NAN;

@@ -26,9 +26,12 @@ static int print_version(void)
     printf("weft %s (%s)\n", version_number, version_git);
     printf("MPI       %s\n", mpi);
     printf("HDF5      %s\n", machine_hdf5_version());
-    if (cuda) printf("CUDA      %d.%d, NCCL: %s\n", cuda / 1000, cuda % 1000 / 10, transport_nccl_built ? "yes" : "no");
+    if (cuda)
+        printf("CUDA      %d.%d, NCCL: %s\n", cuda / 1000, cuda % 1000 / 10,
+               transport_nccl_built ? "yes" : "no");
     else printf("CUDA      none\n");
-    printf("compiler  %s%s\n", strchr(__VERSION__, ' ') ? "" : "gcc ", __VERSION__); /* gcc's is a number, clang's has its name */
+    /* gcc's is a number, clang's has its name */
+    printf("compiler  %s%s\n", strchr(__VERSION__, ' ') ? "" : "gcc ", __VERSION__);
     return 0;
 }
 
@@ -73,14 +76,15 @@ static int perform(int argc, char **argv)
     const cmd_row *const c = cmd_table_find(command);
     if (!c) return refuse(argc >= 2 ? command : NULL);
     if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
-        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : print_help(command);
+        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0
+                                                                                        : print_help(command);
     return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
 }
 
 /* ---- stdin, stdout and stderr ---- */
 
-/* A descriptor that the caller closed would be that of the next file opened, and what is printed would go into a checkpoint. A
- * reader that leaves (`weft info | head -1`) ends no run. */
+/* A descriptor that the caller closed would be that of the next file opened, and what is printed would go
+ * into a checkpoint. A reader that leaves (`weft info | head -1`) ends no run. */
 static void prepare_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -108,7 +112,8 @@ int main(int argc, char **argv)
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
     fp_begin();
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
-    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(command + probe);
+    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0)
+        return checkpoint_probe_child(command + probe);
     prepare_streams();
     return status_with_output(perform(argc, argv));
 }

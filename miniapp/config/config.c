@@ -1,7 +1,7 @@
-/* From a deck to a config: every value by its row of the table, then what the values mean to each other: sides in
- * pairs, limits of stability, modes in range, axes no shorter than the radius.
- * Invariant: what the chosen kind does not use is set to one fixed value, so that two configs which say the same are
- * equal as memory. */
+/* From a deck to a config: every value by its row of the table, then what the values mean to each other:
+ * sides in pairs, limits of stability, modes in range, axes no shorter than the radius. Invariant: what the
+ * chosen kind does not use is set to one fixed value, so that two configs which say the same are equal as
+ * memory. */
 #include "config/config.h"
 
 #include <float.h>
@@ -34,7 +34,8 @@ static bool refuse(const checking *k, const char *key, const char *format, ...)
     va_end(args);
     const deck_entry *e = deck_find(k->d, key);
     const config_row *row = config_table_find(key);
-    const char *hash = e && strstr(e->value, " #") ? "; a # begins a comment only at the start of a line" : "";
+    const char *hash =
+        e && strstr(e->value, " #") ? "; a # begins a comment only at the start of a line" : "";
     if (e) sentence_set(k->why, "%s: %s = %.200s: %s%s", e->where, key, e->value, reason.text, hash);
     else if (row && row->preset) sentence_set(k->why, "%s = %s (default): %s", key, row->preset, reason.text);
     else sentence_set(k->why, "%s: %s", key, reason.text);
@@ -59,7 +60,8 @@ static bool all_known(const checking *k)
     for (size_t i = 0; i < k->d->count; i++) {
         const deck_entry *e = &k->d->entry[i];
         if (config_table_find(e->key)) continue;
-        return sentence_refuse(k->why, "%s: unknown key %.200s, did you mean %s", e->where, e->key, config_table_nearest(e->key));
+        return sentence_refuse(k->why, "%s: unknown key %.200s, did you mean %s", e->where, e->key,
+                               config_table_nearest(e->key));
     }
     return true;
 }
@@ -85,23 +87,31 @@ static bool uses_alpha(const config *c) { return config_kind_of(c)->alpha != KIN
 
 static bool check_alpha(const checking *k)
 {
-    static const char *const stable[] = { [KIND_ALPHA_FROM_0] = "0 <= alpha <=", [KIND_ALPHA_ABOVE_0] = "0 < alpha <",
+    static const char *const stable[] = { [KIND_ALPHA_FROM_0] = "0 <= alpha <=",
+                                          [KIND_ALPHA_ABOVE_0] = "0 < alpha <",
                                           [KIND_ALPHA_EITHER_SIGN] = "|alpha| <" };
     config *c = k->c;
     const kind_row *row = config_kind_of(c);
-    const double a = c->problem.alpha, limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
-    const bool allowed[] = { [KIND_ALPHA_FROM_0] = a >= 0.0 && a <= limit, [KIND_ALPHA_ABOVE_0] = a > 0.0 && a < limit,
+    const double a = c->problem.alpha,
+                 limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
+    const bool allowed[] = { [KIND_ALPHA_FROM_0] = a >= 0.0 && a <= limit,
+                             [KIND_ALPHA_ABOVE_0] = a > 0.0 && a < limit,
                              [KIND_ALPHA_EITHER_SIGN] = fabs(a) < limit };
     if (!uses_alpha(c)) {
         c->problem.alpha = 0.0;
         return true;
     }
-    if (!given(k, "problem.alpha")) return refuse(k, "problem.alpha", "required for %s; allowed up to %g", row->name, limit);
-    return allowed[row->alpha] || refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", row->name, c->problem.order,
-                                         config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
+    if (!given(k, "problem.alpha"))
+        return refuse(k, "problem.alpha", "required for %s; allowed up to %g", row->name, limit);
+    return allowed[row->alpha] ||
+           refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", row->name,
+                  c->problem.order, config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
 }
 
-static bool fits_type(const config *c, double v) { return c->problem.type == DTYPE_F64 || isfinite((float)v); }
+static bool fits_type(const config *c, double v)
+{
+    return c->problem.type == DTYPE_F64 || isfinite((float)v);
+}
 
 static bool finite_in_type(const checking *k, const char *key, const double *numbers, int count)
 {
@@ -125,16 +135,19 @@ static bool check_weights(const checking *k)
                       config_table_find("problem.weights")->allowed);
     const bool square = strchr(deck_find(k->d, "problem.weights")->value, '|') != NULL;
     if (config_two_d(c) && !square)
-        return refuse(k, "problem.weights", "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
+        return refuse(k, "problem.weights",
+                      "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
     if (!config_two_d(c) && square)
-        return refuse(k, "problem.weights", "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
+        return refuse(k, "problem.weights",
+                      "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
     int row = count;
     if (square)
         for (row = 1; row * row < count; row++) continue;
     const int r = row / 2;
     if (row % 2 == 0 || r < 1 || r > STENCIL_RADIUS_MAX)
-        return refuse(k, "problem.weights", "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)",
-                      row, 2 * STENCIL_RADIUS_MAX + 1, STENCIL_RADIUS_MAX);
+        return refuse(k, "problem.weights",
+                      "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)", row,
+                      2 * STENCIL_RADIUS_MAX + 1, STENCIL_RADIUS_MAX);
     c->problem.radius = r;
     return finite_in_type(k, "problem.weights", c->problem.weights, count);
 }
@@ -150,12 +163,16 @@ static bool check_factors(const checking *k)
         return true;
     }
     if (!given(k, "problem.factors"))
-        return refuse(k, "problem.factors", "required for %s; allowed: %s", kind->name, config_table_find("problem.factors")->allowed);
+        return refuse(k, "problem.factors", "required for %s; allowed: %s", kind->name,
+                      config_table_find("problem.factors")->allowed);
     if (!config_two_d(c))
-        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more (in 1D problem.kind = custom serves)", kind->name);
+        return refuse(k, "grid.ny",
+                      "%s needs a 2D grid; allowed: 2 or more (in 1D problem.kind = custom serves)",
+                      kind->name);
     const int row = c->problem.factors_count / (2 * c->problem.products), r = row / 2;
     if (row % 2 == 0 || r < 1 || r > STENCIL_SEPARABLE_RADIUS_MAX)
-        return refuse(k, "problem.factors", "rows of %d numbers; allowed are 3, 5, 7 and %d (2r+1, radius r = 1 .. %d)", row,
+        return refuse(k, "problem.factors",
+                      "rows of %d numbers; allowed are 3, 5, 7 and %d (2r+1, radius r = 1 .. %d)", row,
                       2 * STENCIL_SEPARABLE_RADIUS_MAX + 1, STENCIL_SEPARABLE_RADIUS_MAX);
     c->problem.radius = r;
     return finite_in_type(k, "problem.factors", c->problem.factors, c->problem.factors_count);
@@ -190,8 +207,8 @@ static double sum_of_sizes(const double *numbers, int count)
     return sum;
 }
 
-/* What a sum of V alone may reach: |c| summed over the terms of an update at the limit on alpha, and V + V where a side reflects
- * more than one node deep. */
+/* What a sum of V alone may reach: |c| summed over the terms of an update at the limit on alpha, and V + V
+ * where a side reflects more than one node deep. */
 static double largest_sum(const config *c)
 {
     const double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], *factors = c->problem.factors;
@@ -210,10 +227,12 @@ static bool check_value(const checking *k, const char *key, const boundary_side 
     const double most = k->c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX, limit = most / largest_sum(k->c);
     if (fabs(side->value) <= limit) return true;
     return refuse(k, given(k, key) ? key : "grid.boundary",
-                  "allowed is |V| up to %.4g: sums of it by this stencil must be finite in %s", limit, dtype_name(k->c->problem.type));
+                  "allowed is |V| up to %.4g: sums of it by this stencil must be finite in %s", limit,
+                  dtype_name(k->c->problem.type));
 }
 
-static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis, int64_t n)
+static bool check_axis(const checking *k, const boundary_side *low, const boundary_side *high, char axis,
+                       int64_t n)
 {
     const config *c = k->c;
     char low_key[] = "grid.x_low", high_key[] = "grid.x_high", n_key[] = "grid.nx";
@@ -221,14 +240,17 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
     n_key[6] = axis;
     const char *blame = given(k, high_key) ? high_key : given(k, low_key) ? low_key : "grid.boundary";
     if ((low->kind == BOUNDARY_PERIODIC) != (high->kind == BOUNDARY_PERIODIC))
-        return refuse(k, blame,
-                      "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
-                      low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
-                      low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
+        return refuse(
+            k, blame,
+            "allowed is periodic on both sides of an axis or on neither, but %s is periodic and %s is not",
+            low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
+            low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
     if (config_kind_of(c)->odd && low->kind != high->kind)
-        return refuse(k, blame,
-                      "%s with dirichlet on one side of an axis and neumann on the other is unstable at every "
-                      "alpha; allowed are two sides of the same kind", config_kind_of(c)->name);
+        return refuse(
+            k, blame,
+            "%s with dirichlet on one side of an axis and neumann on the other is unstable at every "
+            "alpha; allowed are two sides of the same kind",
+            config_kind_of(c)->name);
     if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
         return refuse(k, n_key, "allowed: %d or more, the stencil's radius", c->problem.radius);
@@ -240,10 +262,11 @@ static bool check_grid(const checking *k)
     config *c = k->c;
     boundary *b = &c->grid.sides;
     const kind_row *row = config_kind_of(c);
-    if (row->by_lines && !config_two_d(c)) return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", row->name);
+    if (row->by_lines && !config_two_d(c))
+        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", row->name);
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
-        return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld", (long long)c->grid.ny,
-                      (long long)(((int64_t)1 << 60) / c->grid.ny));
+        return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
+                      (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
     if (!row->stencil) {
         set_periodic(&b->x_low);
         set_periodic(&b->x_high);
@@ -275,7 +298,8 @@ static bool check_modes(const checking *k)
     config *c = k->c;
     const boundary *b = &c->grid.sides;
     if (!check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx)) return false;
-    if (config_two_d(c)) return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
+    if (config_two_d(c))
+        return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
     c->problem.mode_y = 0;
     return true;
 }
@@ -295,13 +319,15 @@ static bool check_time(const checking *k)
 
 double config_state_bytes(const config *c)
 {
-    return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) * kind_fields(config_kind_of(c));
+    return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) *
+           kind_fields(config_kind_of(c));
 }
 
 static bool choose_verify(const checking *k)
 {
     if (!given(k, "checkpoint.verify"))
-        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CHECKPOINT_VERIFY_SAMPLE : CHECKPOINT_VERIFY_FULL;
+        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CHECKPOINT_VERIFY_SAMPLE
+                                                                                  : CHECKPOINT_VERIFY_FULL;
     return true;
 }
 
@@ -309,18 +335,23 @@ static bool check_output(const checking *k)
 {
     config *c = k->c;
     if (c->output.picture_low > c->output.picture_high)
-        return refuse(k, given(k, "output.picture_high") ? "output.picture_high" : "output.picture_low",
-                      "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
-                      c->output.picture_low, c->output.picture_high);
+        return refuse(
+            k, given(k, "output.picture_high") ? "output.picture_high" : "output.picture_low",
+            "allowed: picture_low (%g) below picture_high (%g), or the same for the range of the cells",
+            c->output.picture_low, c->output.picture_high);
     if (c->output.picture[0] && !frames_png(c->output.picture))
-        return refuse(k, "output.picture", "allowed is a name that ends in .png or .apng, since PNG is written");
-    if (!given(k, "output.series") && !c->output.picture[0]) snprintf(c->output.series, sizeof c->output.series, "series");
+        return refuse(k, "output.picture",
+                      "allowed is a name that ends in .png or .apng, since PNG is written");
+    if (!given(k, "output.series") && !c->output.picture[0])
+        snprintf(c->output.series, sizeof c->output.series, "series");
     if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)
-        return refuse(k, "output.series", "allowed is another folder than checkpoint.dir, whose older files are deleted");
+        return refuse(k, "output.series",
+                      "allowed is another folder than checkpoint.dir, whose older files are deleted");
     return true;
 }
 
-/* A simulated rank has no threads: they have no simulated clock. Nor is its device's time known better by trying. */
+/* A simulated rank has no threads: they have no simulated clock. Nor is its device's time known better by
+ * trying. */
 static bool leave_out_threads(const checking *k)
 {
     config *c = k->c;
@@ -337,8 +368,9 @@ bool config_from_deck(config *c, const deck *d, sentence *why)
 {
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
-    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_factors(&k) && check_grid(&k) &&
-           check_alpha(&k) && check_modes(&k) && check_time(&k) && choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
+    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_factors(&k) &&
+           check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) && choose_verify(&k) &&
+           check_output(&k) && leave_out_threads(&k);
 }
 
 /* ---- what is given and not used ---- */

@@ -1,5 +1,5 @@
-/* Everything a deck can say, checked: one table of key, type, unit, default, range and help (config.c) fills this
- * struct, prints --help's list of keys and the resolved deck. Const after validation. */
+/* Everything a deck can say, checked: one table of key, type, unit, default, range and help (config.c) fills
+ * this struct, prints --help's list of keys and the resolved deck. Const after validation. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,13 +15,26 @@
 #include "transports/transport_kind.h"
 
 typedef enum config_initial {
-    CONFIG_INITIAL_MODE, CONFIG_INITIAL_RANDOM, CONFIG_INITIAL_GAUSSIAN, CONFIG_INITIAL_ZERO, CONFIG_INITIAL_FILE
+    CONFIG_INITIAL_MODE,
+    CONFIG_INITIAL_RANDOM,
+    CONFIG_INITIAL_GAUSSIAN,
+    CONFIG_INITIAL_ZERO,
+    CONFIG_INITIAL_FILE
 } config_initial;
 typedef enum config_device { CONFIG_DEVICE_AUTO, CONFIG_DEVICE_HOST, CONFIG_DEVICE_CUDA } config_device;
 typedef enum config_memory { CONFIG_MEMORY_AUTO, CONFIG_MEMORY_DEVICE, CONFIG_MEMORY_HOST } config_memory;
-typedef enum config_feed { CONFIG_FEED_AUTO, CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH } config_feed;
+typedef enum config_feed {
+    CONFIG_FEED_AUTO,
+    CONFIG_FEED_OPENMP,
+    CONFIG_FEED_SERIAL,
+    CONFIG_FEED_GRAPH
+} config_feed;
 typedef enum config_tune { CONFIG_TUNE_OFF, CONFIG_TUNE_ON } config_tune;
-typedef enum config_progress { CONFIG_PROGRESS_AUTO, CONFIG_PROGRESS_ON, CONFIG_PROGRESS_OFF } config_progress;
+typedef enum config_progress {
+    CONFIG_PROGRESS_AUTO,
+    CONFIG_PROGRESS_ON,
+    CONFIG_PROGRESS_OFF
+} config_progress;
 typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } config_on_error;
 
 enum { CONFIG_FACTORS_MAX = 2 * STENCIL_PRODUCTS_MAX * (2 * STENCIL_SEPARABLE_RADIUS_MAX + 1) };
@@ -32,10 +45,12 @@ typedef struct config {
         dtype type;
         int order;                            /* 2 4 .. 16 */
         double alpha;
-        int radius;                           /* order / 2; laplace 1; custom, separable: from weights or factors; transpose 0 */
+        int radius;                           /* order / 2; laplace 1; custom, separable: from weights or
+                                               * factors; transpose 0 */
         double weights[STENCIL_WEIGHTS_MAX];  /* custom: as written, row-major, dy ascending; 1D: one row */
         int weights_count;                    /* 2r+1 or (2r+1)^2 */
-        double factors[CONFIG_FACTORS_MAX];   /* separable: as written, rows of 2r+1: a_1, b_1 and, of two products, a_2, b_2 */
+        double factors[CONFIG_FACTORS_MAX];   /* separable: as written, rows of 2r+1: a_1, b_1 and, of two
+                                               * products, a_2, b_2 */
         int factors_count, products;          /* products of 2 (2r+1) factors each */
         config_initial initial;
         char file[4096], dataset[256];        /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
@@ -81,20 +96,22 @@ typedef struct config {
 static inline bool config_two_d(const config *c) { return c->grid.ny > 1; }
 static inline const kind_row *config_kind_of(const config *c) { return kind_of(c->problem.kind); }
 
-/* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in pairs).
- * False with one sentence in why: key, value, what is allowed. Does not look at files, devices or rank counts. */
+/* Defaults, then the deck, then what follows from them (radius, stability limits, modes in range, sides in
+ * pairs). False with one sentence in why: key, value, what is allowed. Does not look at files, devices or
+ * rank counts. */
 bool config_from_deck(config *c, const deck *d, sentence *why);
 
-/* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value than the default and that
- * this kind, grid or initial value does not use; "" if there is none. */
+/* "problem.order, problem.seed": the keys of [problem], [grid] and [time] that the deck gives another value
+ * than the default and that this kind, grid or initial value does not use; "" if there is none. */
 void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes);
 
-/* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the same config.
- * Lines under 200 bytes (long weights are continued). The caller frees. */
+/* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
+ * same config. Lines under 200 bytes (long weights are continued). The caller frees. */
 char *config_to_text(const config *c);
 /* Of a state file's fields. */
 double config_state_bytes(const config *c);
-/* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these. */
+/* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these.
+ * */
 const char *config_first_difference(const config *a, const config *b);
 
 const char *config_feed_name(config_feed f);

@@ -1,5 +1,5 @@
-/* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier value),
- * so that two configs can be compared as memory. */
+/* Invariant: config_table_read sets the same bytes for the same value (no padding, nothing left of an earlier
+ * value), so that two configs can be compared as memory. */
 #include "config/config_table.h"
 
 #include <math.h>
@@ -24,18 +24,21 @@ static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
 const config_row config_table[] = {
-    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kind_names, "the update", AT(problem.kind) },
-    { "problem.dtype", CONFIG_TYPE_CHOICE, "", "f64", NULL, 0, 0, NULL, dtypes, "type of a cell", AT(problem.type) },
+    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kind_names, "the update",
+      AT(problem.kind) },
+    { "problem.dtype", CONFIG_TYPE_CHOICE, "", "f64", NULL, 0, 0, NULL, dtypes, "type of a cell",
+      AT(problem.type) },
     { "problem.order", CONFIG_TYPE_INT, "", "2", NULL, 2, 16, "2, 4, 6 .. 16", NULL,
       "order of the central differences; radius = order / 2", AT(problem.order) },
-    { "problem.alpha", CONFIG_TYPE_NUMBER, "", NULL, "required for heat wave advect sweep", 0, 0, "a number", NULL,
-      "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y", AT(problem.alpha) },
+    { "problem.alpha", CONFIG_TYPE_NUMBER, "", NULL, "required for heat wave advect sweep", 0, 0, "a number",
+      NULL, "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y", AT(problem.alpha) },
     { "problem.weights", CONFIG_TYPE_WEIGHTS, "", NULL, "required for custom", 0, 0,
       "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8", NULL,
       "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r", AT(problem.weights) },
     { "problem.factors", CONFIG_TYPE_FACTORS, "", NULL, "required for separable", 0, 0,
       "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4", NULL,
-      "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added", AT(problem.factors) },
+      "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added",
+      AT(problem.factors) },
     { "problem.initial", CONFIG_TYPE_INITIAL, "", "mode", NULL, 0, 0,
       "mode, random, gaussian, zero or FILE.h5[:/dataset]", initials,
       "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D", AT(problem.initial) },
@@ -43,21 +46,23 @@ const config_row config_table[] = {
       "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side", AT(problem.mode_x) },
     { "problem.mode_y", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
       "the same along y", AT(problem.mode_y) },
-    { "problem.seed", CONFIG_TYPE_INT64, "", "0", NULL, INT64_MIN, INT64_MAX, "a whole number of 64 bits", NULL,
-      "for initial = random", AT(problem.seed) },
+    { "problem.seed", CONFIG_TYPE_INT64, "", "0", NULL, INT64_MIN, INT64_MAX, "a whole number of 64 bits",
+      NULL, "for initial = random", AT(problem.seed) },
 
     { "grid.nx", CONFIG_TYPE_INT64, "cells", NULL, "required", 1, CELLS_MAX, "1 .. 2^40", NULL,
       "along x, contiguous in memory", AT(grid.nx) },
-    { "grid.ny", CONFIG_TYPE_INT64, "cells", "1", NULL, 1, CELLS_MAX, "1 .. 2^40", NULL, "along y; 1 means 1D",
-      AT(grid.ny) },
+    { "grid.ny", CONFIG_TYPE_INT64, "cells", "1", NULL, 1, CELLS_MAX, "1 .. 2^40", NULL,
+      "along y; 1 means 1D", AT(grid.ny) },
     { "grid.boundary", CONFIG_TYPE_SIDES, "", "periodic", NULL, 0, 0, side_values, NULL,
       "all four sides; the key of a single side overrides it", AT(grid.sides) },
     { "grid.x_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
       "dirichlet: the node outside has the value V; neumann: mirror at the face", AT(grid.sides.x_low) },
     { "grid.x_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
       "periodic on both sides of an axis or on neither", AT(grid.sides.x_high) },
-    { "grid.y_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "", AT(grid.sides.y_low) },
-    { "grid.y_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "", AT(grid.sides.y_high) },
+    { "grid.y_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "",
+      AT(grid.sides.y_low) },
+    { "grid.y_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "",
+      AT(grid.sides.y_high) },
 
     { "time.steps", CONFIG_TYPE_INT64, "steps", NULL, "required", 0, STEPS_MAX, NULL, NULL,
       "the number of the last step, also after a restart", AT(time.steps) },
@@ -67,71 +72,92 @@ const config_row config_table[] = {
       "steps between measurements of max |next - u|; 0: never", AT(time.norm_every) },
 
     { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices,
-      "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that cannot be used", AT(run.device) },
+      "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that "
+      "cannot be used",
+      AT(run.device) },
     { "run.memory", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, memories,
-      "where cells are between steps; host: rows stream through the device, many steps a visit; auto: there if they do not fit on the device",
+      "where cells are between steps; host: rows stream through the device, many steps a visit; auto: there "
+      "if they do not fit on the device",
       AT(run.memory) },
     { "run.device_memory", CONFIG_TYPE_INT64, "bytes", "0", NULL, 0, (int64_t)1 << 50, "0 .. 2^50", NULL,
       "of the device's memory that a rank may fill; 0: what is free", AT(run.device_memory_bytes) },
     { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, TRANSPORT_AUTO, 0, NULL, transport_kind_words,
-      "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines", AT(run.transport) },
+      "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines",
+      AT(run.transport) },
     { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
-      "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps", AT(run.feed) },
+      "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps",
+      AT(run.feed) },
     { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
       "strips per rank, one stream each; 0: choose", AT(run.streams) },
     { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 1024, NULL, NULL,
-      "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial (run.tune)", AT(run.fuse) },
+      "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial "
+      "(run.tune)",
+      AT(run.fuse) },
     { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "per rank; 0: choose",
       AT(run.threads) },
-    { "run.ranks_x", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along x; 0: choose",
-      AT(run.ranks_x) },
-    { "run.ranks_y", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL, "process grid along y; 0: choose",
-      AT(run.ranks_y) },
+    { "run.ranks_x", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
+      "process grid along x; 0: choose", AT(run.ranks_x) },
+    { "run.ranks_y", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
+      "process grid along y; 0: choose", AT(run.ranks_y) },
     { "run.tune", CONFIG_TYPE_CHOICE, "", "on", NULL, 0, 0, NULL, tunes,
-      "time the variants of a kernel at the start and take the fastest; the result has the same bits", AT(run.tune) },
+      "time the variants of a kernel at the start and take the fastest; the result has the same bits",
+      AT(run.tune) },
     { "run.wall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
-      "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set", AT(run.wall_limit_s) },
+      "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set",
+      AT(run.wall_limit_s) },
     { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "3600", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
-      "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait for ever", AT(run.stall_limit_s) },
+      "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait for "
+      "ever",
+      AT(run.stall_limit_s) },
 
     { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
       "holds step_NNNNNNNNNN.h5", AT(checkpoint.dir) },
     { "checkpoint.every", CONFIG_TYPE_INT64, "steps", "0", NULL, 0, STEPS_MAX, NULL, NULL, "0: none",
       AT(checkpoint.every) },
-    { "checkpoint.keep", CONFIG_TYPE_INT, "files", "2", NULL, 0, 1000000, NULL, NULL, "how many of the newest to keep; 0: all",
-      AT(checkpoint.keep) },
+    { "checkpoint.keep", CONFIG_TYPE_INT, "files", "2", NULL, 0, 1000000, NULL, NULL,
+      "how many of the newest to keep; 0: all", AT(checkpoint.keep) },
     { "checkpoint.keep_every", CONFIG_TYPE_INT, "files", "0", NULL, 0, 1000000, NULL, NULL,
       "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none",
       AT(checkpoint.keep_every) },
     { "checkpoint.aggregators", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "how many ranks collect the cells of the others and write them, 32 MiB at a time, the same bytes; 0: choose, by hosts and file system",
+      "how many ranks collect the cells of the others and write them, 32 MiB at a time, the same bytes; 0: "
+      "choose, by hosts and file system",
       AT(checkpoint.aggregators) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
-      "each rank writes in a thread while time steps go on; false: the steps wait for the file", AT(checkpoint.async) },
+      "each rank writes in a thread while time steps go on; false: the steps wait for the file",
+      AT(checkpoint.async) },
     { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
       "what to do when a checkpoint cannot be written; older ones stay", AT(checkpoint.on_error) },
-    { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB per file", 0, 0, NULL, verifies,
-      "what to read back before a file gets its name: everything, one block in 16, or nothing", AT(checkpoint.verify) },
+    { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB per file", 0, 0, NULL,
+      verifies, "what to read back before a file gets its name: everything, one block in 16, or nothing",
+      AT(checkpoint.verify) },
 
     { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
       "one JSON line per run, appended: to a file, a pipe, a device or through a link", AT(output.record) },
     { "output.final", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
       "the last state, in the checkpoint format", AT(output.final) },
-    { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path that ends in .png or .apng, or none", NULL,
-      "the last state, PNG; with output.every also frames, in place of an older run's, in the folder PICTURE.frames", AT(output.picture) },
+    { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0,
+      "a path that ends in .png or .apng, or none", NULL,
+      "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
+      "PICTURE.frames",
+      AT(output.picture) },
     { "output.picture_low", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL,
-      "value shown in the darkest colour; equal to picture_high: the range of the cells", AT(output.picture_low) },
-    { "output.picture_high", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL, "value shown in the brightest colour",
-      AT(output.picture_high) },
+      "value shown in the darkest colour; equal to picture_high: the range of the cells",
+      AT(output.picture_low) },
+    { "output.picture_high", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL,
+      "value shown in the brightest colour", AT(output.picture_high) },
     { "output.every", CONFIG_TYPE_INT64, "steps", "0", NULL, 0, STEPS_MAX, NULL, NULL,
-      "steps between frames of output.series and output.picture, from step 0 on; 0: no frames", AT(output.every) },
-    { "output.series", CONFIG_TYPE_PATH, "", NULL, "series; none with a picture", 0, 0, "a path or none", NULL,
-      "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView", AT(output.series) },
+      "steps between frames of output.series and output.picture, from step 0 on; 0: no frames",
+      AT(output.every) },
+    { "output.series", CONFIG_TYPE_PATH, "", NULL, "series; none with a picture", 0, 0, "a path or none",
+      NULL, "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView",
+      AT(output.series) },
     { "output.trace", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
       "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for ui.perfetto.dev",
       AT(output.trace) },
     { "output.progress", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, progresses,
-      "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at most one per minute",
+      "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at most one "
+      "per minute",
       AT(output.progress) },
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
@@ -179,7 +205,8 @@ void config_table_allowed(const config_row *row, char *to, size_t to_bytes)
 static bool read_number(const char *text, double *to)
 {
     char *end;
-    if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false; /* no inf, nan, hexadecimal */
+    /* no inf, nan, hexadecimal */
+    if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) return false;
     *to = strtod(text, &end);
     return *end == '\0' && isfinite(*to);
 }
@@ -223,11 +250,14 @@ static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why
         /* of what is put together: a line break may have stood between the two, or in front */
         const char before = n > 0 ? to[n - 1] : '\0';
         semicolons = *text == ';' ? semicolons + 1 : 0;
-        const bool comment = (*text == ';' && (!before || before == ' ')) || (*text == '#' && before == ' '), lost = *text == ' ' && (!before || before == '\\');
+        const bool comment = (*text == ';' && (!before || before == ' ')) || (*text == '#' && before == ' '),
+                   lost = *text == ' ' && (!before || before == '\\');
         if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX)
             return sentence_refuse(why,
-                                   "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; in front, or %d ; in a row "
-                                   "cannot stand in a deck", SEMICOLONS_MAX + 1);
+                                   "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; "
+                                   "in front, or %d ; in a row "
+                                   "cannot stand in a deck",
+                                   SEMICOLONS_MAX + 1);
         if (n + 1 == to_bytes) return sentence_refuse(why, "allowed are %zu bytes", to_bytes - 1);
         to[n++] = *text;
     }
@@ -254,15 +284,16 @@ static bool read_initial(config *c, const char *text, sentence *why)
         dataset = colon + 1;
     }
     if (strlen(path) >= sizeof c->problem.file || strlen(dataset) >= sizeof c->problem.dataset)
-        return sentence_refuse(why, "allowed are %zu bytes for the file and %zu for the dataset", sizeof c->problem.file - 1,
-                               sizeof c->problem.dataset - 1);
+        return sentence_refuse(why, "allowed are %zu bytes for the file and %zu for the dataset",
+                               sizeof c->problem.file - 1, sizeof c->problem.dataset - 1);
     c->problem.initial = CONFIG_INITIAL_FILE;
     memcpy(c->problem.file, path, strlen(path));
     memcpy(c->problem.dataset, dataset, strlen(dataset));
     return path[0] != '\0' && dataset[1] != '\0';
 }
 
-/* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there are too many. */
+/* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there
+ * are too many. */
 static bool read_rows(const char *text, double *to, int most, int *numbers, int *rows_read, sentence *why)
 {
     int count = 0, rows = 0, in_row = 0, first_row = 0;
@@ -274,7 +305,8 @@ static bool read_rows(const char *text, double *to, int most, int *numbers, int 
             if (rows == 0) first_row = in_row;
             rows++;
             if (in_row != first_row || in_row == 0)
-                return sentence_refuse(why, "row %d has %d numbers, the first has %d", rows, in_row, first_row);
+                return sentence_refuse(why, "row %d has %d numbers, the first has %d", rows, in_row,
+                                       first_row);
             in_row = 0;
             if (*text == '\0') break;
             continue;
@@ -284,7 +316,8 @@ static bool read_rows(const char *text, double *to, int most, int *numbers, int 
         if (length >= sizeof word || count == most) return false;
         memcpy(word, text, length);
         word[length] = '\0';
-        if (!read_number(word, &to[count])) return sentence_refuse(why, "\"%s\" is not a finite number", word);
+        if (!read_number(word, &to[count]))
+            return sentence_refuse(why, "\"%s\" is not a finite number", word);
         count++;
         in_row++;
         text += length - 1;
@@ -298,19 +331,23 @@ static bool read_rows(const char *text, double *to, int most, int *numbers, int 
 static bool read_weights(config *c, const char *text, sentence *why)
 {
     int rows;
-    if (!read_rows(text, c->problem.weights, STENCIL_WEIGHTS_MAX, &c->problem.weights_count, &rows, why)) return false;
+    if (!read_rows(text, c->problem.weights, STENCIL_WEIGHTS_MAX, &c->problem.weights_count, &rows, why))
+        return false;
     const int in_row = c->problem.weights_count / rows;
     if (rows == 1 || rows == in_row) return true;
-    return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows, in_row);
+    return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows,
+                           in_row);
 }
 
 static bool read_factors(config *c, const char *text, sentence *why)
 {
     int rows;
-    if (!read_rows(text, c->problem.factors, CONFIG_FACTORS_MAX, &c->problem.factors_count, &rows, why)) return false;
+    if (!read_rows(text, c->problem.factors, CONFIG_FACTORS_MAX, &c->problem.factors_count, &rows, why))
+        return false;
     c->problem.products = rows / 2;
     if (rows == 2 || rows == 4) return true;
-    return sentence_refuse(why, "%d row%s; allowed are 2, or 4: a row and a column of each product", rows, rows == 1 ? "" : "s");
+    return sentence_refuse(why, "%d row%s; allowed are 2, or 4: a row and a column of each product", rows,
+                           rows == 1 ? "" : "s");
 }
 
 bool config_table_read(config *c, const config_row *row, const char *value, sentence *why)
@@ -327,7 +364,8 @@ bool config_table_read(config *c, const config_row *row, const char *value, sent
         if (!read_integer(value, row->low, row->high, &whole)) return false;
         memcpy(to, &(int){ (int)whole }, sizeof(int));
         return true;
-    case CONFIG_TYPE_NUMBER: return read_number(value, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
+    case CONFIG_TYPE_NUMBER:
+        return read_number(value, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
     case CONFIG_TYPE_CHOICE:
         for (int i = 0; row->choices[i]; i++)
             if (strcmp(row->choices[i], value) == 0) {
@@ -340,7 +378,8 @@ bool config_table_read(config *c, const config_row *row, const char *value, sent
         return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
     case CONFIG_TYPE_PATH:
         if (!read_path(value, to, sizeof c->output.record, why)) return false;
-        if (strcmp(value, "none") == 0 && strstr(row->allowed, "none")) memset(to, 0, sizeof c->output.record);
+        if (strcmp(value, "none") == 0 && strstr(row->allowed, "none"))
+            memset(to, 0, sizeof c->output.record);
         return true;
     case CONFIG_TYPE_SIDE: return read_side(value, (boundary_side *)(void *)to);
     case CONFIG_TYPE_SIDES:

@@ -1,5 +1,6 @@
-/* The one table behind parsing, --help and the resolved deck (docs/contract.md, "Deck"): a row per key. Private to config*.c:
- * config_table.c reads a value by itself, config.c holds the values against each other, config_text.c writes them. */
+/* The one table behind parsing, --help and the resolved deck (docs/contract.md, "Deck"): a row per key.
+ * Private to config*.c: config_table.c reads a value by itself, config.c holds the values against each other,
+ * config_text.c writes them. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ typedef struct config_row {
     const char *unit;
     const char *preset; /* as in a deck; NULL: none */
     const char *preset_text; /* what --help says of it, NULL: the preset itself */
-    int64_t low, high;  /* integers, and numbers where they differ: what is allowed; choices: the value of the first in low */
+    int64_t low, high;  /* integers, and numbers where they differ: what is allowed; choices: the value of
+                         * the first in low */
     const char *allowed; /* for the sentence and --help; NULL: low .. high */
     const char *const *choices;
     const char *help;

@@ -1,8 +1,8 @@
 /* The resolved deck and --help's list of keys.
- * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. A number has
- * as many digits as it takes to read back the same. A long value goes on in indented lines, which a deck joins with a space; inside
- * a path the line ends in a backslash, and backslash and space are read as nothing; so they may stand in front of the next line
- * too, where that would look like something else. */
+ * Invariant: what is written here reads back to the same config, and no line reaches libinih's 200 bytes. A
+ * number has as many digits as it takes to read back the same. A long value goes on in indented lines, which
+ * a deck joins with a space; inside a path the line ends in a backslash, and backslash and space are read as
+ * nothing; so they may stand in front of the next line too, where that would look like something else. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,13 @@
 
 enum { CHUNK_BYTES = 150, WEIGHTS_A_LINE = 6 };
 
-/* A continued line must not look like a comment or like a key of its own ("word ="), or end in white space. */
+/* A continued line must not look like a comment or like a key of its own ("word ="), or end in white space.
+ * */
 static bool may_break(const char *text, size_t at)
 {
     const char *next = text + at;
-    return !deck_like_assignment(next) && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) && next[-1] != '\\';
+    return !deck_like_assignment(next) && !strchr(" \t#;[\\", next[0]) && !isspace((unsigned char)next[-1]) &&
+           next[-1] != '\\';
 }
 
 /* Before a semicolon there is no break in any way; config_table.c takes no path with many in a row. */
@@ -139,15 +141,19 @@ void config_print_keys(void *file)
         const config_row *row = &config_table[i];
         char allowed[256], text[1024];
         config_table_allowed(row, allowed, sizeof allowed);
-        snprintf(text, sizeof text, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit[0] ? ", " : "", row->unit,
-                 row->preset_text ? row->preset_text : row->preset);
+        snprintf(text, sizeof text, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit[0] ? ", " : "",
+                 row->unit, row->preset_text ? row->preset_text : row->preset);
         terminal_wrap(file, text, 23);
         snprintf(text, sizeof text, "  %-18s   %s", "", row->help);
         if (row->help[0]) terminal_wrap(file, text, 23);
     }
-    terminal_wrap(file, "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.", 2);
+    terminal_wrap(
+        file,
+        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.",
+        2);
     terminal_wrap(file,
-                  "  A long value goes on in indented lines, joined by a space, or by nothing where a path's line ends in a backslash.",
+                  "  A long value goes on in indented lines, joined by a space, or by nothing where a path's "
+                  "line ends in a backslash.",
                   2);
 }
 
@@ -159,6 +165,9 @@ void config_print_choices(void *file)
         if (!row->choices && !side && row->type != CONFIG_TYPE_BOOL) continue;
         fprintf(file, "    %s) echo", row->key);
         for (int k = 0; row->choices && row->choices[k]; k++) fprintf(file, " %s", row->choices[k]);
-        fprintf(file, "%s ;;\n", side ? " periodic dirichlet neumann" : row->type == CONFIG_TYPE_BOOL ? " true false" : "");
+        fprintf(file, "%s ;;\n",
+                side                            ? " periodic dirichlet neumann"
+                : row->type == CONFIG_TYPE_BOOL ? " true false"
+                                                : "");
     }
 }

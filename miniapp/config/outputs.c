@@ -78,7 +78,8 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
     if (c->output.final[0] && checkpoint_xdmf_path(beside, sizeof beside, c->output.final))
         add(all, "output.final's XDMF file", PLACE_REPLACED, beside);
     add(all, "output.picture", PLACE_REPLACED, c->output.picture);
-    if (c->output.every > 0 && c->output.picture[0] && frames_folder(beside, sizeof beside, c->output.picture))
+    if (c->output.every > 0 && c->output.picture[0] &&
+        frames_folder(beside, sizeof beside, c->output.picture))
         add(all, "output.picture's frames", PLACE_FOLDER, beside);
     add(all, "output.trace", PLACE_REPLACED, c->output.trace);
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
@@ -92,16 +93,23 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
 
 static const char *what_is(mode_t mode)
 {
-    return S_ISLNK(mode) ? "a link" : S_ISFIFO(mode) ? "a named pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+    return S_ISLNK(mode)    ? "a link"
+           : S_ISFIFO(mode) ? "a named pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
 }
 
 /* What would be lost to the file that gets the name. */
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
-    if (p->use != PLACE_REPLACED || lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode)) return 0;
-    sentence_set(why, "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s", p->key,
-                 p->path, what_is(own.st_mode), strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
+    if (p->use != PLACE_REPLACED || lstat(p->path, &own) != 0 || S_ISREG(own.st_mode) || S_ISDIR(own.st_mode))
+        return 0;
+    sentence_set(
+        why,
+        "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s",
+        p->key, p->path, what_is(own.st_mode),
+        strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
     return CHECK_EXIT_USAGE;
 }
 
@@ -110,15 +118,18 @@ static int check_length(const place *p, sentence *why)
     char folder[PATH_BYTES], name[PATH_BYTES];
     split(p->path, folder, name);
     const long limit = pathconf(folder, _PC_NAME_MAX);
-    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : OUTPUTS_TMP_BYTES, in_it = sizeof longest_in_folder - 1;
+    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : OUTPUTS_TMP_BYTES,
+                 in_it = sizeof longest_in_folder - 1;
     const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
     if (strlen(name) > name_max)
-        sentence_set(why, "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix", p->key, p->path,
-                     strlen(name), name_max);
+        sentence_set(why,
+                     "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix",
+                     p->key, p->path, strlen(name), name_max);
     else if (strlen(p->path) > path_max)
-        sentence_set(why, "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix", p->key, p->path,
-                     strlen(p->path), path_max);
+        sentence_set(why,
+                     "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix",
+                     p->key, p->path, strlen(p->path), path_max);
     else return 0;
     return CHECK_EXIT_USAGE;
 }
@@ -127,7 +138,8 @@ static int check_length(const place *p, sentence *why)
 static int cannot_write(const place *p)
 {
     char folder[PATH_BYTES], name[PATH_BYTES];
-    if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0; /* it is made before the first step */
+    /* it is made before the first step */
+    if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
     if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
     split(p->path, folder, name);
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
@@ -147,14 +159,18 @@ static bool is_kept(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode); }
 
 static bool same_place(const place *a, const place *b)
 {
-    if (strcmp(a->full, b->full) == 0) return !a->there || is_kept(a->info.st_mode); /* two may write to one terminal */
-    return a->there && b->there && is_kept(a->info.st_mode) && a->info.st_dev == b->info.st_dev && a->info.st_ino == b->info.st_ino;
+    /* two may write to one terminal */
+    if (strcmp(a->full, b->full) == 0) return !a->there || is_kept(a->info.st_mode);
+    return a->there && b->there && is_kept(a->info.st_mode) && a->info.st_dev == b->info.st_dev &&
+           a->info.st_ino == b->info.st_ino;
 }
 
 static int check_pair(const place *a, const place *b, sentence *why)
 {
-    if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b)) return 0;
-    sentence_set(why, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key, a->path, b->key, b->path,
+    if (a->use == PLACE_INPUT || (a->use == PLACE_FOLDER && b->use == PLACE_INPUT) || !same_place(a, b))
+        return 0;
+    sentence_set(why, "%s = %.300s and %s = %.300s are the same %s; allowed is another name for %s", a->key,
+                 a->path, b->key, b->path,
                  a->use == PLACE_FOLDER && b->use == PLACE_FOLDER ? "folder" : "file",
                  b->use == PLACE_INPUT ? "the output" : "one of them");
     return CHECK_EXIT_USAGE;

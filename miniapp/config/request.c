@@ -10,17 +10,22 @@
 
 const cmd_option request_options[CMD_OPTIONS_MAX] = {
     { "--restart", "FILE_OR_DIR",
-      "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has none); time.steps "
+      "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has "
+      "none); time.steps "
       "may not be below its step; if equal, the run exits with 0 at once" },
     { "--restart-if-any", "FILE_OR_DIR",
-      "the same, but start at step 0 if FILE_OR_DIR does not exist: for scripts of jobs that may be requeued" },
+      "the same, but start at step 0 if FILE_OR_DIR does not exist: for scripts of jobs that may be "
+      "requeued" },
     { "--dry-run", NULL,
-      "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run would need: process "
+      "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run "
+      "would need: process "
       "grid, memory, bytes moved and sent, checkpoints; take no step" },
     { "--explain", NULL,
-      "print each choice of the run (process grid, steps per pass, transport, form, feed, kernel), why it was made, and what would "
+      "print each choice of the run (process grid, steps per pass, transport, form, feed, kernel), why it "
+      "was made, and what would "
       "have to change for another; with --dry-run before any trial, and no step is taken" },
-    { "--quiet", NULL, "print no table and no progress; the record holds all results, and errors are still printed" },
+    { "--quiet", NULL,
+      "print no table and no progress; the record holds all results, and errors are still printed" },
 };
 
 /* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
@@ -58,8 +63,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
         } else if (is_restart(argv[i])) {
             if (i + 1 == argc) return sentence_refuse(why, "%s needs a state file or a directory", argv[i]);
             if (q->restart)
-                return sentence_refuse(why, "%s %s: a restart from %s is given already; only one is allowed", argv[i], argv[i + 1],
-                                       q->restart);
+                return sentence_refuse(why, "%s %s: a restart from %s is given already; only one is allowed",
+                                       argv[i], argv[i + 1], q->restart);
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
@@ -67,8 +72,9 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             return false;
         } else if (!strchr(argv[i], '=')) {
             if (*deck_path)
-                return sentence_refuse(why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
-                                       *deck_path);
+                return sentence_refuse(
+                    why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
+                    *deck_path);
             *deck_path = argv[i];
         }
     }

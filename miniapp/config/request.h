@@ -1,4 +1,5 @@
-/* What the command line of `weft run` asks for: a deck with the overrides applied, checked, the same on every rank. */
+/* What the command line of `weft run` asks for: a deck with the overrides applied, checked, the same on every
+ * rank. */
 #pragma once
 
 #include <stdbool.h>

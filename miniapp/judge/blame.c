@@ -16,7 +16,8 @@ static bool far_out(const search *s, double effect, double errors)
     return effect < log(1 - CHECK_LEAST_DIFFERENCE) && errors < -s->errors_least;
 }
 
-/* The facets one by one, and all of them together, which tells where each is hidden in noise. A lone one is no evidence. */
+/* The facets one by one, and all of them together, which tells where each is hidden in noise. A lone one is
+ * no evidence. */
 static void judge_candidate(const search *s, candidate *c)
 {
     double sum = 0;
@@ -38,12 +39,14 @@ static void judge_candidate(const search *s, candidate *c)
     c->errors = fmin(c->errors, together);
     for (int i = c->first; i < c->first + c->count; i++) {
         reach *h = &s->reach[i];
-        h->facet.slow |= h->steady && !h->lone && (h->facet.errors < -2 || h->facet.effect < log(1 - CHECK_LEAST_DIFFERENCE));
+        h->facet.slow |= h->steady && !h->lone &&
+                         (h->facet.errors < -2 || h->facet.effect < log(1 - CHECK_LEAST_DIFFERENCE));
     }
 }
 
-/* By the order of each round, where rates are mostly noise: all facets together, slow or not. That says nothing of how slow it is; so by
- * their best rounds most of them must be slow, and stand out from their kind. */
+/* By the order of each round, where rates are mostly noise: all facets together, slow or not. That says
+ * nothing of how slow it is; so by their best rounds most of them must be slow, and stand out from their
+ * kind. */
 static void judge_by_order(const search *s, candidate *c)
 {
     static const double out_least = 3;
@@ -78,7 +81,8 @@ static bool shares(const search *s, const candidate *c, const bool *points)
 static void mark(const search *s, const candidate *c, bool *points)
 {
     for (int i = c->first; i < c->first + c->count; i++)
-        for (int k = 0; s->reach[i].facet.slow && k < s->reach[i].facet.figures; k++) points[s->reach[i].first[k].point] = true;
+        for (int k = 0; s->reach[i].facet.slow && k < s->reach[i].facet.figures; k++)
+            points[s->reach[i].first[k].point] = true;
 }
 
 /* ---- blame ---- */
@@ -100,7 +104,8 @@ static double confidence_of(double errors, double errors_least, int explanations
 static bool covers(const search *s, const candidate *o, int slow, const bool *mine)
 {
     for (int i = o->first; i < o->first + o->count; i++)
-        for (int k = 0; s->reach[i].lone && k < s->reach[i].facet.figures; k++) slow -= mine[s->reach[i].first[k].point];
+        for (int k = 0; s->reach[i].lone && k < s->reach[i].facet.figures; k++)
+            slow -= mine[s->reach[i].first[k].point];
     return slow == 0;
 }
 
@@ -111,7 +116,8 @@ static void add_blame(const search *s, check_blames *b, const candidate *c)
     check_blame *last = &blame[b->blames++];
     int slow = 0;
     b->blame = blame;
-    *last = (check_blame){ .who = c->who, .facet = CHECK_ALLOC(malloc((size_t)c->count * sizeof(check_facet))) };
+    *last =
+        (check_blame){ .who = c->who, .facet = CHECK_ALLOC(malloc((size_t)c->count * sizeof(check_facet))) };
     for (int i = c->first; i < c->first + c->count; i++)
         if (s->reach[i].facet.slow) last->facet[last->facets++] = s->reach[i].facet;
     qsort(last->facet, (size_t)last->facets, sizeof(check_facet), furthest_first);
@@ -145,7 +151,8 @@ static int most_explained_first(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* In one pass the one that explains most, and those of its part that explain half as much of other figures. False: nobody. */
+/* In one pass the one that explains most, and those of its part that explain half as much of other figures.
+ * False: nobody. */
 static bool pass(search *s, check_blames *b)
 {
     candidate **found = CHECK_ALLOC(malloc((size_t)(s->candidates + 1) * sizeof(candidate *)));
@@ -159,7 +166,8 @@ static bool pass(search *s, check_blames *b)
     }
     qsort(found, (size_t)count, sizeof *found, most_explained_first);
     memset(s->taken, 0, (size_t)s->p->points);
-    for (int i = 0; i < count && b->blames < BLAMES_MAX && found[i]->explains >= found[0]->explains / 2; i++) {
+    for (int i = 0; i < count && b->blames < BLAMES_MAX && found[i]->explains >= found[0]->explains / 2;
+         i++) {
         if (found[i]->who.part != found[0]->who.part || shares(s, found[i], s->taken)) continue;
         mark(s, found[i], s->taken);
         add_blame(s, b, found[i]);

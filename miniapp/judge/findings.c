@@ -61,8 +61,10 @@ check_like check_like_of(const char *key)
 
 const char *check_part_key(check_part p)
 {
-    static const char *const key[CHECK_PARTS] = { [CHECK_GPU] = "gpu", [CHECK_LINK] = "link", [CHECK_HOST] = "host",
-                                                  [CHECK_HOST_LINK] = "host_link", [CHECK_DISK] = "disk", [CHECK_JOB] = "job" };
+    static const char *const key[CHECK_PARTS] = {
+        [CHECK_GPU] = "gpu",   [CHECK_LINK] = "link", [CHECK_HOST] = "host", [CHECK_HOST_LINK] = "host_link",
+        [CHECK_DISK] = "disk", [CHECK_JOB] = "job"
+    };
     return key[p];
 }
 

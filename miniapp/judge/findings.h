@@ -1,8 +1,9 @@
 /* What `weft check` measures and what it finds wrong: figures of components, gathered on rank 0.
  *
- * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link of two ranks, a host, the
- * link of two hosts, the disk, or the job as a whole. A figure is one measurement of one component: a rate, of which more is better,
- * and how far its repeats scatter. Nothing wrong is timed: what gave wrong bits is a fault, and has no figure. */
+ * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link
+ * of two ranks, a host, the link of two hosts, the disk, or the job as a whole. A figure is one measurement
+ * of one component: a rate, of which more is better, and how far its repeats scatter. Nothing wrong is timed:
+ * what gave wrong bits is a fault, and has no figure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +12,15 @@
 #include "device/device.h"
 #include "transports/transport_kind.h"
 
-typedef enum check_part { CHECK_GPU, CHECK_LINK, CHECK_HOST, CHECK_HOST_LINK, CHECK_DISK, CHECK_JOB, CHECK_PARTS } check_part;
+typedef enum check_part {
+    CHECK_GPU,
+    CHECK_LINK,
+    CHECK_HOST,
+    CHECK_HOST_LINK,
+    CHECK_DISK,
+    CHECK_JOB,
+    CHECK_PARTS
+} check_part;
 
 /* What is measured; figures of one like, alone or not, are compared with each other. */
 typedef enum check_like {
@@ -30,9 +39,11 @@ typedef enum check_like {
     CHECK_TRANSPOSE_CACHED,
     CHECK_PAIR_ONEWAY,  /* from rank a to rank b of a host; bytes/s */
     CHECK_PAIR_BOTH,    /* a < b, both ways at once; bytes/s of one way */
-    CHECK_HOST_PAIR,    /* all ranks of two hosts at once, both ways; a < b are each host's first rank; bytes/s of one rank, one way */
+    CHECK_HOST_PAIR,    /* all ranks of two hosts at once, both ways; a < b are each host's first rank;
+                         * bytes/s of one rank, one way */
     CHECK_RING,         /* + transport_kind: all ranks, two neighbours each; bytes/s out of a rank */
-    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS, /* + transport_kind: all ranks, slabs; bytes/s out of a rank */
+    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS, /* + transport_kind: all ranks, slabs; bytes/s out of a
+                                                    * rank */
     CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* all ranks, a run of the program; cells/s */
     CHECK_TRANSPOSE_ALL,
     CHECK_DISK_WRITE,   /* raw, all ranks; bytes/s */
@@ -79,7 +90,8 @@ typedef struct check_rank {
 
 typedef struct check_findings {
     device_kind device;
-    char device_name[256]; /* of rank 0, as the vendor names it: its GPU, or on the host device its processor */
+    char device_name[256]; /* of rank 0, as the vendor names it: its GPU, or on the host device its
+                            * processor */
     int ranks, hosts;
     check_rank *rank;     /* [ranks] */
     check_figure *figure; /* owned */
@@ -89,7 +101,8 @@ typedef struct check_findings {
     int rounds;           /* that were finished */
     bool incomplete;
     sentence why;         /* it is incomplete: what was under way, who was not heard of */
-    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; "" nothing */
+    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; ""
+                           * nothing */
 } check_findings;
 
 void check_findings_create(check_findings *f, device_kind kind, int ranks);

@@ -38,8 +38,14 @@ static check_row row_of(const check_points *p, const check_point_row *from)
     const check_point *least = &p->point[from->first];
     for (int i = 1; i < from->count; i++)
         if (p->point[from->first + i].x < least->x) least = &p->point[from->first + i];
-    return (check_row){ .like = from->like, .alone = from->alone, .count = from->count, .median = median_of(p, from),
-                        .least = exp(least->x), .least_a = least->a, .least_b = least->b, .reference = NAN };
+    return (check_row){ .like = from->like,
+                        .alone = from->alone,
+                        .count = from->count,
+                        .median = median_of(p, from),
+                        .least = exp(least->x),
+                        .least_a = least->a,
+                        .least_b = least->b,
+                        .reference = NAN };
 }
 
 static bool wrong(const check_findings *f, check_like like)
@@ -61,8 +67,14 @@ static void add_wrong_rows(const check_findings *f, check_verdict *v)
             there = true;
         }
         if (!there)
-            v->row[v->rows++] = (check_row){ .like = (check_like)l, .median = NAN, .least = NAN, .least_a = -1, .least_b = -1,
-                                             .noise = NAN, .reference = NAN, .verdict = CHECK_WRONG };
+            v->row[v->rows++] = (check_row){ .like = (check_like)l,
+                                             .median = NAN,
+                                             .least = NAN,
+                                             .least_a = -1,
+                                             .least_b = -1,
+                                             .noise = NAN,
+                                             .reference = NAN,
+                                             .verdict = CHECK_WRONG };
     }
 }
 
@@ -71,9 +83,10 @@ enum { ROUNDS_LEAST = 2 };
 
 /* ---- beside the reference ---- */
 
-/* A rate alone is what a reference has; together stands for it where nothing was measured alone. What all ranks do at once depends on
- * how many they are. */
-static double reference_of(const check_findings *f, const check_verdict *v, const check_reference *r, const check_row *row)
+/* A rate alone is what a reference has; together stands for it where nothing was measured alone. What all
+ * ranks do at once depends on how many they are. */
+static double reference_of(const check_findings *f, const check_verdict *v, const check_reference *r,
+                           const check_row *row)
 {
     const check_part part = check_like_part(row->like);
     const bool everybody = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
@@ -95,7 +108,8 @@ static check_candidate all_of(const check_points *p, const check_point_row *row)
 {
     const check_part part = check_like_part(row->like);
     const check_point *first = &p->point[row->first];
-    const int a = first->a < first->b || first->b < 0 ? first->a : first->b, b = first->b < 0 ? -1 : first->a + first->b - a;
+    const int a = first->a < first->b || first->b < 0 ? first->a : first->b,
+              b = first->b < 0 ? -1 : first->a + first->b - a;
     bool one = part != CHECK_JOB;
     for (int i = 1; i < row->count; i++) {
         const check_point *q = &p->point[row->first + i];
@@ -104,13 +118,15 @@ static check_candidate all_of(const check_points *p, const check_point_row *row)
     return one ? (check_candidate){ part, a, b } : (check_candidate){ CHECK_JOB, -1, (int)part };
 }
 
-/* Is what is slow here explained by somebody who was found already? Of all ranks together by anybody; of a single link by its GPUs. */
+/* Is what is slow here explained by somebody who was found already? Of all ranks together by anybody; of a
+ * single link by its GPUs. */
 static bool explained(const check_verdict *v, check_candidate who, check_part part)
 {
     bool found = false;
     for (int i = 0; i < v->suspects; i++) {
         const check_suspect *s = &v->suspect[i];
-        found = found || part == CHECK_JOB || (who.b >= 0 && who.part != CHECK_JOB && (s->a == who.a || s->a == who.b));
+        found = found || part == CHECK_JOB ||
+                (who.b >= 0 && who.part != CHECK_JOB && (s->a == who.a || s->a == who.b));
     }
     return found;
 }
@@ -118,44 +134,53 @@ static bool explained(const check_verdict *v, check_candidate who, check_part pa
 static check_suspect *same_suspect(check_verdict *v, int from, check_candidate who)
 {
     for (int i = from; i < v->suspects; i++)
-        if (v->suspect[i].part == who.part && v->suspect[i].a == who.a && v->suspect[i].b == who.b) return &v->suspect[i];
+        if (v->suspect[i].part == who.part && v->suspect[i].a == who.a && v->suspect[i].b == who.b)
+            return &v->suspect[i];
     return NULL;
 }
 
 static void name_all(sentence *name, const check_findings *f, check_candidate who)
 {
-    static const char *const all[] = { [CHECK_GPU] = "all GPUs alike", [CHECK_LINK] = "all links of ranks alike",
-                                       [CHECK_HOST] = "all hosts alike", [CHECK_HOST_LINK] = "all links of hosts alike",
-                                       [CHECK_DISK] = "the disk", [CHECK_JOB] = "all ranks together" };
+    static const char *const all[] = {
+        [CHECK_GPU] = "all GPUs alike",   [CHECK_LINK] = "all links of ranks alike",
+        [CHECK_HOST] = "all hosts alike", [CHECK_HOST_LINK] = "all links of hosts alike",
+        [CHECK_DISK] = "the disk",        [CHECK_JOB] = "all ranks together"
+    };
     if (who.part != CHECK_JOB) check_name(name, f, who);
-    else if (who.b == CHECK_GPU && f->device == DEVICE_HOST) sentence_set(name, "processor cores of all ranks alike");
+    else if (who.b == CHECK_GPU && f->device == DEVICE_HOST)
+        sentence_set(name, "processor cores of all ranks alike");
     else sentence_set(name, "%s", all[who.b]);
 }
 
 /* The machine may be built otherwise than the one that the reference is of. */
 static const double by_reference = 0.9;
 
-static void suspect_all(const check_findings *f, check_verdict *v, int from, check_candidate who, const check_row *row, double factor)
+static void suspect_all(const check_findings *f, check_verdict *v, int from, check_candidate who,
+                        const check_row *row, double factor)
 {
     const char *unit = check_like_unit(row->like);
     check_suspect *s = same_suspect(v, from, who);
     char is[32], of[32];
     if (!s) {
         s = check_add_suspect(v);
-        *s = (check_suspect){ .part = who.part, .a = who.a, .b = who.b, .factor = 1, .confidence = by_reference };
+        *s = (check_suspect){
+            .part = who.part, .a = who.a, .b = who.b, .factor = 1, .confidence = by_reference
+        };
         name_all(&s->name, f, who);
         sentence_set(&s->evidence, "below the reference: ");
     } else {
         sentence_add(&s->evidence, "; ");
     }
     s->factor = fmin(s->factor, factor);
-    sentence_add(&s->evidence, "%s%s %.0f %% (%s of %s)", check_like_name(row->like), row->alone ? " alone" : "", 100 * factor,
-                 terminal_rate(is, sizeof is, row->reference * factor, unit), terminal_rate(of, sizeof of, row->reference, unit));
+    sentence_add(&s->evidence, "%s%s %.0f %% (%s of %s)", check_like_name(row->like),
+                 row->alone ? " alone" : "", 100 * factor,
+                 terminal_rate(is, sizeof is, row->reference * factor, unit),
+                 terminal_rate(of, sizeof of, row->reference, unit));
 }
 
 /* p: points without the effects of those who were blamed, so that what remains is what the others deliver. */
-static void judge_by_reference(const check_findings *f, const check_points *p, const check_blames *b, const check_reference *r,
-                               check_verdict *v)
+static void judge_by_reference(const check_findings *f, const check_points *p, const check_blames *b,
+                               const check_reference *r, check_verdict *v)
 {
     const int from = v->suspects;
     for (int i = 0; i < p->rows; i++) {
@@ -177,12 +202,17 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
 
 /* ---- all ---- */
 
-static void suspect_slow(const check_findings *f, const check_points *p, const check_blames *b, check_verdict *v)
+static void suspect_slow(const check_findings *f, const check_points *p, const check_blames *b,
+                         check_verdict *v)
 {
     for (int i = 0; i < b->blames; i++) {
         const check_blame *blame = &b->blame[i];
         check_suspect *s = check_add_suspect(v);
-        *s = (check_suspect){ .part = blame->who.part, .a = blame->who.a, .b = blame->who.b, .factor = 1, .confidence = blame->confidence };
+        *s = (check_suspect){ .part = blame->who.part,
+                              .a = blame->who.a,
+                              .b = blame->who.b,
+                              .factor = 1,
+                              .confidence = blame->confidence };
         check_slow_text(s, f, p, blame);
         for (int k = 0; k < blame->facets; k++) {
             s->factor = fmin(s->factor, exp(blame->facet[k].effect));
@@ -215,7 +245,10 @@ void check_judge(const check_findings *f, const check_reference *reference, chec
     if (reference) judge_by_reference(f, &p, &b, reference, v);
     add_wrong_rows(f, v);
     if (v->suspects > 1) qsort(v->suspect, (size_t)v->suspects, sizeof *v->suspect, most_certain_first);
-    v->word = f->incomplete ? CHECK_INCOMPLETE : f->faults ? CHECK_WRONG : v->suspects ? CHECK_SLOW : CHECK_DELIVERS;
+    v->word = f->incomplete ? CHECK_INCOMPLETE
+              : f->faults   ? CHECK_WRONG
+              : v->suspects ? CHECK_SLOW
+                            : CHECK_DELIVERS;
     check_blames_destroy(&b);
     check_points_destroy(&p);
 }

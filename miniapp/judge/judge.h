@@ -1,4 +1,5 @@
-/* From figures to a verdict: what is slow or wrong, and which component is to blame. Pure functions of findings and references. */
+/* From figures to a verdict: what is slow or wrong, and which component is to blame. Pure functions of
+ * findings and references. */
 #pragma once
 
 #include "judge/findings.h"
@@ -27,7 +28,8 @@ typedef struct check_suspect {
     int a, b;          /* a rank of it; of a link both */
     double factor;     /* of what its like deliver: 0.8; NaN: wrong bits */
     double confidence; /* 0 .. 1 */
-    sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)", "link of ranks 2 and 3 (node7)" */
+    sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)", "link of ranks 2 and 3
+                        * (node7)" */
     sentence evidence; /* one line: in which figures it appears, and how far below their like */
 } check_suspect;
 

@@ -14,7 +14,8 @@ enum { UUID_SHOWN = 12 }; /* "GPU-0b5b4cd2": nvidia-smi takes it */
 static void name_gpu(sentence *out, const check_findings *f, int rank)
 {
     const check_rank *r = &f->rank[rank];
-    sentence_set(out, "%s of rank %d (%s", f->device == DEVICE_HOST ? "processor cores" : "GPU", rank, r->host);
+    sentence_set(out, "%s of rank %d (%s", f->device == DEVICE_HOST ? "processor cores" : "GPU", rank,
+                 r->host);
     if (r->uuid[0]) sentence_add(out, ", %.*s", UUID_SHOWN, r->uuid);
     if (r->pci[0]) sentence_add(out, ", %s", r->pci);
     sentence_add(out, ")");
@@ -24,7 +25,8 @@ static void name_host(sentence *out, const check_findings *f, int rank)
 {
     int ranks = 0;
     for (int r = 0; r < f->ranks; r++) ranks += f->rank[r].host_number == f->rank[rank].host_number;
-    sentence_set(out, "host %s (%d rank%s from %d on)", f->rank[rank].host, ranks, ranks == 1 ? "" : "s", rank);
+    sentence_set(out, "host %s (%d rank%s from %d on)", f->rank[rank].host, ranks, ranks == 1 ? "" : "s",
+                 rank);
 }
 
 static void name_link(sentence *out, const check_findings *f, const char *words, check_candidate who)
@@ -41,7 +43,9 @@ void check_name(sentence *out, const check_findings *f, check_candidate who)
     case CHECK_GPU: name_gpu(out, f, who.a); break;
     case CHECK_LINK: name_link(out, f, "link of ranks %d and %d", who); break;
     case CHECK_HOST: name_host(out, f, who.a); break;
-    case CHECK_HOST_LINK: sentence_set(out, "link of hosts %s and %s", f->rank[who.a].host, f->rank[who.b].host); break;
+    case CHECK_HOST_LINK:
+        sentence_set(out, "link of hosts %s and %s", f->rank[who.a].host, f->rank[who.b].host);
+        break;
     case CHECK_DISK: sentence_set(out, "the disk"); break;
     case CHECK_JOB: sentence_set(out, "all ranks together"); break;
     case CHECK_PARTS: break;
@@ -58,11 +62,13 @@ static const char *way_of(const check_blame *blame, const check_facet *facet)
     return facet->role == CHECK_OUT ? ", out of it" : ", into it";
 }
 
-static void add_facet(sentence *out, const check_blame *blame, const check_facet *facet, const check_point_row *row)
+static void add_facet(sentence *out, const check_blame *blame, const check_facet *facet,
+                      const check_point_row *row)
 {
     const char *unit = check_like_unit(row->like);
     char is[32], of[32];
-    sentence_add(out, "%s%s%s %.0f %%", check_like_name(row->like), row->alone ? " alone" : "", way_of(blame, facet), 100 * exp(facet->effect));
+    sentence_add(out, "%s%s%s %.0f %%", check_like_name(row->like), row->alone ? " alone" : "",
+                 way_of(blame, facet), 100 * exp(facet->effect));
     if (facet != blame->facet) return;
     sentence_add(out, " (%s, the others %s)", terminal_rate(is, sizeof is, facet->is, unit),
                  terminal_rate(of, sizeof of, facet->of, unit));
@@ -84,7 +90,8 @@ static void add_state(sentence *out, const check_findings *f, int rank)
 {
     const check_rank *r = &f->rank[rank];
     const double others = median_clock(f, rank);
-    if (strcmp(r->gpu, f->rank[rank ? 0 : f->ranks - 1].gpu) != 0) sentence_add(out, "; it is another GPU, %s", r->gpu);
+    if (strcmp(r->gpu, f->rank[rank ? 0 : f->ranks - 1].gpu) != 0)
+        sentence_add(out, "; it is another GPU, %s", r->gpu);
     if (r->held_by_power) sentence_add(out, "; its power limit holds it down");
     if (r->held_by_heat) sentence_add(out, "; heat holds it down");
     if (!(r->clock_mhz > 0) || !(r->held_by_power || r->held_by_heat || r->clock_mhz < 0.97 * others)) return;
@@ -117,7 +124,8 @@ static void name_way(sentence *name, const check_findings *f, const check_points
 
 enum { FACETS_SHOWN = 3 };
 
-void check_slow_text(check_suspect *out, const check_findings *f, const check_points *p, const check_blame *blame)
+void check_slow_text(check_suspect *out, const check_findings *f, const check_points *p,
+                     const check_blame *blame)
 {
     sentence *e = &out->evidence;
     bool only = blame->who.part == CHECK_GPU;

@@ -27,7 +27,10 @@ static check_part part_of(const check_fault *fault)
     return check_like_part(fault->like) == CHECK_HOST_LINK ? CHECK_HOST_LINK : CHECK_LINK;
 }
 
-static bool is_gpu(const blamed *b, int i, int rank) { return b->of[i].part == CHECK_GPU && b->of[i].a == rank; }
+static bool is_gpu(const blamed *b, int i, int rank)
+{
+    return b->of[i].part == CHECK_GPU && b->of[i].a == rank;
+}
 
 static bool known_wrong(const blamed *b, int rank)
 {
@@ -58,7 +61,8 @@ static void answer(blamed *b, check_part pairs, int rank)
     const check_candidate who = { pairs == CHECK_LINK ? CHECK_GPU : CHECK_HOST, rank, -1 };
     for (int i = 0; i < b->f->faults; i++) {
         const check_fault *g = &b->f->fault[i];
-        if (b->of[i].part == CHECK_PARTS && part_of(g) == pairs && (g->a == rank || g->b == rank)) b->of[i] = who;
+        if (b->of[i].part == CHECK_PARTS && part_of(g) == pairs && (g->a == rank || g->b == rank))
+            b->of[i] = who;
     }
 }
 
@@ -85,7 +89,8 @@ static void blame_faults(blamed *b)
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
         const check_part part = part_of(g);
-        b->of[i] = (check_candidate){ part == CHECK_GPU || part == CHECK_DISK ? part : CHECK_PARTS, g->a, -1 };
+        b->of[i] =
+            (check_candidate){ part == CHECK_GPU || part == CHECK_DISK ? part : CHECK_PARTS, g->a, -1 };
     }
     for (int r = 0; r < f->ranks; r++)
         if (known_wrong(b, r)) answer(b, CHECK_LINK, r);
@@ -107,7 +112,10 @@ static void blame_the_job(blamed *b)
     for (int i = 0; i < b->f->faults && !somebody; i++) b->of[i] = (check_candidate){ CHECK_JOB, -1, -1 };
 }
 
-static bool same(const check_candidate *a, const check_candidate *b) { return a->part == b->part && a->a == b->a && a->b == b->b; }
+static bool same(const check_candidate *a, const check_candidate *b)
+{
+    return a->part == b->part && a->a == b->a && a->b == b->b;
+}
 
 /* A link that has no other to compare with may as well be one of its two GPUs. */
 static double confidence_of(const check_findings *f, const check_candidate *who)
@@ -125,7 +133,9 @@ static void add_suspect(check_verdict *v, const blamed *b, int first)
     check_suspect *s = check_add_suspect(v);
     int faults = 0;
     for (int i = first; i < f->faults; i++) faults += same(&b->of[i], who);
-    *s = (check_suspect){ .part = who->part, .a = who->a, .b = who->b, .factor = NAN, .confidence = confidence_of(f, who) };
+    *s = (check_suspect){
+        .part = who->part, .a = who->a, .b = who->b, .factor = NAN, .confidence = confidence_of(f, who)
+    };
     check_name(&s->name, f, *who);
     sentence_set(&s->evidence, "wrong bits in %s, round %d", check_like_name(g->like), g->round + 1);
     if (g->b >= 0) sentence_add(&s->evidence, ", ranks %d and %d", g->a, g->b);

@@ -32,8 +32,14 @@ double check_scatter(double *x, int n)
 
 /* ---- figures in the order of rows, components, rounds ---- */
 
-static bool same_row(const check_figure *a, const check_figure *b) { return a->like == b->like && a->alone == b->alone; }
-static bool same_component(const check_figure *a, const check_figure *b) { return same_row(a, b) && a->a == b->a && a->b == b->b; }
+static bool same_row(const check_figure *a, const check_figure *b)
+{
+    return a->like == b->like && a->alone == b->alone;
+}
+static bool same_component(const check_figure *a, const check_figure *b)
+{
+    return same_row(a, b) && a->a == b->a && a->b == b->b;
+}
 
 static int in_order(const void *pa, const void *pb)
 {
@@ -73,9 +79,13 @@ static double median_without(const check_figure *figure, const int *order, int n
 }
 
 /* The i-th of n in ascending order, as an equally distributed number of mean 0 and variance 1. */
-static double place_of(int i, int n) { return n > 1 ? (i - (n - 1) / 2.0) / sqrt(((double)n * n - 1) / 12) : 0; }
+static double place_of(int i, int n)
+{
+    return n > 1 ? (i - (n - 1) / 2.0) / sqrt(((double)n * n - 1) / 12) : 0;
+}
 
-/* Of a row's figures the log of each beside the median of the others in its round (by itself, where there are none), and its place. */
+/* Of a row's figures the log of each beside the median of the others in its round (by itself, where there are
+ * none), and its place. */
 static void beside_others(const check_figure *figure, int figures, double *beside, double *place)
 {
     int *order = CHECK_ALLOC(malloc((size_t)figures * sizeof *order));
@@ -85,7 +95,8 @@ static void beside_others(const check_figure *figure, int figures, double *besid
     for (int i = 0, n; i < figures; i += n) {
         for (n = 1; i + n < figures && figure[order[i + n]].round == figure[order[i]].round; n++) continue;
         for (int k = 0; k < n; k++) {
-            beside[order[i + k]] = log(figure[order[i + k]].rate) - (n > 1 ? median_without(figure, order + i, n, k) : 0);
+            beside[order[i + k]] =
+                log(figure[order[i + k]].rate) - (n > 1 ? median_without(figure, order + i, n, k) : 0);
             place[order[i + k]] = place_of(k, n);
         }
     }
@@ -97,7 +108,8 @@ static void beside_others(const check_figure *figure, int figures, double *besid
 enum { EXCEPTIONS = 10 }; /* of as many rounds one may be */
 
 /* Of one component's rounds; beside is sorted. Returns the noise of the best one's repeats. */
-static double add_point(check_points *p, const check_figure *figure, double *beside, const double *place, int rounds)
+static double add_point(check_points *p, const check_figure *figure, double *beside, const double *place,
+                        int rounds)
 {
     const check_figure *best = figure;
     double places = 0;
@@ -106,29 +118,38 @@ static double add_point(check_points *p, const check_figure *figure, double *bes
         places += place[i];
     }
     qsort(beside, (size_t)rounds, sizeof *beside, ascending);
-    p->point[p->points++] = (check_point){ .row = p->rows, .a = figure->a, .b = figure->b, .x = log(best->rate),
-                                           .beside = beside[rounds - 1 - rounds / EXCEPTIONS], .places = places / sqrt(rounds) };
+    p->point[p->points++] = (check_point){ .row = p->rows,
+                                           .a = figure->a,
+                                           .b = figure->b,
+                                           .x = log(best->rate),
+                                           .beside = beside[rounds - 1 - rounds / EXCEPTIONS],
+                                           .places = places / sqrt(rounds) };
     return isfinite(best->noise) ? best->noise : 0;
 }
 
 typedef struct scatter { /* of a row */
     double *repeats;                  /* [components] noise of repeats within the best round */
-    double *differences, *of_besides; /* [count] between a component's rounds: of its logs, of these beside the others */
+    double *differences, *of_besides; /* [count] between a component's rounds: of its logs, of these beside
+                                       * the others */
     int count, fewest, most;          /* rounds that a component has */
 } scatter;
 
-/* Where every component has at least this many rounds, the noise of its best one is estimated from the differences between rounds alone.
- * Repeats within a round count only where there are fewer. */
+/* Where every component has at least this many rounds, the noise of its best one is estimated from the
+ * differences between rounds alone. Repeats within a round count only where there are fewer. */
 enum { ROUNDS_TELL = 3 };
 
-/* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer tail than a normal number
- * has, the more so the fewer rounds there are; a single round may be disturbed as a whole, so that its repeats tell a third of it. */
+/* The best of n rounds scatters less than a round, by about the fourth root of n, but load gives it a longer
+ * tail than a normal number has, the more so the fewer rounds there are; a single round may be disturbed as a
+ * whole, so that its repeats tell a third of it. */
 static void set_noise(check_point_row *row, scatter *s)
 {
-    const double by_repeats = s->fewest >= ROUNDS_TELL ? 0 : check_median(s->repeats, row->count), calm = 1 / sqrt(sqrt(s->most));
+    const double by_repeats = s->fewest >= ROUNDS_TELL ? 0 : check_median(s->repeats, row->count),
+                 calm = 1 / sqrt(sqrt(s->most));
     const double known_badly = s->count > 0 ? check_few(s->count) * (1 + 2.0 / s->most) : 1;
-    const double by_rounds = s->count > 0 ? deviations_per_difference * calm * check_median(s->differences, s->count) : 0;
-    const double beside = s->count > 0 ? deviations_per_difference * calm * check_median(s->of_besides, s->count) : 0;
+    const double by_rounds =
+        s->count > 0 ? deviations_per_difference * calm * check_median(s->differences, s->count) : 0;
+    const double beside =
+        s->count > 0 ? deviations_per_difference * calm * check_median(s->of_besides, s->count) : 0;
     row->spread = fmax(CHECK_NOISE_LEAST, fmax(by_repeats, by_rounds));
     row->rounds = s->fewest;
     row->noise = fmax(CHECK_NOISE_LEAST, fmax(by_repeats * (s->most > 1 ? 1 : 3), beside * known_badly));
@@ -140,7 +161,11 @@ static void add_row(check_points *p, const check_figure *figure, int figures, do
 {
     check_point_row *row = &p->row[p->rows];
     double *const beside = scratch + 3 * figures, *const place = scratch + 4 * figures;
-    scatter s = { .repeats = scratch, .differences = scratch + figures, .of_besides = scratch + 2 * figures, .fewest = figures, .most = 1 };
+    scatter s = { .repeats = scratch,
+                  .differences = scratch + figures,
+                  .of_besides = scratch + 2 * figures,
+                  .fewest = figures,
+                  .most = 1 };
     *row = (check_point_row){ .like = figure->like, .alone = figure->alone, .first = p->points };
     beside_others(figure, figures, beside, place);
     for (int i = 0, rounds; i < figures; i += rounds) {

@@ -25,7 +25,9 @@ static bool read_rate(json_t *o, check_like like, check_reference *out)
 {
     double one = json_number_value(o), low = one, high = one;
     int machines = 1;
-    if (json_is_object(o) && json_unpack(o, "{s:F, s:F, s:i}", "low", &low, "high", &high, "machines", &machines) != 0) return false;
+    if (json_is_object(o) &&
+        json_unpack(o, "{s:F, s:F, s:i}", "low", &low, "high", &high, "machines", &machines) != 0)
+        return false;
     out->low[like] = low;
     out->high[like] = high;
     out->machines[like] = machines;
@@ -36,13 +38,18 @@ static bool read_rates(json_t *rates, const char *path, check_reference *out, se
 {
     const char *key;
     json_t *rate;
-    if (!json_is_object(rates) || json_object_size(rates) == 0) return sentence_refuse(why, "reference=%s: \"rates\" has no rates", path);
+    if (!json_is_object(rates) || json_object_size(rates) == 0)
+        return sentence_refuse(why, "reference=%s: \"rates\" has no rates", path);
     json_object_foreach(rates, key, rate) {
         const check_like like = check_like_of(key);
         if (like == CHECK_LIKES)
-            return sentence_refuse(why, "reference=%s: rates.%.40s is nothing that weft check measures, such as rates.copy", path, key);
+            return sentence_refuse(
+                why, "reference=%s: rates.%.40s is nothing that weft check measures, such as rates.copy",
+                path, key);
         if (!read_rate(rate, like, out))
-            return sentence_refuse(why, "reference=%s: rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in %s",
+            return sentence_refuse(why,
+                                   "reference=%s: rates.%s must be {\"low\": above 0, \"high\": no less, "
+                                   "\"machines\": 1 or more}, in %s",
                                    path, key, check_like_unit(like));
     }
     return true;
@@ -68,7 +75,9 @@ static bool read_reference(const json_t *o, const char *path, check_reference *o
     *out = (check_reference){ .ranks = 0 };
     for (int l = 0; l < CHECK_LIKES; l++) out->low[l] = out->high[l] = NAN;
     if (!gpu || !gpu[0] || strlen(gpu) >= sizeof out->gpu)
-        return sentence_refuse(why, "reference=%s: \"gpu\" must be a name as the driver gives it, such as \"NVIDIA H200\"", path);
+        return sentence_refuse(
+            why, "reference=%s: \"gpu\" must be a name as the driver gives it, such as \"NVIDIA H200\"",
+            path);
     snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
     snprintf(out->name, sizeof out->name, "%s", base_of(path));
     return read_count(o, "ranks", path, &out->ranks, why) && read_count(o, "hosts", path, &out->hosts, why) &&
@@ -80,7 +89,9 @@ static bool load(const char *path, check_reference *out, sentence *why)
     json_error_t error;
     json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!o && error.line < 0) return sentence_refuse(why, "reference=%s: %s", path, strerror(errno));
-    if (!o) return sentence_refuse(why, "reference=%s: no reference that jobs/check_reference wrote: line %d: %s", path, error.line, error.text);
+    if (!o)
+        return sentence_refuse(why, "reference=%s: no reference that jobs/check_reference wrote: line %d: %s",
+                               path, error.line, error.text);
     const bool read = read_reference(o, path, out, why);
     json_decref(o);
     return read;
@@ -133,11 +144,15 @@ bool check_reference_find(const check_findings *f, const char *asked, check_refe
     if (asked && !none) {
         if (!load(asked, out, note)) return false;
         if (strcmp(out->gpu, f->device_name) == 0) return true;
-        sentence_set(note, "reference=%s is of %s and is not used: this is %s", asked, out->gpu, f->device_name);
+        sentence_set(note, "reference=%s is of %s and is not used: this is %s", asked, out->gpu,
+                     f->device_name);
     } else if (!none && find_built_in(f->device_name, out)) {
         return true;
     } else if (!none && f->device == DEVICE_CUDA) {
-        sentence_set(note, "there is no reference of %s: figures are compared with each other; jobs/check_reference makes one of records", f->device_name);
+        sentence_set(note,
+                     "there is no reference of %s: figures are compared with each other; "
+                     "jobs/check_reference makes one of records",
+                     f->device_name);
     }
     *out = (check_reference){ .name = "" };
     return true;

@@ -8,13 +8,16 @@
 
 /* ---- who has a part in what ---- */
 
-/* Ranks that share a GPU are told apart neither from each other nor as ends of links: the first of them stands for the GPU. */
+/* Ranks that share a GPU are told apart neither from each other nor as ends of links: the first of them
+ * stands for the GPU. */
 static int *gpus_of(const check_findings *f)
 {
     int *gpu = CHECK_ALLOC(calloc((size_t)f->ranks + 1, sizeof *gpu));
     for (int r = 0; r < f->ranks; r++) {
         const check_rank *mine = &f->rank[r], *other = f->rank;
-        while (other < mine && !(mine->uuid[0] && other->host_number == mine->host_number && strcmp(other->uuid, mine->uuid) == 0)) other++;
+        while (other < mine && !(mine->uuid[0] && other->host_number == mine->host_number &&
+                                 strcmp(other->uuid, mine->uuid) == 0))
+            other++;
         gpu[r] = (int)(other - f->rank);
     }
     return gpu;
@@ -27,7 +30,8 @@ static void add_touch(search *s, check_part part, int a, int b, check_role role,
 
 static void add_host(search *s, int rank, int point)
 {
-    if (s->f->hosts > 1) add_touch(s, CHECK_HOST, s->host_rank[s->f->rank[rank].host_number], -1, CHECK_OWN, point);
+    if (s->f->hosts > 1)
+        add_touch(s, CHECK_HOST, s->host_rank[s->f->rank[rank].host_number], -1, CHECK_OWN, point);
 }
 
 static void add_link(search *s, bool oneway, int a, int b, int point)
@@ -109,12 +113,13 @@ static void add_reaches(search *s, touch *first, int count)
     qsort(first, (size_t)count, sizeof *first, compare_roles);
     for (int i = 0, n; i < count; i += n) {
         for (n = 1; i + n < count && first[i + n].role == first[i].role; n++) continue;
-        s->reach[s->reaches++] = (reach){ .facet = { .row = row_of(s, first), .role = first[i].role, .figures = n },
-                                          .part = first->who.part,
-                                          .lone = lone(s, first + i, n),
-                                          .first = first + i,
-                                          .in_row = first,
-                                          .in_row_count = count };
+        s->reach[s->reaches++] =
+            (reach){ .facet = { .row = row_of(s, first), .role = first[i].role, .figures = n },
+                     .part = first->who.part,
+                     .lone = lone(s, first + i, n),
+                     .first = first + i,
+                     .in_row = first,
+                     .in_row_count = count };
     }
 }
 
@@ -124,7 +129,10 @@ static void find_candidates(search *s)
     qsort(s->touch, (size_t)s->touches, sizeof *s->touch, compare_touches);
     for (int i = 0, n; i < s->touches; i += n) {
         touch *t = &s->touch[i];
-        for (n = 1; i + n < s->touches && compare_candidates(&t[n].who, &t->who) == 0 && row_of(s, &t[n]) == row_of(s, t); n++) continue;
+        for (n = 1; i + n < s->touches && compare_candidates(&t[n].who, &t->who) == 0 &&
+                    row_of(s, &t[n]) == row_of(s, t);
+             n++)
+            continue;
         if (i == 0 || compare_candidates(&t[-1].who, &t->who) != 0)
             s->candidate[s->candidates++] = (candidate){ .who = t->who, .first = s->reaches };
         add_reaches(s, t, n);
@@ -134,12 +142,15 @@ static void find_candidates(search *s)
 
 /* ---- all ---- */
 
-/* sqrt(2 log(1 / p)) bounds the quantile beyond which a normal number lies with probability p; here p is a hundredth over all that are
- * asked. */
-static double errors_least_of(const search *s) { return sqrt(2 * log(100.0 * (s->reaches + s->candidates + 1))); }
+/* sqrt(2 log(1 / p)) bounds the quantile beyond which a normal number lies with probability p; here p is a
+ * hundredth over all that are asked. */
+static double errors_least_of(const search *s)
+{
+    return sqrt(2 * log(100.0 * (s->reaches + s->candidates + 1)));
+}
 
-/* The same of the candidates, as a quantile of the normal distribution itself, which sums of places follow closely; of p it is about
- * sqrt(L - log(2 pi L)), L = 2 log(1 / p). */
+/* The same of the candidates, as a quantile of the normal distribution itself, which sums of places follow
+ * closely; of p it is about sqrt(L - log(2 pi L)), L = 2 log(1 / p). */
 static double order_least_of(const search *s)
 {
     const double l = 2 * log(100.0 * (s->candidates + 1));

@@ -1,4 +1,5 @@
-/* The search for who is slow: which candidates take part in which figures, and how far each lies below the others (blame.h). */
+/* The search for who is slow: which candidates take part in which figures, and how far each lies below the
+ * others (blame.h). */
 #pragma once
 
 #include "judge/blame.h"
@@ -21,7 +22,8 @@ typedef struct reach { /* a facet, with the touches that it is made of */
     double places;                 /* as in check_point */
     double out;                    /* effect in standard deviations of its kind */
     bool steady;                   /* behind the others in nine of ten rounds */
-    bool lone;                     /* figures of one smaller part: what is slow there may as well be that part */
+    bool lone;                     /* figures of one smaller part: what is slow there may as well be that
+                                    * part */
 } reach;
 
 typedef struct candidate {
@@ -45,7 +47,8 @@ typedef struct search {
     int *order, *place; /* points of each row by ascending x; where a point stands in its row's order */
     double *scratch;
     bool *taken;        /* points that this pass has explained */
-    double errors_least, order_least; /* beyond which errors count, and places of all facets of a candidate together */
+    double errors_least, order_least; /* beyond which errors count, and places of all facets of a candidate
+                                       * together */
     double *row_noise;
 } search;
 

@@ -31,8 +31,8 @@ static double without(const search *s, const check_point_row *row, const double 
     return s->p->point[s->order[row->first + k]].x;
 }
 
-/* The median of the row's points that the candidate has no part in; of a link only the facet itself is left out, since its two ways
- * are compared with each other. False: there are none. */
+/* The median of the row's points that the candidate has no part in; of a link only the facet itself is left
+ * out, since its two ways are compared with each other. False: there are none. */
 static bool of_others(const search *s, const reach *h, int *others, double *median)
 {
     const check_point_row *row = &s->p->row[h->facet.row];
@@ -75,7 +75,8 @@ static void measure(const search *s, reach *h)
     h->facet.is = exp(is);
     h->facet.of = exp(of);
     h->facet.effect = is - of;
-    h->error = sqrt((row_noise * row_noise + scatter * scatter) / as_mean_of(n) + row_noise * row_noise / as_mean_of(others));
+    h->error = sqrt((row_noise * row_noise + scatter * scatter) / as_mean_of(n) +
+                    row_noise * row_noise / as_mean_of(others));
 }
 
 static int by_kind(const void *pa, const void *pb)
@@ -86,8 +87,8 @@ static int by_kind(const void *pa, const void *pb)
     return (int)a->facet.role - (int)b->facet.role;
 }
 
-/* The best round shows how slow it is. By a third of that at least it was behind the others in all rounds but a few, or it is load of others
- * that did not meet all alike. */
+/* The best round shows how slow it is. By a third of that at least it was behind the others in all rounds but
+ * a few, or it is load of others that did not meet all alike. */
 static bool behind(const search *s, const reach *h)
 {
     return middle(s, h, beside_of) < fmin(log(1 - CHECK_LEAST_DIFFERENCE), h->facet.effect / 3);

@@ -1,14 +1,16 @@
-/* The plan: what a run chooses where the deck leaves it open, and why. It is computed here and nowhere else, from three things:
+/* The plan: what a run chooses where the deck leaves it open, and why. It is computed here and nowhere else,
+ * from three things:
  *
  *   the deck    resolved, and the stencil that it asks for
  *   the facts   of the machine and the ranks: found out in a run, made up for a machine that is only imagined
- *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, modelled by `weft predict`; a dry run does
- *               not ask how long, and tests imagine
+ *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, modelled by `weft
+ *               predict`; a dry run does not ask how long, and tests imagine
  *
- * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and its prediction. They
- * choose in this order, each from what stands before it:
+ * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
+ * its prediction. They choose in this order, each from what stands before it:
  *
- *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit into memory
+ *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit
+ *                     into memory
  *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
  *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
  *   plan_temporal.c   steps in a block, and the form of a step
@@ -49,12 +51,14 @@ typedef struct plan_exchange {
     int used[TRANSPORT_KINDS];   /* ... by transport */
     transport_kind favourite[LINK_KINDS]; /* what most links of the kind take */
     bool asked[TRANSPORT_KINDS]; /* the trial was; or why it was left out */
-    double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest rank; INFINITY: it does not serve */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence part */
+    double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
+                                                    * rank; INFINITY: it does not serve */
+    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence
+                                                    * part */
 } plan_exchange;
 
-/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside it; of the slowest
- * rank. Persistent passes. */
+/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside
+ * it; of the slowest rank. Persistent passes. */
 enum { PLAN_LENGTHS_MAX = 2 };
 typedef struct plan_temporal_trial {
     bool tried;
@@ -77,13 +81,24 @@ typedef struct plan_form_trial {
 typedef struct plan_variant_trial {
     int count;                           /* 0: there is nothing to choose from, or run.tune = off */
     const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
-    double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache holds), the slowest rank's */
+    double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache
+                                            * holds), the slowest rank's */
 } plan_variant_trial;
 
 typedef enum plan_choice {
-    PLAN_MEMORY, PLAN_GRID, PLAN_BLOCK, PLAN_TRANSPORT, PLAN_REDISTRIBUTION, PLAN_FORM, PLAN_FEED, PLAN_STREAMS, PLAN_VARIANT, PLAN_CHOICES
+    PLAN_MEMORY,
+    PLAN_GRID,
+    PLAN_BLOCK,
+    PLAN_TRANSPORT,
+    PLAN_REDISTRIBUTION,
+    PLAN_FORM,
+    PLAN_FEED,
+    PLAN_STREAMS,
+    PLAN_VARIANT,
+    PLAN_CHOICES
 } plan_choice;
-extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of a record with _ for spaces */
+extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of
+                                                          * a record with _ for spaces */
 
 typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothing to choose there */
     char chosen[64];
@@ -96,7 +111,8 @@ typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothin
 
 enum { PLAN_NOTES_MAX = 8 };
 typedef struct plan_note { /* what a user should know */
-    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the problem */
+    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the
+                 * problem */
     sentence said;
 } plan_note;
 
@@ -104,13 +120,16 @@ typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
     bool persistent;                 /* such a pass keeps all cells in the device's registers (device.h) */
-    bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is a visit there, of ... */
+    bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is
+                                      * a visit there, of ... */
     streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport;        /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the transposed one */
+    transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the
+                                                 * transposed one */
     transport_kind redist_transport;
-    config_feed feed;                /* GRAPH: steps are captured, and fed one by one as lone_feed has it where they are not */
+    config_feed feed;                /* GRAPH: steps are captured, and fed one by one as lone_feed has it
+                                      * where they are not */
     config_feed lone_feed;
     int streams;
     int variant;
@@ -149,10 +168,11 @@ struct plan_facts { /* the same on all ranks but for `rank` */
     bool mpi_claims_cuda;
     bool fabric;              /* no rank has a device.no_fabric */
     const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
-    /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their last step's norm. */
+    /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their
+     * last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
-    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be persistent? The same on all ranks, which
-     * ask together; NULL: no. */
+    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be
+     * persistent? The same on all ranks, which ask together; NULL: no. */
     bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
     void *owner;              /* for block_steps and persistent */
 };
@@ -167,20 +187,22 @@ typedef struct plan_candidate {
     sentence *why;
 } plan_candidate;
 
-/* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best on most machines.
- * p: as far as it is chosen. */
+/* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
+ * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
     /* Halos over each of these transports alone, compared with each other. */
     void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
-    /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange? False with the reason as a
-     * sentence part. */
+    /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange?
+     * False with the reason as a sentence part. */
     bool (*halos)(void *context, const plan *p, sentence *why);
     bool (*transposes)(void *context, const plan *p, transport_kind t, sentence *why);
     bool (*in_kernel)(void *context, const plan *p, sentence *why);
-    /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1: single steps. */
+    /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
+     * single steps. */
     void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
-    /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they cannot be had. */
+    /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they
+     * cannot be had. */
     double (*persistent)(void *context, const plan *p, int steps, sentence *why);
     /* Seconds of a step or block in each of these forms. */
     void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
@@ -195,7 +217,8 @@ typedef struct plan_question {
     const plan_trial *trial; /* NULL: nothing is asked */
 } plan_question;
 
-/* 0; or one sentence in why and 2 where the deck does not fit the ranks, 3 where it does not fit into memory. */
+/* 0; or one sentence in why and 2 where the deck does not fit the ranks, 3 where it does not fit into memory.
+ * */
 int plan_make(plan *p, const plan_question *q, sentence *why);
 /* plan.variant, once a run is set up by the rest. */
 void plan_choose_variant(plan *p, const plan_question *q);
@@ -205,7 +228,11 @@ void plan_explain(FILE *to, const plan *p, const char *before);
 
 /* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);
-/* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes four, not two. */
-static inline bool plan_four_fields(const config *c, int block_steps) { return block_steps > 1 && config_kind_of(c)->two_levels; }
+/* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes
+ * four, not two. */
+static inline bool plan_four_fields(const config *c, int block_steps)
+{
+    return block_steps > 1 && config_kind_of(c)->two_levels;
+}
 /* The transport t is left out for all links, since ...; NULL: it serves every kind of link that there is. */
 const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);

@@ -1,4 +1,5 @@
-/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what cannot be had. */
+/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what
+ * cannot be had. */
 #include "plan/plan_rules.h"
 #include "step/step_probe.h"
 
@@ -46,8 +47,10 @@ void plan_choose_streams(plan *p, const plan_question *q)
     if (p->streams > STEP_STREAMS_MAX) p->streams = STEP_STREAMS_MAX;
     plan_reason *r = plan_chosen(p, PLAN_STREAMS, "%d", p->streams);
     if (c->run.streams > 0) sentence_set(&r->because, "run.lanes asks for it");
-    else sentence_set(&r->because, p->streams > 1 ? "with run.feed = openmp each thread of the host has a stream"
-                                                  : "one stream keeps the device busy");
+    else
+        sentence_set(&r->because, p->streams > 1
+                                      ? "with run.feed = openmp each thread of the host has a stream"
+                                      : "one stream keeps the device busy");
     sentence_set(&r->otherwise, "run.lanes asks for another number");
 }
 
@@ -56,10 +59,12 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
     if (q->facts->no_graphs) return sentence_refuse(why, "%s", q->facts->no_graphs);
-    if (config_kind_of(c)->transposes) return sentence_refuse(why, "steps of kind %s cannot be captured", kind_name(c->problem.kind));
+    if (config_kind_of(c)->transposes)
+        return sentence_refuse(why, "steps of kind %s cannot be captured", kind_name(c->problem.kind));
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (transport_traits_of(t)->needs_host && p->exchange.used[t] > 0)
-            return sentence_refuse(why, "with transport %s the host sends the messages of every step", transport_kind_name(t));
+            return sentence_refuse(why, "with transport %s the host sends the messages of every step",
+                                   transport_kind_name(t));
     return true;
 }
 
@@ -71,8 +76,8 @@ static void feed_persistent(plan *p, const plan_question *q)
     if (graph || q->cfg->run.feed == CONFIG_FEED_AUTO) choose_serial(p, because);
 }
 
-/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve: they were seen to win on
- * every grid that was tried, in every form of the step. */
+/* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve:
+ * they were seen to win on every grid that was tried, in every form of the step. */
 void plan_choose_graphs(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
@@ -85,11 +90,14 @@ void plan_choose_graphs(plan *p, const plan_question *q)
     }
     if (q->facts->through || (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0]))) return;
     if (!graphs_serve(p, q, &why)) {
-        if (asked) plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
+        if (asked)
+            plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
         if (q->facts->device != DEVICE_HOST) sentence_set(&r->because, "there are no graphs: %s", why.text);
         return;
     }
     p->feed = CONFIG_FEED_GRAPH;
     (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
-    sentence_set(&r->because, asked ? "run.feed asks for it" : "many steps are launched at once, for no transport here needs the host");
+    sentence_set(&r->because, asked
+                                  ? "run.feed asks for it"
+                                  : "many steps are launched at once, for no transport here needs the host");
 }

@@ -1,5 +1,5 @@
-/* Where the cells are: the process grid, the longest block of steps that may pay, the fields with ghosts deep enough for it, and
- * whether they fit into the ranks' memory. */
+/* Where the cells are: the process grid, the longest block of steps that may pay, the fields with ghosts deep
+ * enough for it, and whether they fit into the ranks' memory. */
 #include "exchange/halo.h"
 #include "files/bytes.h"
 #include "plan/plan_rules.h"
@@ -9,7 +9,8 @@
 static double field_bytes(const plan_grid *g, device_kind of, int rank)
 {
     const box own = decomp_box(&g->dec, rank);
-    const field_shape f = field_shape_make(g->shape.type, box_width(own), box_height(own), g->shape.depth_x, g->shape.depth_y);
+    const field_shape f =
+        field_shape_make(g->shape.type, box_width(own), box_height(own), g->shape.depth_x, g->shape.depth_y);
     return (double)halo_field_bytes(of, &f);
 }
 
@@ -21,13 +22,15 @@ double plan_memory_bytes(const plan *p, const config *c, device_kind of, int ran
     const double bytes = field_bytes(&p->grid, of, rank);
     if (!k->transposes) return (plan_four_fields(c, p->block_steps) ? 4 : 2) * bytes;
     const double both_bytes = bytes + field_bytes(&p->transposed_grid, of, rank);
-    const double messages_bytes = both_bytes / ranks * (ranks - 1); /* out and in: all but the rank's own part */
+    /* out and in: all but the rank's own part */
+    const double messages_bytes = both_bytes / ranks * (ranks - 1);
     return k->transposes * (both_bytes + messages_bytes);
 }
 
 static const char *limited_by(host_limit by)
 {
-    static const char *const text[HOST_LIMITS] = { "", " within the job's cgroup", " within the process's own limits (ulimit -v, -d)" };
+    static const char *const text[HOST_LIMITS] = { "", " within the job's cgroup",
+                                                   " within the process's own limits (ulimit -v, -d)" };
     return text[by];
 }
 
@@ -46,9 +49,11 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
         rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
-                           (long long)c->grid.ny, rank, bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
-                           bytes_text(found, sizeof found, f->free_bytes[rank]), limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
+    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s",
+                           (long long)c->grid.nx, (long long)c->grid.ny, rank,
+                           bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
+                           bytes_text(found, sizeof found, f->free_bytes[rank]),
+                           limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
 }
 
 /* ---- the process grid ---- */
@@ -62,8 +67,8 @@ static bool cut(const plan_question *q, decomp *d, int ranks_x, int ranks_y, int
 {
     const config *c = q->cfg;
     const boundary *sides = &c->grid.sides;
-    return decomp_make(d, c->grid.nx, c->grid.ny, periodic(q, &sides->x_low), periodic(q, &sides->y_low), q->facts->ranks,
-                       q->facts->rank, ranks_x, ranks_y, depth, why);
+    return decomp_make(d, c->grid.nx, c->grid.ny, periodic(q, &sides->x_low), periodic(q, &sides->y_low),
+                       q->facts->ranks, q->facts->rank, ranks_x, ranks_y, depth, why);
 }
 
 /* Each rank has `depth` cells along an axis that is cut. */
@@ -75,14 +80,19 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     decomp *d = &p->grid.dec;
     if (f->through) {
         if (!cut(q, d, 1, y, depth, why)) return false;
-        sentence_set(&plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks)->because, "rows stream through the device, so rows alone are cut");
+        sentence_set(&plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks)->because,
+                     "rows stream through the device, so rows alone are cut");
         return true;
     }
     if (f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0 && cut(q, d, 1, f->ranks, depth, why)) {
         plan_reason *r = plan_chosen(p, PLAN_GRID, "1 x %d", f->ranks);
-        sentence_set(&r->because, "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange are faster that way");
-        sentence_set(&r->otherwise, "run.ranks_x and run.ranks_y ask for another; on several hosts the grid with the cheapest halo "
-                                    "is taken, and likewise where a rank would have fewer than %d rows", depth);
+        sentence_set(&r->because, "on the GPUs of one host rows alone are cut, since steps with in-kernel "
+                                  "exchange are faster that way");
+        sentence_set(
+            &r->otherwise,
+            "run.ranks_x and run.ranks_y ask for another; on several hosts the grid with the cheapest halo "
+            "is taken, and likewise where a rank would have fewer than %d rows",
+            depth);
         return true;
     }
     if (!cut(q, d, x, y, depth, why)) return false;
@@ -91,8 +101,11 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
         sentence_set(&r->because, "run.ranks_x and run.ranks_y ask for it");
         sentence_set(&r->otherwise, "without them the grid with the cheapest halo is taken");
     } else {
-        sentence_set(&r->because, "its halo is the cheapest of all grids that leave each rank %d cells along an axis that is cut; a "
-                                  "cell of a column counts four times one of a row", depth);
+        sentence_set(&r->because,
+                     "its halo is the cheapest of all grids that leave each rank %d cells along an axis that "
+                     "is cut; a "
+                     "cell of a column counts four times one of a row",
+                     depth);
         sentence_set(&r->otherwise, "run.ranks_x and run.ranks_y ask for another");
     }
     return true;
@@ -100,7 +113,8 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
 
 /* ---- the fields ---- */
 
-/* For blocks of p->block_steps steps; false where ranks are too small for them, or have no room for four fields. */
+/* For blocks of p->block_steps steps; false where ranks are too small for them, or have no room for four
+ * fields. */
 static bool lay_out(plan *p, const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
@@ -109,9 +123,11 @@ static bool lay_out(plan *p, const plan_question *q, sentence *why)
     const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
     if (!cut_domain(p, q, depth, why)) return false;
     if (q->facts->through && !plan_make_window(p, q, why)) return false;
-    /* Images along x are made on the way; with as many columns as there, rows need not be copied one by one. */
+    /* Images along x are made on the way; with as many columns as there, rows need not be copied one by one.
+     * */
     const int depth_x = p->window.slot_rows > 0 ? streaming_slot_shape(&p->window, 0).depth_x : depth;
-    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x, along_y ? depth : 0);
+    p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x,
+                                     along_y ? depth : 0);
     return !plan_four_fields(c, p->block_steps) || fits(p, q, why);
 }
 
@@ -123,9 +139,11 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     decomp *t = &p->transposed_grid.dec;
     const int ranks = q->facts->ranks, rank = q->facts->rank, radius = c->problem.radius;
     if (!decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, 0, 0, radius, why) &&
-        !decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, d->ranks_y, d->ranks_x, radius, why))
+        !decomp_make(t, d->ny, d->nx, d->periodic_y, d->periodic_x, ranks, rank, d->ranks_y, d->ranks_x,
+                     radius, why))
         return false;
-    p->transposed_grid.shape = field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
+    p->transposed_grid.shape =
+        field_shape_make(c->problem.type, box_width(t->own), box_height(t->own), radius, 0);
     return true;
 }
 
@@ -142,15 +160,17 @@ static bool lay_out_persistent(plan *p, const plan_question *q, int steps, sente
     return true;
 }
 
-/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where ranks are too small for
- * them, fewer steps. */
+/* Blocks as long as the deck asks for, or, where it leaves that open, as a trial may find worth it: where
+ * ranks are too small for them, fewer steps. */
 static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
     const int asked = q->cfg->run.fuse;
     sentence fewer_since = { "" };
-    if (asked > 1 && q->facts->ranks == 1 && asked > q->facts->block_steps(q->facts, asked, false) && asked <= plan_persistent_steps(q))
+    if (asked > 1 && q->facts->ranks == 1 && asked > q->facts->block_steps(q->facts, asked, false) &&
+        asked <= plan_persistent_steps(q))
         return lay_out_persistent(p, q, asked, why);
-    p->block_steps = q->facts->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
+    p->block_steps =
+        q->facts->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
     for (const int wanted = p->block_steps; !lay_out(p, q, why);) {
         if (p->block_steps == 1) return false;
         if (p->block_steps == wanted) fewer_since = *why;
@@ -161,7 +181,8 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
         p->block_steps = plan_shorter_block(q, p->block_steps);
         if (!lay_out(p, q, why)) return false;
     }
-    if (p->block_steps < asked) plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
+    if (p->block_steps < asked)
+        plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
     plan_reason *r = &p->reason[PLAN_BLOCK];
     if (asked > 0) {
         sentence_set(&r->because, "%s", p->block_steps < asked ? fewer_since.text : "run.fuse asks for it");
@@ -170,8 +191,10 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
         if (p->block_steps == 1) sentence_set(&r->because, "fewer than two steps are taken in a row");
         r->otherwise.text[0] = '\0';
     } else if (longest > 1 && p->block_steps == 1) {
-        sentence_set(&r->because, "the ranks are narrow: in a block of steps they would compute more than a tenth of the cells twice");
-        sentence_set(&r->otherwise, "run.fuse asks for blocks of steps; fewer ranks or a larger grid let a trial decide");
+        sentence_set(&r->because, "the ranks are narrow: in a block of steps they would compute more than a "
+                                  "tenth of the cells twice");
+        sentence_set(&r->otherwise,
+                     "run.fuse asks for blocks of steps; fewer ranks or a larger grid let a trial decide");
     }
     snprintf(r->chosen, sizeof r->chosen, "%d", p->block_steps);
     return true;

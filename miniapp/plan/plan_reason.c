@@ -9,8 +9,14 @@
 
 const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
 const char *const plan_choice_name[PLAN_CHOICES] = {
-    [PLAN_MEMORY] = "memory", [PLAN_GRID] = "process grid", [PLAN_BLOCK] = "steps per pass", [PLAN_TRANSPORT] = "transport",
-    [PLAN_REDISTRIBUTION] = "transposes", [PLAN_FORM] = "form of a step", [PLAN_FEED] = "feed", [PLAN_STREAMS] = "lanes",
+    [PLAN_MEMORY] = "memory",
+    [PLAN_GRID] = "process grid",
+    [PLAN_BLOCK] = "steps per pass",
+    [PLAN_TRANSPORT] = "transport",
+    [PLAN_REDISTRIBUTION] = "transposes",
+    [PLAN_FORM] = "form of a step",
+    [PLAN_FEED] = "feed",
+    [PLAN_STREAMS] = "lanes",
     [PLAN_VARIANT] = "kernel variant",
 };
 
@@ -49,8 +55,8 @@ void plan_explain(FILE *to, const plan *p, const char *before)
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
         const plan_reason *r = &p->reason[i];
         if (r->chosen[0] == '\0') continue;
-        snprintf(text, sizeof text, "%s%-*s%s: %s%s%s", before, WIDTH, plan_choice_name[i], r->chosen, r->because.text,
-                 r->otherwise.text[0] ? "; " : "", r->otherwise.text);
+        snprintf(text, sizeof text, "%s%-*s%s: %s%s%s", before, WIDTH, plan_choice_name[i], r->chosen,
+                 r->because.text, r->otherwise.text[0] ? "; " : "", r->otherwise.text);
         terminal_wrap(to, text, WIDTH);
     }
 }

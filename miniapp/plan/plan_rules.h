@@ -6,9 +6,10 @@
 /* plan_layout.c: 0, 2 or 3, as plan_make. */
 int plan_lay_out(plan *p, const plan_question *q, sentence *why);
 
-/* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot be in host memory.
- * plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for p->block_steps; false, with a sentence part, where
- * the device has no room. plan_explain_streaming: what was chosen. */
+/* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot
+ * be in host memory. plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for
+ * p->block_steps; false, with a sentence part, where the device has no room. plan_explain_streaming: what was
+ * chosen. */
 bool plan_can_stream(const plan_question *q, sentence *why);
 int plan_visit_steps(const plan_question *q);
 bool plan_make_window(plan *p, const plan_question *q, sentence *why);
@@ -21,13 +22,15 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);
 /* Steps that are taken in a row, at most: between norms, checkpoints and frames. */
 int64_t plan_steps_in_a_row(const config *c);
 
-/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are none. plan_longest_block: the
- * longest block that the deck, the device and the length of the run allow, or 1; why: of the numbers that the deck asks for, where it is
- * fewer, as a sentence part. plan_shorter_block: the next fewer steps to look at. */
+/* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are
+ * none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or
+ * 1; why: of the numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block:
+ * the next fewer steps to look at. */
 int plan_persistent_steps(const plan_question *q);
 int plan_longest_block(plan *p, const plan_question *q, sentence *why);
 int plan_shorter_block(const plan_question *q, int steps);
-bool plan_wide_enough(const plan *p, const plan_question *q); /* are the ranks, for blocks of p->block_steps that nobody asks for? */
+/* are the ranks, for blocks of p->block_steps that nobody asks for? */
+bool plan_wide_enough(const plan *p, const plan_question *q);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);
 
@@ -38,5 +41,6 @@ void plan_choose_graphs(plan *p, const plan_question *q);
 /* plan_reason.c: a note; a reason, whose sentences the caller sets; plan_say_close: adds that another way
  * costs hardly more than the chosen one, where it does, by the costs that were compared. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
-__attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...);
+__attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice,
+                                                               const char *format, ...);
 void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s);

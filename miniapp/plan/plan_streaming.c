@@ -1,9 +1,10 @@
-/* Fields in host memory, whose rows stream through the device (kernels/streaming/streaming.h): how many steps a visit takes, and how many
- * rows come at a time.
+/* Fields in host memory, whose rows stream through the device (kernels/streaming/streaming.h): how many steps
+ * a visit takes, and how many rows come at a time.
  *
- * A model decides, of what was measured on an H200 and an H100. While rows are on their way, the device computes what is there: a visit takes as
- * long as the longer of the two. More steps a visit make the way count less, and let ghosts and leads grow, which take memory, and
- * between ranks are computed twice; larger chunks fill the device better, and begin and end a visit slowly. */
+ * A model decides, of what was measured on an H200 and an H100. While rows are on their way, the device
+ * computes what is there: a visit takes as long as the longer of the two. More steps a visit make the way
+ * count less, and let ghosts and leads grow, which take memory, and between ranks are computed twice; larger
+ * chunks fill the device better, and begin and end a visit slowly. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -11,17 +12,24 @@
 #include "files/bytes.h"
 #include "plan/plan_rules.h"
 
-/* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some more cost little, too few cost
- * what is missing. */
+/* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some
+ * more cost little, too few cost what is missing. */
 typedef struct streaming_rates {
     double bus_bytes_per_s;   /* each way, both at once */
-    double pass_cells_per_s;  /* of f32, cells times steps, for each step of a pass: longer passes are faster */
+    double pass_cells_per_s;  /* of f32, cells times steps, for each step of a pass: longer passes are
+                               * faster */
     double copy_bytes_per_s;  /* on the device, read and written */
     double started_cells;     /* that the items of a pass begin with, per row that they compute in vain */
 } streaming_rates;
 static const streaming_rates rates_of[] = {
-    [DEVICE_HOST] = { .bus_bytes_per_s = 5e9, .pass_cells_per_s = .1e9, .copy_bytes_per_s = 10e9, .started_cells = 4e3 },
-    [DEVICE_CUDA] = { .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .copy_bytes_per_s = 4e12, .started_cells = 250e3 },
+    [DEVICE_HOST] = { .bus_bytes_per_s = 5e9,
+                      .pass_cells_per_s = .1e9,
+                      .copy_bytes_per_s = 10e9,
+                      .started_cells = 4e3 },
+    [DEVICE_CUDA] = { .bus_bytes_per_s = 42e9,
+                      .pass_cells_per_s = 310e9,
+                      .copy_bytes_per_s = 4e12,
+                      .started_cells = 250e3 },
 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
@@ -34,7 +42,8 @@ static streaming_window widest_window(const plan_question *q, double bytes, int 
 {
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    return streaming_window_within(bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius, steps, t->pass_steps, t->owner);
+    return streaming_window_within(bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius, steps,
+                                   t->pass_steps, t->owner);
 }
 
 /* For the shortest visits. */
@@ -45,8 +54,11 @@ static bool has_room(const plan_question *q, sentence *why)
     char bytes[32], need[32];
     if (widest_window(q, t->bytes, 2).slot_rows > 0) return true;
     while (widest_window(q, least, 2).slot_rows == 0) least *= 1.25;
-    return sentence_refuse(why, "run.memory = host: %s of device memory are too few to stream rows of %" PRId64 " cells; it takes %s or more, "
-                                "and is fast with hundreds of times as much", bytes_text(bytes, sizeof bytes, t->bytes), q->cfg->grid.nx,
+    return sentence_refuse(why,
+                           "run.memory = host: %s of device memory are too few to stream rows of %" PRId64
+                           " cells; it takes %s or more, "
+                           "and is fast with hundreds of times as much",
+                           bytes_text(bytes, sizeof bytes, t->bytes), q->cfg->grid.nx,
                            bytes_text(need, sizeof need, least));
 }
 
@@ -54,20 +66,27 @@ bool plan_can_stream(const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    if (!config_two_d(c)) return sentence_refuse(why, "run.memory = host: rows stream through the device, and a 1D grid has none");
+    if (!config_two_d(c))
+        return sentence_refuse(why,
+                               "run.memory = host: rows stream through the device, and a 1D grid has none");
     if (config_kind_of(c)->transposes)
-        return sentence_refuse(why, "run.memory = host: steps of kind %s contain transposes, which want their fields on the device",
-                               kind_name(c->problem.kind));
+        return sentence_refuse(
+            why,
+            "run.memory = host: steps of kind %s contain transposes, which want their fields on the device",
+            kind_name(c->problem.kind));
     if (c->run.ranks_x > 1)
-        return sentence_refuse(why, "run.memory = host: rows stream through the device, so only rows are cut among ranks; allowed for "
+        return sentence_refuse(why, "run.memory = host: rows stream through the device, so only rows are cut "
+                                    "among ranks; allowed for "
                                     "run.ranks_x is 1");
     if (t->pass_steps(t->owner, 1, false) == 0)
-        return sentence_refuse(why, "run.memory = host: the device has no blocks of steps for a radius of %d", c->problem.radius);
+        return sentence_refuse(why, "run.memory = host: the device has no blocks of steps for a radius of %d",
+                               c->problem.radius);
     return has_room(q, why);
 }
 
-/* Of two that run beside each other. Where they take about as long they wait for each other in turns: a maximum that is smooth there. With
- * this exponent it is within 2 % of what an H100 took at 324, 360 and 480 steps a visit. */
+/* Of two that run beside each other. Where they take about as long they wait for each other in turns: a
+ * maximum that is smooth there. With this exponent it is within 2 % of what an H100 took at 324, 360 and 480
+ * steps a visit. */
 static double beside(double a, double b)
 {
     static const double exponent = 8;
@@ -75,21 +94,25 @@ static double beside(double a, double b)
 }
 
 /* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
-static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps, double *way_s)
+static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps,
+                      double *way_s)
 {
     const streaming_rates *r = &rates_of[q->facts->through->kind];
-    const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q), depth = (double)w->radius * w->steps;
+    const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q),
+                 depth = (double)w->radius * w->steps;
     const double cuts = q->facts->ranks > 1 ? 2 : 0;
     const double way = word * w->levels / r->bus_bytes_per_s * (1 + cuts * depth / rows);
     const double rate = r->pass_cells_per_s * w->pass_steps * sizeof(float) / word / w->levels;
-    const double begun = r->started_cells * 2 * w->skew / (chunk_rows * (double)w->nx), twice = cuts * depth / 2 / rows;
+    const double begun = r->started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
+                 twice = cuts * depth / 2 / rows;
     const double leads = 2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / r->copy_bytes_per_s;
     if (way_s) *way_s = way;
-    return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) + way * fmin(1, chunk_rows / 4 / rows);
+    return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) +
+           way * fmin(1, chunk_rows / 4 / rows);
 }
 
-/* The window for visits of `steps` steps, with chunks as the model has them best; seconds: of a visit and cell, that takes steps_taken.
- * Slots of no rows: there is no room. */
+/* The window for visits of `steps` steps, with chunks as the model has them best; seconds: of a visit and
+ * cell, that takes steps_taken. Slots of no rows: there is no room. */
 static streaming_window window_of(const plan_question *q, int steps, double steps_taken, double *seconds)
 {
     const plan_through *t = q->facts->through;
@@ -123,7 +146,8 @@ static double step_s(const plan_question *q, int steps, int64_t in_a_row)
     return seconds / taken;
 }
 
-/* The fewest steps of those that are as good as the best: whole passes, or all that are taken in a row. 1: single steps. */
+/* The fewest steps of those that are as good as the best: whole passes, or all that are taken in a row. 1:
+ * single steps. */
 int plan_visit_steps(const plan_question *q)
 {
     const config *c = q->cfg;
@@ -134,7 +158,8 @@ int plan_visit_steps(const plan_question *q)
     if (most < 2) return 1;
     const int pass_steps = t->pass_steps(t->owner, (int)most, false);
     double best_s = step_s(q, (int)most, in_a_row);
-    for (int steps = pass_steps; steps < most; steps += pass_steps) best_s = fmin(best_s, step_s(q, steps, in_a_row));
+    for (int steps = pass_steps; steps < most; steps += pass_steps)
+        best_s = fmin(best_s, step_s(q, steps, in_a_row));
     for (int steps = pass_steps; steps < most; steps += pass_steps)
         if (step_s(q, steps, in_a_row) <= as_good * best_s) return steps;
     return (int)most;
@@ -150,8 +175,9 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
     if (p->block_steps == 1) return true;
     p->window = window_of(q, p->block_steps, p->block_steps, &seconds);
     if (p->window.slot_rows > 0) return true;
-    return sentence_refuse(why, "rows of %" PRId64 " cells: %s of device memory have no room for visits of that many steps", c->grid.nx,
-                           bytes_text(bytes, sizeof bytes, t->bytes));
+    return sentence_refuse(
+        why, "rows of %" PRId64 " cells: %s of device memory have no room for visits of that many steps",
+        c->grid.nx, bytes_text(bytes, sizeof bytes, t->bytes));
 }
 
 void plan_explain_streaming(plan *p, const plan_question *q)
@@ -164,14 +190,23 @@ void plan_explain_streaming(plan *p, const plan_question *q)
     sentence_set(&r->otherwise, "run.memory = device, where the fields fit there");
     r = &p->reason[PLAN_BLOCK];
     if (p->block_steps == 1) {
-        sentence_add(&r->because, "; single steps are taken by the processors, whose memory is faster than the way to the device");
+        sentence_add(
+            &r->because,
+            "; single steps are taken by the processors, whose memory is faster than the way to the device");
         return;
     }
     double way_s;
     const int64_t rows = streaming_chunk_rows(w, t->pass_steps, t->owner);
-    const double cells = (double)w->nx * rows_of_rank(q), visit = visit_s(q, w, (double)rows, p->block_steps, &way_s);
-    sentence_add(&r->because, "%sa model has a step take %s then, with chunks of %" PRId64 " rows, where the way to the device and back "
-                 "alone takes %s", r->because.text[0] ? "; " : "", terminal_seconds(step, sizeof step, visit * cells / p->block_steps), rows,
+    const double cells = (double)w->nx * rows_of_rank(q),
+                 visit = visit_s(q, w, (double)rows, p->block_steps, &way_s);
+    sentence_add(&r->because,
+                 "%sa model has a step take %s then, with chunks of %" PRId64
+                 " rows, where the way to the device and back "
+                 "alone takes %s",
+                 r->because.text[0] ? "; " : "",
+                 terminal_seconds(step, sizeof step, visit * cells / p->block_steps), rows,
                  terminal_seconds(way, sizeof way, way_s * cells / p->block_steps));
-    if (q->cfg->run.fuse == 0) sentence_set(&r->otherwise, "run.fuse asks for another number, run.device_memory for more or less memory");
+    if (q->cfg->run.fuse == 0)
+        sentence_set(&r->otherwise,
+                     "run.fuse asks for another number, run.device_memory for more or less memory");
 }

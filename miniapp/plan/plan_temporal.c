@@ -1,6 +1,6 @@
-/* Temporal blocking: how many steps a pass takes. What was asked, as far as the stencil and the norms allow it; else a long block,
- * where the run is long and large enough for it and a trial shows it faster than single steps. And the form of a
- * step or block. */
+/* Temporal blocking: how many steps a pass takes. What was asked, as far as the stencil and the norms allow
+ * it; else a long block, where the run is long and large enough for it and a trial shows it faster than
+ * single steps. And the form of a step or block. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
 
-/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such grids in its caches. */
+/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such
+ * grids in its caches. */
 typedef struct trial_limits {
     int lengths, steps;  /* how many lengths of block; the longest */
     int64_t cells_least; /* of a rank: with fewer there is no trial */
@@ -19,12 +20,12 @@ static const trial_limits limits_of[] = {
 };
 
 static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
-/* Overlapped passes run kernels beside each other, which in some runs took a third longer than in the trial; exchange first never
- * did. So overlapped has to win by this much. */
+/* Overlapped passes run kernels beside each other, which in some runs took a third longer than in the trial;
+ * exchange first never did. So overlapped has to win by this much. */
 static const double overlapped_margin = 1.05;
 
-/* Blocks in a run, and in what lies between its checkpoints and frames; halo depths across a rank's box, so that what is computed twice
- * costs no more than a tenth. */
+/* Blocks in a run, and in what lies between its checkpoints and frames; halo depths across a rank's box, so
+ * that what is computed twice costs no more than a tenth. */
 enum { BLOCKS_LEAST = 4, DEPTHS_LEAST = 32 };
 
 static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || every >= least; }
@@ -33,7 +34,8 @@ static bool none_or_rare(int64_t every, int64_t least) { return every == 0 || ev
 static bool long_enough(const config *c, int steps, bool passes_take_norms)
 {
     const int64_t least = (int64_t)steps * BLOCKS_LEAST;
-    return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) && none_or_rare(c->output.every, least) &&
+    return c->time.steps >= least && none_or_rare(c->checkpoint.every, least) &&
+           none_or_rare(c->output.every, least) &&
            none_or_rare(c->time.norm_every, passes_take_norms ? steps : least);
 }
 
@@ -58,7 +60,8 @@ static int worth_a_trial(const plan_question *q, int most)
 {
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
-    const int steps = f->block_steps(f, most, false), norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
+    const int steps = f->block_steps(f, most, false),
+              norm_every = c->time.norm_every < most ? (int)c->time.norm_every : most;
     if (steps > 1 && long_enough(c, steps, false)) return steps;
     const int with_norm = f->block_steps(f, norm_every, true);
     return with_norm > 1 && long_enough(c, with_norm, true) ? with_norm : 1;
@@ -70,7 +73,8 @@ int plan_shorter_block(const plan_question *q, int steps) { return worth_a_trial
 static int longest_tried(const plan_question *q)
 {
     const int steps = limits_of[q->facts->device].steps;
-    return q->facts->device == DEVICE_HOST && config_two_d(q->cfg) ? steps / (q->cfg->problem.radius + 1) : steps;
+    return q->facts->device == DEVICE_HOST && config_two_d(q->cfg) ? steps / (q->cfg->problem.radius + 1)
+                                                                   : steps;
 }
 
 /* The longest block that a trial is had of; 1, with the reason: there is none. */
@@ -86,10 +90,12 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
     if (none) sentence_set(&r->because, "%s", none);
     else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
     else if (cells < limits->cells_least)
-        sentence_set(&r->because, "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
+        sentence_set(&r->because,
+                     "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      limits->cells_least);
     else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
-        sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too short for blocks of steps");
+        sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too "
+                                  "short for blocks of steps");
     if (none) r->otherwise.text[0] = '\0';
     return longest;
 }
@@ -111,7 +117,8 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
 }
 
-/* More of them gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
+/* More of them gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take.
+ * */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
 int plan_persistent_steps(const plan_question *q)
@@ -119,7 +126,8 @@ int plan_persistent_steps(const plan_question *q)
     const config *c = q->cfg;
     const plan_facts *f = q->facts;
     const int64_t steps = plan_steps_in_a_row(c);
-    const bool reached = f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
+    const bool reached =
+        f->hosts == 1 && (c->run.transport == TRANSPORT_AUTO || c->run.transport == TRANSPORT_PEER);
     const bool alike = f->most_on_device == 1 && c->grid.ny % f->ranks == 0; /* ranks wait for each other */
     if (f->through || !f->persistent || (f->ranks > 1 && !(reached && alike)) || c->run.streams > 1) return 1;
     if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
@@ -127,12 +135,14 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
-/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps. */
+/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps.
+ * */
 static void find_lengths(plan *p, const plan_question *q)
 {
     plan_temporal_trial *t = &p->temporal_trial;
     const int most = limits_of[q->facts->device].lengths;
-    for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps)) t->steps[t->count++] = steps;
+    for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps))
+        t->steps[t->count++] = steps;
 }
 
 /* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
@@ -159,22 +169,28 @@ static void explain_blocks(plan *p)
     const plan_temporal_trial *t = &p->temporal_trial;
     plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
     char a[32];
-    sentence_set(&r->because, "in a trial a step took %s singly", terminal_seconds(a, sizeof a, t->single_step_s));
+    sentence_set(&r->because, "in a trial a step took %s singly",
+                 terminal_seconds(a, sizeof a, t->single_step_s));
     for (int i = 0; i < t->count; i++)
-        sentence_add(&r->because, ", %s in blocks of %d", terminal_seconds(a, sizeof a, t->step_s[i]), t->steps[i]);
+        sentence_add(&r->because, ", %s in blocks of %d", terminal_seconds(a, sizeof a, t->step_s[i]),
+                     t->steps[i]);
     if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
         sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
                      terminal_seconds(a, sizeof a, t->persistent_step_s), t->persistent_steps);
-    else if (t->persistent_steps > 0) sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
+    else if (t->persistent_steps > 0)
+        sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
     say_close_blocks(p, r);
     if (p->persistent)
-        sentence_set(&r->otherwise, "other steps are taken where they are shorter than %s; run.fuse asks for a number",
+        sentence_set(&r->otherwise,
+                     "other steps are taken where they are shorter than %s; run.fuse asks for a number",
                      terminal_seconds(a, sizeof a, t->persistent_step_s / trial_gain));
     else if (p->block_steps > 1)
-        sentence_set(&r->otherwise, "single steps are taken where they are shorter than %s; run.fuse asks for a number",
+        sentence_set(&r->otherwise,
+                     "single steps are taken where they are shorter than %s; run.fuse asks for a number",
                      terminal_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
     else
-        sentence_set(&r->otherwise, "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
+        sentence_set(&r->otherwise,
+                     "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
                      terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
 }
 
@@ -203,7 +219,8 @@ void plan_choose_block(plan *p, const plan_question *q)
     plan_temporal_trial *t = &p->temporal_trial;
     int steps[PLAN_LENGTHS_MAX + 1];
     double step_s[PLAN_LENGTHS_MAX + 1];
-    const int persistent = q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
+    const int persistent =
+        q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
     if (!q->trial || !q->trial->blocks) {
         explain_untried(p, persistent);
@@ -219,14 +236,16 @@ void plan_choose_block(plan *p, const plan_question *q)
         t->step_s[i] = step_s[i];
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;
     }
-    p->block_steps = t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
+    p->block_steps =
+        t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
     if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);
     explain_blocks(p);
 }
 
 /* ---- the form of a step ---- */
 
-/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike. */
+/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike.
+ * */
 static bool links_are_mixed(const plan *p)
 {
     int links = 0;
@@ -256,9 +275,11 @@ static bool try_forms(plan *p, const plan_question *q, const step_form *form, in
 /* By the trial, in which overlapped has to win by its margin. */
 static void choose_tried_form(plan *p, const char *pass)
 {
-    static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange", "mixed" };
+    static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange",
+                                                 "mixed" };
     const double *pass_s = p->form_trial.pass_s;
-    const step_form other = pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
+    const step_form other =
+        pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
     double cost_s[STEP_FORMS];
     memcpy(cost_s, pass_s, sizeof cost_s);
     cost_s[STEP_OVERLAPPED] *= overlapped_margin;
@@ -279,7 +300,8 @@ static void choose_tried_form(plan *p, const char *pass)
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
 {
     if (!stencil_exchanges_inside(q->op->form))
-        return sentence_refuse(why, "only 2D stars and boxes whose weights are given one by one have in-kernel exchange");
+        return sentence_refuse(
+            why, "only 2D stars and boxes whose weights are given one by one have in-kernel exchange");
     return !q->trial || !q->trial->in_kernel || q->trial->in_kernel(q->trial->context, p, why);
 }
 
@@ -299,26 +321,32 @@ static void choose_step_form(plan *p, const plan_question *q)
     } else if (!can_exchange_inside(p, q, &why)) {
         sentence_set(&r->because, "%s", why.text);
         if (f->ranks > 1)
-            plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s", why.text);
+            plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
+                          why.text);
     } else if (!mixed) {
         r = choose_form(p, STEP_IN_KERNEL);
-        sentence_set(&r->because, "one launch takes the step and its exchange, for every neighbour's memory can be reached");
+        sentence_set(
+            &r->because,
+            "one launch takes the step and its exchange, for every neighbour's memory can be reached");
         sentence_set(&r->otherwise, "another transport, or blocks of steps");
     } else if (try_forms(p, q, either, 2)) {
         choose_tried_form(p, "step");
     } else {
-        sentence_set(&choose_form(p, STEP_MIXED)->because, "no trial was asked for: kernels exchange with the neighbours that they reach");
+        sentence_set(&choose_form(p, STEP_MIXED)->because,
+                     "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
 
-/* Overlapped, exchange first or mixed; without a trial exchange first where kernels or copies reach the neighbours' memory. */
+/* Overlapped, exchange first or mixed; without a trial exchange first where kernels or copies reach the
+ * neighbours' memory. */
 static void choose_block_form(plan *p, const plan_question *q)
 {
     static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
     const bool mixed = links_are_mixed(p);
     if (q->facts->ranks == 1) return;
     if (q->facts->through) {
-        sentence_set(&choose_form(p, STEP_EXCHANGE_FIRST)->because, "a visit to the device takes all rows, and begins with ghosts");
+        sentence_set(&choose_form(p, STEP_EXCHANGE_FIRST)->because,
+                     "a visit to the device takes all rows, and begins with ghosts");
         return;
     }
     if (q->facts->device == DEVICE_HOST) return;
@@ -326,9 +354,12 @@ static void choose_block_form(plan *p, const plan_question *q)
         choose_tried_form(p, "block");
         return;
     }
-    const step_form assumed = mixed ? STEP_MIXED : transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
-    sentence_set(&choose_form(p, assumed)->because,
-                 "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
+    const step_form assumed = mixed                                         ? STEP_MIXED
+                              : transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST
+                                                                            : STEP_OVERLAPPED;
+    sentence_set(
+        &choose_form(p, assumed)->because,
+        "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)

@@ -1,9 +1,10 @@
-/* The transport of each link: what was asked where it serves, else the fastest of those that bring every cell, with a sentence for
- * whatever was asked and cannot be had.
+/* The transport of each link: what was asked where it serves, else the fastest of those that bring every
+ * cell, with a sentence for whatever was asked and cannot be had.
  *
- * Links are of two kinds, inside a host and between hosts; a transport may serve one and not the other. A link takes the transport
- * that is cheapest on its kind of link for the slowest rank, unless another one is cheaper by more than a tenth on this link at its
- * slower end: a halo of several transports packs and unpacks once for each, which noise is not worth. */
+ * Links are of two kinds, inside a host and between hosts; a transport may serve one and not the other. A
+ * link takes the transport that is cheapest on its kind of link for the slowest rank, unless another one is
+ * cheaper by more than a tenth on this link at its slower end: a halo of several transports packs and unpacks
+ * once for each, which noise is not worth. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,17 +25,24 @@ typedef struct candidates {
 
 /* ---- links ---- */
 
-static int host_of(const plan_facts *f, int rank) { return f->host_of ? f->host_of[rank] : rank / f->per_host; }
+static int host_of(const plan_facts *f, int rank)
+{
+    return f->host_of ? f->host_of[rank] : rank / f->per_host;
+}
 
 /* Of the rank whose decomp it is, in that direction; -1: there is none. */
 static int link_of(const candidates *a, const decomp *dec, int direction)
 {
     const int other = dec->neighbour[direction], dx = decomp_dx[direction], dy = decomp_dy[direction];
     if (other < 0 || (dx != 0 && dy != 0 && !a->corners) || (dy != 0 && !a->with_y)) return -1;
-    return host_of(a->q->facts, other) == host_of(a->q->facts, dec->rank) ? LINK_INSIDE_HOST : LINK_BETWEEN_HOSTS;
+    return host_of(a->q->facts, other) == host_of(a->q->facts, dec->rank) ? LINK_INSIDE_HOST
+                                                                          : LINK_BETWEEN_HOSTS;
 }
 
-static bool has_links(const plan_exchange *e) { return e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS] > 0; }
+static bool has_links(const plan_exchange *e)
+{
+    return e->links[LINK_INSIDE_HOST] + e->links[LINK_BETWEEN_HOSTS] > 0;
+}
 
 static bool count_links(candidates *a, const plan_grid *g, int depth, bool corners)
 {
@@ -168,14 +176,16 @@ static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind k
 }
 
 /* Of all ranks' links; this rank's go into `mine`. by_link: else each has the favourite of its kind. */
-static void share_out(const candidates *a, bool by_link, transport_kind asked, transport_choice *mine, int used[TRANSPORT_KINDS])
+static void share_out(const candidates *a, bool by_link, transport_kind asked, transport_choice *mine,
+                      int used[TRANSPORT_KINDS])
 {
     for (int rank = 0; rank < a->q->facts->ranks; rank++) {
         const decomp dec = decomp_of_rank(a->dec, rank);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
             const int kind = link_of(a, &dec, k);
             if (kind < 0) continue;
-            const transport_kind t = by_link ? pick(a, (link_kind)kind, rank, dec.neighbour[k], asked) : a->e->favourite[kind];
+            const transport_kind t =
+                by_link ? pick(a, (link_kind)kind, rank, dec.neighbour[k], asked) : a->e->favourite[kind];
             used[t]++;
             if (rank == a->q->facts->rank) mine->toward[k] = t;
         }
@@ -199,8 +209,9 @@ static void note_what_serves_instead(plan *p, transport_kind asked)
     const bool mixed = e->links[LINK_INSIDE_HOST] > 0 && e->links[LINK_BETWEEN_HOSTS] > 0;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         if (e->links[kind] == 0 || e->favourite[kind] == asked) continue;
-        plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked), e->why[asked][kind].text,
-                      transport_kind_name(e->favourite[kind]), mixed ? " " : "", mixed ? link_kind_name[kind] : "");
+        plan_add_note(p, true, "run.transport = %s: %s; using %s%s%s", transport_kind_name(asked),
+                      e->why[asked][kind].text, transport_kind_name(e->favourite[kind]), mixed ? " " : "",
+                      mixed ? link_kind_name[kind] : "");
     }
 }
 
@@ -211,8 +222,9 @@ static void explain_trials(const plan_exchange *e, plan_reason *r)
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
             if (e->links[kind] == 0 || !isfinite(e->slowest_s[t][kind])) continue;
-            sentence_add(&r->because, "%s%s over %s %s", before, terminal_seconds(a, sizeof a, e->slowest_s[t][kind]),
-                         transport_kind_name(t), link_kind_name[kind]);
+            sentence_add(&r->because, "%s%s over %s %s", before,
+                         terminal_seconds(a, sizeof a, e->slowest_s[t][kind]), transport_kind_name(t),
+                         link_kind_name[kind]);
             before = ", ";
         }
     sentence_add(&r->because, "; half of peer's time counts, since its stores hide behind the step");
@@ -230,13 +242,18 @@ static void explain(plan *p, const plan_question *q, transport_kind asked)
     const plan_exchange *e = &p->exchange;
     plan_reason *r = plan_chosen(p, PLAN_TRANSPORT, "%s", transport_kind_name(p->transport));
     if (q->facts->device == DEVICE_HOST) sentence_set(&r->because, "the host device has no other");
-    else if (asked != TRANSPORT_AUTO && asked == p->transport) sentence_set(&r->because, "run.transport asks for it");
+    else if (asked != TRANSPORT_AUTO && asked == p->transport)
+        sentence_set(&r->because, "run.transport asks for it");
     else if (e->tried) explain_trials(e, r);
-    else sentence_set(&r->because, "no trial was asked for: it serves best on most machines, and a run tries it beside others");
+    else
+        sentence_set(
+            &r->because,
+            "no trial was asked for: it serves best on most machines, and a run tries it beside others");
     for (link_kind kind = 0; kind < LINK_KINDS && e->tried; kind++)
         if (isfinite(e->slowest_s[p->transport][kind]) && e->why[p->transport][kind].text[0])
             sentence_add(&r->because, "; %s %s", link_kind_name[kind], e->why[p->transport][kind].text);
-    sentence_set(&r->otherwise, q->facts->device == DEVICE_HOST ? "run.device = cuda" : "run.transport asks for another");
+    sentence_set(&r->otherwise,
+                 q->facts->device == DEVICE_HOST ? "run.device = cuda" : "run.transport asks for another");
 }
 
 static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
@@ -251,7 +268,8 @@ static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
         e->favourite[kind] = e->tried ? favourite_of(e, kind, asked) : assumed(q->facts, e, kind, asked);
     share_out(a, e->tried, asked, first ? &p->choice : &p->transposed_choice, e->used);
     if (config_kind_of(q->cfg)->transposes)
-        share_out_other(a, first ? &p->transposed_grid : &p->grid, first ? &p->transposed_choice : &p->choice);
+        share_out_other(a, first ? &p->transposed_grid : &p->grid,
+                        first ? &p->transposed_choice : &p->choice);
     if (asked != TRANSPORT_AUTO) note_what_serves_instead(p, asked);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
         if (e->used[t] > e->used[p->transport]) p->transport = t;
@@ -264,10 +282,12 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     const config *c = q->cfg;
     const int radius = c->problem.radius;
     candidates a = { .q = q, .e = &p->exchange };
-    if (!count_links(&a, &p->grid, radius * p->block_steps, p->block_steps > 1 || stencil_reads_corners(q->op->form)) &&
+    if (!count_links(&a, &p->grid, radius * p->block_steps,
+                     p->block_steps > 1 || stencil_reads_corners(q->op->form)) &&
         !(config_kind_of(c)->by_lines && count_links(&a, &p->transposed_grid, radius, false)))
         return;
-    for (int t = 0; t < TRANSPORT_KINDS; t++) a.e->slowest_s[t][LINK_INSIDE_HOST] = a.e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
+    for (int t = 0; t < TRANSPORT_KINDS; t++)
+        a.e->slowest_s[t][LINK_INSIDE_HOST] = a.e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
     choose_for_halo(p, &a, asked);
     for (int t = 0; t < TRANSPORT_KINDS; t++) free(a.seconds[t]);
 }
@@ -275,7 +295,8 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
 void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
 {
     plan_exchange *e = &p->exchange;
-    plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged", transport_kind_name(q->cfg->run.transport), why->text);
+    plan_add_note(p, true, "run.transport = %s: no halo over %s; using staged",
+                  transport_kind_name(q->cfg->run.transport), why->text);
     for (int t = 0; t < TRANSPORT_KINDS; t++) e->used[t] = 0;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) e->used[TRANSPORT_STAGED] += e->links[kind];
     p->transport = TRANSPORT_STAGED;
@@ -291,16 +312,20 @@ static bool carries(const plan *p, const plan_question *q, transport_kind t, sen
     return t == TRANSPORT_PEER ? q->facts->hosts == 1 : q->facts->mpi_claims_cuda;
 }
 
-/* Over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a kernel that waits makes
- * slow), else by messages, from device buffers where MPI takes them. why: why not over `asked`. */
-static transport_kind choose_transposes(const plan *p, const plan_question *q, transport_kind asked, sentence *why)
+/* Over peer where all ranks reach each other and none shares its GPU (those that do take turns, which a
+ * kernel that waits makes slow), else by messages, from device buffers where MPI takes them. why: why not
+ * over `asked`. */
+static transport_kind choose_transposes(const plan *p, const plan_question *q, transport_kind asked,
+                                        sentence *why)
 {
-    const bool want_peer = asked == TRANSPORT_AUTO ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
+    const bool want_peer =
+        asked == TRANSPORT_AUTO ? q->facts->most_on_device == 1 : transport_traits_of(asked)->one_host;
     sentence other;
     if (asked == TRANSPORT_STAGED || asked == TRANSPORT_MAPPED) return asked;
     sentence_set(why, "it cannot carry transposes");
     if (want_peer && carries(p, q, TRANSPORT_PEER, why)) return TRANSPORT_PEER;
-    return carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? why : &other) ? TRANSPORT_AWARE : TRANSPORT_STAGED;
+    return carries(p, q, TRANSPORT_AWARE, asked == TRANSPORT_AWARE ? why : &other) ? TRANSPORT_AWARE
+                                                                                   : TRANSPORT_STAGED;
 }
 
 static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
@@ -312,15 +337,20 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
     if (!halo) p->transport = t;
     sentence_set(&r->otherwise, "run.transport asks for another");
     if (asked == t) sentence_set(&r->because, "run.transport asks for it");
-    else if (asked != TRANSPORT_AUTO) sentence_set(&r->because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
-    else if (t == TRANSPORT_PEER) sentence_set(&r->because, "all ranks reach each other's memory, and none shares its GPU");
-    else sentence_set(&r->because, t == TRANSPORT_AWARE ? "MPI takes device buffers, and not all ranks reach each other's memory"
-                                                        : "neither can MPI take device buffers nor do all ranks reach each other");
+    else if (asked != TRANSPORT_AUTO)
+        sentence_set(&r->because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
+    else if (t == TRANSPORT_PEER)
+        sentence_set(&r->because, "all ranks reach each other's memory, and none shares its GPU");
+    else
+        sentence_set(&r->because,
+                     t == TRANSPORT_AWARE
+                         ? "MPI takes device buffers, and not all ranks reach each other's memory"
+                         : "neither can MPI take device buffers nor do all ranks reach each other");
     if (asked == TRANSPORT_AUTO || asked == t) return;
     const bool told = halo && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
     if (!told)
-        plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text, transport_kind_name(t),
-                      halo ? " for transposes" : "");
+        plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text,
+                      transport_kind_name(t), halo ? " for transposes" : "");
 }
 
 static void use_everywhere(plan *p, transport_kind t)

@@ -1,5 +1,5 @@
-/* The variant of the kernel. All give the same bits, so only speed is at stake: the default stays unless another is faster by more
- * than the rounds' noise could be. */
+/* The variant of the kernel. All give the same bits, so only speed is at stake: the default stays unless
+ * another is faster by more than the rounds' noise could be. */
 #include "plan/plan.h"
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
@@ -12,7 +12,8 @@ void plan_choose_variant(plan *p, const plan_question *q)
     const double least = 1 - (p->block_steps == 1 ? margin : block_margin);
     char a[32], b[32];
     p->variant = 0;
-    if (q->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(q->cfg)->stencil || !q->trial->variants) return;
+    if (q->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(q->cfg)->stencil || !q->trial->variants)
+        return;
     q->trial->variants(q->trial->context, p, t);
     if (t->count == 0) return;
     double cost_s[DEVICE_VARIANTS_MAX];
@@ -25,8 +26,10 @@ void plan_choose_variant(plan *p, const plan_question *q)
         if (v != p->variant && (second < 0 || cost_s[v] < cost_s[second])) second = v;
     plan_reason *r = plan_chosen(p, PLAN_VARIANT, "%s", t->name[p->variant]);
     sentence_set(&r->because, "in a trial of %d variants its pass took %s, the default's %s", t->count,
-                 terminal_seconds(a, sizeof a, t->pass_s[p->variant]), terminal_seconds(b, sizeof b, t->pass_s[0]));
+                 terminal_seconds(a, sizeof a, t->pass_s[p->variant]),
+                 terminal_seconds(b, sizeof b, t->pass_s[0]));
     plan_say_close(r, cost_s[p->variant], t->name[second], cost_s[second]);
-    sentence_set(&r->otherwise, "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
+    sentence_set(&r->otherwise,
+                 "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
                  100 * (1 - least));
 }

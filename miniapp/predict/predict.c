@@ -18,11 +18,20 @@ bool predict_knows(const predict_machine *m, const predict_case *c)
 }
 
 /* Of a row of ghosts as deep as a step or block needs it, per cell of its length. */
-static double depth_bytes(const predict_case *c) { return c->radius * fmax(1, c->block_steps) * (double)dtype_bytes(c->type); }
+static double depth_bytes(const predict_case *c)
+{
+    return c->radius * fmax(1, c->block_steps) * (double)dtype_bytes(c->type);
+}
 
 /* Bytes to one neighbour along either axis; 0 where the axis is not cut. */
-static double row_bytes(const predict_case *c) { return c->ranks_y > 1 ? c->nx / c->ranks_x * depth_bytes(c) : 0; }
-static double column_bytes(const predict_case *c) { return c->ranks_x > 1 ? c->ny / c->ranks_y * depth_bytes(c) : 0; }
+static double row_bytes(const predict_case *c)
+{
+    return c->ranks_y > 1 ? c->nx / c->ranks_x * depth_bytes(c) : 0;
+}
+static double column_bytes(const predict_case *c)
+{
+    return c->ranks_x > 1 ? c->ny / c->ranks_y * depth_bytes(c) : 0;
+}
 
 /* Ranks go along x first: a host has a strip of one row of ranks, or whole rows of them. */
 static double between_bytes(const predict_case *c)
@@ -31,7 +40,10 @@ static double between_bytes(const predict_case *c)
     return 2 * along_x * row_bytes(c) + (c->per_host < c->ranks_x ? 2 * column_bytes(c) : 0);
 }
 
-double predict_link_bytes(const predict_case *c, bool between) { return between ? between_bytes(c) : row_bytes(c) + column_bytes(c); }
+double predict_link_bytes(const predict_case *c, bool between)
+{
+    return between ? between_bytes(c) : row_bytes(c) + column_bytes(c);
+}
 
 /* Messages along the second axis wait for those along the first where MPI moves them. */
 int predict_messages(const predict_case *c, bool between)
@@ -44,14 +56,21 @@ static double exchange_over(const predict_link *l, const predict_case *c, bool b
     return l->alpha_s * predict_messages(c, between) + predict_link_bytes(c, between) / l->bytes_per_s;
 }
 
-double predict_inside_s(const predict_machine *m, const predict_case *c) { return exchange_over(&m->exchange[c->transport], c, false); }
-double predict_between_s(const predict_machine *m, const predict_case *c) { return exchange_over(&m->between, c, true); }
+double predict_inside_s(const predict_machine *m, const predict_case *c)
+{
+    return exchange_over(&m->exchange[c->transport], c, false);
+}
+double predict_between_s(const predict_machine *m, const predict_case *c)
+{
+    return exchange_over(&m->between, c, true);
+}
 
 static double exchange_alone_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
     if (c->exchange_alone_s > 0) return c->exchange_alone_s;
-    return fmax(c->per_host > 1 ? predict_inside_s(m, c) : 0, predict_hosts(c) > 1 ? predict_between_s(m, c) : 0);
+    return fmax(c->per_host > 1 ? predict_inside_s(m, c) : 0,
+                predict_hosts(c) > 1 ? predict_between_s(m, c) : 0);
 }
 
 /* Messages of each rank: boxes of the transposed grid that its own box reaches. */
@@ -65,7 +84,8 @@ static double transpose_once_s(const predict_machine *m, const predict_case *c)
 {
     if (c->ranks == 1) return 0;
     const double own = predict_cells(c) * (double)dtype_bytes(c->type);
-    const double inside_s = own * (c->ranks - 1) / c->ranks / predict_transpose_rate(m, c->transport, c->ranks);
+    const double inside_s =
+        own * (c->ranks - 1) / c->ranks / predict_transpose_rate(m, c->transport, c->ranks);
     if (predict_hosts(c) == 1) return inside_s;
     const double leaves = own * c->per_host * (c->ranks - c->per_host) / c->ranks;
     return fmax(inside_s, m->between.alpha_s * transpose_messages(c) + leaves / m->between.bytes_per_s);
@@ -90,14 +110,16 @@ static const char *largest(const predict_time *t)
 
 static double norm_s(const predict_machine *m, const predict_case *c)
 {
-    const double hops = predict_host_doublings(c), hop_s = isnan(m->norm_hop_s) ? m->between.alpha_s : m->norm_hop_s;
+    const double hops = predict_host_doublings(c),
+                 hop_s = isnan(m->norm_hop_s) ? m->between.alpha_s : m->norm_hop_s;
     return m->norm_s + (hops > 0 ? hops * hop_s : 0);
 }
 
 /* Per step of a block. */
 static predict_time block_step(const predict_machine *m, const predict_case *c)
 {
-    const double pass_s = predict_pass_s(m, c), copied_s = fmin(pass_s, predict_copied_s(m, c)), steps = c->block_steps;
+    const double pass_s = predict_pass_s(m, c), copied_s = fmin(pass_s, predict_copied_s(m, c)),
+                 steps = c->block_steps;
     predict_time t = { .exchange_alone_s = exchange_alone_s(m, c) };
     t.memory_s = copied_s / steps;
     t.arithmetic_s = (pass_s - copied_s) / steps;
@@ -125,7 +147,8 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     predict_time t = { 0 };
     const double bytes = kind_of(c->kind)->words * predict_cells(c) * (double)dtype_bytes(c->type);
     const bool two_hosts = predict_hosts(c) > 1, kernels = predict_by_kernels(c->transport) && !two_hosts;
-    t.memory_s = bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
+    t.memory_s =
+        bytes / (predict_copy_rate(m, bytes) * m->efficiency[c->kind][c->type == DTYPE_F64][c->radius]);
     if (predict_transposes(c)) {
         t.launches_s = m->inkernel_s[0];
         t.transpose_s = transpose_once_s(m, c);
@@ -140,7 +163,8 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     } else {
         t.exchange_alone_s = exchange_alone_s(m, c);
         /* between hosts MPI moves cells, whatever does so within one */
-        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? TRANSPORT_AWARE : c->transport][c->feed];
+        t.launches_s = m->overlapped_s[two_hosts && predict_by_kernels(c->transport) ? TRANSPORT_AWARE
+                                                                                     : c->transport][c->feed];
         t.exchange_s = fmax(0, t.exchange_alone_s - (kernels ? beside_kernels : 1) * t.memory_s);
     }
     if (c->norm_every > 0) t.norm_s = norm_s(m, c) / (double)c->norm_every;
@@ -149,7 +173,8 @@ predict_time predict_step(const predict_machine *m, const predict_case *c)
     return t;
 }
 
-/* J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, FGCS 22 (2006), eq. 37. */
+/* J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, FGCS 22 (2006),
+ * eq. 37. */
 double predict_interval_daly(double write_s, double mtbf_s)
 {
     if (write_s >= 2 * mtbf_s) return mtbf_s;

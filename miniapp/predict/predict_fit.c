@@ -1,4 +1,5 @@
-/* Links by least squares, costs of a step and of a pass as what the model without them leaves of the steps that pay them. */
+/* Links by least squares, costs of a step and of a pass as what the model without them leaves of the steps
+ * that pay them. */
 #include "predict/predict_records.h"
 
 #include <math.h>
@@ -17,8 +18,8 @@ void predict_points_add(predict_points *p, double bytes, double seconds)
     if (p->least_s == 0 || seconds < p->least_s) p->least_s = seconds;
 }
 
-/* alpha + bytes / beta by least squares of the relative error. Where the variance of the sizes is less than that part of their mean
- * square all of it is alpha, and beta infinite. */
+/* alpha + bytes / beta by least squares of the relative error. Where the variance of the sizes is less than
+ * that part of their mean square all of it is alpha, and beta infinite. */
 static predict_link fitted_line(const predict_points *p, double least_spread)
 {
     const double det = p->w * p->xx - p->x * p->x;
@@ -35,7 +36,8 @@ static predict_link fitted_link(const predict_points *p) { return fitted_line(p,
 
 /* ---- costs of steps ---- */
 
-/* The x that makes the sum of ((x - value) / scale)^2 smallest: relative errors of steps whose cost x is a part of. */
+/* The x that makes the sum of ((x - value) / scale)^2 smallest: relative errors of steps whose cost x is a
+ * part of. */
 typedef struct mean {
     double sum, weight;
 } mean;
@@ -74,13 +76,20 @@ static void fit_cost(predict_records *r, double *cost, payer *pays, of_cost of)
     mean_take(&m, cost);
 }
 
-static bool single(const predict_case *c, of_cost of) { return c->feed == of.feed && c->norm_every == 0 && c->block_steps == 1; }
-static bool inkernel(const predict_case *c, of_cost of) { return single(c, of) && !predict_transposes(c) && c->form == STEP_IN_KERNEL; }
+static bool single(const predict_case *c, of_cost of)
+{
+    return c->feed == of.feed && c->norm_every == 0 && c->block_steps == 1;
+}
+static bool inkernel(const predict_case *c, of_cost of)
+{
+    return single(c, of) && !predict_transposes(c) && c->form == STEP_IN_KERNEL;
+}
 static double pays_inkernel(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks == 1; }
 static double pays_neighbours(const predict_case *c, of_cost of) { return inkernel(c, of) && c->ranks > 1; }
 static double pays_overlapped(const predict_case *c, of_cost of)
 {
-    return single(c, of) && !predict_transposes(c) && c->form != STEP_IN_KERNEL && c->transport == of.transport;
+    return single(c, of) && !predict_transposes(c) && c->form != STEP_IN_KERNEL &&
+           c->transport == of.transport;
 }
 static double pays_norm(const predict_case *c, of_cost of)
 {
@@ -111,7 +120,8 @@ static void fit_norm(predict_records *r)
     m->norm_hop_s = several ? 1 / of_hosts.bytes_per_s : NAN;
 }
 
-/* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing. */
+/* Of the largest grid of each kind, type and radius that ran on one rank, and on which launches are nothing.
+ * */
 static void fit_efficiency(predict_records *r)
 {
     predict_machine *m = &r->machine;
@@ -132,10 +142,12 @@ static void fit_efficiency(predict_records *r)
 
 static bool transposes_alike(const predict_run *run, const predict_case *c)
 {
-    return kind_of(run->of.kind)->transposes == 1 && run->of.ranks == c->ranks && run->of.transport == c->transport;
+    return kind_of(run->of.kind)->transposes == 1 && run->of.ranks == c->ranks &&
+           run->of.transport == c->transport;
 }
 
-/* Of transposes on a number of ranks for which bench has no rung: the time of a byte that is sent, by the whole step. */
+/* Of transposes on a number of ranks for which bench has no rung: the time of a byte that is sent, by the
+ * whole step. */
 static void fit_transpose(predict_records *r, const predict_case *of)
 {
     mean seconds_a_byte = { 0, 0 };
@@ -153,7 +165,8 @@ static void fit_transposes(predict_records *r)
 {
     for (int i = 0; i < r->runs; i++) {
         const predict_case *c = &r->run[i].of;
-        if (c->ranks > 1 && transposes_alike(&r->run[i], c) && !predict_transpose_of(&r->machine, c->transport, c->ranks))
+        if (c->ranks > 1 && transposes_alike(&r->run[i], c) &&
+            !predict_transpose_of(&r->machine, c->transport, c->ranks))
             fit_transpose(r, c);
     }
 }
@@ -163,7 +176,8 @@ static bool times_passes(const predict_run *run)
     return run->of.block_steps > 1 && run->of.ranks == 1 && run->of.norm_every == 0;
 }
 
-/* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of its runs. */
+/* The cells' time of each length of pass: of its largest grid, on which what is fixed is least; the mean of
+ * its runs. */
 static void fit_pass_cells(predict_records *r)
 {
     predict_machine *m = &r->machine;
@@ -207,8 +221,9 @@ static void fit_passes(predict_records *r)
     }
 }
 
-/* Copies are of a whole field, read and written; and launched, which a step pays apart. Those of which the launch is a large
- * part tell of the memory only where there are no others, and then that it takes half their time at least. */
+/* Copies are of a whole field, read and written; and launched, which a step pays apart. Those of which the
+ * launch is a large part tell of the memory only where there are no others, and then that it takes half their
+ * time at least. */
 static void add_copies(predict_records *r)
 {
     enum { LAUNCHES_LEAST = 8 };
@@ -216,7 +231,8 @@ static void add_copies(predict_records *r)
     for (int few = 0; few < 2 && m->copies == 0; few++)
         for (int i = 0; i < r->runs; i++) {
             const predict_run *run = &r->run[i];
-            const double bytes = 2 * predict_cells(&run->of) * (double)dtype_bytes(run->of.type), s = bytes / run->copy_bytes_per_s;
+            const double bytes = 2 * predict_cells(&run->of) * (double)dtype_bytes(run->of.type),
+                         s = bytes / run->copy_bytes_per_s;
             if (few) predict_add_copy(m, bytes, bytes / (s - fmin(m->launch_s, s / 2)));
             else if (s >= LAUNCHES_LEAST * m->launch_s) predict_add_copy(m, bytes, bytes / s);
         }
@@ -233,9 +249,11 @@ static void fit_links(predict_records *r, const predict_points bench[PREDICT_TRA
         const bool far = run->hosts > 1;
         const int messages = predict_messages(c, far);
         if (c->ranks > 1 && run->comm_s > 0)
-            predict_points_add(far ? &between : &within[c->transport], predict_link_bytes(c, far) / messages, run->comm_s / messages);
+            predict_points_add(far ? &between : &within[c->transport], predict_link_bytes(c, far) / messages,
+                               run->comm_s / messages);
     }
-    for (int t = 0; t < PREDICT_TRANSPORTS; t++) m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
+    for (int t = 0; t < PREDICT_TRANSPORTS; t++)
+        m->exchange[t] = fitted_link(bench[t].w > 0 ? &bench[t] : &within[t]);
     if (between.w > 0) m->between = fitted_link(&between);
 }
 

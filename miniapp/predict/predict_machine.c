@@ -15,14 +15,17 @@ void predict_machine_init(predict_machine *m, bool cuda, double launch_s)
     for (int k = 0; k < PREDICT_KINDS; k++)
         for (int t = 0; t < 2; t++)
             for (int r = 0; r < PREDICT_ORDERS; r++) m->efficiency[k][t][r] = 1;
-    /* launches and stamps of a step that a host thread feeds; in a graph the next kernel is in place when one ends */
-    const double inkernel[] = { 1.4, 0.4 }, neighbours[] = { 0.8, 0.14 }, by_host[] = { 4, 4 }, by_kernels[] = { 2.2, 1.1 };
+    /* launches and stamps of a step that a host thread feeds; in a graph the next kernel is in place when one
+     * ends */
+    const double inkernel[] = { 1.4, 0.4 }, neighbours[] = { 0.8, 0.14 }, by_host[] = { 4, 4 },
+                 by_kernels[] = { 2.2, 1.1 };
     for (int f = 0; f < PREDICT_FEEDS; f++) {
         m->inkernel_s[f] = inkernel[f] * launch_s;
         m->neighbours_s[f] = neighbours[f] * launch_s;
         m->pass_fixed_s[f] = (f ? 0.8 : 1.5) * launch_s;
         for (int t = 0; t < PREDICT_TRANSPORTS; t++)
-            m->overlapped_s[t][f] = (predict_by_kernels((transport_kind)t) ? by_kernels[f] : by_host[f]) * launch_s;
+            m->overlapped_s[t][f] =
+                (predict_by_kernels((transport_kind)t) ? by_kernels[f] : by_host[f]) * launch_s;
     }
     m->pass_neighbours_s = 3 * launch_s;
     m->norm_s = 2.5 * launch_s;

@@ -1,6 +1,7 @@
-/* What is predicted: a kind of run on some number of ranks, with what follows from that alone, on any machine: the cells of a rank,
- * hosts, who moves them. And what a machine can do, as its records tell: rates of copies by size, of links, of transposes by
- * ranks, of passes by stencil, and what a step costs beside these. */
+/* What is predicted: a kind of run on some number of ranks, with what follows from that alone, on any
+ * machine: the cells of a rank, hosts, who moves them. And what a machine can do, as its records tell: rates
+ * of copies by size, of links, of transposes by ranks, of passes by stencil, and what a step costs beside
+ * these. */
 #pragma once
 
 #include <math.h>
@@ -68,12 +69,14 @@ typedef struct predict_machine {
         double bytes, bytes_per_s;
     } copy[PREDICT_RATES_MAX]; /* of one device while all copy, by size, ascending */
     int copies;
-    double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];        /* by kind, f32 or f64, radius; 1 where not known */
+    /* by kind, f32 or f64, radius; 1 where not known */
+    double efficiency[PREDICT_KINDS][2][PREDICT_ORDERS];
     double inkernel_s[PREDICT_FEEDS]; /* of a step with in-kernel exchange, alone */
     double neighbours_s[PREDICT_FEEDS]; /* ... and what neighbours add */
     double overlapped_s[PREDICT_TRANSPORTS][PREDICT_FEEDS];          /* of an overlapped step */
     double norm_s;      /* inside a host */
-    double norm_hop_s;  /* ... and for each doubling of the hosts; NaN: the latency of an exchange between hosts */
+    double norm_hop_s;  /* ... and for each doubling of the hosts; NaN: the latency of an exchange between
+                         * hosts */
     double norm_cell_s; /* of a cell, where a block of steps takes a norm with it */
     predict_pass pass[PREDICT_PASSES_MAX]; /* blocks of steps that a record tells of */
     int passes;
@@ -81,13 +84,15 @@ typedef struct predict_machine {
     double pass_neighbours_s; /* and more with neighbours */
     int processors; /* SMs of a GPU, which no record has; 0: passes have no strips */
     predict_link exchange[PREDICT_TRANSPORTS];   /* within a host; bytes of one neighbour each way */
-    predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX]; /* by ranks; those with 0 ranks are free */
+    /* by ranks; those with 0 ranks are free */
+    predict_transpose transpose[PREDICT_TRANSPORTS][PREDICT_TRANSPOSES_MAX];
     predict_link between;                        /* hosts: bytes that leave one */
     bool between_assumed;                        /* no record measured it */
     double file_bytes_per_s;                     /* all ranks; NaN: not known */
 } predict_machine;
 
-/* No machine: costs as multiples of the launch (NaN: an H200's on GPUs, none on a host), nothing else known. */
+/* No machine: costs as multiples of the launch (NaN: an H200's on GPUs, none on a host), nothing else known.
+ * */
 void predict_machine_init(predict_machine *m, bool cuda, double launch_s);
 /* Keeps the best rate of copies of about that size. */
 void predict_add_copy(predict_machine *m, double bytes, double bytes_per_s);

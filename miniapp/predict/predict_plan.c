@@ -54,8 +54,10 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
 static bool transposes(void *context, const plan *p, transport_kind t, sentence *why)
 {
     const imagined *i = context;
-    if (t == TRANSPORT_PEER && predict_hosts(&i->of) > 1) return sentence_refuse(why, "it does not reach other hosts");
-    return !isnan(predict_transpose_rate(i->machine, t, i->of.ranks)) || sentence_refuse(why, "no record shows what it costs");
+    if (t == TRANSPORT_PEER && predict_hosts(&i->of) > 1)
+        return sentence_refuse(why, "it does not reach other hosts");
+    return !isnan(predict_transpose_rate(i->machine, t, i->of.ranks)) ||
+           sentence_refuse(why, "no record shows what it costs");
 }
 
 /* Blocks that no record tells of, or with columns cut, are not tried. */
@@ -90,24 +92,34 @@ static predict_case what_is_asked(const config *c, const stencil *op, int per_ho
                            .block_steps = 1 };
 }
 
-static bool plan_for(const predict_machine *m, const config *c, int per_host, int ranks, predict_plan *l, sentence *why)
+static bool plan_for(const predict_machine *m, const config *c, int per_host, int ranks, predict_plan *l,
+                     sentence *why)
 {
     problem of;
     plan p;
     problem_make(&of, c);
     imagined i = { m, what_is_asked(c, &of.op, per_host, ranks) };
-    const plan_facts facts = { .device = m->cuda ? DEVICE_CUDA : DEVICE_HOST, .threads = 1, .ranks = ranks,
-                               .hosts = predict_hosts(&i.of), .per_host = i.of.per_host, .most_on_device = 1,
+    const plan_facts facts = { .device = m->cuda ? DEVICE_CUDA : DEVICE_HOST,
+                               .threads = 1,
+                               .ranks = ranks,
+                               .hosts = predict_hosts(&i.of),
+                               .per_host = i.of.per_host,
+                               .most_on_device = 1,
                                .mpi_claims_cuda = !isnan(m->exchange[TRANSPORT_AWARE].alpha_s),
-                               .no_graphs = m->cuda ? NULL : "the host device has none", .block_steps = block_steps, .owner = &i };
-    const plan_trial trial = { .context = &i, .exchange = exchange, .transposes = transposes, .blocks = blocks };
+                               .no_graphs = m->cuda ? NULL : "the host device has none",
+                               .block_steps = block_steps,
+                               .owner = &i };
+    const plan_trial trial = {
+        .context = &i, .exchange = exchange, .transposes = transposes, .blocks = blocks
+    };
     if (plan_make(&p, &(plan_question){ c, &of.op, &facts, &trial }, why) != 0) return false;
     l->of = case_of(&i, &p);
     l->memory_bytes = plan_memory_bytes(&p, c, facts.device, 0);
     return true;
 }
 
-/* Also where another transport would serve instead of the one that the deck asks for: to say so is a run's business. */
+/* Also where another transport would serve instead of the one that the deck asks for: to say so is a run's
+ * business. */
 static bool known(const predict_machine *m, const config *c, const predict_case *of, sentence *why)
 {
     const transport_kind asked = c->run.transport;
@@ -118,12 +130,14 @@ static bool known(const predict_machine *m, const config *c, const predict_case 
     }
     if (predict_knows(m, of) && predict_knows(m, &wanted)) return true;
     if (of->block_steps > 1 && !predict_pass_known(m, of))
-        return sentence_refuse(why, "no record shows what blocks of %d steps of this stencil cost", of->block_steps);
+        return sentence_refuse(why, "no record shows what blocks of %d steps of this stencil cost",
+                               of->block_steps);
     return sentence_refuse(why, "no record shows what %s costs on %d ranks",
                            asked == TRANSPORT_AUTO ? "any transport" : transport_kind_name(asked), of->ranks);
 }
 
-bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks, predict_plan *l, sentence *why)
+bool predict_plan_make(const predict_machine *m, const config *c, const predict_study *a, int ranks,
+                       predict_plan *l, sentence *why)
 {
     config grown = *c;
     if (a->weak) *(config_two_d(c) ? &grown.grid.ny : &grown.grid.nx) *= ranks;

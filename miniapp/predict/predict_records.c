@@ -12,10 +12,19 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 
-static int int_of(const json_t *o, const char *key) { return (int)json_integer_value(json_object_get(o, key)); }
-static int hosts_of(const json_t *o) { return (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts")); }
+static int int_of(const json_t *o, const char *key)
+{
+    return (int)json_integer_value(json_object_get(o, key));
+}
+static int hosts_of(const json_t *o)
+{
+    return (int)json_array_size(json_object_get(json_object_get(o, "machine"), "hosts"));
+}
 static int per_host_of(const json_t *o) { return (int_of(o, "ranks") + hosts_of(o) - 1) / hosts_of(o); }
-static const char *processor_of(const json_t *o) { return record_text_of(json_object_get(o, "machine"), "processor"); }
+static const char *processor_of(const json_t *o)
+{
+    return record_text_of(json_object_get(o, "machine"), "processor");
+}
 static bool on_cuda(const json_t *o) { return strcmp(record_text_of(o, "device"), "cuda") == 0; }
 static bool is_run(const json_t *o) { return !json_object_get(o, "rung"); }
 
@@ -70,18 +79,21 @@ static void read_ring(reading *in, int transport, const json_t *o)
 
 static bool is_launch(const json_t *o)
 {
-    return strcmp(record_text_of(o, "family"), "launch") == 0 && strcmp(record_text_of(o, "rung"), "pipelined") == 0 &&
+    return strcmp(record_text_of(o, "family"), "launch") == 0 &&
+           strcmp(record_text_of(o, "rung"), "pipelined") == 0 &&
            json_is_true(json_object_get(o, "verified"));
 }
 
 /* Families halo (rings, by the bytes of one neighbour) and alltoall. */
 static bool read_rung(reading *in, const json_t *o)
 {
-    const char *family = record_text_of(o, "family"), *rung = record_text_of(o, "rung"), *tail = strrchr(rung, '_');
+    const char *family = record_text_of(o, "family"), *rung = record_text_of(o, "rung"),
+               *tail = strrchr(rung, '_');
     const int t = tail ? transport_of(rung, (size_t)(tail - rung)) : -1;
     if (t < 0 || !json_is_true(json_object_get(o, "verified"))) return is_launch(o);
     if (strcmp(family, "alltoall") == 0 && strcmp(tail, "_slabs") == 0)
-        predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"), record_number_of(o, "rate"));
+        predict_add_transpose(&in->r->machine, (transport_kind)t, int_of(o, "ranks"),
+                              record_number_of(o, "rate"));
     else if (strcmp(family, "halo") == 0 && strcmp(tail, "_ring") == 0)
         read_ring(in, t, o);
     else
@@ -102,7 +114,8 @@ static int block_steps_of(const json_t *o) { return int_of(o, "fuse") > 1 ? int_
 /* The median; where not every step, or block, has a norm, the mean, which has the norms' share. */
 static double step_s_of(const json_t *o)
 {
-    return record_number_of(json_object_get(o, "step_s"), norm_every_of(o) > block_steps_of(o) ? "mean" : "p50");
+    return record_number_of(json_object_get(o, "step_s"),
+                            norm_every_of(o) > block_steps_of(o) ? "mean" : "p50");
 }
 
 static boundary_side side_of(const json_t *problem, const char *key)
@@ -116,8 +129,8 @@ static boundary_side side_of(const json_t *problem, const char *key)
 
 static bool same_sides(const boundary *a, const boundary *b)
 {
-    return a->x_low.kind == b->x_low.kind && a->x_high.kind == b->x_high.kind && a->y_low.kind == b->y_low.kind &&
-           a->y_high.kind == b->y_high.kind;
+    return a->x_low.kind == b->x_low.kind && a->x_high.kind == b->x_high.kind &&
+           a->y_low.kind == b->y_low.kind && a->y_high.kind == b->y_high.kind;
 }
 
 /* Records of before the key: weights that a deck gave were those of boxes. */
@@ -136,8 +149,8 @@ static step_form form_of(const char *name)
     return f < STEP_FORMS ? f : STEP_OVERLAPPED;
 }
 
-/* False for a run that the model does not cover: a value is missing, the verdict is failed, several lanes, columns cut under in-kernel
- * exchange or blocks, or blocks of a length that the program no longer has. */
+/* False for a run that the model does not cover: a value is missing, the verdict is failed, several lanes,
+ * columns cut under in-kernel exchange or blocks, or blocks of a length that the program no longer has. */
 static bool read_run(const predict_machine *m, const json_t *o, predict_run *run)
 {
     const json_t *problem = json_object_get(o, "problem"), *grid = json_object_get(o, "grid");
@@ -170,18 +183,22 @@ static bool read_run(const predict_machine *m, const json_t *o, predict_run *run
     c->form = form_of(record_text_of(o, "step_form"));
     c->block_steps = block_steps_of(o);
     c->stencil = stencil_of(problem, c);
-    c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"), side_of(problem, "y_high") };
-    if (c->block_steps > 1 && predict_longest_block(m, c, c->block_steps, false) != c->block_steps) return false;
+    c->sides = (boundary){ side_of(problem, "x_low"), side_of(problem, "x_high"), side_of(problem, "y_low"),
+                           side_of(problem, "y_high") };
+    if (c->block_steps > 1 && predict_longest_block(m, c, c->block_steps, false) != c->block_steps)
+        return false;
     if ((c->form == STEP_IN_KERNEL || c->block_steps > 1) && c->ranks_x > 1) return false;
-    if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS) return false;
+    if (c->ranks < 1 || !(c->nx >= 1) || !(c->ny >= 1) || c->radius < 0 || c->radius >= PREDICT_ORDERS)
+        return false;
     return true;
 }
 
 static bool same_work(const predict_case *c, const predict_case *d)
 {
-    return c->kind == d->kind && c->type == d->type && c->radius == d->radius && c->form == d->form && c->feed == d->feed &&
-           c->transport == d->transport && c->block_steps == d->block_steps && c->norm_every == d->norm_every &&
-           c->stencil == d->stencil && same_sides(&c->sides, &d->sides) && c->nx == d->nx && c->ny == d->ny && c->ranks == d->ranks && c->ranks_x == d->ranks_x &&
+    return c->kind == d->kind && c->type == d->type && c->radius == d->radius && c->form == d->form &&
+           c->feed == d->feed && c->transport == d->transport && c->block_steps == d->block_steps &&
+           c->norm_every == d->norm_every && c->stencil == d->stencil && same_sides(&c->sides, &d->sides) &&
+           c->nx == d->nx && c->ny == d->ny && c->ranks == d->ranks && c->ranks_x == d->ranks_x &&
            c->per_host == d->per_host;
 }
 
@@ -206,7 +223,8 @@ static bool read_line(reading *in, const line *l, const char *processor, bool ev
     const double file_bytes_per_s = record_number_of(json_object_get(l->o, "checkpoint"), "bytes_per_s");
     predict_machine *m = &in->r->machine;
     predict_run run;
-    if (hosts_of(l->o) == 0 || on_cuda(l->o) != m->cuda || strcmp(processor_of(l->o), processor) != 0) return false;
+    if (hosts_of(l->o) == 0 || on_cuda(l->o) != m->cuda || strcmp(processor_of(l->o), processor) != 0)
+        return false;
     if (is_run(l->o) ? !read_run(m, l->o, &run) : !read_rung(in, l->o)) return false;
     if (is_run(l->o)) add_run(in->r, l, &run, every);
     else in->r->rungs++;
@@ -250,7 +268,8 @@ static bool read_files(reading *in, const char *files, sentence *why)
 {
     char *list = CHECK_ALLOC(strdup(files)), *rest = list;
     bool ok = true;
-    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ",")) ok = read_file(in, path, why);
+    for (char *path = strsep(&rest, ","); ok && path; path = strsep(&rest, ","))
+        ok = read_file(in, path, why);
     free(list);
     return ok;
 }
@@ -277,7 +296,8 @@ static void make_machine(reading *in, bool every)
     double launch_s = NAN;
     qsort(in->line, (size_t)in->lines, sizeof *in->line, compare_newest_last);
     for (int i = 0; i < in->lines; i++)
-        if (on_gpu && is_launch(in->line[i].o)) launch_s = record_number_of(json_object_get(in->line[i].o, "time_s"), "p50");
+        if (on_gpu && is_launch(in->line[i].o))
+            launch_s = record_number_of(json_object_get(in->line[i].o, "time_s"), "p50");
     predict_machine_init(m, on_gpu != NULL, launch_s);
     printable(m->name, sizeof m->name, processor_of(first));
     for (int i = 0; i < in->lines; i++)
@@ -293,7 +313,8 @@ bool predict_records_read(predict_records *r, const char *files, bool every, sen
     if (r->runs > 0) predict_fit(r, in.bench);
     for (int i = 0; i < in.lines; i++) json_decref(in.line[i].o);
     free(in.line);
-    return r->runs > 0 || (ok && sentence_refuse(why, "%.700s: no record of a weft run that the model covers", files));
+    return r->runs > 0 ||
+           (ok && sentence_refuse(why, "%.700s: no record of a weft run that the model covers", files));
 }
 
 void predict_records_free(predict_records *r)

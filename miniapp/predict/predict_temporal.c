@@ -10,7 +10,8 @@ static int index_of(const predict_machine *m, const predict_case *c)
 {
     for (int i = 0; i < m->passes; i++) {
         const predict_pass *w = &m->pass[i];
-        const bool same_sum = w->stencil == c->stencil && w->two_levels == predict_two_levels(c) && w->radius == c->radius;
+        const bool same_sum =
+            w->stencil == c->stencil && w->two_levels == predict_two_levels(c) && w->radius == c->radius;
         if (same_sum && w->type == c->type && w->steps == c->block_steps) return i;
     }
     return -1;
@@ -27,13 +28,16 @@ predict_pass *predict_pass_of(predict_machine *m, const predict_case *c)
     const int i = index_of(m, c);
     if (i >= 0) return &m->pass[i];
     if (m->passes == PREDICT_PASSES_MAX) return NULL;
-    m->pass[m->passes] = (predict_pass){ c->stencil, predict_two_levels(c), c->type, c->radius, c->block_steps, NAN };
+    m->pass[m->passes] =
+        (predict_pass){ c->stencil, predict_two_levels(c), c->type, c->radius, c->block_steps, NAN };
     return &m->pass[m->passes++];
 }
 
 static stencil stencil_of(const predict_case *c) /* without weights */
 {
-    return (stencil){ .form = c->stencil, .radius = c->radius, .type = c->type, .has_prev = predict_two_levels(c) };
+    return (stencil){
+        .form = c->stencil, .radius = c->radius, .type = c->type, .has_prev = predict_two_levels(c)
+    };
 }
 
 int predict_longest_block(const predict_machine *m, const predict_case *c, int most, bool norm)
@@ -42,7 +46,8 @@ int predict_longest_block(const predict_machine *m, const predict_case *c, int m
     return m->cuda ? temporal_longest(&op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
 }
 
-/* Of the cells that are computed, those that a neighbour, or the other end, computes too: from level to level one radius less. */
+/* Of the cells that are computed, those that a neighbour, or the other end, computes too: from level to level
+ * one radius less. */
 double predict_redundant(const predict_case *c)
 {
     const double depth = (double)c->radius * (c->block_steps - 1);
@@ -65,18 +70,23 @@ double predict_places(const predict_machine *m, const predict_case *c)
     const stencil op = stencil_of(c);
     const temporal_tiling *t = temporal_tiling_of(&op, c->block_steps, TEMPORAL_PLAIN);
     const int depth = c->radius * c->block_steps;
-    if (m->processors == 0 || c->ny == 1 || !t || t->steps != c->block_steps) return predict_cells(c) * (1 + predict_redundant(c));
+    if (m->processors == 0 || c->ny == 1 || !t || t->steps != c->block_steps)
+        return predict_cells(c) * (1 + predict_redundant(c));
 
     const temporal_strips s = temporal_strips_of(&op, t, t->warps, m->processors);
     const temporal_pace pace = temporal_pace_of(&op, t);
     const boundary sides = sides_of(c);
-    const field_shape f = field_shape_make(c->type, (int64_t)(c->nx / c->ranks_x), (int64_t)(c->ny / c->ranks_y), depth, depth);
+    const field_shape f =
+        field_shape_make(c->type, (int64_t)(c->nx / c->ranks_x), (int64_t)(c->ny / c->ranks_y), depth, depth);
     const bool shells = c->ranks_y > 1 && c->form != STEP_EXCHANGE_FIRST;
     const int below = shells && !boundary_mirrors(c->sides.y_low.kind), above = shells;
-    const box own = box_make(0, f.nx, 0, f.ny), inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
+    const box own = box_make(0, f.nx, 0, f.ny),
+              inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
     temporal_plan plan = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
-    if (plan.border_warps > 0) plan.border.count = 0; /* planned to end with the interior, and on small grids it ends before */
-    const double columns = ceil((double)f.nx / s.stored), shell_rows = (below + above) * columns * 3 * depth / s.resident;
+    /* planned to end with the interior, and on small grids it ends before */
+    if (plan.border_warps > 0) plan.border.count = 0;
+    const double columns = ceil((double)f.nx / s.stored),
+                 shell_rows = (below + above) * columns * 3 * depth / s.resident;
     return (temporal_plan_end(&s, &pace, &plan) + shell_rows) * s.resident * s.stored;
 }
 

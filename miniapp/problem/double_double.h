@@ -1,7 +1,7 @@
-/* Double-double numbers, each the unevaluated sum of two doubles, about 106 bits: for the few quantities (eigenvalues, growth per
- * step) whose error grows with the number of steps. A wider type of C is another one on other machines.
- * Invariant: |lo| <= ulp(hi) / 2. Every rounding is explicit: products by fma, sums by Knuth's two-sum.
- * Source: Dekker 1971; Hida, Li, Bailey 2001 (the "sloppy" forms are not used). */
+/* Double-double numbers, each the unevaluated sum of two doubles, about 106 bits: for the few quantities
+ * (eigenvalues, growth per step) whose error grows with the number of steps. A wider type of C is another one
+ * on other machines. Invariant: |lo| <= ulp(hi) / 2. Every rounding is explicit: products by fma, sums by
+ * Knuth's two-sum. Source: Dekker 1971; Hida, Li, Bailey 2001 (the "sloppy" forms are not used). */
 #pragma once
 
 #include <float.h>

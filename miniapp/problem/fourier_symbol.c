@@ -1,6 +1,7 @@
-/* The scan is sound: g is a trigonometric polynomial of degree r <= 8 per axis, so 256 angles are at least 32 for its
- * shortest wave, and no maximum lies between two of them unseen: by Bernstein's inequality the largest sample is within
- * 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the samples within 2 % of the largest. */
+/* The scan is sound: g is a trigonometric polynomial of degree r <= 8 per axis, so 256 angles are at least 32
+ * for its shortest wave, and no maximum lies between two of them unseen: by Bernstein's inequality the
+ * largest sample is within 1 - cos(8 pi / 256)^2 < 2 % of the maximum. Refined are all local maxima of the
+ * samples within 2 % of the largest. */
 #include "problem/fourier_symbol.h"
 
 #include <math.h>
@@ -84,7 +85,8 @@ static dense dense_of(const stencil *op)
         for (int dx = -d.radius; dx <= d.radius; dx++) {
             const int at = stencil_weight_index(op->form, d.radius, dx, dy);
             if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = op->weight[at];
-            else if (stencil_products(op->form) > 0) d.weight[dy + d.rows][dx + d.radius] = product_weight(op, dx, dy);
+            else if (stencil_products(op->form) > 0)
+                d.weight[dy + d.rows][dx + d.radius] = product_weight(op, dx, dy);
         }
     return d;
 }
@@ -136,7 +138,8 @@ static double size_at_angles(const dense *d, uint64_t x_angle, uint64_t y_angle)
     return size_at(d, &column, &x);
 }
 
-/* Compass search from a sample that is a local maximum; the error is quadratic in the last step, so below 1e-18. */
+/* Compass search from a sample that is a local maximum; the error is quadratic in the last step, so below
+ * 1e-18. */
 static double refine(const dense *d, uint64_t x, uint64_t y)
 {
     double best = size_at_angles(d, x, y);
@@ -228,7 +231,8 @@ weight_sums weight_sums_of(const stencil *op)
     if (products == 0) return sums_along(op->weight, stencil_weights(op->form, r), 1);
     for (int k = 0; k < products; k++) {
         const weight_sums a = sums_along(op->weight + stencil_row_factor(r, k, -r), side, 1);
-        const weight_sums b = sums_along(op->weight + stencil_column_factor(products, r, k, -r), side, products);
+        const weight_sums b =
+            sums_along(op->weight + stencil_column_factor(products, r, k, -r), side, products);
         s.sum = double_double_add(s.sum, double_double_mul(a.sum, b.sum));
         s.size = double_double_add(s.size, double_double_mul(a.size, b.size));
     }

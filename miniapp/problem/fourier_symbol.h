@@ -1,6 +1,6 @@
 /* A stencil's Fourier symbol, the factor by which it multiplies a mode:
- * g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the weights as rounded to the cell's type; on an axis
- * whose sides are not periodic cos in place of e. */
+ * g(theta_x, theta_y) = sum of weight e^(i (theta_x dx + theta_y dy)), from the weights as rounded to the
+ * cell's type; on an axis whose sides are not periodic cos in place of e. */
 #pragma once
 
 #include "config/config.h"
@@ -11,15 +11,15 @@
  * For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
 double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
-/* Of the weights by which cells are multiplied, be they given as factors: their sum, and the sum of their sizes, of a product of factors
- * the product of its factors' sizes. */
+/* Of the weights by which cells are multiplied, be they given as factors: their sum, and the sum of their
+ * sizes, of a product of factors the product of its factors' sizes. */
 typedef struct weight_sums {
     double_double sum, size;
 } weight_sums;
 weight_sums weight_sums_of(const stencil *op);
 
-/* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum over all
- * real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1, else a scan of
- * FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
+/* The largest |g| over the modes of the grid, as an upper bound that is at most round-off above the maximum
+ * over all real theta: exact enumeration on a small grid, 1 where the sum of |weights| does not exceed 1,
+ * else a scan of FOURIER_SYMBOL_SCAN angles per axis with every local maximum refined. */
 enum { FOURIER_SYMBOL_SCAN = 256 };
 double fourier_symbol_largest(const stencil *op, const config *c);

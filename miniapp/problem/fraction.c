@@ -1,7 +1,7 @@
-/* alpha is a whole number a times 2^e, so that a coefficient is (base under + a over 2^e) / under: one division of
- * integers, scaled by a power of two. Beside a base it is counted in units of 2^-90; a smaller alpha leaves a rest below the
- * unit. Numbers of the type, and midpoints of two, are whole numbers of units there, also times under: whether there
- * is a rest is enough to know. */
+/* alpha is a whole number a times 2^e, so that a coefficient is (base under + a over 2^e) / under: one
+ * division of integers, scaled by a power of two. Beside a base it is counted in units of 2^-90; a smaller
+ * alpha leaves a rest below the unit. Numbers of the type, and midpoints of two, are whole numbers of units
+ * there, also times under: whether there is a rest is enough to know. */
 #include "problem/fraction.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 enum { UNIT = -90 };
 
-/* size 2^exponent to the nearest number of the type, ties to even. size has 56 bits or more, the last of which is set
- * for everything below it. */
+/* size 2^exponent to the nearest number of the type, ties to even. size has 56 bits or more, the last of
+ * which is set for everything below it. */
 static double nearest(dtype t, unsigned __int128 size, int exponent)
 {
     const int digits = t == DTYPE_F32 ? 24 : 53, least = t == DTYPE_F32 ? -149 : -1074;

@@ -1,5 +1,5 @@
-/* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index and a mode
- * are reduced in 128 bits before anything is rounded. */
+/* Invariant: an angle is p / q of a turn with integers p < q <= 2^44 (n <= 2^40), and products of an index
+ * and a mode are reduced in 128 bits before anything is rounded. */
 #include "problem/mode_axis.h"
 
 #include <assert.h>
@@ -64,12 +64,15 @@ static double *entries(size_t count)
     abort();
 }
 
-/* Returns how many entries of the coarse table [first, end) needs, which are to be set, as are those of the fine one but the first;
- * one where there are no cells. */
+/* Returns how many entries of the coarse table [first, end) needs, which are to be set, as are those of the
+ * fine one but the first; one where there are no cells. */
 static size_t allocate(mode_axis_tables *t, int64_t first, int64_t end, int bits, value_part part)
 {
-    const size_t hi_entries = end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1, lo_entries = (size_t)1 << bits;
-    *t = (mode_axis_tables){ .hi = entries(hi_entries), .lo = entries(lo_entries), .hi_bytes = 2 * sizeof(double) * hi_entries,
+    const size_t hi_entries = end > first ? (size_t)(((end - 1) >> bits) - (first >> bits) + 1) : 1,
+                 lo_entries = (size_t)1 << bits;
+    *t = (mode_axis_tables){ .hi = entries(hi_entries),
+                             .lo = entries(lo_entries),
+                             .hi_bytes = 2 * sizeof(double) * hi_entries,
                              .lo_bytes = 2 * sizeof(double) * lo_entries };
     t->view = (value_axis){ t->hi, t->lo, first >> bits, bits, part };
     t->lo[0] = 1.0;
@@ -77,7 +80,8 @@ static size_t allocate(mode_axis_tables *t, int64_t first, int64_t end, int bits
     return hi_entries;
 }
 
-void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits)
+void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end,
+                                     int bits)
 {
     const size_t hi_entries = allocate(t, first, end, bits, a->part);
     for (size_t h = 0; h < hi_entries; h++) {
@@ -89,7 +93,8 @@ void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, in
 
 void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end)
 {
-    mode_axis_tables_mode_with_bits(t, a, first, end, a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
+    mode_axis_tables_mode_with_bits(t, a, first, end,
+                                    a->n <= MODE_AXIS_ONE_LEVEL_CELLS ? 0 : MODE_AXIS_FINE_BITS);
 }
 
 void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end)
@@ -106,5 +111,6 @@ void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, in
 void mode_axis_tables_one(mode_axis_tables *t, int64_t first, int64_t end)
 {
     const mode_axis none = mode_axis_absent();
-    mode_axis_tables_mode_with_bits(t, &none, first, end, end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0);
+    mode_axis_tables_mode_with_bits(t, &none, first, end,
+                                    end - first > MODE_AXIS_FINE_ENTRIES ? MODE_AXIS_FINE_BITS : 0);
 }

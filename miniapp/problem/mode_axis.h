@@ -1,4 +1,5 @@
-/* One axis of a mode: which wave fits between its two sides, and the tables of its factor E(i) for kernels/core/value.h.
+/* One axis of a mode: which wave fits between its two sides, and the tables of its factor E(i) for
+ * kernels/core/value.h.
  *   periodic both            E(i) = exp(i theta i)          theta = 2 pi m / n              m in 0..n-1
  *   dirichlet 0 / dirichlet 0       sin theta (i+1)                 pi m / (n+1)              1..n
  *   neumann / neumann               cos theta (i+1/2)               pi m / n                  0..n-1
@@ -28,13 +29,15 @@ int64_t mode_axis_last(int64_t n, boundary_kind low, boundary_kind high);
 mode_axis mode_axis_make(int64_t n, boundary_kind low, boundary_kind high, int64_t mode);
 /* The one cell of the axis that a 1D problem lacks: E = 1, theta = 0. */
 mode_axis mode_axis_absent(void);
-/* e^(i k theta) for a periodic axis, cos k theta with imaginary part 0 for the others: the factor by which an offset of
- * k cells multiplies the mode (where the sides are not periodic: the sum of both directions, halved). */
+/* e^(i k theta) for a periodic axis, cos k theta with imaginary part 0 for the others: the factor by which an
+ * offset of k cells multiplies the mode (where the sides are not periodic: the sum of both directions,
+ * halved). */
 void mode_axis_shift_factor(const mode_axis *a, int k, double_double *re, double_double *im);
 
-/* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so that a
- * cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own cell, beyond that the
- * product of a coarse and a fine table of MODE_AXIS_FINE_ENTRIES entries, all (re, im). The caller frees hi and lo. */
+/* Tables of E for own cells [first, end) of an axis of n cells. The number of levels follows from n alone, so
+ * that a cell gets the same bits whatever the decomposition: to MODE_AXIS_ONE_LEVEL_CELLS one entry per own
+ * cell, beyond that the product of a coarse and a fine table of MODE_AXIS_FINE_ENTRIES entries, all (re, im).
+ * The caller frees hi and lo. */
 enum { MODE_AXIS_FINE_BITS = 12, MODE_AXIS_FINE_ENTRIES = 1 << MODE_AXIS_FINE_BITS };
 #define MODE_AXIS_ONE_LEVEL_CELLS ((int64_t)1 << 20)
 
@@ -47,7 +50,8 @@ typedef struct mode_axis_tables {
 /* Out of memory: they say so and abort. */
 void mode_axis_tables_mode(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end);
 /* The same with the number of fine bits given (0: one level), for tests of the rule above. */
-void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end, int bits);
+void mode_axis_tables_mode_with_bits(mode_axis_tables *t, const mode_axis *a, int64_t first, int64_t end,
+                                     int bits);
 /* exp(-((i + 1/2 - n/2) / (n/10))^2 / 2): not separable into levels, so one entry per own cell at any n. */
 void mode_axis_tables_gaussian(mode_axis_tables *t, int64_t n, int64_t first, int64_t end);
 /* 1 everywhere. */

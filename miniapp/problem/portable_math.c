@@ -1,6 +1,7 @@
-/* The reduction: 8 p / q gives the octant in integers; what is left, folded to [0, pi/4], is a quotient of integers
- * below 2^53, hence a double-double with a relative error near 2^-105. The series are Taylor's: one or two terms
- * longer than a minimax fit, but their coefficients are reciprocals of factorials that anybody can check. */
+/* The reduction: 8 p / q gives the octant in integers; what is left, folded to [0, pi/4], is a quotient of
+ * integers below 2^53, hence a double-double with a relative error near 2^-105. The series are Taylor's: one
+ * or two terms longer than a minimax fit, but their coefficients are reciprocals of factorials that anybody
+ * can check. */
 #include "problem/portable_math.h"
 
 #include <assert.h>
@@ -44,8 +45,10 @@ static double sine_series(double_double t)
 /* 1 - z/2 + z^2 (1/4! - z (1/6! - ...)), with the rounding of 1 - z/2 and of z put back. */
 static double cosine_series(double_double t)
 {
-    static const double c[] = { -1.0 / 6402373705728000.0, 1.0 / 20922789888000.0, -1.0 / 87178291200.0,
-                                1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0 };
+    static const double c[] = {
+        -1.0 / 6402373705728000.0, 1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0,
+        -1.0 / 3628800.0,          1.0 / 40320.0,          -1.0 / 720.0,         1.0 / 24.0
+    };
     const double z = t.hi * t.hi, z_rest = fma(t.hi, t.hi, -z), half = 0.5 * z, w = 1.0 - half;
     double r = c[0];
     for (int i = 1; i < 8; i++) r = fma(r, z, c[i]);
@@ -72,7 +75,8 @@ static double_double alternating_series(double_double z, int a)
     double_double r = double_double_of(1.0);
     for (int k = 15; k >= 1; k--) {
         const double n = a + 2 * k;
-        r = double_double_sub(double_double_of(1.0), double_double_div(double_double_mul(z, r), n * (n - 1.0)));
+        r = double_double_sub(double_double_of(1.0),
+                              double_double_div(double_double_mul(z, r), n * (n - 1.0)));
     }
     return r;
 }

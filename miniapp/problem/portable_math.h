@@ -1,13 +1,15 @@
-/* Portable math: weft's own sine, cosine and exponential, from +, *, / and fma alone, so that an initial field has the same bits
- * with every C library, compiler and machine (libm's last bit changes with its version and with the processor).
- * Angles are fractions of a turn of integers, so that the reduction is exact at any size of grid. */
+/* Portable math: weft's own sine, cosine and exponential, from +, *, / and fma alone, so that an initial
+ * field has the same bits with every C library, compiler and machine (libm's last bit changes with its
+ * version and with the processor). Angles are fractions of a turn of integers, so that the reduction is exact
+ * at any size of grid. */
 #pragma once
 
 #include <stdint.h>
 
 #include "problem/double_double.h"
 
-/* Sine and cosine of 2 pi p / q, 0 <= p < q <= 2^50, each within 1 ulp; exact at multiples of a quarter turn. */
+/* Sine and cosine of 2 pi p / q, 0 <= p < q <= 2^50, each within 1 ulp; exact at multiples of a quarter turn.
+ * */
 void portable_math_sincos(uint64_t p, uint64_t q, double *sine, double *cosine);
 /* The same to about 2^-104 of 1, some forty times slower: for eigenvalues. */
 void portable_math_sincos_double_double(uint64_t p, uint64_t q, double_double *sine, double_double *cosine);

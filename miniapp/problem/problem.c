@@ -1,7 +1,8 @@
 /* Coefficients, and where the exact discrete answer is known.
  *
- * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),  w_0 = -2 sum of w_k = -2 sum of 1 / k^2;
- *                      first difference  c_k = k w_k / 2,                                antisymmetric. */
+ * Order 2r, k = 1..r:  second difference w_k = 2 (-1)^(k+1) r!^2 / (k^2 (r-k)! (r+k)!),
+ *                                        w_0 = -2 sum of w_k = -2 sum of 1 / k^2;
+ *                      first difference  c_k = k w_k / 2, antisymmetric. */
 #include "problem/problem.h"
 
 #include <assert.h>
@@ -84,7 +85,8 @@ static bool off_axis_zero(const config *c)
 
 static void set_custom(stencil *op, const config *c)
 {
-    const int r = op->radius, width = 2 * r + 1, above = op->form == STENCIL_LINE ? 0 : r; /* rows before dy = 0 */
+    /* rows before dy = 0 */
+    const int r = op->radius, width = 2 * r + 1, above = op->form == STENCIL_LINE ? 0 : r;
     for (int dy = -above; dy <= above; dy++)
         for (int dx = -r; dx <= r; dx++)
             if (stencil_weight_index(op->form, r, dx, dy) >= 0)
@@ -141,7 +143,8 @@ static void set_operator(stencil *op, const config *c)
 
 static bool periodic(boundary_side s) { return s.kind == BOUNDARY_PERIODIC; }
 
-/* Collects the dirichlet values as the field's type has them. False: they differ. No dirichlet side: V = 0. */
+/* Collects the dirichlet values as the field's type has them. False: they differ. No dirichlet side: V = 0.
+ * */
 static bool dirichlet_value(const config *c, double *v, bool *any)
 {
     const boundary *b = &c->grid.sides;
@@ -168,7 +171,8 @@ static bool given_weights(const config *c)
     return from == KIND_STENCIL_WEIGHTS || from == KIND_STENCIL_FACTORS;
 }
 
-/* Of the update with beta: then a constant stays constant. Only weights of the deck's own can miss 1 by more than rounding. */
+/* Of the update with beta: then a constant stays constant. Only weights of the deck's own can miss 1 by more
+ * than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
     if (!given_weights(c)) return true;
@@ -240,7 +244,8 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 {
     const boundary *b = &c->grid.sides;
     *x = mode_axis_make(c->grid.nx, b->x_low.kind, b->x_high.kind, mode_x);
-    *y = config_two_d(c) ? mode_axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y) : mode_axis_absent();
+    *y = config_two_d(c) ? mode_axis_make(c->grid.ny, b->y_low.kind, b->y_high.kind, mode_y)
+                         : mode_axis_absent();
 }
 
 /* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
@@ -289,13 +294,17 @@ static void set_growth(problem *p, const config *c)
 static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x, mode_axis *y)
 {
     const boundary *b = &c->grid.sides;
-    int64_t mx = mode_axis_first(b->x_low.kind, b->x_high.kind), my = mode_axis_first(b->y_low.kind, b->y_high.kind);
-    if (high_x) mx = periodic(b->x_low) ? c->grid.nx / 2 : mode_axis_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
-    if (high_y) my = periodic(b->y_low) ? c->grid.ny / 2 : mode_axis_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
+    int64_t mx = mode_axis_first(b->x_low.kind, b->x_high.kind),
+            my = mode_axis_first(b->y_low.kind, b->y_high.kind);
+    if (high_x)
+        mx = periodic(b->x_low) ? c->grid.nx / 2 : mode_axis_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
+    if (high_y)
+        my = periodic(b->y_low) ? c->grid.ny / 2 : mode_axis_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
     problem_axes(c, mx, my, x, y);
 }
 
-/* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet side. */
+/* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet
+ * side. */
 static double wave_slowest(const stencil *op, const config *c)
 {
     double v;
@@ -311,14 +320,16 @@ static double wave_slowest(const stencil *op, const config *c)
     return s;
 }
 
-/* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the largest. */
+/* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the
+ * largest. */
 static double largest_growth(const stencil *op, const config *c)
 {
     double largest = 0.0;
     for (int corner = 0; corner < 4; corner++) {
         mode_axis x, y;
         extreme_axes(c, corner & 1, corner & 2, &x, &y);
-        const double_double g = config_kind_of(c)->by_lines ? by_lines(op, &x, &y) : fourier_symbol_of(op, &x, &y).re;
+        const double_double g =
+            config_kind_of(c)->by_lines ? by_lines(op, &x, &y) : fourier_symbol_of(op, &x, &y).re;
         largest = fmax(largest, fabs(g.hi));
     }
     return largest;
@@ -352,7 +363,8 @@ static double prefix_sum_of_factors(const stencil *op)
     return cell.prefixes + of_rows;
 }
 
-/* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself, counts 1. */
+/* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself,
+ * counts 1. */
 static double prefix_sum(const stencil *op)
 {
     chain all = { 0 };
@@ -383,7 +395,8 @@ void problem_make(problem *p, const config *c)
     if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0 &&
         c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,
-                 "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after %lld steps "
+                 "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after "
+                 "%lld steps "
                  "take f64 or a dirichlet side",
                  (long long)c->time.steps);
 }

@@ -1,7 +1,7 @@
-/* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at any
- * level, the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula stands at the
- * function that uses it: coefficients and exactness in problem.c, values in problem_value.c, the bound in
- * problem_bound.c, the modes in mode_axis.h. */
+/* From a config to mathematics: the stencil's coefficients, the initial value, the exact discrete answer at
+ * any level, the error bound of the verdict. No MPI, no device: a rank asks for its own cells. Every formula
+ * stands at the function that uses it: coefficients and exactness in problem.c, values in problem_value.c,
+ * the bound in problem_bound.c, the modes in mode_axis.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ typedef struct problem {
     bool two_levels;            /* wave, advect: has prev */
     bool exact;                 /* a mode run with a known answer, or a transpose with initial = mode */
     sentence why_unchecked;     /* where not */
-    /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where rounding put
-     * C = cos w beyond +-1, with C^2 - S^2 = 1. */
+    /* From the coefficients as rounded to the type: g; advect: e^(-i p); wave: e^(i w), or C + i S where
+     * rounding put C = cos w beyond +-1, with C^2 - S^2 = 1. */
     double_double_complex growth;
     double prefix_sum;          /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
@@ -37,24 +37,26 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
 /* Tables for the cells `own` (global coordinates) of this rank, host memory, owned by the struct. */
 typedef struct problem_tables {
     mode_axis_tables x, y; /* all 0 where the value has none */
-    value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1, 0) */
+    value base; /* kind, axes with pointers into the tables above, shape, offsets, shift, seed; factor (1,
+                 * 0) */
 } problem_tables;
 
-/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false (no
- * formula). For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
+/* Kind of value by problem.initial (MODE, GAUSSIAN: tables; RANDOM; ZERO: a mode with factor 0). FILE: false
+ * (no formula). For transpose `own` is A's box and initial mode is COUNT. Out of memory: says so, aborts. */
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 
-/* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only. */
+/* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only.
+ * */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
 /* What multiplies the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
 double_double_complex problem_factor(const problem *p, const config *c, int64_t level);
-/* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the same as
- * the initial value. */
+/* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the
+ * same as the initial value. */
 value problem_value_before(const problem *p, const config *c, const value *base);
 
-/* Transpose: the 1024 values after n steps, by closed form while exact in the type, else by replaying the recurrence.
- * a_table, b_table: VALUE_COUNT_TABLE entries each. */
+/* Transpose: the 1024 values after n steps, by closed form while exact in the type, else by replaying the
+ * recurrence. a_table, b_table: VALUE_COUNT_TABLE entries each. */
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table);
 
 typedef struct problem_verdict {

@@ -1,16 +1,20 @@
 /* The error bound of docs/numerics.md, "Verdict": tol = (eps/2) (A (8 + P F(|g|)) + |V| (8 + P F(1))).
  *   eps  2^-23 or 2^-52
  *   A    the largest amplitude of the mode so far: max(1, |factor of the level|)
- *   P    one step's share: sum over the chain of the prefix sums of |c| (numerics.md has that of two chains, of separable)
- *   F    how the steps' shares add up when what is rounded goes as a^j and its error decays no faster than rho^j:
- *        one level          (1 - a^n) / (1 - a), n where a >= 1; custom, separable with rho > 1: sum over j < n of a^j rho^(n-1-j)
+ *   P    one step's share: sum over the chain of the prefix sums of |c| (numerics.md has that of two chains,
+ *        of separable)
+ *   F    how the steps' shares add up when what is rounded goes as a^j and its error decays no faster than
+ *        rho^j:
+ *        one level          (1 - a^n) / (1 - a), n where a >= 1; custom, separable with rho > 1: sum over j <
+ *                           n of a^j rho^(n-1-j)
  *        advect             n / sqrt(1 - (alpha / limit)^2)
  *        wave               n (n+1) / 2 where n s < 1, else n / s - 1 / (2 s^2)
- * The constant V that dirichlet sides hold up is rounded at every step however small the mode has become (a = 1), but
- * its error dies with the slowest mode, since there is a dirichlet side: there rho may be below 1. Without that term,
- * heat about V = -30, order 4, mode 8 of 16 cells, is past the bound after 97 steps (6.8e-14 against 4.3e-14).
- * The verdict means something where tol <= 2^-12 of the mode's own present amplitude |factor|: then a fault of 1e-3 of the mode in
- * one cell cannot pass. V is left out: beside a large V the mode may be all round-off. */
+ * The constant V that dirichlet sides hold up is rounded at every step however small the mode has become (a =
+ * 1), but its error dies with the slowest mode, since there is a dirichlet side: there rho may be below 1.
+ * Without that term, heat about V = -30, order 4, mode 8 of 16 cells, is past the bound after 97 steps
+ * (6.8e-14 against 4.3e-14). The verdict means something where tol <= 2^-12 of the mode's own present
+ * amplitude |factor|: then a fault of 1e-3 of the mode in one cell cannot pass. V is left out: beside a large
+ * V the mode may be all round-off. */
 #include <math.h>
 
 #include "problem/portable_math.h"

@@ -1,4 +1,5 @@
-/* What a run's GPUs took while it stepped, by their own counters (nvml.h): energy, and how long the clock was held down. */
+/* What a run's GPUs took while it stepped, by their own counters (nvml.h): energy, and how long the clock was
+ * held down. */
 #pragma once
 
 #include <jansson.h>
@@ -25,7 +26,8 @@ typedef struct power_use { /* NaN: unknown */
 
 /* The numbers of a rank; speaks: of the ranks that share a GPU one does, on the host none. */
 void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after);
-/* Of what all ranks read, and `seconds` between before and after, in which all together made `updates` updates (cells times steps). */
+/* Of what all ranks read, and `seconds` between before and after, in which all together made `updates`
+ * updates (cells times steps). */
 power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates);
 
 void power_print(FILE *to, const power_use *u);

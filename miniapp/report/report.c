@@ -1,4 +1,5 @@
-/* What a run prints for people. Its head is what a log holds from the first second on: what runs, where, and how. */
+/* What a run prints for people. Its head is what a log holds from the first second on: what runs, where, and
+ * how. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -25,18 +26,20 @@ static void print_device(FILE *to, const sim *s)
     const device *d = device_computing(s->dev);
     const int sharers = s->top.ranks_on_device;
     if (d->kind == DEVICE_HOST)
-        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads, d->threads == 1 ? "" : "s");
+        fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
+                d->threads == 1 ? "" : "s");
     else
         fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
-    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
+    if (s->plan.in_host_memory)
+        fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
 }
 
 static void print_form(FILE *to, const sim *s)
 {
     const bool in_kernel = s->pass.form == STEP_IN_KERNEL;
     fprintf(to, "transport    %s; %s steps, feed %s",
-            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport), step_form_name[s->pass.form],
-            config_feed_name(s->plan.feed));
+            s->top.ranks == 1 && in_kernel ? "none" : transport_kind_name(s->plan.transport),
+            step_form_name[s->pass.form], config_feed_name(s->plan.feed));
     if (s->batch) fprintf(to, ", up to %d steps per launch", s->plan.block_steps * GRAPH_BATCH_STEPS_MAX);
     if (!in_kernel) fprintf(to, ", %d lane%s", s->plan.streams, s->plan.streams == 1 ? "" : "s");
     fprintf(to, "\n");
@@ -46,9 +49,12 @@ static void print_form(FILE *to, const sim *s)
 static const char *stencil_text(char *out, size_t bytes, const sim *s)
 {
     switch (config_kind_of(s->cfg)->stencil) {
-    case KIND_STENCIL_WEIGHTS: snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius); break;
+    case KIND_STENCIL_WEIGHTS:
+        snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius);
+        break;
     case KIND_STENCIL_FACTORS:
-        snprintf(out, bytes, "%sradius %d, ", s->cfg->problem.products > 1 ? "two products, " : "", s->prob.op.radius);
+        snprintf(out, bytes, "%sradius %d, ", s->cfg->problem.products > 1 ? "two products, " : "",
+                 s->prob.op.radius);
         break;
     case KIND_STENCIL_MEAN:
     case KIND_STENCIL_NONE: out[0] = '\0'; break;
@@ -62,8 +68,9 @@ static void print_trial(FILE *to, const plan_exchange *e, transport_kind t, bool
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         if (!isfinite(e->slowest_s[t][kind])) continue;
-        fprintf(to, "%s%s %.3g us%s%s", *first ? "" : ", ", transport_kind_name(t), e->slowest_s[t][kind] * 1e6,
-                e->links[!kind] > 0 ? " " : "", e->links[!kind] > 0 ? link_kind_name[kind] : "");
+        fprintf(to, "%s%s %.3g us%s%s", *first ? "" : ", ", transport_kind_name(t),
+                e->slowest_s[t][kind] * 1e6, e->links[!kind] > 0 ? " " : "",
+                e->links[!kind] > 0 ? link_kind_name[kind] : "");
         *first = false;
     }
 }
@@ -93,18 +100,23 @@ void report_print_head(const sim *s, report *r)
     FILE *const to = terminal_text_begin(&text);
     fprintf(to, "weft %s (%s)\n", version_number, version_git);
     fprintf(to, "command      %s\n", printable_text(r->command));
-    fprintf(to, "started      %s in %s\n", json_string_value(r->started), getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
-    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n", kind_name(c->problem.kind),
-            dtype_name(c->problem.type), stencil_text(form, sizeof form, s), c->grid.nx, c->grid.ny,
-            config_initial_name(c->problem.initial));
-    fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x, d->ranks_y, s->top.hosts,
-            s->top.hosts == 1 ? "" : "s", s->top.host);
+    fprintf(to, "started      %s in %s\n", json_string_value(r->started),
+            getcwd(folder, sizeof folder) ? printable_text(folder) : "?");
+    fprintf(to, "problem      %s, %s, %s%" PRId64 " x %" PRId64 " cells, initial %s\n",
+            kind_name(c->problem.kind), dtype_name(c->problem.type), stencil_text(form, sizeof form, s),
+            c->grid.nx, c->grid.ny, config_initial_name(c->problem.initial));
+    fprintf(to, "ranks        %d as %d x %d on %d host%s, rank 0 on %s\n", s->top.ranks, d->ranks_x,
+            d->ranks_y, s->top.hosts, s->top.hosts == 1 ? "" : "s", s->top.host);
     print_device(to, s);
     print_form(to, s);
-    if (s->plan.persistent) fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
+    if (s->plan.persistent)
+        fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
     else if (s->plan.block_steps > 1)
-        fprintf(to, "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where boxes and ranks "
-                    "meet\n", s->plan.block_steps, 100 * r->redundant_fraction);
+        fprintf(to,
+                "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where "
+                "boxes and ranks "
+                "meet\n",
+                s->plan.block_steps, 100 * r->redundant_fraction);
     print_transports(to, s);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
@@ -118,7 +130,8 @@ void report_print_start(const sim *s, report *r)
     FILE *const to = terminal_text_begin(&text);
     const plan_variant_trial *tried = &s->plan.variant_trial;
     if (tried->count > 0)
-        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant], tried->count);
+        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant],
+                tried->count);
     print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     terminal_text_end(&text, INDENT);
@@ -147,8 +160,11 @@ static void print_row(FILE *to, int depth, const char *name, double part, const 
 {
     char a[32], b[32], c[32], percent[16] = "";
     if (depth < REPORT_DEPTH_OF_STEP) snprintf(percent, sizeof percent, "%.1f", 100 * part);
-    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent, terminal_seconds(b, sizeof b, t->mean));
-    if (!isnan(t->max)) fprintf(to, " %12s %12s", terminal_seconds(a, sizeof a, t->min), terminal_seconds(c, sizeof c, t->max));
+    fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent,
+            terminal_seconds(b, sizeof b, t->mean));
+    if (!isnan(t->max))
+        fprintf(to, " %12s %12s", terminal_seconds(a, sizeof a, t->min),
+                terminal_seconds(c, sizeof c, t->max));
     fputc('\n', to);
 }
 
@@ -157,11 +173,13 @@ static int print_phase(FILE *to, const report *r, int i)
 {
     const report_phase *p = &r->phase[i];
     const double run_s = r->phase[0].seconds.mean, rest_s = rest_of(r, i);
-    if (p->seconds.mean >= shown_from * run_s) print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
+    if (p->seconds.mean >= shown_from * run_s)
+        print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
     int next = i + 1;
     while (next < r->phases && r->phase[next].depth > p->depth) next = print_phase(to, r, next);
     if (rest_s >= shown_from * run_s)
-        print_row(to, p->depth + 1, "other", rest_s / run_s, &(timer_spread){ .min = NAN, .mean = rest_s, .max = NAN });
+        print_row(to, p->depth + 1, "other", rest_s / run_s,
+                  &(timer_spread){ .min = NAN, .mean = rest_s, .max = NAN });
     return next;
 }
 
@@ -190,9 +208,11 @@ static void print_overlap(FILE *to, const sim *s, const overlap *o)
     char a[32], b[32], c[32];
     fprintf(to, "halo         %s alone, ", terminal_seconds(a, sizeof a, o->comm_s));
     if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why.text);
-    else fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction, 100 * o->hidden_uncertainty);
-    fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step", terminal_seconds(b, sizeof b, o->step_s),
-            terminal_seconds(c, sizeof c, o->step_without_comm_s));
+    else
+        fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction,
+                100 * o->hidden_uncertainty);
+    fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step",
+            terminal_seconds(b, sizeof b, o->step_s), terminal_seconds(c, sizeof c, o->step_without_comm_s));
 }
 
 static void print_rates(FILE *to, const sim *s, const report *r)
@@ -201,18 +221,20 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     if (r->step_s.count == 0) return;
     const report_rates v = report_rates_of(s, r, r->step_s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
-           terminal_seconds(a, sizeof a, r->step_s.p50), terminal_seconds(b, sizeof b, r->step_s.mean),
-           terminal_seconds(c, sizeof c, r->step_s.p99), terminal_seconds(d, sizeof d, r->step_s.max), r->slowest_rank);
-    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n", v.cells_per_s * 1e-9,
-            v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
+            terminal_seconds(a, sizeof a, r->step_s.p50), terminal_seconds(b, sizeof b, r->step_s.mean),
+            terminal_seconds(c, sizeof c, r->step_s.p99), terminal_seconds(d, sizeof d, r->step_s.max),
+            r->slowest_rank);
+    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n",
+            v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;
     if (k->copies.stands_out)
-        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n", k->copies.rank,
-                k->copies.host, 100 * k->copies.over_median);
+        fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n",
+                k->copies.rank, k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s per step, in the thread that enqueues\n", terminal_seconds(a, sizeof a, k->host_step_s));
+        fprintf(to, "host         %s per step, in the thread that enqueues\n",
+                terminal_seconds(a, sizeof a, k->host_step_s));
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 
@@ -222,9 +244,12 @@ static void print_checkpoints(FILE *to, const report *r)
     sentence who;
     const writer_stats *w = &r->checkpoints;
     if (w->count == 0) return;
-    fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count, bytes_text(bytes, sizeof bytes, (double)w->bytes));
-    fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n", w->async ? "beside the steps" : "while the steps waited",
-            terminal_seconds(a, sizeof a, w->write_s), terminal_seconds(b, sizeof b, w->verify_s), terminal_seconds(c, sizeof c, w->stall_s));
+    fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count,
+            bytes_text(bytes, sizeof bytes, (double)w->bytes));
+    fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n",
+            w->async ? "beside the steps" : "while the steps waited",
+            terminal_seconds(a, sizeof a, w->write_s), terminal_seconds(b, sizeof b, w->verify_s),
+            terminal_seconds(c, sizeof c, w->stall_s));
     writers_sentence(&w->plan, &who);
     if (who.text[0]) fprintf(to, "             written by %s\n", who.text);
 }
@@ -235,10 +260,11 @@ static void print_verdict(FILE *to, const report *r)
         [VERIFY_EXACT] = "\033[32m", [VERIFY_FAILED] = "\033[1;31m", [VERIFY_UNCHECKED] = "\033[33m",
     };
     const bool coloured = terminal_has_colour();
-    fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "", verify_name[r->verdict.verdict],
-            coloured ? "\033[0m" : "");
+    fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "",
+            verify_name[r->verdict.verdict], coloured ? "\033[0m" : "");
     if (r->verdict.verdict != VERIFY_UNCHECKED || !isnan(r->verdict.max_error))
-        fprintf(to, ": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error, r->verdict.bound);
+        fprintf(to, ": max error %.3e, bound %.3e, every cell checked", r->verdict.max_error,
+                r->verdict.bound);
     if (r->verdict.why.text[0]) fprintf(to, ": %s", r->verdict.why.text);
     fputc('\n', to);
 }
@@ -248,15 +274,19 @@ static void print_files(FILE *to, const sim *s, const report *r)
 {
     const config *c = s->cfg;
     char newest[64], states[64];
-    snprintf(newest, sizeof newest, "/step_%010lld.h5 (newest checkpoint)", (long long)r->checkpoints.newest_step);
+    snprintf(newest, sizeof newest, "/step_%010lld.h5 (newest checkpoint)",
+             (long long)r->checkpoints.newest_step);
     snprintf(states, sizeof states, " (series of %lld)", (long long)r->series_states);
     const struct {
         bool there;
         const char *path, *what;
     } file[] = {
-        { r->wrote_record, c->output.record, " (record)" },    { r->wrote_final, c->output.final, " (last state)" },
-        { r->checkpoints.count > 0, c->checkpoint.dir, newest }, { r->series_states > 0, c->output.series, states },
-        { r->wrote_picture, c->output.picture, " (picture)" }, { r->wrote_trace, c->output.trace, " (trace)" },
+        { r->wrote_record, c->output.record, " (record)" },
+        { r->wrote_final, c->output.final, " (last state)" },
+        { r->checkpoints.count > 0, c->checkpoint.dir, newest },
+        { r->series_states > 0, c->output.series, states },
+        { r->wrote_picture, c->output.picture, " (picture)" },
+        { r->wrote_trace, c->output.trace, " (trace)" },
     };
     const char *separator = "files        ";
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -277,7 +307,8 @@ void report_print(const sim *s, const report *r)
     print_phases(to, r);
     print_rates(to, s, r);
     power_print(to, &r->power);
-    if (!isnan(r->last_change)) fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
+    if (!isnan(r->last_change))
+        fprintf(to, "change       %.3e, max |next - u| of the last checked step\n", r->last_change);
     print_checkpoints(to, r);
     print_verdict(to, r);
     fprintf(to, "fingerprint  %016" PRIx64 "\n", r->fingerprint);

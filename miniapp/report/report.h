@@ -20,7 +20,8 @@ typedef struct report_phase {
     timer_spread seconds; /* of the whole run, over ranks */
 } report_phase;
 
-/* Parts of a step, which run at the same time and need not add up, are this deep; all others are parts of the one above. */
+/* Parts of a step, which run at the same time and need not add up, are this deep; all others are parts of the
+ * one above. */
 enum { REPORT_DEPTH_OF_STEP = 3 };
 
 typedef struct report {
@@ -37,7 +38,8 @@ typedef struct report {
     verify_result verdict;
     uint64_t fingerprint;
     writer_stats checkpoints;
-    int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on rank 0, and their mean */
+    int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on
+                                  * rank 0, and their mean */
     double beside_write_step_s;
     int64_t series_states;       /* files written into output.series; of the other outputs: */
     bool wrote_record, wrote_final, wrote_picture, wrote_trace;
@@ -45,7 +47,8 @@ typedef struct report {
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
     int notes_printed;           /* of the sim's notes */
-    double redundant_fraction;   /* of all cells: computed more than once, in a block of steps, where boxes and ranks meet */
+    double redundant_fraction;   /* of all cells: computed more than once, in a block of steps, where boxes
+                                  * and ranks meet */
 } report;
 
 typedef struct report_rates { /* all ranks; NaN where no step was run */
@@ -55,8 +58,8 @@ typedef struct report_rates { /* all ranks; NaN where no step was run */
 /* Where a step takes step_s: the mean or the median. */
 report_rates report_rates_of(const sim *s, const report *r, double step_s);
 
-/* Rank 0 prints, and flushes: what runs and where, as soon as that is known; what was chosen since, just before the
- * first step; the table, at the end. */
+/* Rank 0 prints, and flushes: what runs and where, as soon as that is known; what was chosen since, just
+ * before the first step; the table, at the end. */
 void report_print_head(const sim *s, report *r);
 void report_print_start(const sim *s, report *r);
 void report_print(const sim *s, const report *r);

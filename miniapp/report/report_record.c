@@ -1,5 +1,5 @@
-/* The JSON record of a run: the names and meanings that scripts outside rely on (docs/contract.md, "Run record"). What could not be
- * measured is null. */
+/* The JSON record of a run: the names and meanings that scripts outside rely on (docs/contract.md, "Run
+ * record"). What could not be measured is null. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,36 +29,41 @@ static json_t *problem_json(const sim *s)
     const config *c = s->cfg;
     char xl[48], xh[48], yl[48], yh[48];
     const boundary *b = &c->grid.sides;
-    return json_pack("{s:s, s:s, s:i, s:i, s:s?, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
-                     kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order,
-                     "radius", c->problem.radius, "stencil",
-                     config_kind_of(c)->stencil ? stencil_form_name(s->prob.op.form) : NULL, "alpha", c->problem.alpha, "initial",
-                     record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file
-                                                                           : config_initial_name(c->problem.initial)),
-                     "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
-                     (json_int_t)c->problem.seed, "x_low", side_text(xl, sizeof xl, b->x_low), "x_high",
-                     side_text(xh, sizeof xh, b->x_high), "y_low", side_text(yl, sizeof yl, b->y_low), "y_high",
-                     side_text(yh, sizeof yh, b->y_high));
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:s?, s:f, s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:s}", "kind",
+        kind_name(c->problem.kind), "dtype", dtype_name(c->problem.type), "order", c->problem.order, "radius",
+        c->problem.radius, "stencil", config_kind_of(c)->stencil ? stencil_form_name(s->prob.op.form) : NULL,
+        "alpha", c->problem.alpha, "initial",
+        record_text(c->problem.initial == CONFIG_INITIAL_FILE ? c->problem.file
+                                                              : config_initial_name(c->problem.initial)),
+        "mode_x", (json_int_t)c->problem.mode_x, "mode_y", (json_int_t)c->problem.mode_y, "seed",
+        (json_int_t)c->problem.seed, "x_low", side_text(xl, sizeof xl, b->x_low), "x_high",
+        side_text(xh, sizeof xh, b->x_high), "y_low", side_text(yl, sizeof yl, b->y_low), "y_high",
+        side_text(yh, sizeof yh, b->y_high));
 }
 
 static json_t *asked_json(const config *c)
 {
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device", config_device_name(c->run.device), "memory",
-                     config_memory_name(c->run.memory), "device_memory", (json_int_t)c->run.device_memory_bytes, "transport",
-                     transport_kind_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes", c->run.streams,
-                     "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x", c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune",
-                     config_tune_name(c->run.tune));
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "device",
+                     config_device_name(c->run.device), "memory", config_memory_name(c->run.memory),
+                     "device_memory", (json_int_t)c->run.device_memory_bytes, "transport",
+                     transport_kind_name(c->run.transport), "feed", config_feed_name(c->run.feed), "lanes",
+                     c->run.streams, "fuse", c->run.fuse, "threads", c->run.threads, "ranks_x",
+                     c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune", config_tune_name(c->run.tune));
 }
 
-/* The variant in use and what each one took; an empty list where there was nothing to choose, or nothing was tried. */
+/* The variant in use and what each one took; an empty list where there was nothing to choose, or nothing was
+ * tried. */
 static json_t *tune_json(const sim *s)
 {
     const plan_variant_trial *t = &s->plan.variant_trial;
     json_t *tried = json_array();
     for (int i = 0; i < t->count; i++)
-        json_array_append_new(tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
+        json_array_append_new(
+            tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
     const bool has_stencil = config_kind_of(s->cfg)->stencil;
-    return json_pack("{s:s?, s:o, s:o}", "variant", has_stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL, "seconds",
+    return json_pack("{s:s?, s:o, s:o}", "variant",
+                     has_stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL, "seconds",
                      record_number(s->created.tune_s), "tried", tried);
 }
 
@@ -72,8 +77,10 @@ static json_t *plan_json(const plan *p)
         if (r->chosen[0] == '\0') continue;
         snprintf(key, sizeof key, "%s", plan_choice_name[i]);
         for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
-        json_object_set_new(all, key, json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because", record_text(r->because.text),
-                                                "otherwise", record_text_or_null(r->otherwise.text)));
+        json_object_set_new(all, key,
+                            json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because",
+                                      record_text(r->because.text), "otherwise",
+                                      record_text_or_null(r->otherwise.text)));
     }
     return all;
 }
@@ -84,8 +91,8 @@ static json_t *streaming_json(const sim *s)
     const streaming_window *w = &s->plan.window;
     if (w->slot_rows == 0) return json_null();
     return json_pack("{s:i, s:I, s:o}", "steps_per_pass", w->pass_steps, "chunk_rows",
-                     (json_int_t)streaming_chunk_rows(w, streaming_device_pass_steps, s->dev->through), "device_bytes",
-                     record_number((double)w->levels * (double)streaming_level_bytes(w)));
+                     (json_int_t)streaming_chunk_rows(w, streaming_device_pass_steps, s->dev->through),
+                     "device_bytes", record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 
 /* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
@@ -94,18 +101,22 @@ static json_t *temporal_trial_json(const plan_temporal_trial *t)
     if (!t->tried) return json_null();
     json_t *tried = json_array();
     for (int i = 0; i < t->count; i++)
-        json_array_append_new(tried, json_pack("{s:i, s:o}", "steps", t->steps[i], "step_s", record_number(t->step_s[i])));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "steps", t->count > 0 ? json_integer(t->steps[t->best]) : json_null(), "fused_step_s",
-                     t->count > 0 ? record_number(t->step_s[t->best]) : json_null(), "single_step_s", record_number(t->single_step_s),
-                     "persistent_step_s", t->persistent_steps > 0 ? record_number(t->persistent_step_s) : json_null(), "tried", tried);
+        json_array_append_new(
+            tried, json_pack("{s:i, s:o}", "steps", t->steps[i], "step_s", record_number(t->step_s[i])));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o}", "steps", t->count > 0 ? json_integer(t->steps[t->best]) : json_null(),
+        "fused_step_s", t->count > 0 ? record_number(t->step_s[t->best]) : json_null(), "single_step_s",
+        record_number(t->single_step_s), "persistent_step_s",
+        t->persistent_steps > 0 ? record_number(t->persistent_step_s) : json_null(), "tried", tried);
 }
 
 /* What overlapped or exchange first was chosen from; null: nothing was tried. */
 static json_t *form_trial_json(const plan_form_trial *t)
 {
     if (!t->tried) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "split_sweep_s", record_number(t->pass_s[STEP_OVERLAPPED]), "joined_sweep_s",
-                     record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_sweep_s", record_number(t->pass_s[STEP_MIXED]));
+    return json_pack("{s:o, s:o, s:o}", "split_sweep_s", record_number(t->pass_s[STEP_OVERLAPPED]),
+                     "joined_sweep_s", record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_sweep_s",
+                     record_number(t->pass_s[STEP_MIXED]));
 }
 
 /* What the choice of a transport was made from. */
@@ -117,10 +128,10 @@ static json_t *transports_json(const sim *s)
         const char *why = plan_exchange_left_out(e, t);
         if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
         json_array_append_new(candidates,
-                              json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t), "inside_host_s",
-                                        record_number(e->slowest_s[t][LINK_INSIDE_HOST]), "between_hosts_s",
-                                        record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]), "left_out",
-                                        record_text_or_null(why)));
+                              json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t),
+                                        "inside_host_s", record_number(e->slowest_s[t][LINK_INSIDE_HOST]),
+                                        "between_hosts_s", record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]),
+                                        "left_out", record_text_or_null(why)));
     }
     return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
                      record_number(e->tried ? s->created.transports_s : NAN));
@@ -138,8 +149,8 @@ static json_t *phases_json(const report *r)
     json_t *all = json_object();
     for (int i = 0; i < r->phases; i++)
         json_object_set_new(all, r->phase[i].name,
-                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean), "max_s",
-                                      record_number(r->phase[i].seconds.max)));
+                            json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
+                                      "max_s", record_number(r->phase[i].seconds.max)));
     return all;
 }
 
@@ -155,8 +166,9 @@ static json_t *notes_json(const sim *s)
 static json_t *write_json(const writer_stats *c)
 {
     const bool known = c->count > 0;
-    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s", record_number(known ? c->spent_s[CHECKPOINT_CHECKSUMS] : NAN),
-                     "pwrite_s", record_number(known ? c->spent_s[CHECKPOINT_PWRITE] : NAN), "fsync_s",
+    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s",
+                     record_number(known ? c->spent_s[CHECKPOINT_CHECKSUMS] : NAN), "pwrite_s",
+                     record_number(known ? c->spent_s[CHECKPOINT_PWRITE] : NAN), "fsync_s",
                      record_number(known ? c->spent_s[CHECKPOINT_FSYNC] : NAN), "publish_s",
                      record_number(known ? c->publish_s : NAN));
 }
@@ -179,11 +191,13 @@ static json_t *checkpoint_json(const report *r)
         { "verify_s", record_number(c->verify_s) },
         { "stall_s", record_number(c->stall_s) },
         { "bytes_per_s", record_number(none ? NAN : (double)c->bytes / c->write_s) },
-        { "raw_bytes_per_s", json_null() }, /* until the release after this one, for readers of older records: weft bench io measures it */
+        { "raw_bytes_per_s", json_null() }, /* until the release after this one, for readers of older
+                                             * records: weft bench io measures it */
         { "write", write_json(c) },
         { "raw", json_null() },
-        { "beside_write", json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
-                                    record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
+        { "beside_write",
+          json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
+                    record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
     };
     return record_add(json_object(), all, sizeof all / sizeof *all);
 }
@@ -203,11 +217,13 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
     json_t *o = machine_record(r->command, r->started);
     json_object_update_new(
-        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem", problem_json(s), "grid",
-                     "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny, "ranks", s->top.ranks, "ranks_x",
-                     s->plan.grid.dec.ranks_x, "ranks_y", s->plan.grid.dec.ranks_y, "device",
-                     device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda", "transport", transport_kind_name(s->plan.transport), "lanes",
-                     s->plan.streams, "feed", config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
+        o, json_pack("{s:o, s:{s:I, s:I}, s:i, s:i, s:i, s:s, s:s, s:i, s:s, s:i, s:o}", "problem",
+                     problem_json(s), "grid", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny,
+                     "ranks", s->top.ranks, "ranks_x", s->plan.grid.dec.ranks_x, "ranks_y",
+                     s->plan.grid.dec.ranks_y, "device",
+                     device_computing(s->dev)->kind == DEVICE_HOST ? "host" : "cuda", "transport",
+                     transport_kind_name(s->plan.transport), "lanes", s->plan.streams, "feed",
+                     config_feed_name(s->plan.feed), "fuse", s->plan.block_steps, "asked", asked_json(c)));
     const record_member rest[] = {
         { "memory", json_string(s->plan.in_host_memory ? "host" : "device") },
         { "streaming", streaming_json(s) },
@@ -215,7 +231,8 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
-        { "redundant_fraction", s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
+        { "redundant_fraction",
+          s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
         { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
         { "order_trial", form_trial_json(&s->plan.form_trial) },
         { "transports", transports_json(s) },
@@ -246,8 +263,9 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "last_change", record_number(r->last_change) },
         { "checkpoint", checkpoint_json(r) },
         { "machine", machine },
-        { "slowest", json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host), "copies",
-                                record_straggler(&r->calibration.copies)) },
+        { "slowest",
+          json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host),
+                    "copies", record_straggler(&r->calibration.copies)) },
         { "notes", notes_json(s) },
         { "deck", record_text(deck_text) },
     };

@@ -13,7 +13,8 @@
 #include "ranks/timer.h"
 
 static const double look_every_s = 0.1;
-static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record, MPI's end */
+static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record,
+                                                   * MPI's end */
 static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
 
 static volatile sig_atomic_t stop_asked;
@@ -33,7 +34,8 @@ void attention_catch_signals(void)
     signals_catch(SIGXFSZ, SIG_IGN);
 }
 
-/* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the run at its start. */
+/* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the
+ * run at its start. */
 static double left_s(const config *c, double start_s, int rank)
 {
     const char *slurm = getenv("SLURM_JOB_END_TIME");
@@ -49,8 +51,12 @@ attention attention_begin(sim *s, const saver *checkpoints, double start_s)
     const double mine_s = left_s(s->cfg, start_s, s->top.rank);
     double all_s;
     MPI_CHECK(MPI_Allreduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
-    return (attention){ .sim = s, .checkpoints = checkpoints, .deadline_s = timer_now_s() + all_s, .next_step = s->level + 1,
-                        .last_step = s->level, .last_s = timer_now_s() };
+    return (attention){ .sim = s,
+                        .checkpoints = checkpoints,
+                        .deadline_s = timer_now_s() + all_s,
+                        .next_step = s->level + 1,
+                        .last_step = s->level,
+                        .last_s = timer_now_s() };
 }
 
 int64_t attention_steps_to_go(const attention *a)
@@ -59,8 +65,9 @@ int64_t attention_steps_to_go(const attention *a)
     return (a->next_step - a->sim->level + block - 1) / block * block;
 }
 
-/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? A write is taken to last half as long again
- * as this run's writes on average, before the first one as long as a slow disk needs. */
+/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? A write is taken to
+ * last half as long again as this run's writes on average, before the first one as long as a slow disk needs.
+ * */
 static bool have_time(const attention *a, int checkpoints)
 {
     const config *c = a->sim->cfg;
@@ -71,7 +78,8 @@ static bool have_time(const attention *a, int checkpoints)
     const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
     double write_s = 1 + config_state_bytes(c) / slow_disk_bytes_per_s;
     if (stats.count > 0)
-        write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) / (double)stats.count;
+        write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
+                  (double)stats.count;
     if (v->writer && writer_busy(v->writer)) checkpoints++;
     if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
@@ -106,7 +114,8 @@ bool attention_too_late(attention *a)
     if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
     const bool any = agree_any(!have_time(a, 2), s->top.comm);
     if (any && !a->late_noted)
-        sim_add_note(s, false, "no checkpoint of step %lld: the time left is too short for it and for the last one",
+        sim_add_note(s, false,
+                     "no checkpoint of step %lld: the time left is too short for it and for the last one",
                      (long long)s->level);
     a->late_noted = a->late_noted || any;
     return any;

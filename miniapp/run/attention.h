@@ -1,10 +1,12 @@
 /* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
  *
- * All ranks leave at the same step, so they look at their flags together, at steps that all of them know. Looking costs a small
- * all-reduce, so it is done about every tenth of a second; rank 0 tells in the same message how many steps that is.
+ * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
+ * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
+ * message how many steps that is.
  *
- * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970) where Slurm sets it, else
- * never. A run leaves so much earlier that its last checkpoint is on disk by then. */
+ * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
+ * where Slurm sets it, else never. A run leaves so much earlier that its last checkpoint is on disk by then.
+ * */
 #pragma once
 
 #include "run/saver.h"
@@ -26,7 +28,8 @@ typedef struct attention {
     bool late_noted;          /* that a checkpoint was due too close to the deadline */
 } attention;
 
-/* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop. */
+/* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop.
+ * */
 void attention_catch_signals(void);
 
 /* From the level of s. start_s: when the run began. Collective. */
@@ -35,5 +38,6 @@ attention attention_begin(sim *s, const saver *checkpoints, double start_s);
 int64_t attention_steps_to_go(const attention *a);
 /* At every step boundary. The same on all ranks, as is the next. */
 loop_end attention_look(attention *a);
-/* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline? Not at the last step. */
+/* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline?
+ * Not at the last step. */
 bool attention_too_late(attention *a);

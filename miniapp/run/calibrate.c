@@ -13,7 +13,8 @@
 #include "sim/sim_state.h"
 
 enum { ROUNDS = 5 };
-static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than a device's memory: more tells no more */
+static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than a device's memory: more
+                                                        * tells no more */
 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
@@ -35,13 +36,17 @@ static double copy_once_s(sim *s, int repeats, size_t bytes)
 static void measure_ceiling(sim *s, calibrate_result *r)
 {
     size_t bytes = s->plan.grid.shape.bytes;
-    if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes) bytes = s->plan.transposed_grid.shape.bytes;
+    if (!config_kind_of(s->cfg)->stencil && s->plan.transposed_grid.shape.bytes < bytes)
+        bytes = s->plan.transposed_grid.shape.bytes;
     if (s->plan.in_host_memory && bytes > host_copy_bytes) bytes = host_copy_bytes;
     (void)copy_once_s(s, 1, bytes);
-    const int repeats = trial_repeats(timer_slowest_s(copy_once_s(s, 1, bytes), s->top.comm), 10e-3, 2, WEFT_SIM ? 2 : 200);
-    double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the memory's limit */
+    const int repeats =
+        trial_repeats(timer_slowest_s(copy_once_s(s, 1, bytes), s->top.comm), 10e-3, 2, WEFT_SIM ? 2 : 200);
+    double best_s = INFINITY; /* a ceiling is the best that was seen: whatever disturbs a copy is not the
+                               * memory's limit */
     for (int i = 0; i < ROUNDS; i++) best_s = fmin(best_s, copy_once_s(s, repeats, bytes));
-    if (fault_asked("slow_rank") >= 0 && s->top.rank == s->top.ranks - 1) best_s *= 1e6; /* which no load of the machine brings about */
+    /* which no load of the machine brings about */
+    if (fault_asked("slow_rank") >= 0 && s->top.rank == s->top.ranks - 1) best_s *= 1e6;
     const double mine = 2 * (double)bytes / best_s; /* read and written */
     r->ceiling_bytes_per_s = timer_over_ranks(mine, s->top.comm).sum;
     r->copies = timer_straggler_of(1 / mine, s->top.host, s->top.comm);
@@ -59,8 +64,8 @@ static double exchanges_s(sim *s, int count)
     return sim_exchange_s(s, count);
 }
 
-/* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both alike. Where they turn out
- * longer than planned, the fewest pairs do. */
+/* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both
+ * alike. Where they turn out longer than planned, the fewest pairs do. */
 static overlap measure_overlap(sim *s)
 {
     (void)steps_s(s, true, 2);
@@ -76,7 +81,9 @@ static overlap measure_overlap(sim *s)
     int pairs = 0;
     const double begin_s = timer_now_s();
     for (; pairs < OVERLAP_PAIRS_MAX; pairs++) {
-        if (pairs >= OVERLAP_PAIRS_LEAST && timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > 3 * ROUNDS * batch_s) break;
+        if (pairs >= OVERLAP_PAIRS_LEAST &&
+            timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > 3 * ROUNDS * batch_s)
+            break;
         const bool first = pairs % 2 == 0;
         for (int half = 0; half < 2; half++) {
             const bool exchange = (half == 0) == first;
@@ -95,8 +102,8 @@ static overlap simulated_exchange(sim *s)
     return o;
 }
 
-/* A visit to the device begins when all ghosts are there, and takes so long that its own time is not measured here. A persistent pass
- * exchanges within. */
+/* A visit to the device begins when all ghosts are there, and takes so long that its own time is not measured
+ * here. A persistent pass exchanges within. */
 static overlap exchange_alone(sim *s, const char *because)
 {
     overlap o = overlap_none(because);
@@ -104,7 +111,8 @@ static overlap exchange_alone(sim *s, const char *because)
     return o;
 }
 
-/* From an idle device, and with few enough steps that its queue is never full: then the host would wait for the device. */
+/* From an idle device, and with few enough steps that its queue is never full: then the host would wait for
+ * the device. */
 static double measure_host(sim *s)
 {
     enum { STEPS_MAX = 32 };
@@ -125,7 +133,8 @@ static overlap overlap_of_exchange(sim *s)
 {
     if (WEFT_SIM) return simulated_exchange(s);
     if (s->plan.persistent) return exchange_alone(s, "passes exchange within, while cells stay in registers");
-    if (s->plan.window.slot_rows > 0) return exchange_alone(s, "rows stream through the device after the exchange");
+    if (s->plan.window.slot_rows > 0)
+        return exchange_alone(s, "rows stream through the device after the exchange");
     return measure_overlap(s);
 }
 

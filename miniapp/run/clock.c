@@ -9,7 +9,9 @@ enum { SAMPLES_MAX = 1 << 20 };
 
 void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
 {
-    *c = (clock_steps){ .dev = d, .stream = s, .timeline = t, .stride = 1, .probe_every = probe_every, .capacity = 1024 };
+    *c = (clock_steps){
+        .dev = d, .stream = s, .timeline = t, .stride = 1, .probe_every = probe_every, .capacity = 1024
+    };
     c->sample = CHECK_ALLOC(malloc(c->capacity * sizeof *c->sample));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     step_probe_create(&c->probe, d);
@@ -94,7 +96,8 @@ static void read_probe(clock_steps *c)
 /* Before anything is known of how long a step takes, every tick may be long. */
 static bool too_far_ahead(const clock_steps *c)
 {
-    return c->ticks - c->read > CLOCK_TICKS_AHEAD && (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
+    return c->ticks - c->read > CLOCK_TICKS_AHEAD &&
+           (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
 }
 
 static void tick(clock_steps *c, int steps, clock_interval what)

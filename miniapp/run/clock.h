@@ -1,19 +1,22 @@
-/* How long steps take: one time stamp on the main stream after every step, or after every few that were enqueued at once and then
- * count as equal steps of their mean, read back long after it passed, so that the device never waits for the host. The host in
- * turn stays near: it waits before more than CLOCK_LEAD_S of steps are enqueued, since a signal, a checkpoint or the progress
- * line would come after all of them; but never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the
- * host waits, else by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from then
- * on fewer are kept. */
+/* How long steps take: one time stamp on the main stream after every step, or after every few that were
+ * enqueued at once and then count as equal steps of their mean, read back long after it passed, so that the
+ * device never waits for the host. The host in turn stays near: it waits before more than CLOCK_LEAD_S of
+ * steps are enqueued, since a signal, a checkpoint or the progress line would come after all of them; but
+ * never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else
+ * by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from
+ * then on fewer are kept. */
 #pragma once
 
 #include "run/timeline.h"
 
-/* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued together more. */
+/* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued
+ * together more. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
 
 static const double CLOCK_LEAD_S = 0.1;
 
-typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval; /* up to a tick */
+/* up to a tick */
+typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval;
 
 typedef struct clock_steps {
     device *dev;
@@ -34,7 +37,8 @@ typedef struct clock_steps {
     int64_t beside_write_steps;
     step_probe probe;
     int64_t probe_every, next_probe; /* in steps; the level from which the next is wanted */
-    bool probed;              /* a probe is waiting to be read; the level from which it is, the steps that it covers: */
+    bool probed;              /* a probe is waiting to be read; the level from which it is, the steps that
+                               * it covers: */
     int64_t probed_level;
     int probed_steps;         /* 0: until the next tick */
     timeline *timeline;       /* NULL, or gets every probe; not owned */

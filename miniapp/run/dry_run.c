@@ -23,7 +23,8 @@
 
 /* ---- what would be refused ---- */
 
-/* Free bytes for this user where path is, or is going to be: at the nearest folder above it that is there. 0 or errno. */
+/* Free bytes for this user where path is, or is going to be: at the nearest folder above it that is there. 0
+ * or errno. */
 static int free_at(const char *path, double *bytes)
 {
     char folder[CHECKPOINT_PATH_BYTES];
@@ -56,7 +57,8 @@ typedef struct destination {
     double files, free_bytes;
 } destination;
 
-/* The file being written stands beside those that are kept; more than one cannot be promised, since older ones may make room. */
+/* The file being written stands beside those that are kept; more than one cannot be promised, since older
+ * ones may make room. */
 static int check_folder(const config *c, destination *d, sentence *why)
 {
     char need[32], found[32];
@@ -64,7 +66,8 @@ static int check_folder(const config *c, destination *d, sentence *why)
     if (code) sentence_set(why, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
     else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
         sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                     bytes_text(need, sizeof need, config_state_bytes(c)), bytes_text(found, sizeof found, d->free_bytes));
+                     bytes_text(need, sizeof need, config_state_bytes(c)),
+                     bytes_text(found, sizeof found, d->free_bytes));
     else return 0;
     return CHECK_EXIT_ENVIRONMENT;
 }
@@ -106,15 +109,19 @@ static double neighbours(const sim *s)
 static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)
 {
     char a[32], b[32], name[32] = "step";
-    const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
+    const double word = (double)dtype_bytes(s->cfg->problem.type),
+                 cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum), bytes_text(b, sizeof b, moved.max), moved.max_rank,
-           config_kind_of(s->cfg)->words);
-    printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name, 100 * sent.sum / word / cells,
-           bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0) printf("# halo         rank %d sends most, %s per %s", sent.max_rank, bytes_text(a, sizeof a, sent.max), name);
-    if (sent.max > 0 && count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
+           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum),
+           bytes_text(b, sizeof b, moved.max), moved.max_rank, config_kind_of(s->cfg)->words);
+    printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name,
+           100 * sent.sum / word / cells, bytes_text(a, sizeof a, sent.sum));
+    if (sent.max > 0)
+        printf("# halo         rank %d sends most, %s per %s", sent.max_rank,
+               bytes_text(a, sizeof a, sent.max), name);
+    if (sent.max > 0 && count.max > 0)
+        printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
     if (sent.max > 0) printf("\n");
 }
 
@@ -127,9 +134,11 @@ static void print_files(const config *c, const destination to[2])
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
         const char *dir = printable_text(to[i].dir);
-        if (i == 0) printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, dir, room);
+        if (i == 0)
+            printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, dir, room);
         else
-            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each, dir, all, room);
+            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each,
+                   dir, all, room);
     }
 }
 
@@ -151,17 +160,19 @@ static void print_account(sim *s, const char *deck_text)
     char a[32], b[32];
     const decomp *d = &s->plan.grid.dec;
     const MPI_Comm comm = s->top.comm;
-    const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm), cells = timer_over_ranks((double)sim_own_cells(s), comm);
-    const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm), sent = timer_over_ranks(sent_bytes(s), comm);
+    const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm),
+                       cells = timer_over_ranks((double)sim_own_cells(s), comm);
+    const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
+                       sent = timer_over_ranks(sent_bytes(s), comm);
     const timer_spread count = timer_over_ranks(neighbours(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
-    printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts, s->top.hosts == 1 ? "" : "s",
-           d->ranks_x, d->ranks_y);
-    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n", s->plan.grid.shape.nx, s->plan.grid.shape.ny,
-           cells.max_rank, cells.max);
-    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", bytes_text(a, sizeof a, memory.max), memory.max_rank,
-           bytes_text(b, sizeof b, memory.sum));
+    printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,
+           s->top.hosts == 1 ? "" : "s", d->ranks_x, d->ranks_y);
+    printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n",
+           s->plan.grid.shape.nx, s->plan.grid.shape.ny, cells.max_rank, cells.max);
+    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n",
+           bytes_text(a, sizeof a, memory.max), memory.max_rank, bytes_text(b, sizeof b, memory.sum));
     print_step(s, moved, sent, count);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
@@ -169,18 +180,21 @@ static void print_account(sim *s, const char *deck_text)
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].said.text);
 }
 
-/* Whoever collects others' rows (checkpoint.aggregators, and by themselves ranks that share rows) holds two windows of them. */
+/* Whoever collects others' rows (checkpoint.aggregators, and by themselves ranks that share rows) holds two
+ * windows of them. */
 static void print_writer(const sim *s)
 {
     const config *c = s->cfg;
     const timer_spread aside = timer_over_ranks((double)sim_aside_bytes(s), s->top.comm);
-    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 || s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
+    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 ||
+                                                  s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
     const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
     char a[32];
     if (s->top.rank != 0) return;
-    printf("# writer       %s more host memory on rank %d, for the level that is being written", bytes_text(a, sizeof a, aside.max),
-           aside.max_rank);
-    if (may_collect) printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
+    printf("# writer       %s more host memory on rank %d, for the level that is being written",
+           bytes_text(a, sizeof a, aside.max), aside.max_rank);
+    if (may_collect)
+        printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
     printf("\n");
 }
 
@@ -207,11 +221,13 @@ static void print_time(sim *s, int64_t first)
     const double bytes = cells * config_kind_of(s->cfg)->words * (double)dtype_bytes(c->problem.type);
     const bool long_steps = r.step_s >= 1e-3;
     if (r.part < 1)
-        snprintf(where, sizeof where, "measured here on %" PRId64 " x %" PRId64 " random values and scaled up", r.nx,
-                 r.ny);
-    printf("# time         %.3g %s per step, %s: %.4g GCells/s, %.3g x a copy\n", r.step_s * (long_steps ? 1e3 : 1e6),
-           long_steps ? "ms" : "us", where, cells / r.step_s * 1e-9, bytes / r.step_s / r.ceiling_bytes_per_s);
-    printf("# run          %" PRId64 " steps in %.3g s, without outputs\n", steps_of_run, r.step_s * (double)steps_of_run);
+        snprintf(where, sizeof where,
+                 "measured here on %" PRId64 " x %" PRId64 " random values and scaled up", r.nx, r.ny);
+    printf("# time         %.3g %s per step, %s: %.4g GCells/s, %.3g x a copy\n",
+           r.step_s * (long_steps ? 1e3 : 1e6), long_steps ? "ms" : "us", where, cells / r.step_s * 1e-9,
+           bytes / r.step_s / r.ceiling_bytes_per_s);
+    printf("# run          %" PRId64 " steps in %.3g s, without outputs\n", steps_of_run,
+           r.step_s * (double)steps_of_run);
 }
 
 int dry_run(sim *s, const request *ask, sentence *why)
@@ -227,7 +243,9 @@ int dry_run(sim *s, const request *ask, sentence *why)
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
     if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
         print_writer(s);
-        print_who_writes(s, to[0].files > 0 ? s->cfg->checkpoint.dir : to[1].files > 0 ? s->cfg->output.series : s->cfg->output.final);
+        print_who_writes(s, to[0].files > 0   ? s->cfg->checkpoint.dir
+                            : to[1].files > 0 ? s->cfg->output.series
+                                              : s->cfg->output.final);
     }
     print_time(s, first);
     if (s->top.rank == 0) print_files(s->cfg, to);

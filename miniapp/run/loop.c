@@ -6,14 +6,17 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
-static bool checkpoint_due(const config *c, int64_t level) { return c->checkpoint.every > 0 && level % c->checkpoint.every == 0; }
+static bool checkpoint_due(const config *c, int64_t level)
+{
+    return c->checkpoint.every > 0 && level % c->checkpoint.every == 0;
+}
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t to_next(int64_t every, int64_t level) { return every > 0 ? every - level % every : INT64_MAX; }
 
-/* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and frames, and, to a
- * pass's length, when the ranks look at their flags. */
+/* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and
+ * frames, and, to a pass's length, when the ranks look at their flags. */
 static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
 {
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
@@ -25,13 +28,15 @@ static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
 static void advance(sim *s, loop *l)
 {
     const step_probe *probe = config_kind_of(s->cfg)->transposes > 0 ? NULL : clock_probe(l->ticks, s->level);
-    const int steps = sim_advance(s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
+    const int steps = sim_advance(
+        s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
     sim_inject_device_error(s);
     clock_tick(l->ticks, steps);
     watchdog_step(s->level);
 }
 
-/* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame goes through. */
+/* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
+ * goes through. */
 static bool add_to_series(loop *l, loop_result *r)
 {
     if (!saver_finish(l->checkpoints)) return false;
@@ -45,11 +50,13 @@ static bool add_to_series(loop *l, loop_result *r)
     return ok;
 }
 
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s, double ceiling_bytes_per_s)
+loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s,
+                double ceiling_bytes_per_s)
 {
     loop l = { .ticks = ticks, .checkpoints = checkpoints, .frames = frames };
     progress_begin(&l.bar, s->cfg, s->top.rank, s->level,
-                   ceiling_bytes_per_s / config_kind_of(s->cfg)->words / (double)dtype_bytes(s->cfg->problem.type));
+                   ceiling_bytes_per_s / config_kind_of(s->cfg)->words /
+                       (double)dtype_bytes(s->cfg->problem.type));
     sim_wait(s);
     MPI_CHECK(MPI_Barrier(s->top.comm));
     l.look = attention_begin(s, checkpoints, start_s);
@@ -74,11 +81,13 @@ loop_result loop_run(sim *s, loop *l)
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
-        const bool now = leaving || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
+        const bool now =
+            leaving || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
         converged = norms_converged(&l->changes, now); /* may go back by a level */
 
         const bool due = checkpoint_due(c, s->level) && !leaving && !attention_too_late(&l->look);
-        if ((series_due(c, s->level) && !add_to_series(l, &r)) || ((due || leaving) && !saver_save(l->checkpoints, leaving))) {
+        if ((series_due(c, s->level) && !add_to_series(l, &r)) ||
+            ((due || leaving) && !saver_save(l->checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
         }

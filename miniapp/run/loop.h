@@ -27,9 +27,10 @@ typedef struct loop {
     progress bar;
 } loop;
 
-/* All ranks begin together. checkpoints takes those that the deck asks for, and the one that a signal asks for, and is then opened if
- * need be; the caller closes it. start_s: when the run began. ceiling_bytes_per_s: of all ranks' copies, for the line of progress.
- * Collective, as is the next. */
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s, double ceiling_bytes_per_s);
+/* All ranks begin together. checkpoints takes those that the deck asks for, and the one that a signal asks
+ * for, and is then opened if need be; the caller closes it. start_s: when the run began. ceiling_bytes_per_s:
+ * of all ranks' copies, for the line of progress. Collective, as is the next. */
+loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s,
+                double ceiling_bytes_per_s);
 /* From the level of s to the end of the run; what the saver holds is on disk by then. */
 loop_result loop_run(sim *s, loop *l);

@@ -15,8 +15,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The largest k for which [k-th smallest, k-th largest] of n samples holds the median with 95 %: k - 1 or fewer of them lie below it
- * with the probability of k - 1 or fewer heads of n coins. */
+/* The largest k for which [k-th smallest, k-th largest] of n samples holds the median with 95 %: k - 1 or
+ * fewer of them lie below it with the probability of k - 1 or fewer heads of n coins. */
 static int rank_of_interval(int n)
 {
     double ways = 1, at_most = 0;
@@ -53,12 +53,16 @@ static void judge(overlap *o, double fraction, double uncertainty)
 {
     const double nearest = fmin(fmax(fraction, 0), 1);
     if (!(uncertainty < 1))
-        sentence_set(&o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms", uncertainty * o->comm_s * 1e3);
+        sentence_set(&o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
+                     uncertainty * o->comm_s * 1e3);
     else if (fabs(fraction - nearest) > uncertainty)
-        sentence_set(&o->why,
-                     fraction < 0 ? "a step with its exchange takes longer than both one after the other, by %.2f of the exchange's time"
-                                  : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
-                     fraction < 0 ? -fraction : fraction - 1);
+        sentence_set(
+            &o->why,
+            fraction < 0
+                ? "a step with its exchange takes longer than both one after the other, by %.2f of the "
+                  "exchange's time"
+                : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
+            fraction < 0 ? -fraction : fraction - 1);
     else {
         o->hidden_fraction = nearest;
         o->hidden_uncertainty = uncertainty;
@@ -78,6 +82,7 @@ overlap overlap_of(const double *with_s, const double *without_s, const double *
     o.visible_s = visible.middle;
     o.uncertainty_s = uncertainty_of(visible);
     const double ratio = o.visible_s / o.comm_s;
-    judge(&o, 1 - ratio, (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s); /* to first order, both at their worst */
+    /* to first order, both at their worst */
+    judge(&o, 1 - ratio, (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s);
     return o;
 }

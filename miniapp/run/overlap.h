@@ -1,4 +1,5 @@
-/* How much of the halo exchange a step hides, from steps timed with and without it in alternating pairs. Pure arithmetic. */
+/* How much of the halo exchange a step hides, from steps timed with and without it in alternating pairs. Pure
+ * arithmetic. */
 #pragma once
 
 #include "core/sentence.h"
@@ -7,18 +8,22 @@
 enum { OVERLAP_PAIRS_LEAST = 6, OVERLAP_PAIRS_MAX = 15 };
 
 typedef struct overlap {
-    double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without its exchange, that alone */
-    double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not hide */
+    double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without
+                                                 * its exchange, that alone */
+    double visible_s;     /* median of the differences of the pairs: what of the exchange the step does not
+                           * hide */
     double uncertainty_s; /* of visible_s: half of its 95 % confidence interval, the longer half */
-    double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said, and `why` is the reason */
+    double hidden_fraction, hidden_uncertainty; /* 1 - visible / comm, in [0,1]; NaN: it cannot be said,
+                                                 * and `why` is the reason */
     sentence why;         /* "" where there is a fraction */
 } overlap;
 
 /* Where nothing was measured: all NaN, and why. */
 overlap overlap_none(const char *why);
 
-/* Of OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair from the same moment; comm_s: as many of
- * the exchange alone. The intervals of both medians are those of their order statistics, which suppose no distribution. There is no
- * fraction where the exchange takes no longer than the uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its
- * uncertainty, else there is none. */
+/* Of OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair from the same
+ * moment; comm_s: as many of the exchange alone. The intervals of both medians are those of their order
+ * statistics, which suppose no distribution. There is no fraction where the exchange takes no longer than the
+ * uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its uncertainty, else there is none.
+ * */
 overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs);

@@ -40,16 +40,19 @@ static rehearsal_result take_steps(sim *s)
     return r;
 }
 
-/* The run's grid with `part` of its cells, about, and its process grid. Rows are left out, so that messages keep their length, and
- * columns where that is not enough; of a transpose both alike. A rank's box stays wide beside what its passes reach. */
+/* The run's grid with `part` of its cells, about, and its process grid. Rows are left out, so that messages
+ * keep their length, and columns where that is not enough; of a transpose both alike. A rank's box stays wide
+ * beside what its passes reach. */
 static void cut(const sim *s, double part, config *c)
 {
     const decomp *d = &s->plan.grid.dec;
     const double width = (double)d->nx / d->ranks_x, height = (double)d->ny / d->ranks_y;
     const double least = 64 + 8.0 * c->problem.radius * s->plan.block_steps;
-    const double rows = clamped(height * (config_kind_of(s->cfg)->transposes > 0 ? sqrt(part) : part), fmin(least, height), height);
+    const double rows = clamped(height * (config_kind_of(s->cfg)->transposes > 0 ? sqrt(part) : part),
+                                fmin(least, height), height);
     const double columns = clamped(width * part * height / rows, fmin(least, width), width);
-    if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x; /* rounding cuts no columns */
+    /* rounding cuts no columns */
+    if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x;
     if (rows < height) c->grid.ny = (int64_t)ceil(rows) * d->ranks_y;
     c->run.ranks_x = d->ranks_x;
     c->run.ranks_y = d->ranks_y;

@@ -24,7 +24,8 @@ static bool stored_config(const checkpoint_info *info, config *c, sentence *why)
 }
 
 /* step: where to put the step of a file that is only looked at; NULL: it is loaded.
- * CHECKPOINT_MISSING here also stands for "disagrees with the deck" and for "beyond time.steps": the user's mistake in all cases. */
+ * CHECKPOINT_MISSING here also stands for "disagrees with the deck" and for "beyond time.steps": the user's
+ * mistake in all cases. */
 static checkpoint_status take_file(sim *s, const char *path, int64_t *step, sentence *why)
 {
     sentence reason;
@@ -40,10 +41,12 @@ static checkpoint_status take_file(sim *s, const char *path, int64_t *step, sent
     } else {
         const char *key = config_first_difference(s->cfg, stored);
         if (key) {
-            sentence_set(why, "%s differs between the deck and %s; a restart must agree in problem and grid", key, path);
+            sentence_set(why, "%s differs between the deck and %s; a restart must agree in problem and grid",
+                         key, path);
             status = CHECKPOINT_MISSING;
         } else if (info.step > s->cfg->time.steps) {
-            sentence_set(why, "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
+            sentence_set(why,
+                         "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
                          (long long)s->cfg->time.steps, path, (long long)info.step);
             status = CHECKPOINT_MISSING;
         }
@@ -118,9 +121,12 @@ int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *wh
     case PATH_DIRECTORY: return take_newest(s, path, found, step, why);
     case PATH_MISSING:
         if (ask->restart_if_any) return 0;
-        sentence_set(why, "--restart %s: no such file or directory; --restart-if-any would start at step 0", path);
+        sentence_set(why, "--restart %s: no such file or directory; --restart-if-any would start at step 0",
+                     path);
         return CHECK_EXIT_USAGE;
-    case PATH_HIDDEN: sentence_set(why, "--restart %s: cannot be read: %s", path, strerror(code)); return CHECK_EXIT_ENVIRONMENT;
+    case PATH_HIDDEN:
+        sentence_set(why, "--restart %s: cannot be read: %s", path, strerror(code));
+        return CHECK_EXIT_ENVIRONMENT;
     }
     const checkpoint_status status = take_file(s, path, step, why);
     *found = status == CHECKPOINT_OK;

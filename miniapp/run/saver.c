@@ -11,19 +11,23 @@ checkpoint_status saver_open(saver *v, sentence *why)
     const retain_rule rule = { c->checkpoint.keep, c->checkpoint.keep_every * c->checkpoint.every };
     sentence reason = { "" };
     checkpoint_status status;
-    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule, c->checkpoint.async && !sim_has_free_level(s), &status, &reason);
+    v->writer = writer_create(s->top.comm, c->checkpoint.dir, rule,
+                              c->checkpoint.async && !sim_has_free_level(s), &status, &reason);
     if (status != CHECKPOINT_OK) {
         sentence_set(why, "checkpoint.dir: %s", reason.text);
         return status;
     }
     if (writer_note(v->writer)[0]) cmd_say(0, "%s", writer_note(v->writer));
     if (c->checkpoint.async && sim_has_free_level(s))
-        sim_add_note(s, false, "the steps wait while a checkpoint is written: the level is put aside where the next one will be, since fields are in host memory");
+        sim_add_note(s, false,
+                     "the steps wait while a checkpoint is written: the level is put aside where the next "
+                     "one will be, since fields are in host memory");
     if (writer_not_async(v->writer)[0])
-        sim_add_note(s, false, "the steps wait while a checkpoint is written: %.300s", writer_not_async(v->writer));
+        sim_add_note(s, false, "the steps wait while a checkpoint is written: %.300s",
+                     writer_not_async(v->writer));
     if (c->checkpoint.aggregators > s->top.ranks)
-        sim_add_note(s, false, "checkpoint.aggregators = %d: there are only %d ranks, and all of them write", c->checkpoint.aggregators,
-                     s->top.ranks);
+        sim_add_note(s, false, "checkpoint.aggregators = %d: there are only %d ranks, and all of them write",
+                     c->checkpoint.aggregators, s->top.ranks);
     v->snapshot = snapshot_create(s);
     return CHECKPOINT_OK;
 }
@@ -45,7 +49,8 @@ static void hear(saver *v, checkpoint_status status, bool waited_for)
     v->written = stats.count;
     if (status == CHECKPOINT_OK) return;
     if (waited_for || v->sim->cfg->checkpoint.on_error == CONFIG_ON_ERROR_STOP) v->stop = true;
-    else if (!v->failure_said) cmd_say(0, "%s; the run continues (checkpoint.on_error = continue)", v->why.text);
+    else if (!v->failure_said)
+        cmd_say(0, "%s; the run continues (checkpoint.on_error = continue)", v->why.text);
     v->failure_said = true;
 }
 
@@ -76,7 +81,8 @@ bool saver_save(saver *v, bool waited_for)
         v->stop = true;
         return false;
     }
-    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks know how it went */
+    wait_for(v, false); /* for the one before: its snapshot's memory is needed, and after this all ranks
+                         * know how it went */
     if (v->stop) return false;
     const bool goes_on = writer_get_stats(v->writer).async && !waited_for;
     if (!goes_on) clock_flush(v->ticks);

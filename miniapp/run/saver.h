@@ -1,5 +1,6 @@
-/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps go on, and later it
- * turns out whether the file was written. Of failures in a row rank 0 says the first, where the run may go on. */
+/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps
+ * go on, and later it turns out whether the file was written. Of failures in a row rank 0 says the first,
+ * where the run may go on. */
 #pragma once
 
 #include "run/clock.h"
@@ -19,15 +20,15 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
     sentence why; /* of the last failure */
 } saver;
 
-/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had left there. Not OK:
- * one sentence in why that names the key; BUSY is the user's mistake. Collective. */
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had
+ * left there. Not OK: one sentence in why that names the key; BUSY is the user's mistake. Collective. */
 checkpoint_status saver_open(saver *v, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */
 void saver_poll(saver *v);
-/* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk. False: the run must
- * end, with why; the same on all ranks. Opens the saver if need be. */
+/* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk.
+ * False: the run must end, with why; the same on all ranks. Opens the saver if need be. */
 bool saver_save(saver *v, bool waited_for);
 /* Waits for the last one. False as saver_save. Collective. */
 bool saver_finish(saver *v);

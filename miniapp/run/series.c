@@ -49,14 +49,17 @@ static checkpoint_status open_frames(series *v, sentence *why)
     v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
-    checkpoint_status status = s->top.rank == 0 ? checkpoint_make_dir(MPI_COMM_NULL, folder, &reason) : CHECKPOINT_OK; /* it draws for all */
+    /* it draws for all */
+    checkpoint_status status =
+        s->top.rank == 0 ? checkpoint_make_dir(MPI_COMM_NULL, folder, &reason) : CHECKPOINT_OK;
     status = checkpoint_agree(s->top.comm, status, &reason);
     if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason.text, why);
     /* a run that goes on keeps the frames up to its first level */
     int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
     if (!code) return CHECKPOINT_OK;
-    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder, strerror(code));
+    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder,
+                 strerror(code));
     return CHECKPOINT_IO;
 }
 
@@ -77,9 +80,10 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
     const decomp *dec = &f.grid->dec;
     const void *data = sim_host_copy(s, f, 0);
     char title[256];
-    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind), (long long)c->grid.nx,
-             (long long)c->grid.ny, (long long)s->level);
-    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale, why);
+    snprintf(title, sizeof title, "weft %s, %lld x %lld, step %lld", kind_name(c->problem.kind),
+             (long long)c->grid.nx, (long long)c->grid.ny, (long long)s->level);
+    return picture_write(s->top.comm, path, c->problem.type, dec->nx, dec->ny, dec->own, data, title, scale,
+                         why);
 }
 
 static bool add_frame(series *v, sentence *why)
@@ -98,7 +102,9 @@ bool series_add(series *v, sentence *why)
     if (keeps_states(c)) {
         checkpoint_state state;
         sim_snapshot(s, v->deck_text, &state);
-        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why) != CHECKPOINT_OK) return false;
+        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why) !=
+            CHECKPOINT_OK)
+            return false;
         v->states++;
     }
     return !keeps_frames(c) || add_frame(v, why);
@@ -110,7 +116,9 @@ static void note_film(sim *s)
     char folder[PATH_BYTES];
     (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
     if (!strchr(folder, '\''))
-        sim_add_note(s, false, "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' -pix_fmt yuv420p film.mp4",
+        sim_add_note(s, false,
+                     "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
+                     "-pix_fmt yuv420p film.mp4",
                      FRAMES_PER_SECOND, folder);
 }
 

@@ -1,5 +1,5 @@
-/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a frame of
- * output.picture. The steps wait meanwhile, and none of it counts as theirs. */
+/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a
+ * frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
 #pragma once
 
 #include "output/picture.h"
@@ -16,8 +16,8 @@ typedef struct series { /* before series_open all else is zero */
 
 /* Is level one of those that are kept? */
 bool series_due(const config *c, int64_t level);
-/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with one sentence in why.
- * Collective, as are all below. */
+/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with
+ * one sentence in why. Collective, as are all below. */
 int series_open(series *v, sentence *why);
 /* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
 bool series_add(series *v, sentence *why);

@@ -17,7 +17,8 @@ static checkpoint_status may_write(const sim *s, const char *dir, sentence *why)
     writers_look(&w, s->top.comm, s->top.where, dir, s->cfg->checkpoint.aggregators);
     const bool writes = w.rule == WRITERS_ALIGNED || w.rule == WRITERS_LOCKED;
     if (writes && checkpoint_nearest_folder(folder, dir) == 0 && access(folder, W_OK | X_OK) != 0)
-        status = checkpoint_fail(CHECKPOINT_IO, why, "rank %d on %s cannot write in %.300s: %s; ranks of all hosts write there",
+        status = checkpoint_fail(CHECKPOINT_IO, why,
+                                 "rank %d on %s cannot write in %.300s: %s; ranks of all hosts write there",
                                  s->top.rank, s->top.host, folder, strerror(errno));
     return checkpoint_agree(s->top.comm, status, why);
 }
@@ -40,7 +41,8 @@ int shared_check(sim *s, sentence *why)
         if (status == CHECKPOINT_OK) status = may_write(s, all[i].dir, &reason);
         const bool never_due = i == 0 && c->checkpoint.every == 0;
         if (status != CHECKPOINT_OK && never_due)
-            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key, reason.text);
+            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key,
+                         reason.text);
         if (status == CHECKPOINT_OK || never_due) continue;
         sentence_set(why, "%s: %s", all[i].key, reason.text);
         return checkpoint_exit(status);

@@ -37,7 +37,8 @@ struct timeline {
     bool renewing;      /* `renewal` is on its way through the stream */
     anchor first;
     trace_offset before;
-    trace_span *span; /* [TIMELINE_STEPS][spans_a_step]: times of events on the device's clock, of the host on its own */
+    trace_span *span; /* [TIMELINE_STEPS][spans_a_step]: times of events on the device's clock, of the host
+                       * on its own */
     int spans_a_step, count[TIMELINE_STEPS];
     int64_t kept;
 };
@@ -71,7 +72,9 @@ static anchor drop_anchor(timeline *t, device_event **e)
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS };
+    *t = (timeline){
+        .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS
+    };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
@@ -131,15 +134,18 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     const step_detail *detail = &t->detail;
     const int slot = (int)(t->kept++ % TIMELINE_STEPS);
     trace_span *s = &t->span[slot * t->spans_a_step];
-    const double posted_s = position_s(t, p->event[STEP_POSTED]), resumed_s = position_s(t, p->event[STEP_RESUME]);
-    const double received_s = position_s(t, p->event[STEP_RECEIVED]), shell_end_s = position_s(t, p->event[STEP_SHELL_END]);
+    const double posted_s = position_s(t, p->event[STEP_POSTED]),
+                 resumed_s = position_s(t, p->event[STEP_RESUME]);
+    const double received_s = position_s(t, p->event[STEP_RECEIVED]),
+                 shell_end_s = position_s(t, p->event[STEP_SHELL_END]);
     const double filled_s = detail->streams > 0 ? position_s(t, p->event[STEP_FILLED]) : received_s;
     for (int i = 0; i < detail->streams; i++)
-        *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]), level, TRACK_STREAM + i,
-                             INTERIOR };
+        *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]),
+                             level, TRACK_STREAM + i, INTERIOR };
     const double *host_s = detail->host_s;
     if (detail->streams == 0) { /* in-kernel exchange: one launch */
-        const double begin_s = position_s(t, p->event[STEP_ENTER]), end_s = position_s(t, p->event[STEP_INTERIOR_END]);
+        const double begin_s = position_s(t, p->event[STEP_ENTER]),
+                     end_s = position_s(t, p->event[STEP_INTERIOR_END]);
         *s++ = (trace_span){ begin_s, end_s, level, TRACK_STREAM, STEP };
         *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_LAUNCH };
     }
@@ -164,7 +170,8 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
 /* All spans in a row, on the host's clock. */
 static int flatten(timeline *t, const anchor *last, trace_span *out)
 {
-    const double apart_s = last->device_s - t->first.device_s, worst_s = fmax(t->first.error_s, last->error_s);
+    const double apart_s = last->device_s - t->first.device_s,
+                 worst_s = fmax(t->first.error_s, last->error_s);
     /* Over a short time the anchors' errors are more than any drift. */
     const double rate = apart_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / apart_s : 1;
     const int64_t steps = t->kept < TIMELINE_STEPS ? t->kept : TIMELINE_STEPS;
@@ -198,8 +205,14 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
-    const trace_timeline all = { .process = process, .track = track, .tracks = TRACK_STREAM + t->streams, .name = span_names,
-                                 .names = SPAN_NAMES, .span = span, .spans = flatten(t, &last, span), .before = t->before,
+    const trace_timeline all = { .process = process,
+                                 .track = track,
+                                 .tracks = TRACK_STREAM + t->streams,
+                                 .name = span_names,
+                                 .names = SPAN_NAMES,
+                                 .span = span,
+                                 .spans = flatten(t, &last, span),
+                                 .before = t->before,
                                  .after = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
     const bool ok = trace_write(t->top->comm, path, &all, why);

@@ -1,10 +1,11 @@
-/* The timeline of the last probed steps of a run, per rank: what its streams, its comm stream and the thread that feeds them did,
- * from the events of the probes (step.h), for io/trace.
+/* The timeline of the last probed steps of a run, per rank: what its streams, its comm stream and the thread
+ * that feeds them did, from the events of the probes (step.h), for io/trace.
  *
- * Device events tell only how far they are apart. So the device's clock is tied to the host's by events that the host waits
- * for, before the first step and after the last one, when nothing else is queued. In between, positions are kept relative
- * to a reference event that is renewed every second: an event's distance is a float, and coarse when it is long.
- * Nothing is allocated after timeline_create, and nothing waits between timeline_create and timeline_write. */
+ * Device events tell only how far they are apart. So the device's clock is tied to the host's by events that
+ * the host waits for, before the first step and after the last one, when nothing else is queued. In between,
+ * positions are kept relative to a reference event that is renewed every second: an event's distance is a
+ * float, and coarse when it is long. Nothing is allocated after timeline_create, and nothing waits between
+ * timeline_create and timeline_write. */
 #pragma once
 
 #include "step/step_probe.h"

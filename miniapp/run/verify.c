@@ -4,7 +4,9 @@
 
 #include "sim/sim_state.h"
 
-const char *const verify_name[] = { [VERIFY_EXACT] = "exact", [VERIFY_FAILED] = "failed", [VERIFY_UNCHECKED] = "unchecked" };
+const char *const verify_name[] = {
+    [VERIFY_EXACT] = "exact", [VERIFY_FAILED] = "failed", [VERIFY_UNCHECKED] = "unchecked"
+};
 
 static verify_result judge(double max_error, double bound)
 {

@@ -38,7 +38,8 @@ static struct {
 static void put_where(char *out, size_t bytes)
 {
     const char *const phase = atomic_load(&dog.phase);
-    snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up", (long long)atomic_load(&dog.level));
+    snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up",
+             (long long)atomic_load(&dog.level));
 }
 
 static void put_last_words(char *out, size_t bytes)
@@ -51,7 +52,8 @@ static void put_last_words(char *out, size_t bytes)
     else snprintf(out, bytes, "; %s; there is no checkpoint yet", where);
 }
 
-/* Does a thread wait in the kernel for what may never come, as for a file system that is gone? Then this process cannot end. */
+/* Does a thread wait in the kernel for what may never come, as for a file system that is gone? Then this
+ * process cannot end. */
 static bool cannot_end(void)
 {
     bool stuck = false;
@@ -73,9 +75,10 @@ static void say_and_leave(void)
 {
     char where[160], line[sizeof dog.neighbours + 320];
     put_where(where, sizeof where);
-    const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s%s\n", dog.rank, dog.host,
-                                dog.limit_s, where, dog.neighbours.text);
-    (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread may hold */
+    const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s%s\n",
+                                dog.rank, dog.host, dog.limit_s, where, dog.neighbours.text);
+    (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread
+                                                        * may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     /* its launcher need not wait for it */
     if (ranks_world() != MPI_COMM_NULL && cannot_end()) MPI_Abort(ranks_world(), CHECK_EXIT_ENVIRONMENT);
@@ -96,8 +99,8 @@ static bool pause_for(double seconds)
     return goes_on;
 }
 
-/* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look after another counts for
- * at most two pauses, however much later it comes. */
+/* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look
+ * after another counts for at most two pauses, however much later it comes. */
 static void *watch(void *unused)
 {
     long long seen = atomic_load(&dog.progress);
@@ -139,8 +142,10 @@ static void ask_hosts(const decomp *d, const topology *t, char host[DECOMP_NEIGH
     int requests = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         if (d->neighbour[k] < 0) continue;
-        MPI_CHECK(MPI_Irecv(host[k], HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
-        MPI_CHECK(MPI_Isend(t->host, HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
+        MPI_CHECK(
+            MPI_Irecv(host[k], HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
+        MPI_CHECK(
+            MPI_Isend(t->host, HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
     }
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
 }
@@ -153,7 +158,8 @@ void watchdog_neighbours(const decomp *d, const topology *t)
         bool named = d->neighbour[k] < 0;
         for (int before = 0; before < k; before++) named = named || d->neighbour[before] == d->neighbour[k];
         if (named) continue;
-        sentence_add(&dog.neighbours, "%s %d", dog.neighbours.text[0] ? "," : "; its neighbours are ranks", d->neighbour[k]);
+        sentence_add(&dog.neighbours, "%s %d", dog.neighbours.text[0] ? "," : "; its neighbours are ranks",
+                     d->neighbour[k]);
         if (t->hosts > 1) sentence_add(&dog.neighbours, " (%.63s)", host[k]);
     }
 }

@@ -1,8 +1,9 @@
-/* A run that goes nowhere ends, with a word from every rank, instead of hanging: a thread looks whether the main one makes
- * progress.
+/* A run that goes nowhere ends, with a word from every rank, instead of hanging: a thread looks whether the
+ * main one makes progress.
  *
- * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h), so a device that hangs
- * shows too. Neither MPI nor the device is called: both may be what hangs. A rank that says nothing is the one to look at. */
+ * Progress is a step that was enqueued, or a new phase; the host is never far ahead of its device (clock.h),
+ * so a device that hangs shows too. Neither MPI nor the device is called: both may be what hangs. A rank that
+ * says nothing is the one to look at. */
 #pragma once
 
 #include <stdint.h>
@@ -10,17 +11,21 @@
 #include "ranks/decomp.h"
 #include "topology/topology.h"
 
-/* From here on check_fail names the phase and the step, and the checkpoint from which the run can go on (a GPU tells of a kernel's
- * error when it is next asked: the kernel may be of a step before); and: no progress for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others
- * to say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after MPI_Init. */
+/* From here on check_fail names the phase and the step, and the checkpoint from which the run can go on (a
+ * GPU tells of a kernel's error when it is next asked: the kernel may be of a step before); and: no progress
+ * for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others to
+ * say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after
+ * MPI_Init. */
 void watchdog_start(double limit_s);
-/* Whose cells this rank waits for; named in what it says, with their hosts where there are several. Collective. */
+/* Whose cells this rank waits for; named in what it says, with their hosts where there are several.
+ * Collective. */
 void watchdog_neighbours(const decomp *d, const topology *t);
 /* What the main thread does now: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
-/* `--restart from` finds a whole file of this step: the run was restarted from it, or has written it. from lives as long as the
- * process. Another may have its name before this rank hears of it. By the main thread. */
+/* `--restart from` finds a whole file of this step: the run was restarted from it, or has written it. from
+ * lives as long as the process. Another may have its name before this rank hears of it. By the main thread.
+ * */
 void watchdog_checkpoint(const char *from, int64_t step);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);

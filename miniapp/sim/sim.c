@@ -18,7 +18,10 @@ void sim_add_note(sim *s, bool asked, const char *format, ...)
     va_end(ap);
 }
 
-double sim_memory_bytes(const sim *s) { return plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank); }
+double sim_memory_bytes(const sim *s)
+{
+    return plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank);
+}
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
@@ -32,7 +35,8 @@ static step_pass_cells cells_of_pass(const sim *s)
 /* What leaves the rank in a transpose is packed and unpacked once more. */
 static double bytes_of_transposes(const sim *s)
 {
-    const int64_t sent_bytes = redist_sent_bytes(s->to_transposed) + (s->from_transposed ? redist_sent_bytes(s->from_transposed) : 0);
+    const int64_t sent_bytes = redist_sent_bytes(s->to_transposed) +
+                               (s->from_transposed ? redist_sent_bytes(s->from_transposed) : 0);
     return 2 * (double)sent_bytes;
 }
 
@@ -41,15 +45,21 @@ double sim_bytes_moved_per_pass(const sim *s)
     const kind_row *kind = config_kind_of(s->cfg);
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
     const double pack_passes = 4; /* pack reads and writes a message, unpack again */
-    if (!kind->stencil) return kind->words * word * cells + bytes_of_transposes(s); /* A and B are read and written */
+    /* A and B are read and written */
+    if (!kind->stencil) return kind->words * word * cells + bytes_of_transposes(s);
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + bytes_of_transposes(s) +
-               pack_passes * (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    const double moved_cells = s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
+               pack_passes *
+                   (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
+    const double moved_cells =
+        s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
 }
 
 double sim_redundant_fraction(const sim *s)
 {
-    return s->plan.block_steps == 1 ? 0 : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->plan.block_steps) - 1;
+    return s->plan.block_steps == 1
+               ? 0
+               : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->plan.block_steps) -
+                     1;
 }

@@ -1,11 +1,13 @@
-/* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for the choices that the
- * deck left open; and what can be asked of it. sim_setup.c makes it and destroys it, sim_state.h fills and reads its fields,
- * sim_advance.h takes its steps. Which buffers a kind needs:
+/* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for
+ * the choices that the deck left open; and what can be asked of it. sim_setup.c makes it and destroys it,
+ * sim_state.h fills and reads its fields, sim_advance.h takes its steps. Which buffers a kind needs:
  *
- *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a step writes over the
- *                 level before (next.u is now.prev, next.prev is now.u), and a block of steps, which cannot, has four fields
+ *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a
+ *                 step writes over the level before (next.u is now.prev, next.prev is now.u), and a block of
+ *                 steps, which cannot, has four fields
  *   transpose     now.u: A; transposed[0]: B
- *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the transposed field
+ *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the
+ *                 transposed field
  */
 #pragma once
 
@@ -62,16 +64,18 @@ typedef struct sim {
     uint64_t *result;            /* device memory: what a reduction leaves */
     uint64_t *result_host;       /* pinned */
     void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
-    bool touched;                /* the present level is as sim_touch left it: no trial has taken a step since */
+    bool touched;                /* the present level is as sim_touch left it: no trial has taken a step
+                                  * since */
     int64_t level;               /* now's: steps done since step 0 */
     int64_t passes;              /* that made levels, each of a block of steps */
     int64_t norm_level;          /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
 
-/* sim_setup.c: a simulation as the plan has it (plan.h). Collective. Creates everything but the fields' values. On failure: one
- * sentence in why, an exit status other than 0 (2: the deck does not fit these ranks; 3: no device); sim_destroy is still called by
- * the owner. how_long: the plan may try how long what it chooses from takes, on the fields. */
+/* sim_setup.c: a simulation as the plan has it (plan.h). Collective. Creates everything but the fields'
+ * values. On failure: one sentence in why, an exit status other than 0 (2: the deck does not fit these ranks;
+ * 3: no device); sim_destroy is still called by the owner. how_long: the plan may try how long what it
+ * chooses from takes, on the fields. */
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
@@ -81,10 +85,12 @@ __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, cons
 void sim_wait(sim *s);
 
 int64_t sim_own_cells(const sim *s);
-/* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution. */
+/* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution.
+ * */
 double sim_memory_bytes(const sim *s);
-/* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read and write, halo and
- * redistribution included. */
+/* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
+ * and write, halo and redistribution included. */
 double sim_bytes_moved_per_pass(const sim *s);
-/* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of these. */
+/* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
+ * these. */
 double sim_redundant_fraction(const sim *s);

@@ -10,9 +10,12 @@
 
 /* A form of the step. */
 typedef struct form {
-    int (*at_once)(const sim *s, int64_t most, bool norm); /* steps of one launch, of at most `most`; norm: wanted after these */
-    bool (*takes_norm)(const sim *s, int steps);           /* does the last of these steps bring its norm? NULL: it does not */
-    void (*enqueue)(sim *s, int steps, bool norm, const sim_request *r); /* one launch's; the last level is the present one then */
+    int (*at_once)(const sim *s, int64_t most, bool norm); /* steps of one launch, of at most `most`; norm:
+                                                            * wanted after these */
+    bool (*takes_norm)(const sim *s, int steps);           /* does the last of these steps bring its norm?
+                                                            * NULL: it does not */
+    /* one launch's; the last level is the present one then */
+    void (*enqueue)(sim *s, int steps, bool norm, const sim_request *r);
     double (*norm)(sim *s, int64_t level);                 /* as sim_norm */
 } form;
 
@@ -32,8 +35,8 @@ static int pass_steps(const sim *s, int64_t most, bool norm)
     return norm ? s->dev->temporal_change_steps(s->dev, steps) : s->dev->temporal_steps(s->dev, steps);
 }
 
-/* In a run with temporal blocking the steps before a norm's level that are to be taken by themselves: a pass that takes the norm too,
- * or one step, or, as passes of two levels leave both, none. */
+/* In a run with temporal blocking the steps before a norm's level that are to be taken by themselves: a pass
+ * that takes the norm too, or one step, or, as passes of two levels leave both, none. */
 static int steps_with_norm(const sim *s, int64_t most)
 {
     if (s->plan.block_steps == 1) return 0;
@@ -53,8 +56,13 @@ static int one_at_once(const sim *s, int64_t most, bool norm) { return passes_at
 
 static void enqueue_pass(sim *s, int steps, bool norm, const sim_request *r)
 {
-    step_advance(&s->streams, &s->pass, (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = r->exchange,
-                                                    .norm = norm ? s->result : NULL, .probe = r->probe });
+    step_advance(&s->streams, &s->pass,
+                 (step_job){ .next = s->next,
+                             .cur = s->now,
+                             .steps = steps,
+                             .exchange = r->exchange,
+                             .norm = norm ? s->result : NULL,
+                             .probe = r->probe });
     swap_levels(s);
     if (s->plan.block_steps > 1) s->passes++;
 }
@@ -63,7 +71,8 @@ static double norm_of_levels(sim *s, int64_t level)
 {
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
-    const void *const earlier = s->now.prev ? s->now.prev : s->next.u; /* what the next step is to overwrite */
+    /* what the next step is to overwrite */
+    const void *const earlier = s->now.prev ? s->now.prev : s->next.u;
     DEVICE_CALL(d, max_change, f, s->now.u, earlier, field_own(f), s->result, s->streams.stream[0]);
     return sim_most(s->top.comm, sim_result(s));
 }
@@ -100,7 +109,8 @@ static const form blocks = { one_at_once, block_takes_norm, enqueue_pass, norm_o
 
 static void enqueue_transpose(sim *s, int steps, bool norm, const sim_request *r)
 {
-    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, s->streams.stream[0]);
+    redist_transpose(s->to_transposed, s->transposed[0], s->now.u, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE,
+                     s->streams.stream[0]);
     step_begin_generation(&s->streams);
 }
 
@@ -116,7 +126,8 @@ static void enqueue_sweep(sim *s, int steps, bool norm, const sim_request *r)
 {
     step_streams *streams = &s->streams;
     const step_levels transposed = { s->transposed[0], NULL }, transposed_next = { s->transposed[1], NULL };
-    step_advance(streams, &s->pass, (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = true });
+    step_advance(streams, &s->pass,
+                 (step_job){ .next = s->next, .cur = s->now, .steps = steps, .exchange = true });
     redist_transpose(s->to_transposed, transposed.u, s->next.u, TRANSPOSE_STORE, streams->stream[0]);
     step_begin_generation(streams);
     step_advance(streams, &s->transposed_pass,
@@ -146,7 +157,10 @@ static int graph_at_once(const sim *s, int64_t most, bool norm)
     return steps;
 }
 
-static bool takes_norm(const form *f, const sim *s, int steps) { return f->takes_norm && f->takes_norm(s, steps); }
+static bool takes_norm(const form *f, const sim *s, int steps)
+{
+    return f->takes_norm && f->takes_norm(s, steps);
+}
 
 static bool captured_take_norm(const sim *s, int steps) { return takes_norm(single_form(s), s, steps); }
 
@@ -167,7 +181,10 @@ static double norm_of_captured(sim *s, int64_t level) { return single_form(s)->n
 
 static const form graphs = { graph_at_once, captured_take_norm, enqueue_graph, norm_of_captured };
 
-static const form *form_of(const sim *s, bool probed) { return s->batch && !probed ? &graphs : single_form(s); }
+static const form *form_of(const sim *s, bool probed)
+{
+    return s->batch && !probed ? &graphs : single_form(s);
+}
 
 void sim_prepare_steps(sim *s)
 {
@@ -211,7 +228,8 @@ double sim_pass_s(sim *s, bool exchange, int count)
     double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
-    sim_take(s, (count > 10 ? 4 : 1) * block, exchange); /* few are long ones, which hide the pipeline's filling */
+    sim_take(s, (count > 10 ? 4 : 1) * block, exchange); /* few are long ones, which hide the pipeline's
+                                                          * filling */
     DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
     sim_take(s, count * block, exchange);
     DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);

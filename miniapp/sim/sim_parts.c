@@ -65,14 +65,16 @@ void sim_make_pass(sim *s)
     const plan *p = &s->plan;
     sim_make_fields(s);
     make_streams(s);
-    if (s->pass.halo && s->pass.block_steps == p->block_steps && !s->pass.persistent == !p->persistent) return;
+    if (s->pass.halo && s->pass.block_steps == p->block_steps && !s->pass.persistent == !p->persistent)
+        return;
     if (s->pass.halo) {
         step_pass_destroy(&s->pass);
         leave_two_fields(s);
     }
-    step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides, s->cfg->problem.radius,
-                     stencil_reads_corners(s->prob.op.form), s->prob.op.has_prev, p->block_steps,
-                     p->persistent ? persistent_links_memory(s->persistent) : NULL, &p->choice, s->top.comm);
+    step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides,
+                     s->cfg->problem.radius, stencil_reads_corners(s->prob.op.form), s->prob.op.has_prev,
+                     p->block_steps, p->persistent ? persistent_links_memory(s->persistent) : NULL,
+                     &p->choice, s->top.comm);
 }
 
 void sim_make_transposed_pass(sim *s)
@@ -81,16 +83,17 @@ void sim_make_transposed_pass(sim *s)
     const boundary *sides = &s->cfg->grid.sides;
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
     if (s->transposed_pass.halo) return;
-    step_pass_create(&s->transposed_pass, p->streams, &p->transposed_grid.dec, s->dev, &p->transposed_grid.shape, &transposed_sides,
-                     s->cfg->problem.radius, false, false, 1, NULL, &p->transposed_choice, s->top.comm);
+    step_pass_create(&s->transposed_pass, p->streams, &p->transposed_grid.dec, s->dev,
+                     &p->transposed_grid.shape, &transposed_sides, s->cfg->problem.radius, false, false, 1,
+                     NULL, &p->transposed_choice, s->top.comm);
 }
 
 bool sim_make_inkernel(sim *s, sentence *why)
 {
     void *const fields[2] = { s->now.u, s->next.u };
     if (s->pass.inkernel) return true;
-    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius, stencil_reads_corners(s->prob.op.form),
-                                   fields, s->top.comm, why);
+    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius,
+                                   stencil_reads_corners(s->prob.op.form), fields, s->top.comm, why);
 }
 
 bool sim_make_persistent(sim *s, sentence *why)
@@ -114,7 +117,8 @@ bool sim_make_redists(sim *s, transport_kind t, sentence *why)
     const plan *p = &s->plan;
     if (s->to_transposed) return true;
     s->to_transposed = make_redist(s, &p->grid, &p->transposed_grid, t);
-    if (config_kind_of(s->cfg)->by_lines) s->from_transposed = make_redist(s, &p->transposed_grid, &p->grid, t);
+    if (config_kind_of(s->cfg)->by_lines)
+        s->from_transposed = make_redist(s, &p->transposed_grid, &p->grid, t);
     const redist *made[] = { s->to_transposed, s->from_transposed };
     for (int i = 0; i < 2; i++) {
         if (!made[i] || redist_refusal(made[i])[0] == '\0') continue;
@@ -134,13 +138,15 @@ void sim_make_parts(sim *s)
     sim_make_fields(s);
     make_streams(s);
     if (!p->persistent) persistent_links_destroy(&s->persistent);
-    if (p->persistent && !sim_make_persistent(s, &why)) check_fail(__FILE__, __LINE__, "persistent passes", why.text);
+    if (p->persistent && !sim_make_persistent(s, &why))
+        check_fail(__FILE__, __LINE__, "persistent passes", why.text);
     if (kind->stencil) sim_make_pass(s);
     if (kind->by_lines) sim_make_transposed_pass(s);
     if (step_form_in_kernel(p->form, p->block_steps) && !sim_make_inkernel(s, &why))
         check_fail(__FILE__, __LINE__, "in-kernel exchange", why.text);
     if (kind->stencil) step_pass_set_form(&s->pass, p->form);
-    if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why)) check_fail(__FILE__, __LINE__, "transposes", why.text);
+    if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
+        check_fail(__FILE__, __LINE__, "transposes", why.text);
     s->streams.feed = p->feed;
     if (p->feed != CONFIG_FEED_GRAPH) return;
     const step_levels fields[2] = { s->now, s->next };

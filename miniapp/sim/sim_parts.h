@@ -1,5 +1,5 @@
-/* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for the trials that the plan
- * asks for while it is made. All but sim_make_fields are collective. */
+/* The parts of a simulation, made as its plan has them; what is there already stays. For sim_create, and for
+ * the trials that the plan asks for while it is made. All but sim_make_fields are collective. */
 #pragma once
 
 #include "sim/sim.h"

@@ -62,7 +62,8 @@ typedef struct common_facts {
 /* Of a device's memory, that this rank may fill. */
 static double free_bytes_of(const sim *s, device *d, host_limit *by)
 {
-    const double allowed = (double)s->cfg->run.device_memory_bytes, mine = topology_free_bytes(&s->top, d, by);
+    const double allowed = (double)s->cfg->run.device_memory_bytes,
+                 mine = topology_free_bytes(&s->top, d, by);
     return d->through || allowed == 0 || mine < allowed ? mine : allowed;
 }
 
@@ -70,9 +71,16 @@ static plan_facts facts_of(sim *s, common_facts *all)
 {
     device *d = s->dev;
     const char *no_graphs = d->graph_refusal(d);
-    plan_facts f = { .device = d->kind, .threads = d->threads, .rank = s->top.rank, .ranks = s->top.ranks, .hosts = s->top.hosts,
-                     .most_on_device = s->top.ranks_on_device, .mpi_claims_cuda = s->top.mpi_claims_cuda,
-                     .block_steps = block_steps, .persistent = persistent, .owner = s };
+    plan_facts f = { .device = d->kind,
+                     .threads = d->threads,
+                     .rank = s->top.rank,
+                     .ranks = s->top.ranks,
+                     .hosts = s->top.hosts,
+                     .most_on_device = s->top.ranks_on_device,
+                     .mpi_claims_cuda = s->top.mpi_claims_cuda,
+                     .block_steps = block_steps,
+                     .persistent = persistent,
+                     .owner = s };
     host_limit by;
     const double mine = free_bytes_of(s, d, &by);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
@@ -106,12 +114,15 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
 /* What a device keeps for itself beside what is asked of it: kernels' local memory, streams. */
 static const double reserve_part = 1.0 / 32;
 
-/* From now on the run's device is one whose fields are in host memory, and s->dev computes. The facts of that are the same on all ranks. */
+/* From now on the run's device is one whose fields are in host memory, and s->dev computes. The facts of that
+ * are the same on all ranks. */
 static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
     host_limit by;
-    plan_through t = { .kind = through->kind, .bytes = free_bytes_of(s, through, &by), .pass_steps = streaming_device_pass_steps,
+    plan_through t = { .kind = through->kind,
+                       .bytes = free_bytes_of(s, through, &by),
+                       .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);
     if (s->cfg->run.device_memory_bytes == 0) t.bytes -= reserve_part * t.bytes;
@@ -130,13 +141,17 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     sentence there = { "" };
     plan_through through;
     if (c->run.memory == CONFIG_MEMORY_HOST && !config_kind_of(c)->stencil) {
-        sentence_set(why, "run.memory = host: steps of kind %s are transposes, which want their fields on the device", kind_name(c->problem.kind));
+        sentence_set(
+            why, "run.memory = host: steps of kind %s are transposes, which want their fields on the device",
+            kind_name(c->problem.kind));
         return CHECK_EXIT_USAGE;
     }
     if (c->run.memory != CONFIG_MEMORY_HOST) {
         const int status = make_plan(s, NULL, how_long, why);
-        const bool elsewhere = s->dev->kind == DEVICE_CUDA || c->run.device_memory_bytes > 0; /* than in the host's memory */
-        if (status != CHECK_EXIT_ENVIRONMENT || c->run.memory == CONFIG_MEMORY_DEVICE || !elsewhere || !config_kind_of(c)->stencil)
+        /* than in the host's memory */
+        const bool elsewhere = s->dev->kind == DEVICE_CUDA || c->run.device_memory_bytes > 0;
+        if (status != CHECK_EXIT_ENVIRONMENT || c->run.memory == CONFIG_MEMORY_DEVICE || !elsewhere ||
+            !config_kind_of(c)->stencil)
             return status;
         there = *why;
     }
@@ -155,16 +170,21 @@ static void note_other_devices(sim *s)
     sentence other;
     snprintf(first, sizeof first, "%s", s->dev->name);
     MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, s->top.comm));
-    sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name, first);
-    if (!topology_agree(&s->top, strcmp(first, s->dev->name) == 0, &other)) sim_add_note(s, false, "%s", other.text);
+    sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name,
+                 first);
+    if (!topology_agree(&s->top, strcmp(first, s->dev->name) == 0, &other))
+        sim_add_note(s, false, "%s", other.text);
 }
 
 static void add_notes(sim *s)
 {
     if (s->top.hosts > 1) note_other_devices(s);
-    for (int i = 0; i < s->plan.notes; i++) sim_add_note(s, s->plan.note[i].asked, "%s", s->plan.note[i].said.text);
+    for (int i = 0; i < s->plan.notes; i++)
+        sim_add_note(s, s->plan.note[i].asked, "%s", s->plan.note[i].said.text);
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
-        sim_add_note(s, true, "output.trace: there is no timeline for kind %s, only for kinds without transposes; none is written",
+        sim_add_note(s, true,
+                     "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
+                     "none is written",
                      config_kind_of(s->cfg)->name);
     if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
 }

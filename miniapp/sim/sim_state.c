@@ -17,7 +17,8 @@ static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
 {
     int count = 0;
-    const bool four = s->now.prev && s->now.prev != s->next.u; /* else the levels before are among the first two */
+    /* else the levels before are among the first two */
+    const bool four = s->now.prev && s->now.prev != s->next.u;
     void *const levels[] = { s->now.u, s->next.u, four ? s->now.prev : NULL, four ? s->next.prev : NULL };
     for (int i = 0; i < 4; i++)
         if (levels[i]) field[count++] = (sim_field){ levels[i], &s->plan.grid };
@@ -42,7 +43,8 @@ sim_field sim_main_field(const sim *s)
     return field[config_kind_of(s->cfg)->main_field];
 }
 
-/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way does. */
+/* Row strips by stream where a stream is a thread, so that the first touch is the owner's; elsewhere any way
+ * does. */
 static void fill(sim *s, sim_field f, const value *v)
 {
     device *d = s->dev;
@@ -51,7 +53,8 @@ static void fill(sim *s, sim_field f, const value *v)
     if (d->kind == DEVICE_HOST && s->plan.feed == CONFIG_FEED_OPENMP) {
 #pragma omp parallel for num_threads(s->plan.streams) schedule(static)
         for (int i = 0; i < s->plan.streams; i++)
-            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->plan.streams), main_stream(s));
+            DEVICE_CALL(d, value_fill, shape, f.cells, v, box_strip(cells, i, s->plan.streams),
+                        main_stream(s));
     } else {
         DEVICE_CALL(d, value_fill, shape, f.cells, v, cells, main_stream(s));
     }
@@ -69,7 +72,8 @@ void sim_pin_fields(sim *s)
 {
     sim_field field[SIM_FIELDS_MAX];
     if (s->plan.window.slot_rows == 0) return;
-    for (int i = sim_fields(s, field); i-- > 0;) DEVICE_CHECK(s->dev, streaming_pin(s->dev, field[i].cells, s->plan.grid.shape.bytes));
+    for (int i = sim_fields(s, field); i-- > 0;)
+        DEVICE_CHECK(s->dev, streaming_pin(s->dev, field[i].cells, s->plan.grid.shape.bytes));
 }
 
 void sim_touch(sim *s)
@@ -88,15 +92,16 @@ static void upload(sim *s, sim_field field, const void *host)
     const field_shape *f = &field.grid->shape;
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     if (box_empty(field_own(f))) return;
-    DEVICE_CALL(s->dev, copy_rows, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes, row_bytes, (size_t)f->ny,
-                main_stream(s));
+    DEVICE_CALL(s->dev, copy_rows, field_at(f, field.cells, 0, 0), (size_t)f->pitch * word, host, row_bytes,
+                row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
 }
 
 /* Each is as large as the larger of two grids. */
 static size_t snapshot_bytes(const sim *s)
 {
-    const int64_t cells = sim_own_cells(s), transposed_cells = box_cells(field_own(&s->plan.transposed_grid.shape));
+    const int64_t cells = sim_own_cells(s),
+                  transposed_cells = box_cells(field_own(&s->plan.transposed_grid.shape));
     return (size_t)(transposed_cells > cells ? transposed_cells : cells) * dtype_bytes(s->cfg->problem.type);
 }
 
@@ -105,7 +110,8 @@ bool sim_has_free_level(const sim *s) { return s->plan.window.slot_rows > 0; }
 static void *snapshot_buffer(sim *s, int slot)
 {
     if (sim_has_free_level(s)) return slot == 0 ? s->next.u : s->next.prev;
-    if (!s->snapshot[slot]) DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]);
+    if (!s->snapshot[slot])
+        DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_PINNED, snapshot_bytes(s), &s->snapshot[slot]);
     return s->snapshot[slot];
 }
 
@@ -121,8 +127,8 @@ const void *sim_host_copy(sim *s, sim_field field, int slot)
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     void *to = snapshot_buffer(s, slot);
     if (!box_empty(field_own(f)))
-        DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0), (size_t)f->pitch * word, row_bytes,
-                    (size_t)f->ny, main_stream(s));
+        DEVICE_CALL(s->dev, copy_rows, to, row_bytes, field_at_const(f, field.cells, 0, 0),
+                    (size_t)f->pitch * word, row_bytes, (size_t)f->ny, main_stream(s));
     DEVICE_CALL(s->dev, stream_sync, main_stream(s));
     return to;
 }
@@ -142,7 +148,10 @@ static int64_t infinite_cells(const sim *s, const void *data)
     const int64_t cells = sim_own_cells(s);
     int64_t mine = 0, all = 0;
     for (int64_t i = 0; i < cells; i++)
-        mine += isinf(s->cfg->problem.type == DTYPE_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i]) ? 1 : 0;
+        mine += isinf(s->cfg->problem.type == DTYPE_F32 ? (double)((const float *)data)[i]
+                                                        : ((const double *)data)[i])
+                    ? 1
+                    : 0;
     MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, s->top.comm));
     return all;
 }
@@ -155,22 +164,23 @@ static int initialise_from_file(sim *s, sentence *why)
     const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
                                         c->grid.nx, c->grid.ny, s->plan.grid.dec.own };
     sentence reason;
-    const checkpoint_status status = checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
+    const checkpoint_status status =
+        checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
     if (status != CHECKPOINT_OK) {
         sentence_set(why, "problem.initial: %s", reason.text);
         return status == CHECKPOINT_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
     }
     const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
     if (infinite > 0)
-        sim_add_note(s, true, "problem.initial: %lld cells of %.300s are infinite in %s", (long long)infinite, c->problem.file,
-                     dtype_name(c->problem.type));
+        sim_add_note(s, true, "problem.initial: %lld cells of %.300s are infinite in %s", (long long)infinite,
+                     c->problem.file, dtype_name(c->problem.type));
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
     if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;
 }
 
-/* Debug builds: NaN in all cells and ghosts, so that a ghost that nobody fills shows. The allocation's own poison is gone
- * by then: the calibration has exchanged halos in these fields. */
+/* Debug builds: NaN in all cells and ghosts, so that a ghost that nobody fills shows. The allocation's own
+ * poison is gone by then: the calibration has exchanged halos in these fields. */
 static void poison(sim *s)
 {
 #ifdef WEFT_DEBUG
@@ -194,7 +204,8 @@ int sim_initialise(sim *s, sentence *why)
         const int status = initialise_from_file(s, why);
         if (status != 0) return status;
     }
-    if (!config_kind_of(s->cfg)->stencil) DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->plan.transposed_grid.shape.bytes, main_stream(s));
+    if (!config_kind_of(s->cfg)->stencil)
+        DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->plan.transposed_grid.shape.bytes, main_stream(s));
     settle(s, 0);
     return 0;
 }
@@ -208,7 +219,8 @@ static checkpoint_state state_of(sim *s)
     state.fields = sim_level_fields(s, field);
     for (int i = 0; i < state.fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        state.field[i] = (checkpoint_field){ kind->field[i], dec->nx, dec->ny, dec->own, snapshot_buffer(s, i), 0, dec->ranks_x };
+        state.field[i] = (checkpoint_field){ kind->field[i],        dec->nx, dec->ny,     dec->own,
+                                             snapshot_buffer(s, i), 0,       dec->ranks_x };
     }
     return state;
 }
@@ -252,7 +264,8 @@ static uint64_t field_fingerprint(sim *s, sim_field f)
 {
     device *d = s->dev;
     const decomp *dec = &f.grid->dec;
-    DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result, main_stream(s));
+    DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
+                main_stream(s));
     return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
 }
 
@@ -289,7 +302,8 @@ void sim_set_count_table(sim *s, value *v, const double *table)
 {
     device *d = s->dev;
     /* the tables' block is laid out by sim_create; its last part is the count table */
-    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
+    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table,
+                main_stream(s));
     DEVICE_CALL(d, stream_sync, main_stream(s));
     v->table = s->initial.table;
 }

@@ -4,15 +4,17 @@
 #include "sim/sim.h"
 #include "state/checkpoint_status.h"
 
-/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many. */
+/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many.
+ * */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
 /* Those of the present level, in the order of a state file. Returns how many. */
 int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
 /* The one that stands for all of them: /fields/u, or /fields/b. */
 sim_field sim_main_field(const sim *s);
 
-/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the rows, and
- * something to time on that is not zero. Again only after steps: many of them leave nothing, or infinities. */
+/* Every own cell of every buffer gets a random value in [-1, 1): first touch by the threads that will own the
+ * rows, and something to time on that is not zero. Again only after steps: many of them leave nothing, or
+ * infinities. */
 void sim_touch(sim *s);
 /* Page-locks fields in host memory for the device that computes, once; sim_touch does, too. */
 void sim_pin_fields(sim *s);
@@ -20,11 +22,11 @@ void sim_pin_fields(sim *s);
 int sim_initialise(sim *s, sentence *why);
 /* The level in a state file. CHECKPOINT_* as in checkpoint_status.h. */
 checkpoint_status sim_load(sim *s, const char *path, sentence *why);
-/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and stay the sim's).
- * deck_text must outlive it. */
+/* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
+ * stay the sim's). deck_text must outlive it. */
 void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
-/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid until the next
- * call. deck_text must outlive it. */
+/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid
+ * until the next call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
 
 /* What a reduction has left on this rank's device; waits for it. */
@@ -35,19 +37,22 @@ double sim_most(MPI_Comm comm, uint64_t mine);
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
 double sim_max_error(sim *s, sim_field field, const value *v);
-/* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the slot's next use, or until
- * the next step. */
+/* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
+ * slot's next use, or until the next step. */
 const void *sim_host_copy(sim *s, sim_field field, int slot);
 /* Transpose: the 1024 values of VALUE_COUNT, put where the device reads them; v->table then points there. */
 void sim_set_count_table(sim *s, value *v, const double *table);
 
-/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier fail. Else nothing. */
+/* Debug builds: WEFT_FAULT=cell adds 1e-3 to one cell of rank 0's result, so that tests see the verifier
+ * fail. Else nothing. */
 void sim_inject_fault(sim *s);
-/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory that is not allocated. */
+/* WEFT_FAULT=device_error:STEP has the last rank's device fail there, a GPU by a kernel that reads memory
+ * that is not allocated. */
 void sim_inject_device_error(sim *s);
 
-/* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where the next level will be, and
- * takes no memory of its own. No step may be taken while it is in use. */
+/* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where
+ * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
 bool sim_has_free_level(const sim *s);
-/* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the level put aside. */
+/* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the
+ * level put aside. */
 size_t sim_aside_bytes(const sim *s);

@@ -26,7 +26,8 @@ static bool aware_works(sim_trial *t, sentence *why)
         t->aware_known = true;
         t->budget_s += timer_now_s() - begin_s;
         if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
-            sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers", t->aware_why.text);
+            sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers",
+                         t->aware_why.text);
     }
     if (!t->aware) *why = t->aware_why;
     return t->aware;
@@ -144,7 +145,9 @@ static double passes_s(sim *s, box cells, int steps, int launches)
     begin_timing(s);
     for (int i = 0; i < launches; i++) {
         if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &cells, 1, stream);
-        else DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides, NULL, stream);
+        else
+            DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides,
+                        NULL, stream);
     }
     return end_timing_s(s);
 }
@@ -154,7 +157,8 @@ enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
 /* Passes are timed together: what disturbs a machine lasts longer than a short one. */
 static const double batch_s = 2e-3;
 static const double exchanges_budget_s = 0.05;
-static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line the first cells */
+static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line
+                                            * the first cells */
 
 /* Blocks of several lengths, and behind them single steps, on the same cells. */
 typedef struct lengths {
@@ -188,7 +192,8 @@ static double step_s(void *context, int way)
     return passes_s(l->s, l->cells, steps, launches) / launches / steps;
 }
 
-/* Of small boxes each length is tried with every variant: which length is best depends on the variant, which is chosen after it. */
+/* Of small boxes each length is tried with every variant: which length is best depends on the variant, which
+ * is chosen after it. */
 static void lengths_s(lengths *l, int count, double seconds[])
 {
     double way_s[TRIAL_WAYS_MAX];
@@ -209,8 +214,10 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     sim *s = ((sim_trial *)context)->s;
     box cells = field_own(&p->grid.shape);
     sim_make_pass(s);
-    if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg)) cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
-    else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells) cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
+    if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg))
+        cells.x1 = box_width(cells) > host_cells ? cells.x0 + host_cells : cells.x1;
+    else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells)
+        cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
     lengths_s(&(lengths){ .s = s, .cells = cells, .steps = steps }, count, seconds);
     if (box_cells(cells) < sim_own_cells(s)) return;
@@ -225,7 +232,8 @@ typedef struct persistent_launch {
     int steps;
 } persistent_launch;
 
-/* One launch of `steps` steps, or several of a few; all ranks at once, for they wait for each other on their GPUs. */
+/* One launch of `steps` steps, or several of a few; all ranks at once, for they wait for each other on their
+ * GPUs. */
 static double persistent_step_s(void *context, int way)
 {
     const persistent_launch *l = context;

@@ -15,7 +15,8 @@ struct snapshot {
     uint64_t *shares, *shares_host;    /* fingerprints of the own cells, on the device and on the host */
 };
 
-/* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a library's own. */
+/* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a
+ * library's own. */
 static void make_copies(snapshot *p, const sim_field *field, int fields)
 {
     device *d = p->dev;
@@ -24,8 +25,11 @@ static void make_copies(snapshot *p, const sim_field *field, int fields)
     const size_t spare_bytes = (size_t)2 << 30;
     for (int i = 0; i < fields; i++) bytes += field[i].grid->shape.bytes;
     if (d->kind == DEVICE_HOST) return;
-    if (topology_free_bytes(&p->sim->top, d, &by) < (double)(bytes + (bytes < spare_bytes ? bytes : spare_bytes))) return;
-    for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]);
+    if (topology_free_bytes(&p->sim->top, d, &by) <
+        (double)(bytes + (bytes < spare_bytes ? bytes : spare_bytes)))
+        return;
+    for (int i = 0; i < fields; i++)
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field[i].grid->shape.bytes, &p->copy[i]);
 }
 
 snapshot *snapshot_create(sim *s)
@@ -84,8 +88,8 @@ static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void
     const size_t word = dtype_bytes(f->type), row_bytes = (size_t)f->nx * word;
     DEVICE_CALL(d, fingerprint, f, from, g->dec.nx, g->dec.own.x0, g->dec.own.y0, &p->shares[i], p->stream);
     DEVICE_CALL(d, copy, &p->shares_host[i], &p->shares[i], sizeof *p->shares, p->stream);
-    DEVICE_CALL(d, copy_rows, to, row_bytes, field_at_const(f, from, 0, 0), (size_t)f->pitch * word, row_bytes, (size_t)f->ny,
-                p->stream);
+    DEVICE_CALL(d, copy_rows, to, row_bytes, field_at_const(f, from, 0, 0), (size_t)f->pitch * word,
+                row_bytes, (size_t)f->ny, p->stream);
 }
 
 void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)

@@ -6,7 +6,8 @@
 #include "ranks/check.h"
 
 enum { SIZES = 6 }; /* 1 << 0 .. 1 << (SIZES - 1) steps */
-_Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX && (int)GRAPH_BATCH_STEPS_MAX <= (int)INKERNEL_PASS_NORMS_MAX,
+_Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX &&
+                   (int)GRAPH_BATCH_STEPS_MAX <= (int)INKERNEL_PASS_NORMS_MAX,
                "the largest size");
 
 /* What else a graph is kept by: the slot of its norms, or one of these. */
@@ -18,7 +19,8 @@ struct graph_batch {
     step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
     int epochs; /* with in-kernel exchange INKERNEL_EPOCHS; else 2: the buffers alternate */
-    device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured yet */
+    device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured
+                                                         * yet */
 };
 
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
@@ -39,7 +41,8 @@ void graph_batch_destroy(graph_batch **b)
     device *d = (*b)->s->dev;
     for (int epoch = 0; epoch < (*b)->epochs; epoch++)
         for (int size = 0; size < SIZES; size++)
-            for (int kind = 0; kind < KINDS; kind++) DEVICE_CALL(d, graph_destroy, &(*b)->graph[epoch][size][kind]);
+            for (int kind = 0; kind < KINDS; kind++)
+                DEVICE_CALL(d, graph_destroy, &(*b)->graph[epoch][size][kind]);
     free(*b);
     *b = NULL;
 }
@@ -56,7 +59,8 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
         step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % INKERNEL_EPOCHS,
-                     norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms } : (inkernel_pass_norm){ 0 });
+                     norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms }
+                          : (inkernel_pass_norm){ 0 });
     }
     DEVICE_CALL(d, graph_end, s->stream[0], g);
     step_complete(s); /* what was recorded above is the graph's */

@@ -1,10 +1,10 @@
-/* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them, so that the host
- * enqueues once for all, and the device goes from one step to the next without it.
+/* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them,
+ * so that the host enqueues once for all, and the device goes from one step to the next without it.
  *
- * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h: buffers alternate, and
- * flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is a few of them. Graphs keep the kernels'
- * arguments, so whatever else changes from step to step (the parity of inboxes) is counted on the device.
- * Only for halos whose transports need no host. */
+ * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h:
+ * buffers alternate, and flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is
+ * a few of them. Graphs keep the kernels' arguments, so whatever else changes from step to step (the parity
+ * of inboxes) is counted on the device. Only for halos whose transports need no host. */
 #pragma once
 
 #include "step/step.h"
@@ -13,13 +13,13 @@ enum { GRAPH_BATCH_STEPS_MAX = 32 };
 
 typedef struct graph_batch graph_batch;
 
-/* fields: what levels alternate between, as of step_enqueue; all outlive the batch. every_norm: where norms are asked for, all
- * steps have one; else the last of graph_batch_launch's. */
+/* fields: what levels alternate between, as of step_enqueue; all outlive the batch. every_norm: where norms
+ * are asked for, all steps have one; else the last of graph_batch_launch's. */
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
 void graph_batch_destroy(graph_batch **b);
 /* Captures what is not yet, so that nothing is left to the loop. */
 void graph_batch_prepare(graph_batch *b, bool change);
-/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as after
- * a step_advance with a norm; with every_norm only for a power of two of steps.
- * exchange: as in step_advance. */
+/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as
+ * after a step_advance with a norm; with every_norm only for a power of two of steps. exchange: as in
+ * step_advance. */
 void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);

@@ -1,6 +1,7 @@
-/* Flag words hold the epoch, the level modulo INKERNEL_EPOCHS: the same on all ranks, because all take the same steps. A start waits
- * until every kernel of every rank has ended and empties all inboxes, so that no word of an earlier run of steps is taken for one of
- * a later; then the words of the present level go, with the epoch that fits the fields' parity. */
+/* Flag words hold the epoch, the level modulo INKERNEL_EPOCHS: the same on all ranks, because all take the
+ * same steps. A start waits until every kernel of every rank has ended and empties all inboxes, so that no
+ * word of an earlier run of steps is taken for one of a later; then the words of the present level go, with
+ * the epoch that fits the fields' parity. */
 #include "step/inkernel_pass.h"
 
 #include <assert.h>
@@ -22,7 +23,8 @@ struct inkernel_pass {
     size_t inbox_bytes;
     inkernel_step linked[2], alone[2]; /* [i] writes field[i]; alone: without neighbours */
     int epoch;             /* of the present level; its parity says which field the next step writes */
-    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its own; NULL: none */
+    uint64_t *change;      /* [slots][INKERNEL_PASS_NORMS_MAX] norms, each cleared by the step before its
+                            * own; NULL: none */
     uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];
@@ -32,7 +34,8 @@ struct inkernel_pass {
 static void make_changes(inkernel_pass *p)
 {
     device *d = p->d;
-    const size_t host_bytes = INKERNEL_PASS_SLOTS * INKERNEL_NORM_BYTES, bytes = host_bytes * INKERNEL_PASS_NORMS_MAX;
+    const size_t host_bytes = INKERNEL_PASS_SLOTS * INKERNEL_NORM_BYTES,
+                 bytes = host_bytes * INKERNEL_PASS_NORMS_MAX;
     DEVICE_CALL(d, stream_create, true, &p->aside);
     DEVICE_CALL(d, event_create, false, &p->taken);
     for (int i = 0; i < INKERNEL_PASS_SLOTS; i++) DEVICE_CALL(d, event_create, false, &p->copied[i]);
@@ -55,7 +58,8 @@ static void free_changes(inkernel_pass *p)
 }
 
 /* The neighbours lie in these directions. */
-static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], const int *direction, int count)
+static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], const int *direction,
+                         int count)
 {
     p->inbox_bytes = inkernel_plan_inbox_bytes(&p->shape, radius);
     for (int i = 0; i < 2; i++) {
@@ -65,8 +69,8 @@ static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], 
     }
 }
 
-static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, int radius, bool corners, const int *direction,
-                       int count)
+static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, int radius, bool corners,
+                       const int *direction, int count)
 {
     decomp uncut = *dec;
     inkernel_level level[2] = { { .field = p->field[0] }, { .field = p->field[1] } };
@@ -81,8 +85,9 @@ static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *side
     return ok;
 }
 
-inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, int radius,
-                                    bool corners, void *const fields[2], MPI_Comm comm, sentence *why)
+inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape,
+                                    const boundary *sides, int radius, bool corners, void *const fields[2],
+                                    MPI_Comm comm, sentence *why)
 {
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
@@ -149,7 +154,10 @@ int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
     return exchange ? p->epoch : parity;
 }
 
-void inkernel_pass_advance(inkernel_pass *p, int64_t steps) { p->epoch = (int)((p->epoch + steps) % INKERNEL_EPOCHS); }
+void inkernel_pass_advance(inkernel_pass *p, int64_t steps)
+{
+    p->epoch = (int)((p->epoch + steps) % INKERNEL_EPOCHS);
+}
 
 enum { NORM = INKERNEL_NORM_BYTES / (int)sizeof(uint64_t) };
 
@@ -159,8 +167,8 @@ static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
     return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
 }
 
-void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
-                        device_stream *s)
+void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
+                        inkernel_pass_norm norm, device_stream *s)
 {
     device *d = p->d;
     const int i = epoch % 2;
@@ -181,7 +189,8 @@ void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s)
     const int slot = p->slot;
     DEVICE_CALL(d, event_record, p->taken, s);
     DEVICE_CALL(d, event_wait, p->taken, p->aside);
-    DEVICE_CALL(d, copy, p->change_host + slot * NORM, norm_at(p, slot, norms - 1), INKERNEL_NORM_BYTES, p->aside);
+    DEVICE_CALL(d, copy, p->change_host + slot * NORM, norm_at(p, slot, norms - 1), INKERNEL_NORM_BYTES,
+                p->aside);
     DEVICE_CALL(d, event_record, p->copied[slot], p->aside);
     p->slot = (slot + 1) % INKERNEL_PASS_SLOTS;
 }

@@ -49,8 +49,8 @@ static bool map_theirs(persistent_links *l, const decomp *dec, size_t bytes, MPI
     return true;
 }
 
-persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape, const boundary *sides, MPI_Comm comm,
-                                          sentence *why)
+persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape,
+                                          const boundary *sides, MPI_Comm comm, sentence *why)
 {
     const bool cut = dec->ranks_y > 1;
     const size_t bytes = d->persistent_bytes(d, shape, sides, cut);

@@ -7,9 +7,10 @@
 #include "core/fp.h"
 #include "ranks/check.h"
 
-const char *const step_form_name[STEP_FORMS] = {
-    [STEP_OVERLAPPED] = "split", [STEP_EXCHANGE_FIRST] = "joined", [STEP_IN_KERNEL] = "whole", [STEP_MIXED] = "mixed"
-};
+const char *const step_form_name[STEP_FORMS] = { [STEP_OVERLAPPED] = "split",
+                                                 [STEP_EXCHANGE_FIRST] = "joined",
+                                                 [STEP_IN_KERNEL] = "whole",
+                                                 [STEP_MIXED] = "mixed" };
 
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed)
 {
@@ -56,7 +57,8 @@ static void bind_thread_once(device *d)
     bound = d->ordinal;
 }
 
-static void compute(const step_streams *s, const step_pass *p, const step_job *j, const box *boxes, int count, device_stream *stream)
+static void compute(const step_streams *s, const step_pass *p, const step_job *j, const box *boxes, int count,
+                    device_stream *stream)
 {
     device *d = s->dev;
     if (step_in_kernel(p)) {
@@ -66,8 +68,9 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
     }
     if (p->persistent) {
         assert(count == 0 || box_cells(boxes[0]) == box_cells(field_own(p->shape)));
-        if (count > 0) DEVICE_CALL(d, persistent_pass, p->shape, j->next.u, j->cur.u, j->steps, &p->sides, p->persistent, j->norm,
-                                   stream);
+        if (count > 0)
+            DEVICE_CALL(d, persistent_pass, p->shape, j->next.u, j->cur.u, j->steps, &p->sides, p->persistent,
+                        j->norm, stream);
         return;
     }
     if (p->block_steps == 1) {
@@ -75,12 +78,13 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
         return;
     }
     for (int i = 0; i < count; i++)
-        DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps, &p->sides,
-                    j->norm, stream);
+        DEVICE_CALL(d, temporal_pass, p->shape, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i],
+                    j->steps, &p->sides, j->norm, stream);
 }
 
 /* Ghosts of the levels that the pass reads there. */
-static void fill(const step_streams *s, const step_pass *p, const step_job *j, const box *ghosts, int count, device_stream *stream)
+static void fill(const step_streams *s, const step_pass *p, const step_job *j, const box *ghosts, int count,
+                 device_stream *stream)
 {
     device *d = s->dev;
     DEVICE_CALL(d, boundary_fill, p->shape, j->cur.u, &p->sides, ghosts, count, stream);
@@ -101,7 +105,10 @@ static void end_exchange(step_pass *p, unsigned over, const step_probe *probe)
 }
 
 /* The links whose exchange runs beside the interior. */
-static unsigned beside(const step_pass *p) { return HALO_OVER_ALL & (p->form == STEP_MIXED ? ~p->near : ~0u); }
+static unsigned beside(const step_pass *p)
+{
+    return HALO_OVER_ALL & (p->form == STEP_MIXED ? ~p->near : ~0u);
+}
 
 static void feed_stream(step_streams *s, const step_pass *p, const step_job *j, int i)
 {
@@ -117,7 +124,10 @@ static void feed_stream(step_streams *s, const step_pass *p, const step_job *j, 
 }
 
 /* Is anything put into ghosts between the last level and the interior? */
-static bool comes_before(const step_pass *p) { return p->wraps_count > 0 || (p->form == STEP_MIXED && p->block_steps > 1); }
+static bool comes_before(const step_pass *p)
+{
+    return p->wraps_count > 0 || (p->form == STEP_MIXED && p->block_steps > 1);
+}
 
 /* The streams, and later the shell, wait for `level` as it is then. */
 static void before_interior(step_streams *s, step_pass *p, const step_job *j)
@@ -217,7 +227,8 @@ static void enqueue_inkernel(step_streams *s, step_pass *p, const step_job *j)
     device *d = s->dev;
     device_stream *stream = s->stream[0];
     step_probe_mark(j->probe, d, STEP_ENTER, stream);
-    inkernel_pass_step(p->inkernel, field_own(p->shape), j->epoch, j->cur.prev, j->exchange, j->rides, stream);
+    inkernel_pass_step(p->inkernel, field_own(p->shape), j->epoch, j->cur.prev, j->exchange, j->rides,
+                       stream);
     step_probe_mark_launch(j->probe, d, stream);
     step_complete(s);
     step_probe_mark(j->probe, d, STEP_LEAVE, stream);
@@ -238,7 +249,8 @@ static void enqueue_with_halo(step_streams *s, step_pass *p, step_job j)
     }
     step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
 
-    /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to hide. */
+    /* Pack first: once the interior fills the SMs the pack queues behind it and messages leave too late to
+     * hide. */
     DEVICE_CALL(d, event_wait, s->level, s->comm);
     step_probe_mark(j.probe, d, STEP_PACK, s->comm);
     if (j.exchange) begin_exchange(p, beside(p), j.cur, s->comm);
@@ -260,10 +272,17 @@ static void enqueue(step_streams *s, step_pass *p, step_job j)
     else enqueue_with_halo(s, p, j);
 }
 
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch, inkernel_pass_norm norm)
+void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch,
+                  inkernel_pass_norm norm)
 {
     const step_levels next = fields[epoch % 2], cur = fields[1 - epoch % 2];
-    enqueue(s, p, (step_job){ .next = next, .cur = cur, .steps = p->block_steps, .exchange = exchange, .epoch = epoch, .rides = norm });
+    enqueue(s, p,
+            (step_job){ .next = next,
+                        .cur = cur,
+                        .steps = p->block_steps,
+                        .exchange = exchange,
+                        .epoch = epoch,
+                        .rides = norm });
 }
 
 void step_advance(step_streams *s, step_pass *p, step_job j)

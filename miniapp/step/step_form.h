@@ -3,7 +3,13 @@
 
 #include <stdbool.h>
 
-typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_MIXED, STEP_FORMS } step_form;
+typedef enum step_form {
+    STEP_OVERLAPPED,
+    STEP_EXCHANGE_FIRST,
+    STEP_IN_KERNEL,
+    STEP_MIXED,
+    STEP_FORMS
+} step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
 /* Kernels exchange, with all neighbours or with those within reach. */

@@ -11,9 +11,10 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
     return false;
 }
 
-/* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain along some axis (or wrap
- * onto own cells). A corner that is outside along one axis only reflects received cells, so the fill comes after the unpack. Of a block
- * of steps those beyond a periodic side, unless they lie beyond a mirroring one too, or a pass makes images itself. */
+/* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain
+ * along some axis (or wrap onto own cells). A corner that is outside along one axis only reflects received
+ * cells, so the fill comes after the unpack. Of a block of steps those beyond a periodic side, unless they
+ * lie beyond a mirroring one too, or a pass makes images itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
     const field_shape *f = p->shape;
@@ -28,7 +29,8 @@ static void find_ghosts(step_pass *p, bool corners)
             const boundary_kind kx = kind_x[bx], ky = kind_y[by];
             const bool wraps_x = kx == BOUNDARY_PERIODIC, wraps_y = ky == BOUNDARY_PERIODIC;
             const bool wraps = (wraps_x || wraps_y) && !boundary_mirrors(kx) && !boundary_mirrors(ky);
-            const bool outside = block ? wraps && !p->makes_images : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
+            const bool outside =
+                block ? wraps && !p->makes_images : kx != BOUNDARY_NONE || ky != BOUNDARY_NONE;
             const bool received = (bx != 1 && !wraps_x) || (by != 1 && !wraps_y);
             if (!outside || box_empty(b) || (bx != 1 && by != 1 && !corners)) continue;
             if (block && !received) p->wraps[p->wraps_count++] = b;
@@ -57,8 +59,10 @@ static bool is_far(const step_pass *p, int dx, int dy)
 /* Does a far link bring these ghosts, or what they mirror? */
 static bool is_late(const step_pass *p, box ghosts)
 {
-    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->shape->nx, dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->shape->ny;
-    return is_far(p, dx != 0 && kind_beyond(p, dx, 0) == BOUNDARY_NONE ? dx : 0, dy != 0 && kind_beyond(p, 0, dy) == BOUNDARY_NONE ? dy : 0);
+    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->shape->nx,
+              dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->shape->ny;
+    return is_far(p, dx != 0 && kind_beyond(p, dx, 0) == BOUNDARY_NONE ? dx : 0,
+                  dy != 0 && kind_beyond(p, 0, dy) == BOUNDARY_NONE ? dy : 0);
 }
 
 static void early_ghosts_first(step_pass *p)
@@ -86,8 +90,8 @@ static int64_t left_to_shell(const step_pass *p, int dx, int dy)
 static void cut(step_pass *p)
 {
     const box own = field_own(p->shape);
-    p->interior = box_make(own.x0 + left_to_shell(p, -1, 0), own.x1 - left_to_shell(p, 1, 0), own.y0 + left_to_shell(p, 0, -1),
-                           own.y1 - left_to_shell(p, 0, 1));
+    p->interior = box_make(own.x0 + left_to_shell(p, -1, 0), own.x1 - left_to_shell(p, 1, 0),
+                           own.y0 + left_to_shell(p, 0, -1), own.y1 - left_to_shell(p, 0, 1));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
     for (int i = 0; i < p->strips; i++) p->strip[i] = box_strip(p->interior, i, p->strips);
     p->shell_count = box_shell(own, p->interior, p->shell);
@@ -103,14 +107,21 @@ void step_pass_set_form(step_pass *p, step_form form)
     cut(p);
 }
 
-void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape, const boundary *sides,
-                      int radius, bool corners, bool has_prev, int block_steps, const persistent_memory *persistent,
-                      const transport_choice *choice, MPI_Comm comm)
+void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape,
+                      const boundary *sides, int radius, bool corners, bool has_prev, int block_steps,
+                      const persistent_memory *persistent, const transport_choice *choice, MPI_Comm comm)
 {
     const bool along_y = shape->depth_y > 0, block = block_steps > 1;
     const int depth = persistent ? radius : radius * block_steps;
-    *p = (step_pass){ .shape = shape, .sides = *sides, .strips = streams, .depth = depth, .block_steps = block_steps,
-                      .persistent = persistent, .makes_images = block && (d->through || persistent), .near = 1u << TRANSPORT_PEER, .inkernel_generation = UINT64_MAX /* none yet */ };
+    *p = (step_pass){ .shape = shape,
+                      .sides = *sides,
+                      .strips = streams,
+                      .depth = depth,
+                      .block_steps = block_steps,
+                      .persistent = persistent,
+                      .makes_images = block && (d->through || persistent),
+                      .near = 1u << TRANSPORT_PEER,
+                      .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
     if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
@@ -119,7 +130,8 @@ void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, c
     cut(p);
     find_ghosts(p, corners || block);
     p->halo = halo_create(dec, d, shape, depth, corners || block, choice, comm);
-    /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and undefined. */
+    /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and
+     * undefined. */
     if (block && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
 }
 
@@ -138,7 +150,9 @@ static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
 step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
 {
     step_pass_cells all = { 0, 0 };
-    if (p->persistent) return (step_pass_cells){ steps * box_cells(field_own(p->shape)), 2 * box_cells(field_own(p->shape)) };
+    if (p->persistent)
+        return (step_pass_cells){ steps * box_cells(field_own(p->shape)),
+                                  2 * box_cells(field_own(p->shape)) };
     for (int i = 0; i < p->strips + p->shell_count; i++) {
         const box b = i < p->strips ? p->strip[i] : p->shell[i - p->strips];
         if (box_empty(b)) continue;
@@ -150,8 +164,8 @@ step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
     return all;
 }
 
-bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners, void *const fields[2], MPI_Comm comm,
-                         sentence *why)
+bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners,
+                             void *const fields[2], MPI_Comm comm, sentence *why)
 {
     decomp near = *dec;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)

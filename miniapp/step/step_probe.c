@@ -6,7 +6,8 @@
 
 const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shell" };
 
-/* Ranges begin and end in the comm thread; those of the interior, in whichever thread feeds a stream, are not in the table. */
+/* Ranges begin and end in the comm thread; those of the interior, in whichever thread feeds a stream, are not
+ * in the table. */
 static const struct {
     bool ends;          /* the range that began last */
     const char *begins; /* a step, or a phase by step_phase_name; NULL: none */
@@ -85,8 +86,10 @@ void step_probe_read(const step_probe *p, device *d, double seconds[STEP_PHASES]
 {
     DEVICE_CALL(d, event_sync, p->event[STEP_INTERIOR_END]);
     DEVICE_CALL(d, event_sync, p->event[STEP_SHELL_END]);
-    for (int i = 0; p->detail && i < p->detail->streams; i++) DEVICE_CALL(d, event_sync, p->detail->stream_end[i]);
+    for (int i = 0; p->detail && i < p->detail->streams; i++)
+        DEVICE_CALL(d, event_sync, p->detail->stream_end[i]);
     seconds[STEP_INTERIOR] = between_s(p, d, STEP_ENTER, STEP_INTERIOR_END);
-    seconds[STEP_EXCHANGE] = between_s(p, d, STEP_PACK, STEP_POSTED) + between_s(p, d, STEP_RESUME, STEP_RECEIVED);
+    seconds[STEP_EXCHANGE] =
+        between_s(p, d, STEP_PACK, STEP_POSTED) + between_s(p, d, STEP_RESUME, STEP_RECEIVED);
     seconds[STEP_SHELL] = between_s(p, d, STEP_RECEIVED, STEP_SHELL_END);
 }

@@ -1,5 +1,5 @@
-/* Measuring one step: what is recorded at its points, an event on the device and, for a timeline, the host's time; and what a profiler
- * is told at all of them, measured or not (device/nvtx.h). */
+/* Measuring one step: what is recorded at its points, an event on the device and, for a timeline, the host's
+ * time; and what a profiler is told at all of them, measured or not (device/nvtx.h). */
 #pragma once
 
 #include "device/device.h"
@@ -9,7 +9,8 @@ enum { STEP_STREAMS_MAX = 64 };
 typedef enum step_phase { STEP_INTERIOR, STEP_EXCHANGE, STEP_SHELL, STEP_PHASES } step_phase;
 extern const char *const step_phase_name[STEP_PHASES];
 
-/* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its stream is idle. */
+/* Where step.c is. The exchange lasts from PACK to POSTED and from RESUME to RECEIVED: between the two its
+ * stream is idle. */
 typedef enum step_point {
     STEP_ENTER,        /* on stream 0, as LEAVE; the others on the comm stream */
     STEP_INTERIOR_END, /* on the last stream */
@@ -40,11 +41,11 @@ typedef struct step_probe {
 
 void step_probe_create(step_probe *p, device *d);
 void step_probe_destroy(step_probe *p, device *d);
-/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next range, as the point has
- * them. p may be NULL. */
+/* The step gets to this point of stream s: ends a profiler's range, records time and event, begins the next
+ * range, as the point has them. p may be NULL. */
 void step_probe_mark(const step_probe *p, device *d, step_point point, device_stream *s);
-/* All that are left after ENTER, of a step that is one launch: all of it is interior, and what the exchange costs is the difference to
- * a step without neighbours. */
+/* All that are left after ENTER, of a step that is one launch: all of it is interior, and what the exchange
+ * costs is the difference to a step without neighbours. */
 void step_probe_mark_launch(const step_probe *p, device *d, device_stream *s);
 /* Interior on stream number i. */
 void step_probe_stream_begin(const step_probe *p, device *d, int i, device_stream *s);

@@ -1,5 +1,5 @@
-/* A run of a storm goes in rounds of a few steps: they are enqueued, the device is drained, and all that they read is compared. Within
- * a round nothing waits that would not wait in `weft run`. */
+/* A run of a storm goes in rounds of a few steps: they are enqueued, the device is drained, and all that they
+ * read is compared. Within a round nothing waits that would not wait in `weft run`. */
 #include "storm/storm.h"
 
 #include <limits.h>
@@ -40,11 +40,13 @@ static void name_run(const storm *r, sentence *what)
     const config *c = r->s.cfg;
     const plan *p = &r->s.plan;
     const int hosts = r->s.top.hosts;
-    sentence_add(what, "; run %d: %s, %s, radius %d, %lld x %lld cells on %d x %d ranks of %d host%s, ", r->result->runs,
-                 kind_name(c->problem.kind), dtype_name(c->problem.type), c->problem.radius, (long long)c->grid.nx, (long long)c->grid.ny,
-                 p->grid.dec.ranks_x, p->grid.dec.ranks_y, hosts, hosts == 1 ? "" : "s");
-    sentence_add(what, "feed %s, %d streams, transport %s, %d steps per pass, form %s", config_feed_name(p->feed), p->streams,
-                 transport_kind_name(p->transport), p->block_steps, step_form_name[r->s.pass.form]);
+    sentence_add(what, "; run %d: %s, %s, radius %d, %lld x %lld cells on %d x %d ranks of %d host%s, ",
+                 r->result->runs, kind_name(c->problem.kind), dtype_name(c->problem.type), c->problem.radius,
+                 (long long)c->grid.nx, (long long)c->grid.ny, p->grid.dec.ranks_x, p->grid.dec.ranks_y,
+                 hosts, hosts == 1 ? "" : "s");
+    sentence_add(what, "feed %s, %d streams, transport %s, %d steps per pass, form %s",
+                 config_feed_name(p->feed), p->streams, transport_kind_name(p->transport), p->block_steps,
+                 step_form_name[r->s.pass.form]);
 }
 
 static void name_cell(const storm_stale *f, int rank, sentence *what)
@@ -53,20 +55,23 @@ static void name_cell(const storm_stale *f, int rank, sentence *what)
     if (f->read == -2) snprintf(was, sizeof was, "poison, nothing was brought,");
     else if (f->read < 0) snprintf(was, sizeof was, "no level's value");
     else snprintf(was, sizeof was, "level %lld's value", (long long)f->read);
-    sentence_set(what, "step %lld, rank %d, %s, cell (%lld, %lld): %s instead of level %lld's", (long long)f->step, rank, f->where,
-                 (long long)f->x, (long long)f->y, was, (long long)f->level);
+    sentence_set(what, "step %lld, rank %d, %s, cell (%lld, %lld): %s instead of level %lld's",
+                 (long long)f->step, rank, f->where, (long long)f->x, (long long)f->y, was,
+                 (long long)f->level);
 }
 
 /* Of the two ranks concerned what was held up for longest. Collective. */
 static void name_late(const topology *top, int64_t step, int rank, int owner, sentence *what)
 {
-    static const char who_name[][24] = { [-STORM_LATE_THREAD] = "thread", [-STORM_LATE_EXCHANGE] = "exchange stream",
+    static const char who_name[][24] = { [-STORM_LATE_THREAD] = "thread",
+                                         [-STORM_LATE_EXCHANGE] = "exchange stream",
                                          [-STORM_LATE_ASIDE] = "stream beside the steps" };
     storm_late *late = CHECK_ALLOC(malloc((size_t)top->ranks * sizeof *late));
     const storm_late mine = storm_delay_most(step);
     MPI_CHECK(ranks_allgather(&mine, 2, MPI_INT64_T, late, 2, MPI_INT64_T, top->comm));
     const int of = owner >= 0 && late[owner].ns > late[rank].ns ? owner : rank, who = (int)late[of].who;
-    if (late[of].ns > 0) sentence_add(what, "; rank %d was late by %.0f us, its ", of, 1e-3 * (double)late[of].ns);
+    if (late[of].ns > 0)
+        sentence_add(what, "; rank %d was late by %.0f us, its ", of, 1e-3 * (double)late[of].ns);
     if (late[of].ns > 0 && who >= 0) sentence_add(what, "stream %d", who);
     else if (late[of].ns > 0) sentence_add(what, "%s", who_name[-who]);
     free(late);
@@ -100,7 +105,10 @@ static void wrong(storm *r, const char *text)
 
 /* ---- rounds ---- */
 
-static bool is_due(const storm *r) { return r->s.cfg->time.norm_every > 0 && r->s.level % r->s.cfg->time.norm_every == 0; }
+static bool is_due(const storm *r)
+{
+    return r->s.cfg->time.norm_every > 0 && r->s.level % r->s.cfg->time.norm_every == 0;
+}
 
 static void compare_norm(storm *r)
 {
@@ -109,7 +117,10 @@ static void compare_norm(storm *r)
     if (norm != storm_truth_change(r->truth, r->s.level)) wrong(r, "a norm is not that of its level");
 }
 
-static storm_stale earlier(storm_stale a, storm_stale b) { return !a.found || (b.found && b.step < a.step) ? b : a; }
+static storm_stale earlier(storm_stale a, storm_stale b)
+{
+    return !a.found || (b.found && b.step < a.step) ? b : a;
+}
 
 /* All that passes read, the level that was put aside, the present one. */
 static void compare(storm *r, checkpoint_state *put_aside)
@@ -119,22 +130,26 @@ static void compare(storm *r, checkpoint_state *put_aside)
     storm_truth_advance(r->truth, s->level);
     storm_stale first = storm_reads_compare(r->truth);
     if (put_aside) {
-        if (!snapshot_ready(r->aside, put_aside, &held_s)) check_fail(__FILE__, __LINE__, "snapshot_ready", "not ready on an idle device");
+        if (!snapshot_ready(r->aside, put_aside, &held_s))
+            check_fail(__FILE__, __LINE__, "snapshot_ready", "not ready on an idle device");
         for (int i = 0; i < put_aside->fields; i++) /* the level, and the one before it */
-            first = earlier(first, storm_reads_compare_own(r->truth, put_aside->field[i].data, put_aside->step - i));
+            first = earlier(first,
+                            storm_reads_compare_own(r->truth, put_aside->field[i].data, put_aside->step - i));
     }
-    settle(r, earlier(first, storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
+    settle(r, earlier(first,
+                      storm_reads_compare_own(r->truth, sim_host_copy(s, sim_main_field(s), 0), s->level)));
 }
 
 /* As the loop of a run asks: a step with a norm is the last one. */
 static int64_t steps_to_go(const sim *s, int64_t end)
 {
-    const int64_t every = s->cfg->time.norm_every, left = end - s->level, due = every > 0 ? every - s->level % every : left;
+    const int64_t every = s->cfg->time.norm_every, left = end - s->level,
+                  due = every > 0 ? every - s->level % every : left;
     return left < due ? left : due;
 }
 
-/* A quarter of the round comes before the level that is put aside: behind it two launches at least, of which the second one overwrites
- * that level. */
+/* A quarter of the round comes before the level that is put aside: behind it two launches at least, of which
+ * the second one overwrites that level. */
 static void round_of_steps(storm *r, int64_t steps)
 {
     sim *s = &r->s;
@@ -160,11 +175,13 @@ static void round_of_steps(storm *r, int64_t steps)
 static void set_form(storm *r)
 {
     step_pass *p = &r->s.pass;
-    const step_form form = r->way.form == STEP_EXCHANGE_FIRST && p->block_steps == 1 ? STEP_OVERLAPPED : r->way.form;
+    const step_form form =
+        r->way.form == STEP_EXCHANGE_FIRST && p->block_steps == 1 ? STEP_OVERLAPPED : r->way.form;
     if (p->halo && form != STEP_FORMS && !r->s.batch) step_pass_set_form(p, form);
 }
 
-/* Debug builds take the ranks of one host for several (ranks/hosts.h), so that links are of both kinds and steps mixed. */
+/* Debug builds take the ranks of one host for several (ranks/hosts.h), so that links are of both kinds and
+ * steps mixed. */
 static void pretend_hosts(int hosts)
 {
 #ifdef WEFT_DEBUG
@@ -216,7 +233,8 @@ static int blow(storm *r, const storm_request *ask, sentence *why)
     sim_wait(s);
     snapshot_destroy(&r->aside);
     storm_device_end();
-    if (status == 0 && !r->truth && sim_fingerprint(s) != r->known) wrong(r, "other bits than without a storm");
+    if (status == 0 && !r->truth && sim_fingerprint(s) != r->known)
+        wrong(r, "other bits than without a storm");
     r->result->steps += s->level;
     return status;
 }

@@ -1,6 +1,7 @@
-/* `weft check storm`: races made loud. Runs of the program over kinds, sides, process grids, feeds, streams, transports, forms of the
- * step and steps per pass, while streams and ranks are held up at random, what has been read is overwritten with NaN, and every cell
- * that a pass reads is compared with what it ought to hold. */
+/* `weft check storm`: races made loud. Runs of the program over kinds, sides, process grids, feeds, streams,
+ * transports, forms of the step and steps per pass, while streams and ranks are held up at random, what has
+ * been read is overwritten with NaN, and every cell that a pass reads is compared with what it ought to hold.
+ * */
 #pragma once
 
 #include "storm/storm_device.h"

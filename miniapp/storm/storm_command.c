@@ -17,10 +17,12 @@ static const char *value_of(const char *word, const char *key)
     return strncmp(word, key, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
 }
 
-static bool read_whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *to, sentence *why)
+static bool read_whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *to,
+                       sentence *why)
 {
     if (deck_whole(text, to) && *to >= least && *to <= most) return true;
-    return sentence_refuse(why, "%s = %s; allowed: a whole number from %lld to %lld", key, text, (long long)least, (long long)most);
+    return sentence_refuse(why, "%s = %s; allowed: a whole number from %lld to %lld", key, text,
+                           (long long)least, (long long)most);
 }
 
 static bool read_device(const char *text, config_device *to, sentence *why)
@@ -39,7 +41,8 @@ static bool read_word(storm_request *ask, const char *word, sentence *why)
     const char *text;
     int64_t number = 0;
     if ((text = value_of(word, "device"))) return read_device(text, &ask->device, why);
-    if ((text = value_of(word, "steps"))) return read_whole("steps", text, 1, INT64_C(1) << 40, &ask->steps, why);
+    if ((text = value_of(word, "steps")))
+        return read_whole("steps", text, 1, INT64_C(1) << 40, &ask->steps, why);
     if ((text = value_of(word, "seed"))) {
         const bool ok = read_whole("seed", text, 0, 1000000, &number, why);
         ask->seed = (unsigned)number;
@@ -51,7 +54,8 @@ static bool read_word(storm_request *ask, const char *word, sentence *why)
         ask->steps = INT64_MAX;
         return ok;
     }
-    return sentence_refuse(why, "check storm: '%s'; allowed: seed=N, steps=N, seconds=S, device=auto|host|cuda", word);
+    return sentence_refuse(
+        why, "check storm: '%s'; allowed: seed=N, steps=N, seconds=S, device=auto|host|cuda", word);
 }
 
 /* As the ranks of `weft bench` choose. */
@@ -63,7 +67,8 @@ static int choose_device(storm_request *ask, const topology *top, sentence *why)
     const bool all_see = agree_all(visible > 0, top->comm);
     if (ask->device == CONFIG_DEVICE_HOST) return 0;
     if (ask->device == CONFIG_DEVICE_CUDA && !all_see) {
-        sentence_set(why, "device = cuda, but no GPU can be used on some rank: %s", reason ? reason : "none is visible");
+        sentence_set(why, "device = cuda, but no GPU can be used on some rank: %s",
+                     reason ? reason : "none is visible");
         return CHECK_EXIT_ENVIRONMENT;
     }
     if (all_see) ask->device = CONFIG_DEVICE_CUDA;
@@ -78,8 +83,9 @@ static int choose_device(storm_request *ask, const topology *top, sentence *why)
 static void print(const topology *top, const storm_request *ask, const storm_result *r)
 {
     if (top->rank != 0) return;
-    printf("weft check storm: %d runs, %lld steps on %d ranks, device %s, seed %u: %s\n", r->runs, (long long)r->steps, top->ranks,
-           config_device_name(ask->device), ask->seed, r->found ? "found" : "nothing found");
+    printf("weft check storm: %d runs, %lld steps on %d ranks, device %s, seed %u: %s\n", r->runs,
+           (long long)r->steps, top->ranks, config_device_name(ask->device), ask->seed,
+           r->found ? "found" : "nothing found");
     if (r->found) printf("  %s\n", r->what.text);
     if (ask->race != STORM_NO_RACE) printf("  put in on purpose: %s\n", storm_race_name[ask->race]);
 }

@@ -39,7 +39,8 @@ void storm_delay_level(int64_t level) { all.level = level; }
 static uint64_t throw(void)
 {
     const uint64_t thread = (uint64_t)omp_get_thread_num();
-    return cell_fmix64(((uint64_t)all.seed << 32 | (uint64_t)all.s->top.rank << 8 | thread) + 0x9E3779B97F4A7C15ull * ++calls);
+    return cell_fmix64(((uint64_t)all.seed << 32 | (uint64_t)all.s->top.rank << 8 | thread) +
+                       0x9E3779B97F4A7C15ull * ++calls);
 }
 
 /* ---- delays ---- */
@@ -100,6 +101,7 @@ storm_late storm_delay_most(int64_t step)
 {
     storm_late most = { 0 };
     for (int64_t n = step > 0 ? step - 1 : 0; n <= step; n++)
-        if (all.late[n % LATE_STEPS].step == n && all.late[n % LATE_STEPS].most.ns > most.ns) most = all.late[n % LATE_STEPS].most;
+        if (all.late[n % LATE_STEPS].step == n && all.late[n % LATE_STEPS].most.ns > most.ns)
+            most = all.late[n % LATE_STEPS].most;
     return most;
 }

@@ -1,11 +1,13 @@
-/* Who is held up on purpose, for how long, and who was: the thread that calls, and on a GPU streams, by a hash of seed, rank, thread and
- * number of the call. (Streams of the host run later anyway, device_deferred.h.)
+/* Who is held up on purpose, for how long, and who was: the thread that calls, and on a GPU streams, by a
+ * hash of seed, rank, thread and number of the call. (Streams of the host run later anyway,
+ * device_deferred.h.)
  *
- * A stream is held up before a piece of work, after all that it has waited for: so the work is late, and whoever does not wait for it
- * comes first; held up behind its work it would be late for nobody. One time in eight it is late by up to 100 us, ten kernels, and now
- * and then by up to 1 ms, some steps. A stream beside the steps reads what the step after next overwrites, so a delay as long as a
- * kernel would hide that nobody waits for it: every other time it is late by .5 to 1.5 ms. The rest of the time the steps may be late
- * for it. */
+ * A stream is held up before a piece of work, after all that it has waited for: so the work is late, and
+ * whoever does not wait for it comes first; held up behind its work it would be late for nobody. One time in
+ * eight it is late by up to 100 us, ten kernels, and now and then by up to 1 ms, some steps. A stream beside
+ * the steps reads what the step after next overwrites, so a delay as long as a kernel would hide that nobody
+ * waits for it: every other time it is late by .5 to 1.5 ms. The rest of the time the steps may be late for
+ * it. */
 #pragma once
 
 #include "sim/sim.h"

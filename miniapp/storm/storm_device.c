@@ -100,8 +100,9 @@ static bool is_in_a_field(const char *p)
     return false;
 }
 
-/* Rows that are sent as they stand are not packed: a copy out of the field is theirs. Beside the steps norms are copied. Any other copy
- * goes on with what the work before it made: a message, from the device to where MPI takes it. */
+/* Rows that are sent as they stand are not packed: a copy out of the field is theirs. Beside the steps norms
+ * are copied. Any other copy goes on with what the work before it made: a message, from the device to where
+ * MPI takes it. */
 static int copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
     if (from == storm.s->result || storm_race_is_aside(s)) storm_race_worked(s, STORM_WORK_NORM);
@@ -112,28 +113,30 @@ static int copy(device *d, void *to, const void *from, size_t bytes, device_stre
 }
 
 /* Dense rows go beside the steps alone, to a snapshot. */
-static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes, size_t rows,
-                     device_stream *s)
+static int copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                     size_t row_bytes, size_t rows, device_stream *s)
 {
     const int code = begin(s, storm_race_is_aside(s) ? STORM_WORK_SNAPSHOT : STORM_WORK_OTHER);
-    return code ? code : storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
+    return code ? code
+                : storm.inner.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s);
 }
 
-static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                         device_stream *s)
+static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
+                         const box *boxes, int count, device_stream *s)
 {
     const int code = begin(s, STORM_WORK_FILL);
     return code ? code : storm.inner.boundary_fill(d, f, field, sides, boxes, count, s);
 }
 
-static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count, device_stream *s)
+static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+                int count, device_stream *s)
 {
     const int code = begin(s, STORM_WORK_PACK);
     return code ? code : storm.inner.pack(d, f, field, buffer, pieces, count, s);
 }
 
-static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
-                     device_stream *s)
+static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                     int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     const int code = begin(s, STORM_WORK_TRANSPOSE);
     return code ? code : storm.inner.transpose(d, t, to, to_pitch, from, from_pitch, rows, cols, flags, s);
@@ -156,8 +159,8 @@ static int ranks_meet(device *d, const device_meeting *m, device_stream *s)
 }
 
 /* The message is not read again: its buffer takes the next one once this stream has come past here. */
-static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count, unpack_mode mode,
-                  device_stream *s)
+static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                  int count, unpack_mode mode, device_stream *s)
 {
     storm_delay_thread(64);
     int code = begin(s, STORM_WORK_OTHER);
@@ -165,12 +168,14 @@ static int unpack(device *d, const field_shape *f, void *field, const void *buff
     for (int i = 0; i < count && code == 0; i++) {
         const size_t word = dtype_bytes(f->type);
         char *const message = (char *)(uintptr_t)buffer + (size_t)pieces[i].offset * word;
-        if (!box_empty(pieces[i].cells)) code = storm.inner.fill_bytes(d, message, 0xff, (size_t)box_cells(pieces[i].cells) * word, s);
+        if (!box_empty(pieces[i].cells))
+            code = storm.inner.fill_bytes(d, message, 0xff, (size_t)box_cells(pieces[i].cells) * word, s);
     }
     return code;
 }
 
-static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count, device_stream *s)
+static int peer_exchange(device *d, const field_shape *f, void *field, const device_link *links, int count,
+                         device_stream *s)
 {
     const int code = begin(s, STORM_WORK_OTHER);
     device_link late[PACK_PIECES_MAX];
@@ -178,10 +183,13 @@ static int peer_exchange(device *d, const field_shape *f, void *field, const dev
     return code ? code : storm.inner.peer_exchange(d, f, field, late, count, s);
 }
 
-static bool takes_copies(const field_shape *f) { return storm.copies && !storm.captures && f == &storm.s->plan.grid.shape; }
+static bool takes_copies(const field_shape *f)
+{
+    return storm.copies && !storm.captures && f == &storm.s->plan.grid.shape;
+}
 
-static int stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes, int count,
-                        device_stream *s)
+static int stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                        const box *boxes, int count, device_stream *s)
 {
     const int64_t r = storm.s->cfg->problem.radius, ry = f->depth_y > 0 ? r : 0;
     const bool corners = stencil_reads_corners(storm.s->prob.op.form);
@@ -193,22 +201,25 @@ static int stencil_pass(device *d, const field_shape *f, void *next, const void 
     return code ? code : storm.inner.stencil_pass(d, f, next, cur, prev, boxes, count, s);
 }
 
-static int temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev, box cells,
-                         int steps, const boundary *sides, uint64_t *change, device_stream *s)
+static int temporal_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
+                         const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
+                         device_stream *s)
 {
     const int64_t r = storm.s->cfg->problem.radius;
     const int code = begin(s, STORM_WORK_OTHER);
     if (takes_copies(f)) {
         storm_reads_take(cur, storm.level, storm.level, temporal_extent(f, cells, r * steps, sides), NULL, s);
         if (prev && storm.level > 0)
-            storm_reads_take(prev, storm.level, storm.level - 1, temporal_extent(f, cells, r * (steps - 1), sides), NULL, s);
+            storm_reads_take(prev, storm.level, storm.level - 1,
+                             temporal_extent(f, cells, r * (steps - 1), sides), NULL, s);
     }
-    return code ? code : storm.inner.temporal_pass(d, f, next, next_prev, cur, prev, cells, steps, sides, change, s);
+    return code ? code
+                : storm.inner.temporal_pass(d, f, next, next_prev, cur, prev, cells, steps, sides, change, s);
 }
 
 /* Its reads are inside the kernel: what it has written is looked at instead. */
-static int stencil_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                            device_stream *s)
+static int stencil_inkernel(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                            const inkernel_step *step, device_stream *s)
 {
     inkernel_step late = *step;
     late.late = late_of(STORM_BLOCK_BEFORE_FLAG_WORDS);
@@ -218,10 +229,11 @@ static int stencil_inkernel(device *d, const field_shape *f, void *next, const v
     return code;
 }
 
-#define STORM_FUNCTIONS(X) \
-    X(memory_info) X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) X(graph_end) \
-    X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(transpose_parts) X(ranks_meet) X(unpack) X(peer_exchange) \
-    X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
+#define STORM_FUNCTIONS(X)                                                                                 \
+    X(memory_info)                                                                                         \
+    X(event_record) X(event_wait) X(event_sync) X(event_done) X(stream_done) X(stream_sync) X(graph_begin) \
+        X(graph_end) X(copy) X(copy_rows) X(boundary_fill) X(pack) X(transpose) X(transpose_parts)         \
+            X(ranks_meet) X(unpack) X(peer_exchange) X(stencil_pass) X(temporal_pass) X(stencil_inkernel)
 #define STORM_PUT(member) d->member = member;
 #define STORM_TAKE_OUT(member) d->member = storm.inner.member;
 
@@ -230,8 +242,8 @@ static int stencil_inkernel(device *d, const field_shape *f, void *next, const v
 static int ghost_boxes(const field_shape *f, pack_piece pieces[4])
 {
     const int64_t dx = f->depth_x, dy = f->depth_y;
-    const box boxes[4] = { box_make(-dx, f->nx + dx, -dy, 0), box_make(-dx, f->nx + dx, f->ny, f->ny + dy), box_make(-dx, 0, 0, f->ny),
-                           box_make(f->nx, f->nx + dx, 0, f->ny) };
+    const box boxes[4] = { box_make(-dx, f->nx + dx, -dy, 0), box_make(-dx, f->nx + dx, f->ny, f->ny + dy),
+                           box_make(-dx, 0, 0, f->ny), box_make(f->nx, f->nx + dx, 0, f->ny) };
     int count = 0;
     for (int i = 0; i < 4; i++)
         if (!box_empty(boxes[i])) pieces[count++] = (pack_piece){ boxes[i], 0 };
@@ -243,8 +255,8 @@ static void poison_ghosts_of(void *field)
     pack_piece pieces[4];
     const field_shape *f = &storm.s->plan.grid.shape;
     device *d = storm.s->dev;
-    DEVICE_CHECK(d, storm.inner.unpack(d, f, field, storm.poison, pieces, ghost_boxes(f, pieces), UNPACK_STORE,
-                                       storm.s->streams.stream[0]));
+    DEVICE_CHECK(d, storm.inner.unpack(d, f, field, storm.poison, pieces, ghost_boxes(f, pieces),
+                                       UNPACK_STORE, storm.s->streams.stream[0]));
 }
 
 /* Steps with in-kernel exchange have put the next level's there, and count on the sides' constants. */
@@ -260,7 +272,8 @@ void storm_device_begin(sim *s, unsigned seed, bool full, storm_race race)
 {
     device *d = s->dev;
     const field_shape *f = &s->plan.grid.shape;
-    const size_t bytes = (size_t)(f->pitch + f->ny) * (size_t)(f->depth_x + f->depth_y + 1) * dtype_bytes(f->type);
+    const size_t bytes =
+        (size_t)(f->pitch + f->ny) * (size_t)(f->depth_x + f->depth_y + 1) * dtype_bytes(f->type);
     storm.s = s;
     storm.inner = *d;
     storm.full = full;

@@ -58,7 +58,8 @@ static stream_place *place_of(const device_stream *s)
     int i = 0;
     (void)pthread_mutex_lock(&all.lock);
     while (i < all.streams && all.stream[i].s != s) i++;
-    if (i == all.streams && i < PLACES_MAX - 1) all.stream[all.streams++] = (stream_place){ s, STORM_WORK_OTHER };
+    if (i == all.streams && i < PLACES_MAX - 1)
+        all.stream[all.streams++] = (stream_place){ s, STORM_WORK_OTHER };
     (void)pthread_mutex_unlock(&all.lock);
     return &all.stream[i];
 }
@@ -98,7 +99,8 @@ bool storm_race_is_aside(const device_stream *s)
 
 bool storm_race_skips_record(const device_event *e)
 {
-    return all.race == STORM_STRIP_BEFORE_IMAGES && e == all.steps->level && event_at(e)->behind == STORM_WORK_FILL;
+    return all.race == STORM_STRIP_BEFORE_IMAGES && e == all.steps->level &&
+           event_at(e)->behind == STORM_WORK_FILL;
 }
 
 bool storm_race_skips_wait(const device_event *e, const device_stream *s)
@@ -112,7 +114,8 @@ bool storm_race_skips_wait(const device_event *e, const device_stream *s)
     case STORM_NEXT_BEFORE_SHELL: return first && e == own->shell_done;
     case STORM_ASIDE_BEFORE_LEVEL: return storm_race_is_aside(s) && event_at(e)->on == own->stream[0];
     case STORM_NEXT_UNDER_SNAPSHOT: return first && event_at(e)->behind == STORM_WORK_SNAPSHOT;
-    case STORM_UNPACK_BEFORE_CHUNKS: return storm_race_is_aside(event_at(e)->on) && event_at(e)->behind != STORM_WORK_SNAPSHOT;
+    case STORM_UNPACK_BEFORE_CHUNKS:
+        return storm_race_is_aside(event_at(e)->on) && event_at(e)->behind != STORM_WORK_SNAPSHOT;
     default: return false;
     }
 }

@@ -54,13 +54,15 @@ static read_copy *new_copy(box cells)
     return c;
 }
 
-void storm_reads_take(const void *field, int64_t step, int64_t level, box cells, const box *around, device_stream *s)
+void storm_reads_take(const void *field, int64_t step, int64_t level, box cells, const box *around,
+                      device_stream *s)
 {
     read_copy *c = box_empty(cells) ? NULL : new_copy(cells);
     if (!c) return;
     *c = (read_copy){ step, level, cells, around != NULL, around ? *around : cells, c->at };
     const pack_piece piece = { cells, 0 };
-    DEVICE_CHECK(reads.s->dev, reads.pack(reads.s->dev, &reads.s->plan.grid.shape, field, reads.memory + c->at, &piece, 1, s));
+    DEVICE_CHECK(reads.s->dev, reads.pack(reads.s->dev, &reads.s->plan.grid.shape, field,
+                                          reads.memory + c->at, &piece, 1, s));
 }
 
 /* ---- comparing ---- */
@@ -80,22 +82,30 @@ static const char *where_is(const field_shape *f, int64_t x, int64_t y)
 {
     static const char *const names[3][3] = { { "x_low, y_low corner", "y_low side", "x_high, y_low corner" },
                                              { "x_low side", "own cells", "x_high side" },
-                                             { "x_low, y_high corner", "y_high side", "x_high, y_high corner" } };
+                                             { "x_low, y_high corner", "y_high side",
+                                               "x_high, y_high corner" } };
     return names[y < 0 ? 0 : y < f->ny ? 1 : 2][x < 0 ? 0 : x < f->nx ? 1 : 2];
 }
 
-static storm_stale compare_cell(const storm_truth *t, const read_copy *c, const char *cell, int64_t x, int64_t y)
+static storm_stale compare_cell(const storm_truth *t, const read_copy *c, const char *cell, int64_t x,
+                                int64_t y)
 {
     const decomp *dec = &reads.s->plan.grid.dec;
     const boundary *sides = &reads.s->cfg->grid.sides;
     const int64_t gx = wrapped(dec->own.x0 + x, dec->nx, sides->x_low.kind == BOUNDARY_PERIODIC);
-    const int64_t gy = wrapped(dec->own.y0 + y, dec->ny, sides->y_low.kind == BOUNDARY_PERIODIC && dec->ny > 1);
+    const int64_t gy =
+        wrapped(dec->own.y0 + y, dec->ny, sides->y_low.kind == BOUNDARY_PERIODIC && dec->ny > 1);
     uint64_t bits = 0;
     memcpy(&bits, cell, cell_bytes());
     if (bits == storm_truth_bits(t, c->level, gx, gy)) return (storm_stale){ .found = false };
     const bool poison = bits == UINT64_MAX >> (64 - 8 * cell_bytes());
-    return (storm_stale){ .found = true, .step = c->step, .x = x, .y = y, .where = where_is(&reads.s->plan.grid.shape, x, y),
-                          .owner = owner_of(dec, gx, gy), .level = c->level,
+    return (storm_stale){ .found = true,
+                          .step = c->step,
+                          .x = x,
+                          .y = y,
+                          .where = where_is(&reads.s->plan.grid.shape, x, y),
+                          .owner = owner_of(dec, gx, gy),
+                          .level = c->level,
                           .read = poison ? -2 : storm_truth_level_with(t, c->level, bits, gx, gy) };
 }
 

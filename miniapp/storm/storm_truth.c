@@ -14,13 +14,17 @@ struct storm_truth {
     void *kept[STORM_TRUTH_LEVELS], *before; /* level n in kept[n mod STORM_TRUTH_LEVELS]; before: level -1 */
 };
 
-static void *kept(const storm_truth *t, int64_t level) { return level < 0 ? t->before : t->kept[level % STORM_TRUTH_LEVELS]; }
+static void *kept(const storm_truth *t, int64_t level)
+{
+    return level < 0 ? t->before : t->kept[level % STORM_TRUTH_LEVELS];
+}
 
 /* All ghosts, corners too. */
 static void fill(storm_truth *t, void *field)
 {
     const field_shape *f = &t->shape;
-    const int64_t r = f->depth_x, ry = f->depth_y, x[4] = { -r, 0, f->nx, f->nx + r }, y[4] = { -ry, 0, f->ny, f->ny + ry };
+    const int64_t r = f->depth_x, ry = f->depth_y, x[4] = { -r, 0, f->nx, f->nx + r },
+                  y[4] = { -ry, 0, f->ny, f->ny + ry };
     box ghosts[BOUNDARY_BOXES_MAX];
     int count = 0;
     for (int i = 0; i < 9; i++) {
@@ -47,8 +51,11 @@ storm_truth *storm_truth_create(const config *c, const problem *p)
     storm_truth *t = CHECK_ALLOC(calloc(1, sizeof *t));
     const int r = c->problem.radius;
     problem_tables tables;
-    *t = (storm_truth){ .d = device_host_create(1), .sides = c->grid.sides, .two_levels = p->two_levels,
-                        .shape = field_shape_make(c->problem.type, c->grid.nx, c->grid.ny, r, config_two_d(c) ? r : 0) };
+    *t = (storm_truth){ .d = device_host_create(1),
+                        .sides = c->grid.sides,
+                        .two_levels = p->two_levels,
+                        .shape = field_shape_make(c->problem.type, c->grid.nx, c->grid.ny, r,
+                                                  config_two_d(c) ? r : 0) };
     DEVICE_CALL(t->d, stencil_bind, &p->op);
     (void)problem_tables_make(&tables, p, c, box_make(0, c->grid.nx, 0, c->grid.ny));
     const value before = problem_value_before(p, c, &tables.base);
@@ -99,7 +106,8 @@ double storm_truth_change(storm_truth *t, int64_t level)
 {
     uint64_t bits = 0;
     double change;
-    DEVICE_CALL(t->d, max_change, &t->shape, kept(t, level), kept(t, level - 1), field_own(&t->shape), &bits, NULL);
+    DEVICE_CALL(t->d, max_change, &t->shape, kept(t, level), kept(t, level - 1), field_own(&t->shape), &bits,
+                NULL);
     memcpy(&change, &bits, sizeof change);
     return change;
 }

@@ -1,4 +1,5 @@
-/* What every cell of a run ought to hold: the same problem on one processor, step by step, the whole grid on each rank. */
+/* What every cell of a run ought to hold: the same problem on one processor, step by step, the whole grid on
+ * each rank. */
 #pragma once
 
 #include "problem/problem.h"

@@ -1,5 +1,5 @@
-/* Every process grid covers every cell once, with neighbours that agree from both sides, and refuses what does not fit
- * in one sentence that names the key and the limit. */
+/* Every process grid covers every cell once, with neighbours that agree from both sides, and refuses what
+ * does not fit in one sentence that names the key and the limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,8 @@ static void check_neighbours(const decomp *d, int depth)
         const bool off_x = decomp_dx[k] != 0 && d->ranks_x == 1, off_y = decomp_dy[k] != 0 && d->ranks_y == 1;
         if (off_x || off_y) assert_int_equal(d->neighbour[k], -1);
         const int x = d->rank_x + decomp_dx[k], y = d->rank_y + decomp_dy[k];
-        const bool outside = (!d->periodic_x && (x < 0 || x >= d->ranks_x)) || (!d->periodic_y && (y < 0 || y >= d->ranks_y));
+        const bool outside =
+            (!d->periodic_x && (x < 0 || x >= d->ranks_x)) || (!d->periodic_y && (y < 0 || y >= d->ranks_y));
         if (outside) assert_int_equal(d->neighbour[k], -1);
         if (!off_x && !off_y && !outside) assert_true(d->neighbour[k] >= 0 && d->neighbour[k] != d->rank);
         if (d->neighbour[k] < 0) continue;
@@ -69,7 +70,8 @@ static void check_neighbours(const decomp *d, int depth)
 static void every_cell_once_and_neighbours_agree(void **state)
 {
     (void)state;
-    const int64_t sides[][2] = { { 1, 1 }, { 7, 1 }, { 131, 1 }, { 1, 101 }, { 17, 13 }, { 64, 64 }, { 97, 5 }, { 131, 127 } };
+    const int64_t sides[][2] = { { 1, 1 },   { 7, 1 },   { 131, 1 }, { 1, 101 },
+                                 { 17, 13 }, { 64, 64 }, { 97, 5 },  { 131, 127 } };
     int made = 0;
     for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
         for (int ranks = 1; ranks <= RANKS_MAX; ranks++)
@@ -82,7 +84,8 @@ static void every_cell_once_and_neighbours_agree(void **state)
                 for (int periodic = 0; periodic < 4; periodic++) {
                     const bool px = periodic & 1, py = periodic & 2;
                     for (int r = 0; r < ranks; r++) {
-                        const decomp d = make(sides[s][0], sides[s][1], px, py, ranks, r, first.ranks_x, first.ranks_y, depth);
+                        const decomp d = make(sides[s][0], sides[s][1], px, py, ranks, r, first.ranks_x,
+                                              first.ranks_y, depth);
                         assert_int_equal(d.rank, r);
                         assert_int_equal(d.rank_y * d.ranks_x + d.rank_x, r);
                         check_neighbours(&d, depth);
@@ -104,7 +107,8 @@ static void shares_follow_one_another(void **state)
             for (int r = 0; r < ranks; r++) {
                 const box b = decomp_share(nx, ny, ranks, r);
                 const int64_t first = ny == 1 ? b.x0 : b.y0, end = ny == 1 ? b.x1 : b.y1;
-                assert_true(first == next && end - first >= along / ranks && end - first <= along / ranks + 1);
+                assert_true(first == next && end - first >= along / ranks &&
+                            end - first <= along / ranks + 1);
                 assert_true(ny == 1 ? b.y0 == 0 && b.y1 == 1 : b.x0 == 0 && b.x1 == nx);
                 next = end;
             }
@@ -131,7 +135,8 @@ static void cheapest_halo_and_rows_first(void **state)
     (void)state;
     decomp d = make(1024, 1024, true, true, 4, 0, 0, 0, 1); /* 1 x 4 and 2 x 2 move the same: rows win */
     assert_int_equal(d.ranks_x, 1);
-    d = make(1024, 1024, true, true, 16, 0, 0, 0, 1); /* 16 rows; 2 columns and 8 rows cost as much, a column's cells counting 4 */
+    d = make(1024, 1024, true, true, 16, 0, 0, 0, 1); /* 16 rows; 2 columns and 8 rows cost as much, a
+                                                       * column's cells counting 4 */
     assert_int_equal(d.ranks_x, 1);
     d = make(1024, 1024, true, true, 64, 0, 0, 0, 1); /* 64 rows; 4 columns and 16 rows cost 32 */
     assert_int_equal(d.ranks_x, 4);
@@ -172,9 +177,11 @@ static void refusals_name_key_and_limit(void **state)
         const refusal *c = &cases[i];
         sentence why = { "" };
         decomp d;
-        assert_false(decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, &why));
+        assert_false(
+            decomp_make(&d, c->nx, c->ny, true, true, c->ranks, 0, c->ranks_x, c->ranks_y, c->depth, &why));
         for (int w = 0; w < 3; w++)
-            if (!strstr(why.text, c->words[w])) fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why.text, c->words[w]);
+            if (!strstr(why.text, c->words[w]))
+                fail_msg("case %zu: \"%s\" does not say \"%s\"", i, why.text, c->words[w]);
         assert_null(strchr(why.text, '\n'));
     }
 }

@@ -1,5 +1,5 @@
-/* A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for want of one, and refuses
- * where GPUs were given to it, or are in the machine, that it cannot use. */
+/* A run that was asked for no device takes the GPUs that it sees, says so where it runs on the host for want
+ * of one, and refuses where GPUs were given to it, or are in the machine, that it cannot use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,19 +24,35 @@ static void rules(void **state)
     } cases[] = {
         { { .built = true, .visible = 2, .given = "SLURM_JOB_GPUS = 0,1" }, GPU_RULE_CUDA, "" },
         { { .built = true }, GPU_RULE_HOST_SAID, "no GPU: no driver; the run uses the host" },
-        { { .built = true, .hidden = true, .file = "/dev/nvidia0" }, GPU_RULE_HOST_SAID, "CUDA_VISIBLE_DEVICES hides them" },
-        { { .built = true, .file = "/dev/nvidia0" }, GPU_RULE_REFUSE, "(no driver), but there is /dev/nvidia0; run.device=host" },
-        { { .built = true, .given = "SLURM_JOB_GPUS = 0" }, GPU_RULE_REFUSE, "there is SLURM_JOB_GPUS = 0; run.device=host" },
-        { { .built = true, .hidden = true, .given = "SLURM_JOB_GPUS = 0" }, GPU_RULE_REFUSE, "there is SLURM_JOB_GPUS = 0" },
-        { { .built = true, .hidden = true, .elsewhere = true }, GPU_RULE_HOST_SAID, "CUDA_VISIBLE_DEVICES hides them" },
+        { { .built = true, .hidden = true, .file = "/dev/nvidia0" },
+          GPU_RULE_HOST_SAID,
+          "CUDA_VISIBLE_DEVICES hides them" },
+        { { .built = true, .file = "/dev/nvidia0" },
+          GPU_RULE_REFUSE,
+          "(no driver), but there is /dev/nvidia0; run.device=host" },
+        { { .built = true, .given = "SLURM_JOB_GPUS = 0" },
+          GPU_RULE_REFUSE,
+          "there is SLURM_JOB_GPUS = 0; run.device=host" },
+        { { .built = true, .hidden = true, .given = "SLURM_JOB_GPUS = 0" },
+          GPU_RULE_REFUSE,
+          "there is SLURM_JOB_GPUS = 0" },
+        { { .built = true, .hidden = true, .elsewhere = true },
+          GPU_RULE_HOST_SAID,
+          "CUDA_VISIBLE_DEVICES hides them" },
         { { .built = true, .elsewhere = true }, GPU_RULE_REFUSE, "a GPU that another rank sees" },
-        { { .built = true, .elsewhere = true, .with = "a", .without = "b, c" }, GPU_RULE_REFUSE,
-          "GPUs can be used on a, but not on b, c (no driver): start on hosts that all have GPUs, or with run.device=host" },
+        { { .built = true, .elsewhere = true, .with = "a", .without = "b, c" },
+          GPU_RULE_REFUSE,
+          "GPUs can be used on a, but not on b, c (no driver): start on hosts that all have GPUs, or with "
+          "run.device=host" },
         { { .elsewhere = true, .with = "a", .without = "b" }, GPU_RULE_REFUSE, "but not on b (no driver)" },
         { { .built = true, .visible = 1, .with = "a", .without = "b" }, GPU_RULE_CUDA, "" },
-        { { .built = true, .hidden = true, .elsewhere = true, .with = "a", .without = "b" }, GPU_RULE_HOST_SAID, "hides them" },
+        { { .built = true, .hidden = true, .elsewhere = true, .with = "a", .without = "b" },
+          GPU_RULE_HOST_SAID,
+          "hides them" },
         { { .built = false }, GPU_RULE_HOST, "" },
-        { { .built = false, .given = "SLURM_GPUS = 4" }, GPU_RULE_HOST_SAID, "no CUDA (make CUDA=1), but there is SLURM_GPUS = 4" },
+        { { .built = false, .given = "SLURM_GPUS = 4" },
+          GPU_RULE_HOST_SAID,
+          "no CUDA (make CUDA=1), but there is SLURM_GPUS = 4" },
         { { .built = false, .file = "/dev/nvidia0", .hidden = true }, GPU_RULE_HOST, "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -45,13 +61,17 @@ static void rules(void **state)
         f.reason = "no driver";
         f.key = "run.device";
         const gpu_rule rule = gpu_rule_of(&f, &why);
-        if (rule != cases[i].rule || !strstr(why.text, cases[i].says) || (why.text[0] == '\0') != (cases[i].says[0] == '\0'))
+        if (rule != cases[i].rule || !strstr(why.text, cases[i].says) ||
+            (why.text[0] == '\0') != (cases[i].says[0] == '\0'))
             fail_msg("case %zu: rule %d, %s", i, (int)rule, why.text);
     }
 }
 
 static const char *name, *text; /* the whole environment of a case */
-static char *from_case(const char *wanted) { return strcmp(name, wanted) == 0 ? (char *)(uintptr_t)text : NULL; }
+static char *from_case(const char *wanted)
+{
+    return strcmp(name, wanted) == 0 ? (char *)(uintptr_t)text : NULL;
+}
 
 static void environments(void **state)
 {
@@ -76,7 +96,8 @@ static void environments(void **state)
         gpu_facts f = { 0 };
         name = cases[i].name, text = cases[i].text;
         gpu_rule_look(&f, from_case, "/nowhere");
-        if (strcmp(f.given, cases[i].given) != 0 || f.hidden != cases[i].hidden) fail_msg("%s = %s: %s", name, text, f.given);
+        if (strcmp(f.given, cases[i].given) != 0 || f.hidden != cases[i].hidden)
+            fail_msg("%s = %s: %s", name, text, f.given);
         assert_string_equal(f.file, "");
     }
 }
@@ -98,6 +119,7 @@ static void device_files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rules), cmocka_unit_test(environments), cmocka_unit_test(device_files) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(rules), cmocka_unit_test(environments),
+                                        cmocka_unit_test(device_files) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
-/* Every ghost that a neighbour owns, corners included, holds that neighbour's cell after an exchange, and nothing else in
- * the allocation has changed: grids, process grids, boundaries, depths, types, with and without corners. (Padding, which may travel
- * between rows, is alike on all ranks here.)
- * ranks: 1 2 3 4 6
+/* Every ghost that a neighbour owns, corners included, holds that neighbour's cell after an exchange, and
+ * nothing else in the allocation has changed: grids, process grids, boundaries, depths, types, with and
+ * without corners. (Padding, which may travel between rows, is alike on all ranks here.) ranks: 1 2 3 4 6
  * gpus: rank */
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
@@ -23,7 +22,8 @@ static double cell_of(int64_t gx, int64_t gy, int64_t nx, int level)
 }
 
 /* Where ghost coordinate g (global, may lie outside) comes from along one axis; -1: from no neighbour. */
-static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n, bool cut, bool periodic, int depth)
+static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n, bool cut, bool periodic,
+                                 int depth)
 {
     if (g >= low && g < high) return g;
     if (!cut || g < low - depth || g >= high + depth) return -1;
@@ -32,7 +32,8 @@ static int64_t source_coordinate(int64_t g, int64_t low, int64_t high, int64_t n
 }
 
 /* The whole allocation as it must be: NaN (all bits set) wherever nobody wrote. */
-static void expect(const exchange_case *c, const decomp *dec, const field_shape *f, bool with_ghosts, int level, void *out)
+static void expect(const exchange_case *c, const decomp *dec, const field_shape *f, bool with_ghosts,
+                   int level, void *out)
 {
     memset(out, 0xFF, f->bytes);
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y; y++)
@@ -40,22 +41,24 @@ static void expect(const exchange_case *c, const decomp *dec, const field_shape 
             const bool out_x = x < 0 || x >= f->nx, out_y = y < 0 || y >= f->ny;
             if ((out_x || out_y) && !with_ghosts) continue;
             if (out_x && out_y && !c->corners) continue;
-            const int64_t gx = source_coordinate(dec->own.x0 + x, dec->own.x0, dec->own.x1, c->nx, dec->ranks_x > 1,
-                                                 c->periodic_x, c->depth);
-            const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny, dec->ranks_y > 1,
-                                                 c->periodic_y, c->depth);
+            const int64_t gx = source_coordinate(dec->own.x0 + x, dec->own.x0, dec->own.x1, c->nx,
+                                                 dec->ranks_x > 1, c->periodic_x, c->depth);
+            const int64_t gy = source_coordinate(dec->own.y0 + y, dec->own.y0, dec->own.y1, c->ny,
+                                                 dec->ranks_y > 1, c->periodic_y, c->depth);
             if (gx >= 0 && gy >= 0) harness_store(f, out, x, y, cell_of(gx, gy, c->nx, level));
         }
 }
 
-/* TRANSPORT_KINDS stands for a mixture of those that go by messages, which both ends of a link work out alike. */
+/* TRANSPORT_KINDS stands for a mixture of those that go by messages, which both ends of a link work out
+ * alike. */
 static transport_choice choice_for(transport_kind t, const decomp *dec)
 {
     static const transport_kind by_messages[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED };
     transport_choice c = transport_choice_of_all(t);
     for (int k = 0; k < DECOMP_NEIGHBOURS && t == TRANSPORT_KINDS; k++) {
         const int back = DECOMP_NEIGHBOURS - 1 - k;
-        if (dec->neighbour[k] >= 0) c.toward[k] = by_messages[(dec->rank + dec->neighbour[k] + (k < back ? k : back)) % 3];
+        if (dec->neighbour[k] >= 0)
+            c.toward[k] = by_messages[(dec->rank + dec->neighbour[k] + (k < back ? k : back)) % 3];
     }
     return c;
 }
@@ -68,7 +71,8 @@ static int refuses_to_pin(device *d, void *p, size_t bytes)
     return calls++ % 2 ? 1 : pin(d, p, bytes);
 }
 
-/* By MPI without segments; through segments where every rank sends more than a chunk, so that all have one. */
+/* By MPI without segments; through segments where every rank sends more than a chunk, so that all have one.
+ * */
 static bool goes_wrong_way(const halo *h)
 {
     int64_t least_bytes = halo_sent_bytes(h);
@@ -77,14 +81,15 @@ static bool goes_wrong_way(const halo *h)
     return !some_refuse && least_bytes > message_chunk_bytes && halo_mpi_bytes(h) > 0;
 }
 
-/* Several levels back to back through one halo, all in a queue: a level is written just before its exchange and read just after,
- * and buffers and fields are used again while that may still be queued. Returns this rank's wrong allocations. */
+/* Several levels back to back through one halo, all in a queue: a level is written just before its exchange
+ * and read just after, and buffers and fields are used again while that may still be queued. Returns this
+ * rank's wrong allocations. */
 static long exchange(device *d, transport_kind t, const exchange_case *c, const decomp *dec)
 {
     const int spare = (int)(c->nx % 2); /* sometimes the field's ghosts are deeper than the exchange */
     const int fields = c->depth == 2 ? LEVELS : 2;
-    const field_shape f = field_shape_make(c->type, box_width(dec->own), box_height(dec->own), c->depth + spare,
-                                           c->ny == 1 ? 0 : c->depth + spare);
+    const field_shape f = field_shape_make(c->type, box_width(dec->own), box_height(dec->own),
+                                           c->depth + spare, c->ny == 1 ? 0 : c->depth + spare);
     void *field[LEVELS], *wanted = malloc(f.bytes);
     char *mirrors, *given[LEVELS], *got[LEVELS];
     device_stream *s;
@@ -96,7 +101,8 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
     /* The harness has seen that it can be had, copy for rows. */
     wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
-    const size_t field_bytes = deferred_is(d) ? f.bytes : halo_field_bytes(d->kind, &f); /* no blocks that MPI maps there */
+    /* no blocks that MPI maps there */
+    const size_t field_bytes = deferred_is(d) ? f.bytes : halo_field_bytes(d->kind, &f);
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
     for (int l = 0; l < LEVELS; l++) {
         given[l] = mirrors + 2 * (size_t)l * f.bytes;
@@ -138,24 +144,28 @@ static void cases(device *d, transport_kind t, int every)
             for (size_t k = 0; k < sizeof depths / sizeof *depths; k++)
                 for (int bits = 0; bits < 16; bits++) {
                     if (((int)g + ranks_x + (int)k + bits) % every != 0) continue;
-                    const exchange_case c = { grids[g][0], grids[g][1], ranks_x, depths[k], (bits & 1) != 0, (bits & 2) != 0,
+                    const exchange_case c = { grids[g][0],     grids[g][1],
+                                              ranks_x,         depths[k],
+                                              (bits & 1) != 0, (bits & 2) != 0,
                                               (bits & 4) != 0, (bits & 8) ? DTYPE_F64 : DTYPE_F32 };
                     decomp dec;
                     sentence why;
-                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks, harness.rank, ranks_x, 0, c.depth,
-                                     &why))
+                    if (!decomp_make(&dec, c.nx, c.ny, c.periodic_x, c.periodic_y, harness.ranks,
+                                     harness.rank, ranks_x, 0, c.depth, &why))
                         continue;
                     tried++;
                     const long wrong = harness_sum(exchange(d, t, &c, &dec));
                     if (wrong)
-                        fail_msg("%ld wrong: %lld x %lld on %d x %d ranks, depth %d, periodic %d %d, corners %d, %s", wrong,
-                                 (long long)c.nx, (long long)c.ny, dec.ranks_x, dec.ranks_y, c.depth, c.periodic_x, c.periodic_y,
-                                 c.corners, dtype_name(c.type));
+                        fail_msg("%ld wrong: %lld x %lld on %d x %d ranks, depth %d, periodic %d %d, corners "
+                                 "%d, %s",
+                                 wrong, (long long)c.nx, (long long)c.ny, dec.ranks_x, dec.ranks_y, c.depth,
+                                 c.periodic_x, c.periodic_y, c.corners, dtype_name(c.type));
                 }
     assert_true(tried * every >= 48);
 }
 
-/* What a device-aware MPI has mapped stays mapped: here the memory beside an allocation that outlives the messages. */
+/* What a device-aware MPI has mapped stays mapped: here the memory beside an allocation that outlives the
+ * messages. */
 static void aware_beforehand(device *d)
 {
     const exchange_case c = { 37, 29, 1, 1, true, true, false, DTYPE_F32 };
@@ -167,8 +177,8 @@ static void aware_beforehand(device *d)
     assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
 }
 
-/* Copies out, messages and copies in of many chunks run beside each other on streams of their own: by MPI, through segments, and both
- * where some ranks cannot have all of them. */
+/* Copies out, messages and copies in of many chunks run beside each other on streams of their own: by MPI,
+ * through segments, and both where some ranks cannot have all of them. */
 static void in_chunks(device *d)
 {
     enum { BY_MPI, SEGMENTS, SOME_SEGMENTS, WAYS };

@@ -1,5 +1,6 @@
-/* Claim: the images and inboxes of a whole step's plan, carried out cell by cell, give every rank of any grid the ghosts that the
- * uncut field has: none is left out, none goes astray, and what nobody gives stays as it was. So does what a neighbour on another host has. */
+/* Claim: the images and inboxes of a whole step's plan, carried out cell by cell, give every rank of any grid
+ * the ghosts that the uncut field has: none is left out, none goes astray, and what nobody gives stays as it
+ * was. So does what a neighbour on another host has. */
 #include <stdio.h>
 
 #include "exchange/inkernel_plan.h"
@@ -42,7 +43,8 @@ static bool is_far(const one_rank *me, int direction, int per_host)
     return other >= 0 && other / per_host != me->dec.rank / per_host;
 }
 
-/* Whose cells a ghost is, or is an image of, does: the neighbour's towards it, along the axes that have one. */
+/* Whose cells a ghost is, or is an image of, does: the neighbour's towards it, along the axes that have one.
+ * */
 static bool comes_from_far(const one_rank *me, int64_t x, int64_t y, int per_host)
 {
     int dx = x < 0 ? -1 : x >= me->shape.nx, dy = y < 0 ? -1 : y >= me->shape.ny;
@@ -55,16 +57,18 @@ static bool comes_from_far(const one_rank *me, int64_t x, int64_t y, int per_hos
     return false;
 }
 
-static void make_ranks(one_rank *rank, int ranks, int ranks_x, int per_host, const field_shape *whole, const boundary *sides, int radius,
-                       bool corners)
+static void make_ranks(one_rank *rank, int ranks, int ranks_x, int per_host, const field_shape *whole,
+                       const boundary *sides, int radius, bool corners)
 {
     sentence why;
     for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         if (!decomp_make(&me->dec, whole->nx, whole->ny, sides->x_low.kind == BOUNDARY_PERIODIC,
-                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, radius, &why))
+                         sides->y_low.kind == BOUNDARY_PERIODIC, ranks, i, ranks_x, ranks / ranks_x, radius,
+                         &why))
             fail_msg("%s", why.text);
-        me->shape = field_shape_make(whole->type, box_width(me->dec.own), box_height(me->dec.own), radius, radius);
+        me->shape =
+            field_shape_make(whole->type, box_width(me->dec.own), box_height(me->dec.own), radius, radius);
         for (int k = 0; k < 2; k++) {
             me->field[k] = zeros(me->shape.bytes);
             me->inbox[k] = zeros(inkernel_plan_inbox_bytes(&me->shape, radius));
@@ -74,14 +78,17 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, int per_host, con
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
         inkernel_level level[2] = { 0 };
-        for (int k = 0; k < 2; k++) level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        for (int k = 0; k < 2; k++)
+            level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
         for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
-            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
+            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++)
+                level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         decomp near = me->dec;
         for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
             if (is_far(me, n, per_host)) near.neighbour[n] = -1;
         for (int k = 0; k < 2; k++)
-            assert_true(inkernel_plan_make(&me->step[k], &near, &me->shape, &mine, radius, corners, &level[1 - k], &level[k]));
+            assert_true(inkernel_plan_make(&me->step[k], &near, &me->shape, &mine, radius, corners,
+                                           &level[1 - k], &level[k]));
     }
 }
 
@@ -91,7 +98,8 @@ static void give(one_rank *me, int level, const field_shape *whole, const void *
     for (int64_t y = part.y0; y < part.y1; y++)
         for (int64_t x = part.x0; x < part.x1; x++)
             host_field_set(whole->type, me->field[level], field_index(&me->shape, x, y),
-                           host_field_get(whole->type, from, field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y)));
+                           host_field_get(whole->type, from,
+                                          field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y)));
 }
 
 /* False where a word has not come. */
@@ -106,7 +114,8 @@ static bool take_inboxes(const one_rank *me, const inkernel_step *step)
             const uint64_t word = in->from[(cell / width * in->pitch + cell % width) * parts + k % parts];
             const uint32_t part = (uint32_t)word;
             if (word >> FLAG_WORD_EPOCH_SHIFT != EPOCH) return false;
-            memcpy((char *)in->to + (cell / width * me->shape.pitch + cell % width) * parts * (int64_t)sizeof part +
+            memcpy((char *)in->to +
+                       (cell / width * me->shape.pitch + cell % width) * parts * (int64_t)sizeof part +
                        k % parts * (int64_t)sizeof part,
                    &part, sizeof part);
         }
@@ -115,18 +124,20 @@ static bool take_inboxes(const one_rank *me, const inkernel_step *step)
 }
 
 /* From far they are still level 0's. */
-static bool ghosts_are(const one_rank *me, int per_host, const field_shape *whole, void *const global[2], int radius, bool corners,
-                       char *where, size_t where_bytes)
+static bool ghosts_are(const one_rank *me, int per_host, const field_shape *whole, void *const global[2],
+                       int radius, bool corners, char *where, size_t where_bytes)
 {
     const field_shape *f = &me->shape;
     for (int64_t y = -radius; y < f->ny + radius; y++)
         for (int64_t x = -radius; x < f->nx + radius; x++) {
             const bool off_x = x < 0 || x >= f->nx, off_y = y < 0 || y >= f->ny;
             if (off_x && off_y && !corners) continue;
-            const int64_t there = field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y), here = field_index(f, x, y);
+            const int64_t there = field_index(whole, me->dec.own.x0 + x, me->dec.own.y0 + y),
+                          here = field_index(f, x, y);
             const size_t size = dtype_bytes(f->type);
             const char *seen = (const char *)me->field[1] + (size_t)here * size;
-            const char *wanted = (const char *)global[comes_from_far(me, x, y, per_host) ? 0 : 1] + (size_t)there * size;
+            const char *wanted =
+                (const char *)global[comes_from_far(me, x, y, per_host) ? 0 : 1] + (size_t)there * size;
             if (memcmp(seen, wanted, size) == 0) continue;
             snprintf(where, where_bytes, "(%lld, %lld)", (long long)x, (long long)y);
             return false;
@@ -134,11 +145,13 @@ static bool ghosts_are(const one_rank *me, int per_host, const field_shape *whol
     return true;
 }
 
-static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int radius, bool corners, int ranks, int ranks_x,
-                     int per_host)
+static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int radius, bool corners,
+                     int ranks, int ranks_x, int per_host)
 {
     const field_shape whole = field_shape_make(t, nx, ny, radius, radius);
-    const box around[] = { { -radius, nx + radius, -radius, 0 }, { -radius, nx + radius, ny, ny + radius }, { -radius, 0, 0, ny },
+    const box around[] = { { -radius, nx + radius, -radius, 0 },
+                           { -radius, nx + radius, ny, ny + radius },
+                           { -radius, 0, 0, ny },
                            { nx, nx + radius, 0, ny } };
     void *global[2] = { host_field_create(host, &whole, 1), host_field_create(host, &whole, 2) };
     one_rank rank[RANKS_MAX] = { 0 };
@@ -146,23 +159,32 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
     device_stream *s;
     assert_int_equal(host->stream_create(host, false, &s), 0);
     make_ranks(rank, ranks, ranks_x, per_host, &whole, sides, radius, corners);
-    for (int k = 0; k < 2; k++) assert_int_equal(host->boundary_fill(host, &whole, global[k], sides, around, 4, s), 0);
-    for (int i = 0; i < ranks; i++) { /* own cells of level 1; ghosts of level 0, whose constant ones are level 1's too */
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(host->boundary_fill(host, &whole, global[k], sides, around, 4, s), 0);
+    /* own cells of level 1; ghosts of level 0, whose constant ones are level 1's too */
+    for (int i = 0; i < ranks; i++) {
         one_rank *me = &rank[i];
         for (int k = 0; k < 2; k++)
-            give(me, k, &whole, global[0], box_make(-radius, me->shape.nx + radius, -radius, me->shape.ny + radius));
+            give(me, k, &whole, global[0],
+                 box_make(-radius, me->shape.nx + radius, -radius, me->shape.ny + radius));
         give(me, 1, &whole, global[1], field_own(&me->shape));
     }
-    for (int i = 0; i < ranks; i++) host_inkernel_store(&rank[i].shape, rank[i].field[1], &rank[i].step[1], rank[i].step[1].cells, EPOCH, true);
     for (int i = 0; i < ranks; i++)
-        if (!take_inboxes(&rank[i], &rank[i].step[0])) fail_msg("r=%d corners=%d: words of rank %d missing", radius, corners, i);
+        host_inkernel_store(&rank[i].shape, rank[i].field[1], &rank[i].step[1], rank[i].step[1].cells, EPOCH,
+                            true);
+    for (int i = 0; i < ranks; i++)
+        if (!take_inboxes(&rank[i], &rank[i].step[0]))
+            fail_msg("r=%d corners=%d: words of rank %d missing", radius, corners, i);
     for (int i = 0; i < ranks; i++)
         if (!ghosts_are(&rank[i], per_host, &whole, global, radius, corners, where, sizeof where))
-            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, %d a host, sides %d%d %d%d: ghost %s of rank %d", dtype_name(t), radius,
-                     corners, (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, per_host, (int)sides->x_low.kind,
-                     (int)sides->x_high.kind, (int)sides->y_low.kind, (int)sides->y_high.kind, where, i);
+            fail_msg("%s r=%d corners=%d %lldx%lld on %dx%d ranks, %d a host, sides %d%d %d%d: ghost %s of "
+                     "rank %d",
+                     dtype_name(t), radius, corners, (long long)nx, (long long)ny, ranks_x, ranks / ranks_x,
+                     per_host, (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
+                     (int)sides->y_high.kind, where, i);
     for (int i = 0; i < ranks; i++)
-        for (int k = 0; k < 2; k++) host_field_free(host, rank[i].field[k]), host_field_free(host, rank[i].inbox[k]);
+        for (int k = 0; k < 2; k++)
+            host_field_free(host, rank[i].field[k]), host_field_free(host, rank[i].inbox[k]);
     for (int k = 0; k < 2; k++) host_field_free(host, global[k]);
     assert_int_equal(host->stream_destroy(host, &s), 0);
 }
@@ -170,8 +192,10 @@ static void one_case(dtype t, int64_t nx, int64_t ny, const boundary *sides, int
 static void every_grid(void **state)
 {
     (void)state;
-    static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 3 }, { 4, 2 }, { 6, 2 }, { 6, 3 } }; /* ranks, ranks_x */
-    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
+    /* ranks, ranks_x */
+    static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 3 }, { 4, 2 }, { 6, 2 }, { 6, 3 } };
+    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },
+                                              { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
                                               { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET } };
     static const int radii[] = { 1, 2, 3, 8 };
     for (size_t r = 0; r < sizeof radii / sizeof *radii; r++)
@@ -185,7 +209,8 @@ static void every_grid(void **state)
                     const int ranks = grids[g][0], ranks_x = grids[g][1], least = radii[r];
                     for (int per_host = 1; per_host <= ranks; per_host++)
                         one_case(t, 53, 47, &sides, radii[r], corners, ranks, ranks_x, per_host);
-                    one_case(t, least * ranks_x, least * (ranks / ranks_x), &sides, radii[r], corners, ranks, ranks_x, ranks);
+                    one_case(t, least * ranks_x, least * (ranks / ranks_x), &sides, radii[r], corners, ranks,
+                             ranks_x, ranks);
                 }
 }
 

@@ -1,15 +1,22 @@
-/* No exchange over peer memory and flags ever shows a ghost of another exchange, and none hangs, however the ranks drift apart:
- * 10^5 tiny exchanges in a ring with random delays on the hosts and on the devices, every ghost of every one checked.
- * (2000 where any ranks share a GPU: each wait costs a time slice of 2 ms there.)
- * ranks: 2 3
- * gpus: rank */
+/* No exchange over peer memory and flags ever shows a ghost of another exchange, and none hangs, however the
+ * ranks drift apart: 10^5 tiny exchanges in a ring with random delays on the hosts and on the devices, every
+ * ghost of every one checked. (2000 where any ranks share a GPU: each wait costs a time slice of 2 ms there.)
+ * ranks: 2 3 gpus: rank */
 #include "support/comm_harness.h"
 
 #include <time.h>
 
 #include "transports/transport.h"
 
-enum { NX = 40, NY = 3, DEPTH = 2, BATCH = 100, EXCHANGES = 100000, EXCHANGES_SHARED = 2000, NOISE_BYTES_MAX = 8 << 20 };
+enum {
+    NX = 40,
+    NY = 3,
+    DEPTH = 2,
+    BATCH = 100,
+    EXCHANGES = 100000,
+    EXCHANGES_SHARED = 2000,
+    NOISE_BYTES_MAX = 8 << 20
+};
 enum { UP = 1, LEFT = 3, RIGHT = 4, DOWN = 6 }; /* numbers in decomp_dx, decomp_dy */
 
 typedef struct ring {
@@ -45,14 +52,17 @@ static int byte_of(int rank, long n) { return (int)((rank * 85 + n) % 255); }
 /* A closed ring: slabs of rows, and each rank its own neighbour across the rows' ends. */
 static ring make_ring(device *d)
 {
-    const int up = (harness.rank + harness.ranks - 1) % harness.ranks, down = (harness.rank + 1) % harness.ranks;
+    const int up = (harness.rank + harness.ranks - 1) % harness.ranks,
+              down = (harness.rank + 1) % harness.ranks;
     const transport_link links[] = {
         { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
         { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
         { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
         { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false },
     };
-    ring r = { .d = d, .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), .chance = 77u + (unsigned)harness.rank };
+    ring r = { .d = d,
+               .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH),
+               .chance = 77u + (unsigned)harness.rank };
     sentence why;
     DEVICE_CALL(d, stream_create, true, &r.s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
@@ -76,7 +86,8 @@ static void destroy_ring(ring *r)
 /* Rows of ghosts are the ring's neighbours', all else is the rank's own byte. */
 static long wrong_bytes(const ring *r, const char *field, long n)
 {
-    const int up = (harness.rank + harness.ranks - 1) % harness.ranks, down = (harness.rank + 1) % harness.ranks;
+    const int up = (harness.rank + harness.ranks - 1) % harness.ranks,
+              down = (harness.rank + 1) % harness.ranks;
     long wrong = 0;
     for (int64_t y = -DEPTH; y < NY + DEPTH; y++)
         for (int64_t x = -DEPTH; x < NX + DEPTH; x++) {
@@ -106,10 +117,12 @@ static void no_stale_ghost(device *d, transport_kind t)
         }
         DEVICE_CALL(d, copy, r.mirror, r.fields, BATCH * r.f.bytes, r.s);
         DEVICE_CALL(d, stream_sync, r.s);
-        for (long n = first; n < first + BATCH; n++) wrong += wrong_bytes(&r, r.mirror + (size_t)(n - first) * r.f.bytes, n);
+        for (long n = first; n < first + BATCH; n++)
+            wrong += wrong_bytes(&r, r.mirror + (size_t)(n - first) * r.f.bytes, n);
     }
     destroy_ring(&r);
-    print_message("%ld exchanges, %d ranks%s\n", exchanges, harness.ranks, exchanges < EXCHANGES ? " sharing a GPU" : "");
+    print_message("%ld exchanges, %d ranks%s\n", exchanges, harness.ranks,
+                  exchanges < EXCHANGES ? " sharing a GPU" : "");
     assert_int_equal(harness_sum(wrong), 0);
 }
 

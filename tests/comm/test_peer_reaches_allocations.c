@@ -1,9 +1,8 @@
-/* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which the runtime cuts
- * from one block, large ones, also those from which a device-aware MPI sends, one shared twice, a rank without any; a rank is its
- * own neighbour by its own pointer. Shared blocks are zeros everywhere, whatever stood in that memory. All of it in both kinds of
- * memory; where any rank cannot map the one, all take the other. No descriptor stays open.
- * ranks: 1 2 3
- * gpus: rank */
+/* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which
+ * the runtime cuts from one block, large ones, also those from which a device-aware MPI sends, one shared
+ * twice, a rank without any; a rank is its own neighbour by its own pointer. Shared blocks are zeros
+ * everywhere, whatever stood in that memory. All of it in both kinds of memory; where any rank cannot map the
+ * one, all take the other. No descriptor stays open. ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
 
@@ -22,7 +21,8 @@ static size_t bytes_of(int i) { return i % 3 == 0 ? 64 + (size_t)i * 512 : (size
 static int byte_of(int rank, int i) { return (rank * 71 + i * 5 + 1) % 255; }
 
 /* Wrong bytes in the neighbour's allocation i. */
-static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, const void *theirs, int rank, int i)
+static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, const void *theirs, int rank,
+                        int i)
 {
     long wrong = 0;
     DEVICE_CALL(d, copy, mirror, theirs, bytes_of(i), s);
@@ -31,21 +31,24 @@ static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, cons
     return wrong;
 }
 
-/* As halos over aware do: from memory whose blocks hold nothing else, which MPI then maps in other processes and leaves mapped. */
+/* As halos over aware do: from memory whose blocks hold nothing else, which MPI then maps in other processes
+ * and leaves mapped. */
 static void send_from(char *mine, size_t bytes)
 {
-    const int next = (harness.rank + 1) % harness.ranks, before = (harness.rank + harness.ranks - 1) % harness.ranks;
+    const int next = (harness.rank + 1) % harness.ranks,
+              before = (harness.rank + harness.ranks - 1) % harness.ranks;
     const int half = (int)(bytes / 2), counts[] = { 8, 4096, half };
     if (message_block_bytes((int64_t)bytes) != (int64_t)bytes) return;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        MPI_CHECK(MPI_Sendrecv(mine, counts[i], MPI_BYTE, next, 0, mine + half, counts[i], MPI_BYTE, before, 0, harness.comm,
-                               MPI_STATUS_IGNORE));
+        MPI_CHECK(MPI_Sendrecv(mine, counts[i], MPI_BYTE, next, 0, mine + half, counts[i], MPI_BYTE, before,
+                               0, harness.comm, MPI_STATUS_IGNORE));
 }
 
 enum { SHARED_BLOCK_BYTES = 100000 };
 
 /* Bytes of a new shared block that are not 0 at a neighbour's. */
-static long wrong_shared_block(device *d, device_stream *s, peer *p, const int *ranks, int count, unsigned char *mirror)
+static long wrong_shared_block(device *d, device_stream *s, peer *p, const int *ranks, int count,
+                               unsigned char *mirror)
 {
     void *theirs[NEIGHBOURS_MAX], *const mine = peer_shared_block(p, SHARED_BLOCK_BYTES, theirs);
     long wrong = 0;
@@ -76,7 +79,8 @@ static void skip_unless_shared(device *d)
 static void every_allocation_of(device *d, device_memory memory)
 {
     int ranks[NEIGHBOURS_MAX], count = 0;
-    void *mine[ALLOCATIONS], *theirs[ALLOCATIONS][NEIGHBOURS_MAX], *again[NEIGHBOURS_MAX], *none[NEIGHBOURS_MAX];
+    void *mine[ALLOCATIONS], *theirs[ALLOCATIONS][NEIGHBOURS_MAX], *again[NEIGHBOURS_MAX],
+        *none[NEIGHBOURS_MAX];
     unsigned char *mirror;
     sentence why;
     long wrong = 0;
@@ -89,7 +93,8 @@ static void every_allocation_of(device *d, device_memory memory)
     if (!p) fail_msg("%s", why.text);
     if (peer_instead(p)[0]) fail_msg("%s", peer_instead(p));
     DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * large_bytes + SHARED_BLOCK_BYTES, (void **)&mirror);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * large_bytes + SHARED_BLOCK_BYTES,
+                (void **)&mirror);
     for (int i = 0; i < ALLOCATIONS; i++) {
         DEVICE_CALL(d, alloc, memory, bytes_of(i), &mine[i]);
         if (aware) send_from(mine[i], bytes_of(i));
@@ -130,7 +135,10 @@ static void host_is_refused(void **state)
     const int next = (harness.rank + 1) % harness.ranks;
     sentence why = { "" };
     peer *p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
-    const long wrong = harness_sum(p != NULL || strcmp(why.text, "rank 0 shares no device memory: the host device shares no memory between ranks") != 0);
+    const long wrong = harness_sum(
+        p != NULL ||
+        strcmp(why.text, "rank 0 shares no device memory: the host device shares no memory between ranks") !=
+            0);
     device_destroy(&d);
     assert_int_equal(wrong, 0);
 }
@@ -198,7 +206,8 @@ static bool halo_tells(device *d)
     const transport_choice choice = transport_choice_of_all(TRANSPORT_PEER);
     decomp dec;
     sentence why;
-    assert_true(decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, &why));
+    assert_true(
+        decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, &why));
     const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
     halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
     const bool tells = strncmp(halo_note(h), IPC, strlen(IPC)) == 0;
@@ -213,10 +222,12 @@ static void refused(device *d, transport_kind t)
     skip_unless_shared(d);
     refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */
     if (harness.ranks > 1) {
-        snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s", harness.ranks - 1, d->error_text(refused_code));
+        snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s",
+                 harness.ranks - 1, d->error_text(refused_code));
         snprintf(note, sizeof note, IPC "%.150s", no_map);
     }
-    snprintf(memory, sizeof memory, IPC "rank 0 has no device memory to share: %s", d->error_text(refused_code));
+    snprintf(memory, sizeof memory, IPC "rank 0 has no device memory to share: %s",
+             d->error_text(refused_code));
     real_open = d->handle_open;
     real_alloc = d->alloc;
     d->handle_open = open_or_refuse;
@@ -237,7 +248,8 @@ static void refused(device *d, transport_kind t)
 
 #define FAR "rank 0 and its neighbour 1 run on different hosts, which takes fabric handles: "
 
-/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the device says so. */
+/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the
+ * device says so. */
 static void other_hosts(device *d, transport_kind t)
 {
     const int next = (harness.rank + 1) % harness.ranks;
@@ -261,7 +273,8 @@ static void other_hosts(device *d, transport_kind t)
     every_allocation_of(d, DEVICE_MEMORY_SHARED);
     p = peer_create(d, &next, 1, DEVICE_MEMORY_DEVICE, harness.comm, &why);
     wrong += p != NULL || strcmp(why.text, FAR "they do not serve here") != 0;
-    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted", harness.ranks - 1);
+    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted",
+             harness.ranks - 1);
     refused_code = EPERM;
     real_open = d->handle_open;
     d->handle_open = open_or_refuse;
@@ -299,14 +312,17 @@ static void every_allocation(device *d, transport_kind t)
 static void allocations_in_files(void **state) { (void)state, with_files(every_allocation); }
 static void refused_with_files(void **state) { (void)state, with_files(refused); }
 static void other_hosts_with_files(void **state) { (void)state, with_files(other_hosts); }
-static void allocations_on_cuda(void **state) { (void)state, harness_on_cuda(every_allocation, TRANSPORT_STAGED); }
+static void allocations_on_cuda(void **state)
+{
+    (void)state, harness_on_cuda(every_allocation, TRANSPORT_STAGED);
+}
 static void refused_on_cuda(void **state) { (void)state, harness_on_cuda(refused, TRANSPORT_STAGED); }
 
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(host_is_refused),     cmocka_unit_test(allocations_in_files), cmocka_unit_test(refused_with_files),
-        cmocka_unit_test(other_hosts_with_files),
+        cmocka_unit_test(host_is_refused),     cmocka_unit_test(allocations_in_files),
+        cmocka_unit_test(refused_with_files),  cmocka_unit_test(other_hosts_with_files),
         cmocka_unit_test(allocations_on_cuda), cmocka_unit_test(refused_on_cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

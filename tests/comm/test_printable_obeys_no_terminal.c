@@ -1,4 +1,5 @@
-/* Nothing that a terminal obeys is left in a text that is not ours, what people read stays as it is, and the end of a buffer is kept. */
+/* Nothing that a terminal obeys is left in a text that is not ours, what people read stays as it is, and the
+ * end of a buffer is kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,10 @@ static void controls_are_numbers(void **state)
 {
     (void)state;
     assert_string_equal(printable_text("heat\33[31m\r\n\t\7\x7f"), "heat\\x1b[31m\\x0d\\x0a\\x09\\x07\\x7f");
-    assert_string_equal(printable_text("C1 \xc2\x9b" "31m \xc2\x80\xc2\xa0 and \x9b" "31m"), "C1 \\xc2\\x9b31m \\xc2\\x80\xc2\xa0 and \\x9b31m");
+    assert_string_equal(printable_text("C1 \xc2\x9b"
+                                       "31m \xc2\x80\xc2\xa0 and \x9b"
+                                       "31m"),
+                        "C1 \\xc2\\x9b31m \\xc2\\x80\xc2\xa0 and \\x9b31m");
 }
 
 static void what_is_read_stays(void **state)
@@ -26,14 +30,19 @@ static void what_is_read_stays(void **state)
 static void no_utf8_is_numbers(void **state)
 {
     (void)state;
-    assert_string_equal(printable_text("\xff \xc3 \xe2\x82 \xc0\xaf \xe0\x80\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xf0\x80\x80\xaf"),
-                        "\\xff \\xc3 \\xe2\\x82 \\xc0\\xaf \\xe0\\x80\\xaf \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 \\xf0\\x80\\x80\\xaf");
+    assert_string_equal(
+        printable_text(
+            "\xff \xc3 \xe2\x82 \xc0\xaf \xe0\x80\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xf0\x80\x80\xaf"),
+        "\\xff \\xc3 \\xe2\\x82 \\xc0\\xaf \\xe0\\x80\\xaf \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 "
+        "\\xf0\\x80\\x80\\xaf");
 }
 
 /* No character is cut in two, and nothing is written behind the end. */
 static void the_end_is_kept(void **state)
 {
-    const char *text = "ab\33\xc3\xa9z", *const wanted[] = { "", "", "a", "ab", "ab", "ab", "ab", "ab\\x1b", "ab\\x1b", "ab\\x1b\xc3\xa9" };
+    const char *text = "ab\33\xc3\xa9z", *const wanted[] = {
+        "", "", "a", "ab", "ab", "ab", "ab", "ab\\x1b", "ab\\x1b", "ab\\x1b\xc3\xa9"
+    };
     (void)state;
     for (size_t bytes = 1; bytes < sizeof wanted / sizeof *wanted; bytes++) {
         char out[16];
@@ -55,8 +64,9 @@ static void eight_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(controls_are_numbers), cmocka_unit_test(what_is_read_stays),
-                                        cmocka_unit_test(no_utf8_is_numbers), cmocka_unit_test(the_end_is_kept),
-                                        cmocka_unit_test(eight_stay) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(controls_are_numbers),
+                                        cmocka_unit_test(what_is_read_stays),
+                                        cmocka_unit_test(no_utf8_is_numbers),
+                                        cmocka_unit_test(the_end_is_kept), cmocka_unit_test(eight_stay) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
-/* The distributed transpose puts every source cell, once, at its mirrored place, between any two process grids: store, add,
- * add and increment the source, twice in a row; ghosts and padding of both fields stay as they were.
- * ranks: 1 2 3 4 6
- * gpus: rank */
+/* The distributed transpose puts every source cell, once, at its mirrored place, between any two process
+ * grids: store, add, add and increment the source, twice in a row; ghosts and padding of both fields stay as
+ * they were. ranks: 1 2 3 4 6 gpus: rank */
 #include "exchange/redist.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
@@ -19,7 +18,8 @@ typedef struct transpose_case {
 static double source_cell(int64_t gx, int64_t gy, int64_t nx) { return (double)(gy * nx + gx + 1); }
 
 /* The whole source allocation after `rounds`; NaN outside the own cells. */
-static void expect_source(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds, void *out)
+static void expect_source(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds,
+                          void *out)
 {
     const int increments = c->flags & TRANSPOSE_INCREMENT_SOURCE ? rounds : 0;
     memset(out, 0xFF, f->bytes);
@@ -29,7 +29,8 @@ static void expect_source(const transpose_case *c, const decomp *dec, const fiel
 }
 
 /* The same of the target, which starts at 7 everywhere. */
-static void expect_target(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds, void *out)
+static void expect_target(const transpose_case *c, const decomp *dec, const field_shape *f, int rounds,
+                          void *out)
 {
     memset(out, 0xFF, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
@@ -51,7 +52,8 @@ static void upload(device *d, void *to, void *from, size_t bytes, device_stream 
 }
 
 /* Returns the number of this rank's wrong allocations. */
-static long transpose(device *d, transport_kind t, const transpose_case *c, const decomp *from, const decomp *to)
+static long transpose(device *d, transport_kind t, const transpose_case *c, const decomp *from,
+                      const decomp *to)
 {
     const field_shape a = field_shape_make(c->type, box_width(from->own), box_height(from->own), 2, 1);
     const field_shape b = field_shape_make(c->type, box_width(to->own), box_height(to->own), 0, 3);
@@ -67,7 +69,8 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
     expect_source(c, from, &a, 0, mirror);
     upload(d, source, mirror, a.bytes, s);
     expect_target(c, to, &b, 0, mirror);
-    /* Still queued when the first round begins, and for long on some ranks, so that the others' cells come before it has run. */
+    /* Still queued when the first round begins, and for long on some ranks, so that the others' cells come
+     * before it has run. */
     for (int n = 0; n < 1 + harness.rank % 2 * 50; n++) DEVICE_CALL(d, copy, target, mirror, b.bytes, s);
 
     redist *r = redist_create(from, to, d, &a, &b, t, harness.comm);
@@ -99,14 +102,17 @@ static bool try_case(device *d, transport_kind t, const transpose_case *c)
         return false;
     const long wrong = harness_sum(transpose(d, t, c, &from, &to));
     if (wrong)
-        fail_msg("%ld wrong: %lld x %lld, %d x %d ranks to %d x %d, flags %d, %s", wrong, (long long)c->nx, (long long)c->ny,
-                 from.ranks_x, from.ranks_y, to.ranks_x, to.ranks_y, c->flags, dtype_name(c->type));
+        fail_msg("%ld wrong: %lld x %lld, %d x %d ranks to %d x %d, flags %d, %s", wrong, (long long)c->nx,
+                 (long long)c->ny, from.ranks_x, from.ranks_y, to.ranks_x, to.ranks_y, c->flags,
+                 dtype_name(c->type));
     return true;
 }
 
 static void all_cases(device *d, transport_kind t)
 {
-    static const int64_t grids[][2] = { { 23, 17 }, { 64, 64 }, { 5, 97 }, { 130, 33 }, { 1, 40 }, { 13, 1 } };
+    static const int64_t grids[][2] = {
+        { 23, 17 }, { 64, 64 }, { 5, 97 }, { 130, 33 }, { 1, 40 }, { 13, 1 }
+    };
     static const int flags[] = { TRANSPOSE_STORE, TRANSPOSE_ADD, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE };
     int tried = 0;
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
@@ -114,8 +120,9 @@ static void all_cases(device *d, transport_kind t)
             for (int to_x = 1; to_x <= harness.ranks; to_x++)
                 for (int k = 0; k < 6; k++) {
                     if (SANITIZED && ((int)g + from_x + to_x + k) % 3 != 0) continue;
-                    tried += try_case(d, t, &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 3],
-                                                               k < 3 ? DTYPE_F32 : DTYPE_F64 });
+                    tried += try_case(d, t,
+                                      &(transpose_case){ grids[g][0], grids[g][1], from_x, to_x, flags[k % 3],
+                                                         k < 3 ? DTYPE_F32 : DTYPE_F64 });
                 }
     assert_true(tried >= 36);
 }
@@ -124,8 +131,9 @@ static void all_cases(device *d, transport_kind t)
 static void many_parts(device *d, transport_kind t)
 {
     for (int to_x = 1; to_x <= 2; to_x++)
-        assert_true(try_case(d, t, &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE,
-                                                      DTYPE_F64 }));
+        assert_true(try_case(
+            d, t,
+            &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64 }));
 }
 
 /* More than a chunk is copied in and unpacked on a stream of its own. */

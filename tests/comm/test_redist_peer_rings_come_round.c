@@ -1,6 +1,5 @@
-/* A distributed transpose through rings that hold a few of a part's chunks puts every cell at its place, call after call: who gives
- * waits for slots, and who takes for chunks, however the ranks drift apart.
- * ranks: 2 3
+/* A distributed transpose through rings that hold a few of a part's chunks puts every cell at its place, call
+ * after call: who gives waits for slots, and who takes for chunks, however the ranks drift apart. ranks: 2 3
  * gpus: rank */
 #include "support/comm_harness.h"
 
@@ -18,7 +17,8 @@ static void store_source(const decomp *dec, const field_shape *f, double more, v
 {
     memset(out, 0, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++) harness_store(f, out, x, y, source_cell(dec->own.x0 + x, dec->own.y0 + y) + more);
+        for (int64_t x = 0; x < f->nx; x++)
+            harness_store(f, out, x, y, source_cell(dec->own.x0 + x, dec->own.y0 + y) + more);
 }
 
 /* After ROUNDS calls of B += A^T; A += 1. */
@@ -27,7 +27,8 @@ static void store_target(const decomp *dec, const field_shape *f, void *out)
     memset(out, 0, f->bytes);
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++)
-            harness_store(f, out, x, y, ROUNDS * source_cell(dec->own.y0 + y, dec->own.x0 + x) + ROUNDS * (ROUNDS - 1) / 2);
+            harness_store(f, out, x, y,
+                          ROUNDS * source_cell(dec->own.y0 + y, dec->own.x0 + x) + ROUNDS * (ROUNDS - 1) / 2);
 }
 
 static void *upload(device *d, device_stream *s, const void *mirror, size_t bytes)
@@ -39,7 +40,8 @@ static void *upload(device *d, device_stream *s, const void *mirror, size_t byte
     return field;
 }
 
-static long differs(device *d, device_stream *s, const void *field, void *mirror, const void *wanted, size_t bytes)
+static long differs(device *d, device_stream *s, const void *field, void *mirror, const void *wanted,
+                    size_t bytes)
 {
     DEVICE_CALL(d, copy, mirror, field, bytes, s);
     DEVICE_CALL(d, stream_sync, s);
@@ -65,8 +67,8 @@ static void rings_come_round(device *d, transport_kind t)
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
     void *const target = upload(d, s, mirror, b.bytes);
-    redist_peer *r = redist_peer_create(&from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm,
-                                        &why);
+    redist_peer *r = redist_peer_create(
+        &from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, &why);
     if (!r) fail_msg("%s", why.text);
     assert_true(redist_peer_sent_bytes(r) > SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
     for (int n = 0; n < ROUNDS; n++) {

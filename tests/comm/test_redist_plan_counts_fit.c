@@ -1,5 +1,5 @@
-/* A distributed transpose of 2^33 cells is cut into messages that tile it, each small enough for one MPI count, and a halo
- * message of 2^33 bytes likewise. Pure arithmetic: nothing is allocated. */
+/* A distributed transpose of 2^33 cells is cut into messages that tile it, each small enough for one MPI
+ * count, and a halo message of 2^33 bytes likewise. Pure arithmetic: nothing is allocated. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,9 @@ static void huge_boxes_are_cut(void **state)
 {
     (void)state;
     const int64_t cells = (int64_t)1 << 33;
-    const int64_t widths[] = { 1, 2, 63, 64, 65, 1000, 92681, (int64_t)1 << 20, cells / 64, cells / 63, cells / 2 + 1, cells };
+    const int64_t widths[] = {
+        1, 2, 63, 64, 65, 1000, 92681, (int64_t)1 << 20, cells / 64, cells / 63, cells / 2 + 1, cells
+    };
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
         for (int t = 0; t < 2; t++) {
             const int64_t height = cells / widths[i];
@@ -94,7 +96,8 @@ static void pairs_tile_the_target(void **state)
                         for (int64_t y = b.y0; y < b.y1; y++)
                             for (int64_t x = b.x0; x < b.x1; x++) {
                                 seen[y * 47 + x]++;
-                                assert_true(y >= source.x0 && y < source.x1 && x >= source.y0 && x < source.y1);
+                                assert_true(y >= source.x0 && y < source.x1 && x >= source.y0 &&
+                                            x < source.y1);
                             }
                     }
                 for (int i = 0; i < 61 * 47; i++) assert_int_equal(seen[i], 1);
@@ -104,7 +107,8 @@ static void pairs_tile_the_target(void **state)
 static void pairs_of_2_to_33_cells(void **state)
 {
     (void)state;
-    const decomp from = make((int64_t)1 << 17, (int64_t)1 << 16, 6, 1), to = make((int64_t)1 << 16, (int64_t)1 << 17, 6, 3);
+    const decomp from = make((int64_t)1 << 17, (int64_t)1 << 16, 6, 1),
+                 to = make((int64_t)1 << 16, (int64_t)1 << 17, 6, 3);
     int64_t cells = 0;
     for (int p = 0; p < 6; p++)
         for (int q = 0; q < 6; q++) {
@@ -120,7 +124,8 @@ static void halo_messages_in_pieces(void **state)
     (void)state;
     const int64_t bytes = ((int64_t)1 << 33) + 12, each = MESSAGE_PIECE_BYTES_MAX;
     int64_t sum = 0;
-    assert_true(message_pieces(bytes, each) == 9 && message_pieces(1, each) == 1 && message_pieces(each, each) == 1);
+    assert_true(message_pieces(bytes, each) == 9 && message_pieces(1, each) == 1 &&
+                message_pieces(each, each) == 1);
     for (int64_t p = 0; p < message_pieces(bytes, each); p++) {
         assert_true(message_piece_bytes(bytes, each, p) > 0);
         sum += message_piece_bytes(bytes, each, p);

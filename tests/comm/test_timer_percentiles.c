@@ -15,7 +15,8 @@ static void nearest_rank(void **state)
     double samples[200];
     for (int i = 0; i < 200; i++) samples[i] = (double)((i * 77) % 200 + 1); /* 1..200, shuffled */
     const timer_percentiles p = timer_percentiles_of(samples, 200);
-    assert_true(p.min == 1 && p.p50 == 100 && p.p90 == 180 && p.p99 == 198 && p.max == 200 && p.mean == 100.5);
+    assert_true(p.min == 1 && p.p50 == 100 && p.p90 == 180 && p.p99 == 198 && p.max == 200 &&
+                p.mean == 100.5);
     assert_int_equal(p.count, 200);
 }
 
@@ -33,7 +34,8 @@ static void no_samples_are_nan(void **state)
 {
     (void)state;
     const timer_percentiles p = timer_percentiles_of(NULL, 0);
-    assert_true(isnan(p.min) && isnan(p.p50) && isnan(p.p90) && isnan(p.p99) && isnan(p.max) && isnan(p.mean));
+    assert_true(isnan(p.min) && isnan(p.p50) && isnan(p.p90) && isnan(p.p99) && isnan(p.max) &&
+                isnan(p.mean));
     assert_int_equal(p.count, 0);
 }
 

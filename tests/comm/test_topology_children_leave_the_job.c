@@ -1,5 +1,6 @@
-/* A probe's child finds nothing of the job in its environment but all that the user set, and a TMPDIR of its own, of which nothing
- * stays; and however it ends (status, signal, too late, not there) the parent learns it in time. */
+/* A probe's child finds nothing of the job in its environment but all that the user set, and a TMPDIR of its
+ * own, of which nothing stays; and however it ends (status, signal, too late, not there) the parent learns it
+ * in time. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -23,14 +24,33 @@ static char self[4096];
 static void job_variables_go(void **state)
 {
     (void)state;
-    const char *go[] = { "OMPI_COMM_WORLD_RANK=0", "OMPI_MCA_orte_hnp_uri=1.0;tcp://10.0.0.1:5", "OMPI_MCA_ess=pmi",
-                         "OMPI_MCA_ess_base_jobid=7", "OMPI_MCA_pmix=^s1,s2", "OMPI_MCA_initial_wdir=/x", "PMIX_RANK=0",
-                         "OMPI_MCA_shmem_RUNTIME_QUERY_hint=mmap", "PMI_FD=5", "SLURM_JOB_ID=1", "SLURM_PROCID=0",
+    const char *go[] = { "OMPI_COMM_WORLD_RANK=0",
+                         "OMPI_MCA_orte_hnp_uri=1.0;tcp://10.0.0.1:5",
+                         "OMPI_MCA_ess=pmi",
+                         "OMPI_MCA_ess_base_jobid=7",
+                         "OMPI_MCA_pmix=^s1,s2",
+                         "OMPI_MCA_initial_wdir=/x",
+                         "PMIX_RANK=0",
+                         "OMPI_MCA_shmem_RUNTIME_QUERY_hint=mmap",
+                         "PMI_FD=5",
+                         "SLURM_JOB_ID=1",
+                         "SLURM_PROCID=0",
                          "HYDI_CONTROL_FD=6",
-                         "MPI_LOCALRANKID=0", "PRTE_MCA_x=1", "OMPI_UNIVERSE_SIZE=2" };
-    const char *stay[] = { "OMPI_MCA_btl=self,tcp", "OMPI_MCA_opal_cuda_support=0", "OMPI_MCA_pml=ucx", "UCX_TLS=all", "PATH=/bin",
-                           "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "CUDA_VISIBLE_DEVICES=1",
-                           "LD_PRELOAD=x.so", "LD_LIBRARY_PATH=/opt", "HOME=/root", "MPICH_GPU_SUPPORT_ENABLED=1" };
+                         "MPI_LOCALRANKID=0",
+                         "PRTE_MCA_x=1",
+                         "OMPI_UNIVERSE_SIZE=2" };
+    const char *stay[] = { "OMPI_MCA_btl=self,tcp",
+                           "OMPI_MCA_opal_cuda_support=0",
+                           "OMPI_MCA_pml=ucx",
+                           "UCX_TLS=all",
+                           "PATH=/bin",
+                           "OMPI_ALLOW_RUN_AS_ROOT=1",
+                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                           "CUDA_VISIBLE_DEVICES=1",
+                           "LD_PRELOAD=x.so",
+                           "LD_LIBRARY_PATH=/opt",
+                           "HOME=/root",
+                           "MPICH_GPU_SUPPORT_ENABLED=1" };
     for (size_t i = 0; i < sizeof go / sizeof *go; i++)
         if (!topology_spawn_is_job_variable(go[i])) fail_msg("%s stays", go[i]);
     for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
@@ -41,7 +61,8 @@ static void job_variables_go(void **state)
 static int leave_files(void)
 {
     const char *folder = getenv("TMPDIR"), *above = getenv("PARENTS_TMPDIR");
-    if (!folder || !above || strncmp(folder, above, strlen(above)) != 0 || folder[strlen(above)] != '/') return 1;
+    if (!folder || !above || strncmp(folder, above, strlen(above)) != 0 || folder[strlen(above)] != '/')
+        return 1;
     if (chdir(folder) != 0 || mkdir("a", 0700) != 0 || symlink(above, "a/out") != 0) return 2;
     FILE *f = fopen("a/file", "wx");
     return f && fputs("left", f) >= 0 && fclose(f) == 0 ? 0 : 3;
@@ -68,7 +89,8 @@ static int be_child(const char *part)
 static void ends_with(const char *part, double limit_s, int how, int code)
 {
     const topology_spawn_end end = topology_spawn(self, part, limit_s);
-    if ((int)end.how != how || end.code != code) fail_msg("%s: ended %d, code %d", part, (int)end.how, end.code);
+    if ((int)end.how != how || end.code != code)
+        fail_msg("%s: ended %d, code %d", part, (int)end.how, end.code);
 }
 
 static void every_end_is_learnt(void **state)
@@ -122,7 +144,8 @@ static void of_their_files_nothing_stays(void **state)
     (void)topology_spawn(self, "crash", 15);
     assert_int_equal(entries(folder), 1);
     assert_int_equal(unlink(beside), 0);
-    assert_int_equal(setenv("TMPDIR", "/nowhere/at/all", 1), 0); /* no folder can be made: the child starts all the same */
+    /* no folder can be made: the child starts all the same */
+    assert_int_equal(setenv("TMPDIR", "/nowhere/at/all", 1), 0);
     ends_with("status", 15, TOPOLOGY_SPAWN_EXITED, 7);
     assert_int_equal(unsetenv("TMPDIR"), 0);
     assert_int_equal(rmdir(folder), 0);

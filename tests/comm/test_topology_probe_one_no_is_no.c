@@ -1,9 +1,10 @@
-/* Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all ranks say yes;
- * any other outcome is one no with one reason on all ranks, and everybody lives on. A stand-in takes the GPU's place.
- * ranks: 1 2 3 */
+/* Device buffers go to MPI only when its own word, the child on every host and the checked exchange of all
+ * ranks say yes; any other outcome is one no with one reason on all ranks, and everybody lives on. A stand-in
+ * takes the GPU's place. ranks: 1 2 3 */
 #include "support/comm_harness.h"
 
-/* The answer, which must be the same everywhere, as must the reason; `words` must stand in the reason of a no. */
+/* The answer, which must be the same everywhere, as must the reason; `words` must stand in the reason of a
+ * no. */
 static void probe(bool claims, device *d, const char *child, bool wanted, const char *words)
 {
     topology t = harness;
@@ -12,10 +13,12 @@ static void probe(bool claims, device *d, const char *child, bool wanted, const 
     const bool yes = topology_probe_aware(&t, d, child, &why);
     sentence first = why;
     MPI_CHECK(MPI_Bcast(first.text, SENTENCE_BYTES, MPI_CHAR, 0, harness.comm));
-    if (yes != wanted || strcmp(first.text, why.text) != 0 || (words ? !strstr(why.text, words) : why.text[0] != '\0'))
-        print_error("rank %d: %s, \"%s\"; wanted %s, \"%s\"\n", harness.rank, yes ? "yes" : "no", why.text, wanted ? "yes" : "no",
-                    words ? words : "");
-    const long wrong = yes != wanted || strcmp(first.text, why.text) != 0 || (words ? !strstr(why.text, words) : why.text[0] != '\0');
+    if (yes != wanted || strcmp(first.text, why.text) != 0 ||
+        (words ? !strstr(why.text, words) : why.text[0] != '\0'))
+        print_error("rank %d: %s, \"%s\"; wanted %s, \"%s\"\n", harness.rank, yes ? "yes" : "no", why.text,
+                    wanted ? "yes" : "no", words ? words : "");
+    const long wrong = yes != wanted || strcmp(first.text, why.text) != 0 ||
+                       (words ? !strstr(why.text, words) : why.text[0] != '\0');
     assert_int_equal(harness_sum(wrong), 0);
 }
 
@@ -93,8 +96,9 @@ static void a_rank_has_no_memory(void **state)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_say_yes),       cmocka_unit_test(the_host_device_has_none), cmocka_unit_test(the_mpi_says_no),
-        cmocka_unit_test(the_child_says_no), cmocka_unit_test(data_arrives_damaged),     cmocka_unit_test(a_rank_has_no_memory),
+        cmocka_unit_test(all_say_yes),          cmocka_unit_test(the_host_device_has_none),
+        cmocka_unit_test(the_mpi_says_no),      cmocka_unit_test(the_child_says_no),
+        cmocka_unit_test(data_arrives_damaged), cmocka_unit_test(a_rank_has_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* Every rank learns its host, local rank, binding and device, the same answers about the whole from all, and the aware
- * probe ends with one answer and a reason on all ranks without harm to any of them.
- * ranks: 1 2 3
+/* Every rank learns its host, local rank, binding and device, the same answers about the whole from all, and
+ * the aware probe ends with one answer and a reason on all ranks without harm to any of them. ranks: 1 2 3
  * gpus: rank */
 #include <sched.h>
 
@@ -36,7 +35,8 @@ static void hosts_ranks_and_binding(void **state)
     long wrong = 0;
     wrong += sched_getaffinity(0, sizeof set, &set) != 0 || cpus_in(harness.binding) != CPU_COUNT(&set);
     wrong += harness.hosts < 1 || harness.local_rank < 0 || harness.local_rank >= harness.local_ranks;
-    wrong += harness.hosts == 1 && (harness.local_ranks != harness.ranks || harness.local_rank != harness.rank);
+    wrong +=
+        harness.hosts == 1 && (harness.local_ranks != harness.ranks || harness.local_rank != harness.rank);
     wrong += harness.mpi_version[0] == '\0' || strchr(harness.mpi_version, '\n') || harness.host[0] == '\0';
     wrong += harness.thread_level < MPI_THREAD_FUNNELED || harness.ranks_on_device != 1;
     assert_int_equal(harness_sum(wrong), 0);
@@ -48,7 +48,8 @@ static void the_first_no_is_everybodys(void **state)
     sentence why;
     sentence_set(&why, "rank %d", harness.rank);
     long wrong = !topology_agree(&harness, true, &why) || atoi(why.text + 5) != harness.rank;
-    wrong += topology_agree(&harness, harness.rank != harness.ranks - 1, &why) || atoi(why.text + 5) != harness.ranks - 1;
+    wrong += topology_agree(&harness, harness.rank != harness.ranks - 1, &why) ||
+             atoi(why.text + 5) != harness.ranks - 1;
     assert_int_equal(harness_sum(wrong), 0);
 }
 
@@ -61,9 +62,11 @@ static void auto_takes_the_best_for_all(void **state)
     long wrong = !d || (d->kind == DEVICE_HOST) != no_cuda || (no_cuda && harness.ranks_on_device != 1);
     device_destroy(&d);
     d = topology_device(&harness, TOPOLOGY_CUDA, 1, &why, &notes);
-    wrong += (d == NULL) != no_cuda || (no_cuda && (!strstr(why.text, "run.device = cuda") || !strstr(why.text, "rank 0")));
+    wrong += (d == NULL) != no_cuda ||
+             (no_cuda && (!strstr(why.text, "run.device = cuda") || !strstr(why.text, "rank 0")));
     /* More ranks here than this rank sees GPUs: some share, and are told so. */
-    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1) wrong += notes.text[0] == '\0';
+    if (d && harness.local_ranks > device_cuda_count(NULL) && harness.hosts == 1)
+        wrong += notes.text[0] == '\0';
     device_destroy(&d);
     assert_int_equal(harness_sum(wrong), 0);
 }
@@ -80,14 +83,16 @@ static void hosts_with_and_without_gpus_are_named(void **state)
     (void)snprintf(t.host, sizeof t.host, "node%d", t.rank);
     (void)unsetenv("CUDA_VISIBLE_DEVICES");
     const bool may = topology_may_use_host(&t, t.rank == 0, "no driver", "run.device", &said);
-    const char *const lacking = t.ranks == 2 ? "on node0, but not on node1 (no driver)" : "on node0, but not on node1, node2 (no driver)";
+    const char *const lacking = t.ranks == 2 ? "on node0, but not on node1 (no driver)"
+                                             : "on node0, but not on node1, node2 (no driver)";
     const long wrong = t.ranks == 1 ? !may : may || !strstr(said.text, lacking);
     if (wrong) print_error("rank %d: %s\n", t.rank, said.text);
     hosts_destroy(&t.where);
     assert_int_equal(harness_sum(wrong), 0);
 }
 
-/* Each rank's GPUs as letters, in the order in which it sees them, and what the ranks are to take; ? cannot be told. */
+/* Each rank's GPUs as letters, in the order in which it sees them, and what the ranks are to take; ? cannot
+ * be told. */
 static void gpus_are_taken_in_turns_by_uuid(void **state)
 {
     static const struct {
@@ -116,7 +121,8 @@ static void gpus_are_taken_in_turns_by_uuid(void **state)
         for (int r = 0; r < ranks; r++) {
             const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, r);
             const char took = cases[c].seen[r][gpu] == '?' ? (char)('0' + gpu) : cases[c].seen[r][gpu];
-            if (took != cases[c].taken[r]) fail_msg("case %zu: rank %d takes %c, not %c", c, r, took, cases[c].taken[r]);
+            if (took != cases[c].taken[r])
+                fail_msg("case %zu: rank %d takes %c, not %c", c, r, took, cases[c].taken[r]);
         }
     }
 }
@@ -132,7 +138,8 @@ static void the_probe_gives_one_answer(void **state)
     MPI_CHECK(MPI_Allreduce(&yes, &yeses, 1, MPI_INT, MPI_SUM, harness.comm));
     MPI_CHECK(MPI_Bcast(first.text, SENTENCE_BYTES, MPI_CHAR, 0, harness.comm));
     print_message("device buffers to MPI: %s%s\n", yes ? "yes" : "no: ", why.text);
-    long wrong = (yeses != 0 && yeses != harness.ranks) || strcmp(first.text, why.text) != 0 || yes != (why.text[0] == '\0');
+    long wrong = (yeses != 0 && yeses != harness.ranks) || strcmp(first.text, why.text) != 0 ||
+                 yes != (why.text[0] == '\0');
     wrong += yes && !harness.mpi_claims_cuda;
     device_destroy(&d);
     assert_int_equal(harness_sum(wrong), 0);
@@ -149,7 +156,8 @@ static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
 {
     (void)state;
     const topology_spawn_end end = topology_spawn(harness_exe, ALONE, 60);
-    if (end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0) print_error("child ended %d with %d\n", (int)end.how, end.code);
+    if (end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0)
+        print_error("child ended %d with %d\n", (int)end.how, end.code);
     assert_int_equal(harness_sum(end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0), 0);
 }
 

@@ -1,5 +1,5 @@
-/* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its reason.
- * ranks: 1 2 3 4 6 */
+/* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its
+ * reason. ranks: 1 2 3 4 6 */
 #include "exchange/transport_trial.h"
 #include "support/comm_harness.h"
 
@@ -17,7 +17,8 @@ static fixture make(int ranks_x)
     fixture f = { .d = deferred_device_create((unsigned)harness.rank) };
     sentence why;
     f.d->unshared = "a made-up refusal";
-    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why)) fail_msg("%s", why.text);
+    if (!decomp_make(&f.dec, 60, 48, true, true, harness.ranks, harness.rank, ranks_x, 0, 2, &why))
+        fail_msg("%s", why.text);
     f.shape = field_shape_make(DTYPE_F32, box_width(f.dec.own), box_height(f.dec.own), 2, 2);
     DEVICE_CALL(f.d, alloc, DEVICE_MEMORY_DEVICE, f.shape.bytes, &f.field);
     return f;
@@ -64,7 +65,8 @@ static void what_is_refused_has_its_reason(void **state)
         assert_non_null(strstr(why.text, "a made-up refusal"));
         assert_true(is_whole_reason(&f, TRANSPORT_PEER, why.text));
         why.text[0] = '\0';
-        assert_true(isinf(trial_of(&f, TRANSPORT_NCCL, &why))); /* not built, no library, or one GPU for all ranks */
+        /* not built, no library, or one GPU for all ranks */
+        assert_true(isinf(trial_of(&f, TRANSPORT_NCCL, &why)));
         assert_true(why.text[0] != '\0');
         if (harness.rank == 0) print_message("nccl: %s\n", why.text);
         why.text[0] = '\0';
@@ -78,8 +80,8 @@ static void what_is_refused_has_its_reason(void **state)
 }
 
 static DEVICE_FUNCTION(unpack, (*whole_unpack));
-static int lose_a_cell(device *d, const field_shape *shape, void *field, const void *buffer, const pack_piece *pieces, int count,
-                       unpack_mode mode, device_stream *s)
+static int lose_a_cell(device *d, const field_shape *shape, void *field, const void *buffer,
+                       const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
 {
     pack_piece fewer[PACK_PIECES_MAX];
     memcpy(fewer, pieces, (size_t)count * sizeof *pieces);

@@ -1,7 +1,6 @@
-/* A file that some ranks collect and write is, byte for byte, the one that a rank alone writes: for 0 .. 4 aggregators, any cut of
- * the fields, in the foreground and in the background, in windows of many rows and of pieces of one; one writer's error is every
- * rank's.
- * ranks: 1 2 3 4 6 */
+/* A file that some ranks collect and write is, byte for byte, the one that a rank alone writes: for 0 .. 4
+ * aggregators, any cut of the fields, in the foreground and in the background, in windows of many rows and of
+ * pieces of one; one writer's error is every rank's. ranks: 1 2 3 4 6 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,13 +27,20 @@ typedef struct layout {
     bool transposed; /* the second field */
 } layout;
 
-static const layout layouts[] = { { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true },
-                                  { 3, 700, DTYPE_F64, false }, { 1, 1, DTYPE_F64, false } };
+static const layout layouts[] = { { 53, 41, DTYPE_F64, false },
+                                  { 211, 1, DTYPE_F32, false },
+                                  { 53, 41, DTYPE_F32, true },
+                                  { 3, 700, DTYPE_F64, false },
+                                  { 1, 1, DTYPE_F64, false } };
 
-/* Two fields of which this rank has the cells of rank `rank` of columns x rows; none where there are fewer cells than ranks. */
+/* Two fields of which this rank has the cells of rank `rank` of columns x rows; none where there are fewer
+ * cells than ranks. */
 static checkpoint_state state_of(const layout *l, int columns, int rows, int rank, int64_t step)
 {
-    checkpoint_state s = { .kind = l->transposed ? "transpose" : "wave", .type = l->type, .step = step, .deck = "[grid]\n",
+    checkpoint_state s = { .kind = l->transposed ? "transpose" : "wave",
+                           .type = l->type,
+                           .step = step,
+                           .deck = "[grid]\n",
                            .fields = 2 };
     s.field[0] = fixture_cut(l->transposed ? "a" : "u", l->nx, l->ny, columns, rows, rank, l->type);
     s.field[1] = l->transposed ? fixture_cut("b", l->ny, l->nx, rows, columns, rank, l->type)
@@ -90,9 +96,12 @@ static void write_by(writer *w, const char *name, checkpoint_state *s, int aggre
 {
     const writer_request request = { s, fixture_ready, NULL, NULL };
     s->aggregators = aggregators;
-    for (int i = 0; i < s->fields; i++) s->field[i].fingerprint = 0; /* of which the snapshot tells the shares */
-    if (writer_submit(w, &request, &why) != CHECKPOINT_OK || writer_wait(w, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
-    if (aggregators > 0) assert_int_equal(writer_get_stats(w).plan.count, smaller(aggregators, fixture_ranks(MPI_COMM_WORLD)));
+    /* of which the snapshot tells the shares */
+    for (int i = 0; i < s->fields; i++) s->field[i].fingerprint = 0;
+    if (writer_submit(w, &request, &why) != CHECKPOINT_OK || writer_wait(w, &why) != CHECKPOINT_OK)
+        fail_msg("%s", why.text);
+    if (aggregators > 0)
+        assert_int_equal(writer_get_stats(w).plan.count, smaller(aggregators, fixture_ranks(MPI_COMM_WORLD)));
     assert_true(on_all(MPI_COMM_WORLD, same_as_alone(name, s->step)));
 }
 
@@ -128,7 +137,8 @@ static void the_file_of_one_rank(void **state)
     writer_destroy(&by[1]);
 }
 
-/* The last writer may write no byte beyond the first half of the file: a failure of pwrite, in its thread alone. */
+/* The last writer may write no byte beyond the first half of the file: a failure of pwrite, in its thread
+ * alone. */
 static void one_writer_s_error(void **state)
 {
     (void)state;
@@ -161,7 +171,8 @@ static void one_writer_s_error(void **state)
     free(s.field[0].data);
 }
 
-/* What the device says of its values is not what is in the host's copy of them: seen where they are, before they are sent. */
+/* What the device says of its values is not what is in the host's copy of them: seen where they are, before
+ * they are sent. */
 static bool with_another_fingerprint(void *owner, checkpoint_state *s, double *held_s)
 {
     fixture_ready(owner, s, held_s);
@@ -179,7 +190,8 @@ static void a_snapshot_that_went_wrong(void **state)
     const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
     assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
     assert_int_equal(writer_wait(w, &why), CHECKPOINT_IO);
-    snprintf(wanted, sizeof wanted, "on rank %d the values of /fields/u in its memory differ from those on its device",
+    snprintf(wanted, sizeof wanted,
+             "on rank %d the values of /fields/u in its memory differ from those on its device",
              fixture_ranks(MPI_COMM_WORLD) - 1);
     assert_non_null(strstr(why.text, wanted));
     writer_destroy(&w);
@@ -192,7 +204,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     signal(SIGXFSZ, SIG_IGN);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_file_of_one_rank), cmocka_unit_test(one_writer_s_error),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_file_of_one_rank),
+                                        cmocka_unit_test(one_writer_s_error),
                                         cmocka_unit_test(a_snapshot_that_went_wrong) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,6 +1,5 @@
-/* A state file's block checksums are those of its bytes, the same on any ranks in any cut; a flipped bit is named by dataset,
- * block and rows; a file without checksums is judged by its fingerprint.
- * ranks: 1 2 3 4 */
+/* A state file's block checksums are those of its bytes, the same on any ranks in any cut; a flipped bit is
+ * named by dataset, block and rows; a file without checksums is judged by its fingerprint. ranks: 1 2 3 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +23,9 @@ static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 static void write_with(int64_t nx, int64_t ny, dtype type, int columns, checkpoint_verify_how verify)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD), rows = fixture_ranks(MPI_COMM_WORLD) / columns;
-    checkpoint_state s = { .kind = "wave", .type = type, .step = 7, .deck = "", .fields = 2, .verify = verify };
+    checkpoint_state s = {
+        .kind = "wave", .type = type, .step = 7, .deck = "", .fields = 2, .verify = verify
+    };
     const char *const names[] = { "u", "u_prev" };
     for (int i = 0; i < 2; i++) {
         s.field[i] = fixture_cut(names[i], nx, ny, columns, rows, rank, type);
@@ -49,8 +50,10 @@ static bool stored_are_those_of_the_bytes(int64_t nx, int64_t ny, dtype type)
         const hid_t dataset = H5Dopen2(file, i ? "/fields/u_prev" : "/fields/u", H5P_DEFAULT);
         ok = ok && !checkpoint_h5_read(dataset, box_make(0, nx, 0, ny), type, data);
         H5Dclose(dataset);
-        ok = ok && checkpoint_sums_read(file, path, &f, &sums, &why) == CHECKPOINT_OK && sums.crc && sums.blocks > 3;
-        const size_t line_bytes = (ny > 1 ? (size_t)nx : 1) * dtype_bytes(type), block_bytes = (size_t)sums.lines * line_bytes;
+        ok = ok && checkpoint_sums_read(file, path, &f, &sums, &why) == CHECKPOINT_OK && sums.crc &&
+             sums.blocks > 3;
+        const size_t line_bytes = (ny > 1 ? (size_t)nx : 1) * dtype_bytes(type),
+                     block_bytes = (size_t)sums.lines * line_bytes;
         ok = ok && block_bytes <= (line_bytes > BLOCK_BYTES ? line_bytes : BLOCK_BYTES);
         for (int64_t b = 0; ok && b < sums.blocks; b++) {
             const size_t at = (size_t)b * block_bytes, rest = bytes - at;
@@ -68,7 +71,8 @@ static void check_cut(int64_t nx, int64_t ny, int columns, checkpoint_verify_how
     for (int t = 0; t < 2; t++) {
         const dtype type = t ? DTYPE_F64 : DTYPE_F32;
         write_with(nx, ny, type, columns, verify);
-        assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || stored_are_those_of_the_bytes(nx, ny, type)));
+        assert_true(on_all(MPI_COMM_WORLD,
+                           fixture_rank(MPI_COMM_WORLD) != 0 || stored_are_those_of_the_bytes(nx, ny, type)));
         checkpoint_report r;
         assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_OK);
         assert_true(r.blocks > 6 && r.damaged == 0);
@@ -113,7 +117,8 @@ static void expect_damage(int64_t damaged, const char *text)
     checkpoint_info_free(&r.info);
     assert_int_equal(status, CHECKPOINT_DAMAGED);
     assert_int_equal(r.damaged, damaged);
-    if (!strstr(r.damage[damaged - 1].text, text)) fail_msg("\"%s\" does not say \"%s\"", r.damage[damaged - 1].text, text);
+    if (!strstr(r.damage[damaged - 1].text, text))
+        fail_msg("\"%s\" does not say \"%s\"", r.damage[damaged - 1].text, text);
 }
 
 /* Checksums are part of the structure, which has one of its own. */
@@ -130,9 +135,11 @@ static void expect_other_structure(void)
 static checkpoint_status read_u(int64_t nx, int64_t ny)
 {
     checkpoint_state s = { .kind = "wave", .type = DTYPE_F64, .fields = 1 };
-    s.field[0] = fixture_cut("u", nx, ny, fixture_ranks(MPI_COMM_WORLD), 1, fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
+    s.field[0] =
+        fixture_cut("u", nx, ny, fixture_ranks(MPI_COMM_WORLD), 1, fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
     const checkpoint_status status = checkpoint_read(MPI_COMM_WORLD, path, &s, &why);
-    if (status == CHECKPOINT_OK) assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], DTYPE_F64, 0)));
+    if (status == CHECKPOINT_OK)
+        assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], DTYPE_F64, 0)));
     free(s.field[0].data);
     return status;
 }
@@ -147,7 +154,8 @@ static void flipped_bits_are_named(void **state)
     flip("/fields/u", 0);
     flip("/fields/u", 41 * 104 - 1);
     assert_int_equal(read_u(13, 41), CHECKPOINT_DAMAGED);
-    if (!strstr(why.text, "; first in block 20, rows 40 .. 40")) fail_msg("\"%s\" does not say where", why.text);
+    if (!strstr(why.text, "; first in block 20, rows 40 .. 40"))
+        fail_msg("\"%s\" does not say where", why.text);
     flip("/fields/u", 41 * 104 - 1);
     flip("/fields/u_prev", 20 * 104 + 103);
     expect_damage(1, "/fields/u_prev, block 10, rows 20 .. 21:");
@@ -179,7 +187,8 @@ static checkpoint_status read_back(checkpoint_verify_how verify)
     assert_true(checkpoint_sums_make(&sums, &s.field[0], j.share[0].lines));
     checkpoint_sums_add(&sums, DTYPE_F64, s.field[0].data, s.field[0].own, &s.field[0]);
     assert_int_equal(checkpoint_h5_open(path, &file, &why), CHECKPOINT_OK);
-    assert_int_equal(checkpoint_dataset_open(file, path, &s.field[0], DTYPE_F64, &dataset, &unused, &why), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_dataset_open(file, path, &s.field[0], DTYPE_F64, &dataset, &unused, &why),
+                     CHECKPOINT_OK);
     j.layout.field_at_bytes[0] = H5Dget_offset(dataset);
     H5Dclose(dataset);
     H5Fclose(file);

@@ -1,10 +1,9 @@
-/* Whatever happened to a state file, reading it gives DAMAGED with a sentence: every byte counts, and HDF5 does not see a file
- * whose structure differs from what was written. What HDF5 itself changed, and files without a seal, give the right bits or
- * DAMAGED.
+/* Whatever happened to a state file, reading it gives DAMAGED with a sentence: every byte counts, and HDF5
+ * does not see a file whose structure differs from what was written. What HDF5 itself changed, and files
+ * without a seal, give the right bits or DAMAGED.
  *
- * Chance flips a bit anywhere in a file of two fields, or cuts it anywhere; both readers name it. WEFT_DAMAGE_FLIPS,
- * WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more of them, or others.
- * ranks: 1 2 */
+ * Chance flips a bit anywhere in a file of two fields, or cuts it anywhere; both readers name it.
+ * WEFT_DAMAGE_FLIPS, WEFT_DAMAGE_CUTS, WEFT_DAMAGE_SEED: more of them, or others. ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +42,8 @@ static checkpoint_status read_state(int64_t nx, int64_t ny, dtype type)
     const checkpoint_status status = read_as_restart(&s);
     if (status == CHECKPOINT_OK) assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[0], type, 0)));
     free(s.field[0].data);
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK || (strstr(why.text, path) && !strchr(why.text, '\n'))));
+    assert_true(on_all(MPI_COMM_WORLD,
+                       status == CHECKPOINT_OK || (strstr(why.text, path) && !strchr(why.text, '\n'))));
     return status;
 }
 
@@ -92,7 +92,8 @@ static void flipped_bytes(void **state)
     long data_found = 0, structure_found = 0;
     for (long at = bytes - 1; at >= 0; at -= FLIP_STRIDE_BYTES) {
         flip(at, 0x10);
-        if (read_state(NX, NY, DTYPE_F64) != CHECKPOINT_DAMAGED) fail_msg("byte %ld of %ld: not found", at, bytes);
+        if (read_state(NX, NY, DTYPE_F64) != CHECKPOINT_DAMAGED)
+            fail_msg("byte %ld of %ld: not found", at, bytes);
         data_found += strstr(why.text, "is damaged: /fields/u") != NULL;
         structure_found += strstr(why.text, "structure") != NULL;
         flip(at, 0x10);
@@ -130,7 +131,8 @@ static checkpoint_state wave_state(void)
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, WAVE_NX, WAVE_NY, DTYPE_F64, 5);
     s.kind = "wave";
     s.fields = 2;
-    s.field[1] = fixture_cut("u_prev", WAVE_NX, WAVE_NY, 1, fixture_ranks(MPI_COMM_WORLD), fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
+    s.field[1] = fixture_cut("u_prev", WAVE_NX, WAVE_NY, 1, fixture_ranks(MPI_COMM_WORLD),
+                             fixture_rank(MPI_COMM_WORLD), DTYPE_F64);
     fixture_fill(&s.field[1], DTYPE_F64, 1);
     return s;
 }
@@ -144,12 +146,14 @@ static void wave_free(checkpoint_state *s)
 static bool is_as_written(const checkpoint_state *s, const checkpoint_info *info)
 {
     const checkpoint_state wanted = wave_state();
-    bool same = info->step == wanted.step && info->nx == WAVE_NX && info->ny == WAVE_NY && info->type == wanted.type
-                && info->fingerprint == wanted.field[0].fingerprint && strcmp(info->kind, wanted.kind) == 0
-                && strcmp(info->deck, wanted.deck) == 0 && s->step == wanted.step;
+    bool same = info->step == wanted.step && info->nx == WAVE_NX && info->ny == WAVE_NY &&
+                info->type == wanted.type && info->fingerprint == wanted.field[0].fingerprint &&
+                strcmp(info->kind, wanted.kind) == 0 && strcmp(info->deck, wanted.deck) == 0 &&
+                s->step == wanted.step;
     for (int i = 0; i < s->fields; i++)
-        same = same && s->field[i].fingerprint == wanted.field[i].fingerprint
-               && memcmp(s->field[i].data, wanted.field[i].data, (size_t)box_cells(wanted.field[i].own) * sizeof(double)) == 0;
+        same = same && s->field[i].fingerprint == wanted.field[i].fingerprint &&
+               memcmp(s->field[i].data, wanted.field[i].data,
+                      (size_t)box_cells(wanted.field[i].own) * sizeof(double)) == 0;
     wave_free((checkpoint_state *)&wanted);
     return on_all(MPI_COMM_WORLD, same);
 }
@@ -159,12 +163,15 @@ static bool taken(void)
 {
     checkpoint_report r;
     checkpoint_state s = wave_state();
-    for (int i = 0; i < s.fields; i++) memset(s.field[i].data, 0, (size_t)box_cells(s.field[i].own) * sizeof(double));
+    for (int i = 0; i < s.fields; i++)
+        memset(s.field[i].data, 0, (size_t)box_cells(s.field[i].own) * sizeof(double));
     why.text[0] = '\0';
     const checkpoint_status verified = checkpoint_verify(MPI_COMM_WORLD, path, &r, &why);
-    const bool told = verified == CHECKPOINT_OK || (r.damaged ? r.damage[0].text[0] != '\0' : strstr(why.text, path) &&
-                                                    !strchr(why.text, '\n'));
-    assert_true(on_all(MPI_COMM_WORLD, told && (verified == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED)));
+    const bool told =
+        verified == CHECKPOINT_OK ||
+        (r.damaged ? r.damage[0].text[0] != '\0' : strstr(why.text, path) && !strchr(why.text, '\n'));
+    assert_true(
+        on_all(MPI_COMM_WORLD, told && (verified == CHECKPOINT_OK || verified == CHECKPOINT_DAMAGED)));
     const checkpoint_status read = read_as_restart(&s);
     assert_int_equal(read, verified);
     assert_true(on_all(MPI_COMM_WORLD, read == CHECKPOINT_OK || strstr(why.text, path)));
@@ -305,7 +312,10 @@ static void without_schema(hid_t file) { H5Adelete(file, "schema_version"); }
 static void without_fingerprint(hid_t file) { H5Adelete(file, "fingerprint"); }
 static void without_deck(hid_t file) { H5Adelete(file, "deck"); }
 static void without_dataset(hid_t file) { H5Ldelete(file, "/fields/u", H5P_DEFAULT); }
-static void without_own_fingerprint(hid_t file) { H5Adelete_by_name(file, "/fields/u", "fingerprint", H5P_DEFAULT); }
+static void without_own_fingerprint(hid_t file)
+{
+    H5Adelete_by_name(file, "/fields/u", "fingerprint", H5P_DEFAULT);
+}
 
 static void future_schema(hid_t file)
 {
@@ -358,14 +368,16 @@ static void missing_parts(void **state)
     }
 }
 
-/* Another program's group beside the fields, of a name longer than most, with an attribute of strings as long as the file says. */
+/* Another program's group beside the fields, of a name longer than most, with an attribute of strings as long
+ * as the file says. */
 static void with_a_long_name(hid_t file)
 {
     char name[400];
     const char *text[2] = { "one", "two" };
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1);
+    const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                type = H5Tcopy(H5T_C_S1);
     const hsize_t count = 1, two = 2;
     H5Tset_size(type, H5T_VARIABLE);
     const hid_t pair = H5Tarray_create2(type, 1, &two), space = H5Screate_simple(1, &count, NULL);
@@ -422,7 +434,8 @@ static void replaced(hid_t file, hid_t layout)
     const hid_t space = H5Screate_simple(2, shape, NULL);
     H5Lmove(file, "/fields/u", file, "/u", H5P_DEFAULT, H5P_DEFAULT);
     if (H5Pget_external_count(layout) == 0) H5Pset_virtual(layout, space, ".", "/u", space);
-    const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     assert_true(dataset >= 0 && checkpoint_h5_put_text(dataset, "fingerprint", digits));
     H5Dclose(dataset);
     H5Sclose(space);
@@ -445,8 +458,10 @@ static void not_in_the_file(void **state)
     const struct {
         void (*change)(hid_t);
         const char *part;
-    } cases[] = { { behind_a_link, "/fields/u is a link" },      { behind_a_soft_link, "/fields/u is a link" },
-                  { group_behind_a_link, "/fields/u is a link" }, { a_view, "/fields/u has its values in other places" },
+    } cases[] = { { behind_a_link, "/fields/u is a link" },
+                  { behind_a_soft_link, "/fields/u is a link" },
+                  { group_behind_a_link, "/fields/u is a link" },
+                  { a_view, "/fields/u has its values in other places" },
                   { outside, "/fields/u has its values in other places" } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         checkpoint_report r;
@@ -460,7 +475,10 @@ static void not_in_the_file(void **state)
 }
 
 /* Beside the fields, where a restart does not look. */
-static void another_link(hid_t file) { H5Lcreate_external(elsewhere, "/u", file, "more", H5P_DEFAULT, H5P_DEFAULT); }
+static void another_link(hid_t file)
+{
+    H5Lcreate_external(elsewhere, "/u", file, "more", H5P_DEFAULT, H5P_DEFAULT);
+}
 
 static void another_dataset(hid_t file, bool view)
 {
@@ -484,7 +502,8 @@ static void more_that_is_not_in_the_file(void **state)
         checkpoint_report r;
         edit(cases[i]);
         assert_int_equal(checkpoint_verify(MPI_COMM_WORLD, path, &r, &why), CHECKPOINT_DAMAGED);
-        assert_non_null(strstr(r.damage[0].text, i == 0 ? "/more leads to another file" : "/more has values in other files"));
+        assert_non_null(strstr(r.damage[0].text,
+                               i == 0 ? "/more leads to another file" : "/more has values in other files"));
         checkpoint_info_free(&r.info);
     }
 }
@@ -496,7 +515,8 @@ static void resize(hid_t file, hsize_t ny, hsize_t nx, bool chunked)
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, shape, NULL);
     H5Ldelete(file, "/fields/u", H5P_DEFAULT);
     if (chunked) H5Pset_chunk(layout, 2, chunk);
-    const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     assert_true(dataset >= 0 && checkpoint_h5_put_text(dataset, "fingerprint", "0123456789abcdef"));
     H5Dclose(dataset);
     H5Sclose(space);
@@ -546,11 +566,17 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/state.h5", folder);
     snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere.h5", folder);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flipped_bytes), cmocka_unit_test(cut_short),
-        cmocka_unit_test(flips_by_chance), cmocka_unit_test(cuts_by_chance),
-        cmocka_unit_test(without_its_seal), cmocka_unit_test(of_another_name),
-        cmocka_unit_test(other_files), cmocka_unit_test(missing_parts), cmocka_unit_test(sound_with_more_in_it),
-        cmocka_unit_test(not_in_the_file), cmocka_unit_test(more_that_is_not_in_the_file),
+        cmocka_unit_test(flipped_bytes),
+        cmocka_unit_test(cut_short),
+        cmocka_unit_test(flips_by_chance),
+        cmocka_unit_test(cuts_by_chance),
+        cmocka_unit_test(without_its_seal),
+        cmocka_unit_test(of_another_name),
+        cmocka_unit_test(other_files),
+        cmocka_unit_test(missing_parts),
+        cmocka_unit_test(sound_with_more_in_it),
+        cmocka_unit_test(not_in_the_file),
+        cmocka_unit_test(more_that_is_not_in_the_file),
         cmocka_unit_test(larger_than_its_data),
         cmocka_unit_test(other_shape_or_type),
     };

@@ -1,6 +1,6 @@
-/* A folder of checkpoints lists its whole files newest first, keeps as many as asked, and a stale NAME.tmp hurts nothing.
- * Milestones and the last verified one stay besides; leftovers of dead runs go when a run takes the folder.
- * ranks: 1 3 */
+/* A folder of checkpoints lists its whole files newest first, keeps as many as asked, and a stale NAME.tmp
+ * hurts nothing. Milestones and the last verified one stay besides; leftovers of dead runs go when a run
+ * takes the folder. ranks: 1 3 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,9 +72,10 @@ static void lists(void **state)
     assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
     assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_MISSING);
     assert_null(steps);
-    const char *const names[] = { "step_0000000007.h5", "step_0000000100.h5",    "step_0000000020.h5", "step_0000000300.h5.tmp",
-                                  "step_0000000400.xmf", "step_500.h5",          "step_00000000600.h5", "xstep_0000000700.h5",
-                                  "step_0000000800.h5x", "step_000000-900.h5" };
+    const char *const names[] = { "step_0000000007.h5",     "step_0000000100.h5",  "step_0000000020.h5",
+                                  "step_0000000300.h5.tmp", "step_0000000400.xmf", "step_500.h5",
+                                  "step_00000000600.h5",    "xstep_0000000700.h5", "step_0000000800.h5x",
+                                  "step_000000-900.h5" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(dir, names[i]);
     assert_int_equal(checkpoint_list(MPI_COMM_WORLD, dir, &steps, &count), CHECKPOINT_OK);
     assert_int_equal(count, 3);
@@ -126,7 +127,8 @@ static void writes_in_turn(bool async)
     assert_int_equal(status, CHECKPOINT_OK);
     touch(dir, "step_0000000030.h5.tmp"); /* what other runs may call their files meanwhile is not touched */
     touch(dir, "step_0000000099.h5.tmp");
-    touch(dir, "step_0000000050.h5"); /* of a run that came further: what this one writes must not go for it */
+    touch(dir, "step_0000000050.h5"); /* of a run that came further: what this one writes must not go for
+                                       * it */
     touch(dir, "step_0000000060.h5");
     for (int64_t step = 10; step <= 30; step += 10) {
         checkpoint_state s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
@@ -203,11 +205,18 @@ static void milestones_and_the_last_verified(void **state)
 static void leftovers_of_dead_runs(void **state)
 {
     (void)state;
-    const char *const ours[] = { "step_0000000030.h5.tmp", "step_0000000030.xmf.tmp", "step_0000000030.h5.tmp.00000000000000f0",
-                                 "step_0000000030.xmf.tmp.0123456789abcdef", "series.xmf.tmp.0123456789abcdef" };
-    const char *const others[] = { "step_30.h5.tmp", "step_0000000030.h5.tmp2", "step_0000000030.tmp", "notes.tmp",
-                                   "step_0000000030.h5.tmp.0123456789abcde", "step_0000000030.h5.tmp.0123456789abcdeg",
-                                   "step_0000000030.h5.tmp.0123456789ABCDEF", "step_0000000020.h5" };
+    const char *const ours[] = { "step_0000000030.h5.tmp", "step_0000000030.xmf.tmp",
+                                 "step_0000000030.h5.tmp.00000000000000f0",
+                                 "step_0000000030.xmf.tmp.0123456789abcdef",
+                                 "series.xmf.tmp.0123456789abcdef" };
+    const char *const others[] = { "step_30.h5.tmp",
+                                   "step_0000000030.h5.tmp2",
+                                   "step_0000000030.tmp",
+                                   "notes.tmp",
+                                   "step_0000000030.h5.tmp.0123456789abcde",
+                                   "step_0000000030.h5.tmp.0123456789abcdeg",
+                                   "step_0000000030.h5.tmp.0123456789ABCDEF",
+                                   "step_0000000020.h5" };
     char dir[FIXTURE_PATH_BYTES + 32];
     snprintf(dir, sizeof dir, "%s/leftovers", folder);
     assert_int_equal(checkpoint_make_dir(MPI_COMM_WORLD, dir, &why), CHECKPOINT_OK);
@@ -224,7 +233,8 @@ static void links_are_not_followed(void **state)
 {
     (void)state;
     char dir[FIXTURE_PATH_BYTES + 32], file[FIXTURE_PATH_BYTES + 64], link[FIXTURE_PATH_BYTES + 64];
-    const char *const names[] = { "linked.h5.tmp", "linked.h5.tmp.0123456789abcdef", "linked.h5", "linked.xmf" };
+    const char *const names[] = { "linked.h5.tmp", "linked.h5.tmp.0123456789abcdef", "linked.h5",
+                                  "linked.xmf" };
     struct stat info;
     checkpoint_state s = fixture_state(MPI_COMM_WORLD, 12, 9, DTYPE_F64, 3);
     snprintf(dir, sizeof dir, "%s/links", folder);
@@ -246,7 +256,8 @@ static void links_are_not_followed(void **state)
     assert_true(lstat(file, &info) == 0 && info.st_size == 8);
     for (size_t i = 2; i < sizeof names / sizeof *names; i++) {
         snprintf(link, sizeof link, "%s/%s", dir, names[i]);
-        assert_true(lstat(link, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0);
+        assert_true(lstat(link, &info) == 0 && S_ISREG(info.st_mode) &&
+                    (info.st_mode & (S_IWGRP | S_IWOTH)) == 0);
     }
     free(s.field[0].data);
 }
@@ -271,11 +282,13 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists),
+                                        cmocka_unit_test(half_a_list_is_none),
                                         cmocka_unit_test(in_the_foreground),
                                         cmocka_unit_test(in_the_background),
                                         cmocka_unit_test(milestones_and_the_last_verified),
-                                        cmocka_unit_test(leftovers_of_dead_runs), cmocka_unit_test(links_are_not_followed),
+                                        cmocka_unit_test(leftovers_of_dead_runs),
+                                        cmocka_unit_test(links_are_not_followed),
                                         cmocka_unit_test(unusable_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,5 +1,5 @@
-/* A disk without room for a checkpoint: every rank gets CHECKPOINT_IO within 10 s, the older file stays, nothing is left.
- * ranks: 1 2 4 */
+/* A disk without room for a checkpoint: every rank gets CHECKPOINT_IO within 10 s, the older file stays,
+ * nothing is left. ranks: 1 2 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,8 @@ static void larger_than_the_disk(void **state)
     assert_int_equal(write_bytes("state.h5", 2000000, 3), CHECKPOINT_OK);
 }
 
-/* statvfs knows nothing of a limit on the size of a file, as it knows nothing of a quota: the reservation finds it. */
+/* statvfs knows nothing of a limit on the size of a file, as it knows nothing of a quota: the reservation
+ * finds it. */
 static void room_that_statvfs_promises(void **state)
 {
     (void)state;
@@ -81,7 +82,8 @@ static void room_that_statvfs_promises(void **state)
     const checkpoint_status status = write_bytes("other.h5", 800000, 4);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO));
-    if (!on_all(MPI_COMM_WORLD, strstr(why.text, "reserve") && strstr(why.text, "File too large"))) fail_msg("%s", why.text);
+    if (!on_all(MPI_COMM_WORLD, strstr(why.text, "reserve") && strstr(why.text, "File too large")))
+        fail_msg("%s", why.text);
     assert_int_equal(files_in_folder(), before);
 }
 
@@ -102,10 +104,12 @@ int main(int argc, char **argv)
     MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
     int failed = 0;
     if (code) {
-        if (fixture_rank(MPI_COMM_WORLD) == 0) printf("skipped: a small tmpfs cannot be mounted here: %s\n", strerror(code));
+        if (fixture_rank(MPI_COMM_WORLD) == 0)
+            printf("skipped: a small tmpfs cannot be mounted here: %s\n", strerror(code));
     } else {
         const struct CMUnitTest tests[] = { cmocka_unit_test(larger_than_the_disk),
-                                            cmocka_unit_test(room_that_statvfs_promises), cmocka_unit_test(no_folder) };
+                                            cmocka_unit_test(room_that_statvfs_promises),
+                                            cmocka_unit_test(no_folder) };
         failed = cmocka_run_group_tests(tests, NULL, NULL);
         MPI_Barrier(MPI_COMM_WORLD);
         if (fixture_rank(MPI_COMM_WORLD) == 0) umount(folder);

@@ -1,6 +1,6 @@
-/* A state of 2^33 cells and more has every cell at its place in the file, by rows and by columns of ranks: a few cells are
- * written into files of holes, as ranks would, and are found where the format says; the rest is arithmetic. No more than a few
- * pages are stored. */
+/* A state of 2^33 cells and more has every cell at its place in the file, by rows and by columns of ranks: a
+ * few cells are written into files of holes, as ranks would, and are found where the format says; the rest is
+ * arithmetic. No more than a few pages are stored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,9 @@ static char folder[] = "/tmp/weft_test_XXXXXX", path[64];
 
 static checkpoint_state huge(dtype type)
 {
-    checkpoint_state s = { .kind = "wave", .type = type, .step = 7, .deck = "[grid]\nnx = 131101\n", .fields = 2 };
+    checkpoint_state s = {
+        .kind = "wave", .type = type, .step = 7, .deck = "[grid]\nnx = 131101\n", .fields = 2
+    };
     s.field[0] = (checkpoint_field){ .name = "u", .nx = NX, .ny = NY, .own = box_make(0, NX, 0, NY) };
     s.field[1] = s.field[0];
     s.field[1].name = "u_prev";
@@ -37,7 +39,8 @@ static checkpoint_layout layout_of(const checkpoint_state *s, uint64_t *file_byt
     checkpoint_image image;
     checkpoint_sums sums[CHECKPOINT_FIELDS_MAX];
     for (int i = 0; i < s->fields; i++)
-        assert_true(checkpoint_sums_make(&sums[i], &s->field[i], checkpoint_block_lines(&s->field[i], s->type)));
+        assert_true(
+            checkpoint_sums_make(&sums[i], &s->field[i], checkpoint_block_lines(&s->field[i], s->type)));
     if (checkpoint_image_make(&image, s, sums, &why) != CHECKPOINT_OK) fail_msg("%s", why.text);
     const checkpoint_layout layout = image.layout;
     *file_bytes = image.file_bytes;
@@ -51,7 +54,8 @@ static uint64_t place(const checkpoint_layout *l, int i, dtype type, int64_t x, 
     return l->field_at_bytes[i] + ((uint64_t)y * NX + (uint64_t)x) * dtype_bytes(type);
 }
 
-/* A few cells at x, y, as part of a rank's box: written at their place and nowhere else, and read back from there. */
+/* A few cells at x, y, as part of a rank's box: written at their place and nowhere else, and read back from
+ * there. */
 static void at_its_place(const checkpoint_state *s, const checkpoint_layout *l, int i, box part)
 {
     float in[64], out[64];
@@ -70,7 +74,8 @@ static void at_its_place(const checkpoint_state *s, const checkpoint_layout *l, 
         assert_true(found == in[k]);
     }
     assert_int_equal(fstat(fd, &info), 0);
-    assert_int_equal(info.st_size, place(l, i, s->type, part.x1 - 1, part.y1 - 1) + bytes); /* nothing behind the last */
+    /* nothing behind the last */
+    assert_int_equal(info.st_size, place(l, i, s->type, part.x1 - 1, part.y1 - 1) + bytes);
     assert_int_equal(checkpoint_rows_read(fd, l->field_at_bytes[i], &s->field[i], s->type, part, out), 0);
     assert_memory_equal(in, out, (size_t)cells * bytes);
     close(fd);
@@ -135,7 +140,8 @@ int main(void)
         return 77;
     }
     close(fd);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(cells_are_at_their_places), cmocka_unit_test(pieces_cover_all) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(cells_are_at_their_places),
+                                        cmocka_unit_test(pieces_cover_all) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
     rmdir(folder);

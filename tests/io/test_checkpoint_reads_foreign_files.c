@@ -1,5 +1,5 @@
-/* A field is read from what other programs write: any number type, byte order and layout; what does not fit is one sentence.
- * ranks: 1 2 3 */
+/* A field is read from what other programs write: any number type, byte order and layout; what does not fit
+ * is one sentence. ranks: 1 2 3 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@ static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
 /* Whole numbers that every type of the table holds. */
 static double value_at(int64_t linear) { return (double)(linear * 7 % 101); }
 
-static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_t *shape, const hsize_t *chunk, bool deflate)
+static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_t *shape,
+                const hsize_t *chunk, bool deflate)
 {
     static double cells[CELLS];
     for (int i = 0; i < CELLS; i++) cells[i] = value_at(i);
@@ -42,7 +43,8 @@ static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_
     H5Pclose(links);
 }
 
-static void write_on_rank_0(hid_t type, const char *name, int dims, const hsize_t *shape, const hsize_t *chunk, bool deflate)
+static void write_on_rank_0(hid_t type, const char *name, int dims, const hsize_t *shape,
+                            const hsize_t *chunk, bool deflate)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
@@ -53,14 +55,17 @@ static void write_on_rank_0(hid_t type, const char *name, int dims, const hsize_
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static checkpoint_status read_field(const char *file, const char *dataset, dtype type, int64_t nx, int64_t ny, bool *has_prev)
+static checkpoint_status read_field(const char *file, const char *dataset, dtype type, int64_t nx, int64_t ny,
+                                    bool *has_prev)
 {
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(nx, ny, ranks, 1, rank);
-    void *data = calloc((size_t)box_cells(own) + 1, 8), *prev = has_prev ? calloc((size_t)box_cells(own) + 1, 8) : NULL;
+    void *data = calloc((size_t)box_cells(own) + 1, 8),
+         *prev = has_prev ? calloc((size_t)box_cells(own) + 1, 8) : NULL;
     why.text[0] = '\0';
     const checkpoint_foreign wanted = { file, dataset, type, nx, ny, own };
-    const checkpoint_status status = checkpoint_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, &why);
+    const checkpoint_status status =
+        checkpoint_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, &why);
     bool right = true;
     int64_t i = 0;
     if (status == CHECKPOINT_OK)
@@ -89,13 +94,17 @@ static void types_and_layouts(void **state)
 {
     (void)state;
     const hid_t f16 = half();
-    const hid_t types[] = { H5T_STD_I8LE,  H5T_STD_U8BE,  H5T_STD_I16LE,  H5T_STD_U16BE,  H5T_STD_I32BE,  H5T_STD_I64LE,
-                            H5T_STD_U64BE, H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE, f16 };
+    const hid_t types[] = { H5T_STD_I8LE,   H5T_STD_U8BE,   H5T_STD_I16LE,  H5T_STD_U16BE,
+                            H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_U64BE,  H5T_IEEE_F32LE,
+                            H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE, f16 };
     const hsize_t plane[2] = { NY, NX }, line[2] = { 1, CELLS }, chunk[2] = { 4, 7 }, piece[2] = { 1, 11 };
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (int layout = 0; layout < 3; layout++)
             for (int shape = 0; shape < 3; shape++) { /* (ny, nx), (1, nx), (nx) */
-                const hsize_t *chunks = layout == 0 ? NULL : shape == 0 ? chunk : shape == 1 ? piece : piece + 1;
+                const hsize_t *chunks = layout == 0  ? NULL
+                                        : shape == 0 ? chunk
+                                        : shape == 1 ? piece
+                                                     : piece + 1;
                 const hsize_t *extent = shape == 0 ? plane : shape == 1 ? line : line + 1;
                 write_on_rank_0(types[t], "/fields/u", shape == 2 ? 1 : 2, extent, chunks, layout == 2);
                 for (int to = 0; to < 2; to++) {
@@ -114,8 +123,10 @@ static void rounds_once(void **state)
     const double one_third = 1.0 / 3.0;
     const hsize_t one = 1;
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
-        const hid_t dataset = H5Dcreate2(file, "v", H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                    space = H5Screate_simple(1, &one, NULL);
+        const hid_t dataset =
+            H5Dcreate2(file, "v", H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one_third);
         H5Dclose(dataset);
         H5Sclose(space);
@@ -149,11 +160,13 @@ static void earlier_level(void **state)
     assert_true(has_prev);
 }
 
-static void expect_sentence(const char *file, const char *dataset, int64_t nx, int64_t ny, const char *part, const char *more)
+static void expect_sentence(const char *file, const char *dataset, int64_t nx, int64_t ny, const char *part,
+                            const char *more)
 {
     assert_int_equal(read_field(file, dataset, DTYPE_F64, nx, ny, NULL), CHECKPOINT_MISSING);
     assert_non_null(strstr(why.text, file));
-    if (!strstr(why.text, part) || !strstr(why.text, more)) fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why.text, part, more);
+    if (!strstr(why.text, part) || !strstr(why.text, more))
+        fail_msg("\"%s\" does not say \"%s\" and \"%s\"", why.text, part, more);
 }
 
 static void what_does_not_fit(void **state)
@@ -185,8 +198,8 @@ static void what_does_not_fit(void **state)
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
 }
 
-/* In an old file's layout, which has no checksum: a chunk 8 x 16 whose row seems to hold 65296. HDF5 1.10 then writes beyond its
- * end. */
+/* In an old file's layout, which has no checksum: a chunk 8 x 16 whose row seems to hold 65296. HDF5 1.10
+ * then writes beyond its end. */
 static void widen_chunks(void)
 {
     static const unsigned char sides[] = { 8, 0, 0, 0, 16, 0, 0, 0 };
@@ -226,7 +239,8 @@ static void numbers_too_long(void **state)
     const hsize_t one = 1;
     int written = 0;
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                    space = H5Screate_simple(1, &one, NULL);
         const hid_t number = H5Tcopy(H5T_STD_U64LE);
         assert_true(H5Tset_size(number, 8191) >= 0);
         const hid_t dataset = H5Dcreate2(file, "v", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -241,7 +255,8 @@ static void numbers_too_long(void **state)
     expect_sentence(path, "/v", 1, 1, "numbers of 8191 bytes", "at most 32 are allowed");
 }
 
-/* Terabytes of cells that nobody wrote, in compressed pieces: what does not fit is refused without reading it. */
+/* Terabytes of cells that nobody wrote, in compressed pieces: what does not fit is refused without reading
+ * it. */
 static void large_and_of_another_shape(void **state)
 {
     (void)state;
@@ -249,7 +264,8 @@ static void large_and_of_another_shape(void **state)
     const hsize_t shape[2] = { 1 << 20, 1 << 20 }, chunk[2] = { 64, 1 << 10 };
     assert_true(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), layout = H5Pcreate(H5P_DATASET_CREATE);
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                    layout = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_chunk(layout, 2, chunk);
         H5Pset_deflate(layout, 6);
         const hid_t space = H5Screate_simple(2, shape, NULL);
@@ -265,7 +281,8 @@ static void large_and_of_another_shape(void **state)
     checkpoint_probe_by(NULL);
 }
 
-/* A group with 200 links to itself and a dataset: 200^4 ways through it, of which a sentence has room for none. */
+/* A group with 200 links to itself and a dataset: 200^4 ways through it, of which a sentence has room for
+ * none. */
 static void links_that_go_round(void **state)
 {
     (void)state;
@@ -326,10 +343,22 @@ static void raw_too_short(hid_t f) { stored_in(f, "raw.bin", 17, CELLS * sizeof(
 static void raw_missing(hid_t f) { stored_in(f, "none.bin", 0, CELLS * sizeof(double)); }
 static void raw_elsewhere(hid_t f) { stored_in(f, "/etc/passwd", 0, CELLS * sizeof(double)); }
 static void raw_above(hid_t f) { stored_in(f, "../raw.bin", 0, CELLS * sizeof(double)); }
-static void link_beside(hid_t f) { H5Lcreate_external("beside.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
-static void link_missing(hid_t f) { H5Lcreate_external("none.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
-static void link_elsewhere(hid_t f) { H5Lcreate_external(beside, "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
-static void link_to_nothing(hid_t f) { H5Lcreate_external("beside.h5", "/none", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
+static void link_beside(hid_t f)
+{
+    H5Lcreate_external("beside.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT);
+}
+static void link_missing(hid_t f)
+{
+    H5Lcreate_external("none.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT);
+}
+static void link_elsewhere(hid_t f)
+{
+    H5Lcreate_external(beside, "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT);
+}
+static void link_to_nothing(hid_t f)
+{
+    H5Lcreate_external("beside.h5", "/none", f, "map", H5P_DEFAULT, H5P_DEFAULT);
+}
 static void link_behind_a_link(hid_t f)
 {
     H5Lcreate_external(beside, "/map", f, "there", H5P_DEFAULT, H5P_DEFAULT);
@@ -343,7 +372,8 @@ static void view_of_no_dataset(hid_t f) { view_of(f, "beside.h5", "/none", NY); 
 static void view_of_fewer_rows(hid_t f) { view_of(f, "beside.h5", "/short", NY); }
 static void view_of_a_view(hid_t f) { view_of(f, "beside.h5", "/view", NY); }
 
-/* raw.bin, a file whose numbers begin behind 16 bytes, and beside.h5 with whole, shorter and virtual datasets. */
+/* raw.bin, a file whose numbers begin behind 16 bytes, and beside.h5 with whole, shorter and virtual
+ * datasets. */
 static void make_others(void)
 {
     char name[FIXTURE_PATH_BYTES + 32];
@@ -402,7 +432,8 @@ static void values_in_other_files(void **state)
         }
         MPI_Barrier(MPI_COMM_WORLD);
         if (cases[i].refusal) expect_sentence(path, "/map", NX, NY, "/map", cases[i].refusal);
-        else if (read_field(path, "/map", DTYPE_F64, NX, NY, NULL) != CHECKPOINT_OK) fail_msg("case %zu: %s", i, why.text);
+        else if (read_field(path, "/map", DTYPE_F64, NX, NY, NULL) != CHECKPOINT_OK)
+            fail_msg("case %zu: %s", i, why.text);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     checkpoint_probe_by(NULL);
@@ -411,16 +442,22 @@ static void values_in_other_files(void **state)
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
-    if (argc == 2 && strncmp(argv[1], CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(argv[1] + probe);
+    if (argc == 2 && strncmp(argv[1], CHECKPOINT_PROBE_ARGUMENT, probe) == 0)
+        return checkpoint_probe_child(argv[1] + probe);
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     snprintf(path, sizeof path, "%s/ic.h5", folder);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once), cmocka_unit_test(earlier_level),
-        cmocka_unit_test(what_does_not_fit), cmocka_unit_test(what_crashes_hdf5), cmocka_unit_test(numbers_too_long),
+        cmocka_unit_test(types_and_layouts),
+        cmocka_unit_test(rounds_once),
+        cmocka_unit_test(earlier_level),
+        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(what_crashes_hdf5),
+        cmocka_unit_test(numbers_too_long),
         cmocka_unit_test(large_and_of_another_shape),
-        cmocka_unit_test(links_that_go_round), cmocka_unit_test(values_in_other_files),
+        cmocka_unit_test(links_that_go_round),
+        cmocka_unit_test(values_in_other_files),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,5 +1,5 @@
-/* A state written by one process grid is read to the same bits by every other one, 1D and 2D, f32 and f64, any split.
- * ranks: 1 2 3 4 */
+/* A state written by one process grid is read to the same bits by every other one, 1D and 2D, f32 and f64,
+ * any split. ranks: 1 2 3 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +33,12 @@ static checkpoint_field cut(int g, const char *name, int64_t nx, int64_t ny, dty
 static checkpoint_state make(const layout *l, dtype type, int g, MPI_Comm comm)
 {
     const bool transposed = l->second && strcmp(l->second, "b") == 0;
-    checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = 1234567890123,
-                           .deck = "[grid]\nnx = 37\n# \xc3\xa9\n", .fields = l->second ? 2 : 1, .version = "1.2" };
+    checkpoint_state s = { .kind = transposed ? "transpose" : "wave",
+                           .type = type,
+                           .step = 1234567890123,
+                           .deck = "[grid]\nnx = 37\n# \xc3\xa9\n",
+                           .fields = l->second ? 2 : 1,
+                           .version = "1.2" };
     s.field[0] = cut(g, transposed ? "a" : "u", l->nx, l->ny, type, comm);
     if (l->second) {
         const int64_t nx = transposed ? l->ny : l->nx, ny = transposed ? l->nx : l->ny;
@@ -96,7 +100,8 @@ static void any_layout(void **state)
                 const checkpoint_status status = checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why);
                 if (!on_all(MPI_COMM_WORLD, status == CHECKPOINT_OK)) fail_msg("%s", why.text);
                 expect_info(path, &s);
-                for (int other = 0; other < 3; other++) expect_read(path, &layouts[n], type, other, MPI_COMM_WORLD);
+                for (int other = 0; other < 3; other++)
+                    expect_read(path, &layouts[n], type, other, MPI_COMM_WORLD);
                 expect_read(path, &layouts[n], type, 0, MPI_COMM_SELF);
                 FILE *f = fopen(xdmf, "r");
                 assert_true(on_all(MPI_COMM_WORLD, f != NULL));
@@ -108,7 +113,9 @@ static void any_layout(void **state)
 static void bands_tile_the_block(void **state)
 {
     (void)state;
-    const box blocks[] = { { 3, 10, 5, 9 }, { 0, 1, 0, 1 }, { 7, 7, 0, 4 }, { 0, 100, 2, 3 }, { 2, 5, 0, 1000 } };
+    const box blocks[] = {
+        { 3, 10, 5, 9 }, { 0, 1, 0, 1 }, { 7, 7, 0, 4 }, { 0, 100, 2, 3 }, { 2, 5, 0, 1000 }
+    };
     for (size_t n = 0; n < sizeof blocks / sizeof blocks[0]; n++)
         for (size_t bytes = 1; bytes < 4000; bytes = bytes * 3 + 1) {
             const box own = blocks[n];
@@ -130,7 +137,8 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(bands_tile_the_block), cmocka_unit_test(any_layout) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(bands_tile_the_block),
+                                        cmocka_unit_test(any_layout) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();

@@ -1,4 +1,5 @@
-/* CRC-32C gives RFC 3720's vectors, the same in every way that this processor has, and the same of a whole as of its parts. */
+/* CRC-32C gives RFC 3720's vectors, the same in every way that this processor has, and the same of a whole as
+ * of its parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,9 @@ static void check_vectors(crc32c_way way)
         up[i] = (unsigned char)i;
         down[i] = (unsigned char)(31 - i);
     }
-    const unsigned char read10[48] = { 0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02 };
+    const unsigned char read10[48] = {
+        0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02
+    };
     assert_int_equal(~crc32c_raw_by(way, ~0u, zeros, 32), 0x8a9136aa);
     assert_int_equal(~crc32c_raw_by(way, ~0u, ones, 32), 0x62a8ab43);
     assert_int_equal(~crc32c_raw_by(way, ~0u, up, 32), 0x46dd794e);
@@ -55,7 +58,8 @@ static unsigned char text[LONGEST + ALIGNMENTS];
 static void check_ways(size_t at, size_t bytes, uint32_t wanted)
 {
     for (int way = 0; way < CRC32C_WAYS; way++)
-        if (crc32c_has((crc32c_way)way)) assert_int_equal(crc32c_raw_by((crc32c_way)way, 0x1234567, text + at, bytes), wanted);
+        if (crc32c_has((crc32c_way)way))
+            assert_int_equal(crc32c_raw_by((crc32c_way)way, 0x1234567, text + at, bytes), wanted);
     assert_int_equal(crc32c_raw(0x1234567, text + at, bytes), wanted);
 }
 
@@ -71,7 +75,8 @@ static void lengths_and_alignments(void **state)
         }
     }
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
-        for (size_t at = 0; at < ALIGNMENTS; at += 7) check_ways(at, lengths[k], raw_by_bits(0x1234567, text + at, lengths[k]));
+        for (size_t at = 0; at < ALIGNMENTS; at += 7)
+            check_ways(at, lengths[k], raw_by_bits(0x1234567, text + at, lengths[k]));
 }
 
 static void parts(void **state)
@@ -83,7 +88,8 @@ static void parts(void **state)
         assert_int_equal(crc32c(a, text + cut, LONGEST - cut), whole);
         assert_int_equal(crc32c_times(a, crc32c_zeros(LONGEST - cut)) ^ b, whole);
     }
-    assert_int_equal(crc32c_times(crc32c_zeros((uint64_t)1 << 40), crc32c_zeros(5)), crc32c_zeros(((uint64_t)1 << 40) + 5));
+    assert_int_equal(crc32c_times(crc32c_zeros((uint64_t)1 << 40), crc32c_zeros(5)),
+                     crc32c_zeros(((uint64_t)1 << 40) + 5));
 }
 
 int main(void)

@@ -1,10 +1,9 @@
-/* Whatever a state file holds, reading it ends: with its values, or with one sentence. Nothing crashes, hangs, or takes much
- * memory, and no file is taken for whole that holds other values.
+/* Whatever a state file holds, reading it ends: with its values, or with one sentence. Nothing crashes,
+ * hangs, or takes much memory, and no file is taken for whole that holds other values.
  *
- * Inputs are those of fuzz.h; in every other file the library's own checksums over its structures are made right again, so that
- * what lies behind them is reached. Only in the look at a file that a process of its own has, checkpoint_probe.h, may HDF5 crash,
- * and that in few. WEFT_FUZZ_FILES says how many files.
- * ranks: 1 */
+ * Inputs are those of fuzz.h; in every other file the library's own checksums over its structures are made
+ * right again, so that what lies behind them is reached. Only in the look at a file that a process of its own
+ * has, checkpoint_probe.h, may HDF5 crash, and that in few. WEFT_FUZZ_FILES says how many files. ranks: 1 */
 #include "support/fuzz_files.h"
 
 #include <omp.h>
@@ -29,8 +28,10 @@ static const char *file_number(uint64_t seed, fuzz_input *in)
 static void damaged_files(void **state)
 {
     (void)state;
-    const long files = fuzz_asked("WEFT_FUZZ_FILES", SANITIZED ? 100 : 300); /* two forks each, which take them long */
-    probes_ended = mmap(NULL, sizeof *probes_ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    /* two forks each, which take them long */
+    const long files = fuzz_asked("WEFT_FUZZ_FILES", SANITIZED ? 100 : 300);
+    probes_ended =
+        mmap(NULL, sizeof *probes_ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true((void *)probes_ended != MAP_FAILED);
     make_sound_files();
     const long bad = fuzz_all("file", file_number, files);
@@ -51,7 +52,8 @@ static void is_refused(fuzz_input *in)
     put_bytes(path, in);
     assert_int_equal(checkpoint_read_info(MPI_COMM_SELF, path, &info, &why), CHECKPOINT_DAMAGED);
     assert_int_equal(checkpoint_verify(MPI_COMM_SELF, path, &report, &why), CHECKPOINT_DAMAGED);
-    if (!strstr(why.text, path) || !(strstr(why.text, "HDF5") || strstr(why.text, "/fields/u is not there"))) /* HDF5 1.14 */
+    /* HDF5 1.14 */
+    if (!strstr(why.text, path) || !(strstr(why.text, "HDF5") || strstr(why.text, "/fields/u is not there")))
         fail_msg("%s", why.text);
     print_message("%s\n", why.text);
 }
@@ -72,7 +74,8 @@ static void what_crashes_hdf5(void **state)
     in.bytes[at + 16] = (char)0xef;
     is_refused(&in);
     in = sound[REPACKED]; /* rows of 65287 cells in a chunk of 280 bytes */
-    for (at = 0; memcmp(in.bytes + at, chunk, sizeof chunk) != 0; at++) assert_true(at + sizeof chunk < in.count);
+    for (at = 0; memcmp(in.bytes + at, chunk, sizeof chunk) != 0; at++)
+        assert_true(at + sizeof chunk < in.count);
     in.bytes[at + 5] = (char)0xff;
     is_refused(&in);
     snprintf(path, sizeof path, "%s/sound.h5", folder);
@@ -90,7 +93,8 @@ static void put_long_checksums(const char *path)
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(1, &one, NULL);
     const hid_t number = H5Tcopy(H5T_STD_U64LE);
     assert_true(H5Tset_size(number, 8191) >= 0 && H5Ldelete(file, "/checksums/u", H5P_DEFAULT) >= 0);
-    const hid_t dataset = H5Dcreate2(file, "/checksums/u", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "/checksums/u", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(checkpoint_h5_put_integer(dataset, "block_rows", NY));
     H5Dclose(dataset);
     H5Tclose(number);
@@ -125,7 +129,8 @@ static void what_asks_for_memory(void **state)
 int main(int argc, char **argv)
 {
     const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
-    if (argc == 2 && strncmp(argv[1], CHECKPOINT_PROBE_ARGUMENT, probe) == 0) return checkpoint_probe_child(argv[1] + probe);
+    if (argc == 2 && strncmp(argv[1], CHECKPOINT_PROBE_ARGUMENT, probe) == 0)
+        return checkpoint_probe_child(argv[1] + probe);
     omp_set_num_threads(1); /* a team of threads does not come over a fork */
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

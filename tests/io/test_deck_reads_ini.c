@@ -1,4 +1,5 @@
-/* A deck holds exactly what its text says, with the place of every key, and what libinih would cut is refused instead. */
+/* A deck holds exactly what its text says, with the place of every key, and what libinih would cut is refused
+ * instead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,8 +42,8 @@ static void good_texts(void **state)
     expect_text("# c\n; c\n[grid]\n# nx = 1\nnx = 64 ; cells\n", "grid.nx", "64");
     expect_text("[output]\nfinal = a;b#c\n", "output.final", "a;b#c");
     expect_text("[output]\nfinal =\n", "output.final", "");
-    expect_text("[problem]\nweights = 0 1 0 | ; top\n  1 -4 1 | ; middle\n\n\t0 1 0\nkind = custom\n", "problem.weights",
-                "0 1 0 | 1 -4 1 | 0 1 0");
+    expect_text("[problem]\nweights = 0 1 0 | ; top\n  1 -4 1 | ; middle\n\n\t0 1 0\nkind = custom\n",
+                "problem.weights", "0 1 0 | 1 -4 1 | 0 1 0");
     expect_text("[problem]\nweights =\n  1 2\n  3\n", "problem.weights", "1 2 3");
     expect_text("[Problem]\nKind = heat\n", "Problem.Kind", "heat");
     expect_text("[a]\nx = 1\n[b]\nx = 2\n[a]\ny = 3\n", "a.y", "3");
@@ -90,7 +91,8 @@ static void bad_texts(void **state)
         { "[grid]\nnx = 64\n  ny = 32\n", { "t.ini:3:", "grid.nx", "first column" } },
         { "[grid]\nnx 64\n", { "t.ini:2:", "\"nx 64\"", "neither" } },
         { "[grid] nx = 64\n", { "t.ini:1:", "\"nx = 64\" follows the [section]", "comment" } },
-        { "[a]\nx = 1\n[grid]# cells\nnx = 64\n", { "t.ini:3:", "\"# cells\" follows the [section]", "comment" } },
+        { "[a]\nx = 1\n[grid]# cells\nnx = 64\n",
+          { "t.ini:3:", "\"# cells\" follows the [section]", "comment" } },
         { "  [grid] junk\nnx = 64\n", { "t.ini:1:", "\"junk\" follows the [section]", "comment" } },
         { "[grid\nnx = 64\n", { "t.ini:1:", "\"[grid\"", "neither" } },
     };
@@ -99,7 +101,8 @@ static void bad_texts(void **state)
         why.text[0] = '\0';
         if (deck_read_text(&d, bad[i].text, "t.ini", &why)) fail_msg("accepted: %s", bad[i].text);
         for (int p = 0; p < 3; p++)
-            if (!strstr(why.text, bad[i].part[p])) fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].part[p]);
+            if (!strstr(why.text, bad[i].part[p]))
+                fail_msg("\"%s\" does not say \"%s\"", why.text, bad[i].part[p]);
         assert_null(strchr(why.text, '\n'));
         deck_free(&d);
     }

@@ -1,10 +1,11 @@
-/* A call that fails while a checkpoint is written, any of them, with what a full quota says: every rank hears one sentence, the
- * older file is whole, nothing half-written is left, and the next checkpoint is written as if nothing had been.
+/* A call that fails while a checkpoint is written, any of them, with what a full quota says: every rank hears
+ * one sentence, the older file is whole, nothing half-written is left, and the next checkpoint is written as
+ * if nothing had been.
  *
- * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more blocks in the folder,
- * or for the file in which HDF5 makes the structure, one rank's n-th fails; and then it and all that follow; for every n until
- * there are no more. And its n-th write in the folder says that it is done and is not.
- * ranks: 1 2 */
+ * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
+ * blocks in the folder, or for the file in which HDF5 makes the structure, one rank's n-th fails; and then it
+ * and all that follow; for every n until there are no more. And its n-th write in the folder says that it is
+ * done and is not. ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ static char folder[FIXTURE_PATH_BYTES];
 static atomic_int calls_left = -1; /* that are as ever; -1: all */
 static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
 static _Atomic(const char *) failed_call;
-static atomic_bool failed_scratch; /* it was for the file in which HDF5 makes the structure: another place may do */
+static atomic_bool failed_scratch; /* it was for the file in which HDF5 makes the structure: another place
+                                    * may do */
 
 static bool is_scratch(const char *path) { return strstr(path, "/weft_structure_") != NULL; }
 
@@ -40,7 +42,9 @@ static bool in_folder(const char *path) { return strncmp(path, folder, strlen(fo
 
 static bool fails(const char *call, const char *path)
 {
-    if (how == A_LIE ? !in_folder(path) || strncmp(call, "pwrite", 6) != 0 : !in_folder(path) && !is_scratch(path)) return false;
+    if (how == A_LIE ? !in_folder(path) || strncmp(call, "pwrite", 6) != 0
+                     : !in_folder(path) && !is_scratch(path))
+        return false;
     if (atomic_load(&calls_left) < 0) return false;
     if (atomic_load(&calls_left) > 0) {
         atomic_fetch_sub(&calls_left, 1);
@@ -101,11 +105,17 @@ PWRITEV_AS(pwritev64)
 FALLOCATE_AS(fallocate)
 FALLOCATE_AS(fallocate64)
 
-ssize_t write(int fd, const void *data, size_t bytes) { return fd_fails("write", fd) ? -1 : LIBC_CALL(write)(fd, data, bytes); }
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+    return fd_fails("write", fd) ? -1 : LIBC_CALL(write)(fd, data, bytes);
+}
 
 int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : LIBC_CALL(fsync)(fd); }
 
-int rename(const char *from, const char *to) { return fails("rename", to) ? -1 : LIBC_CALL(rename)(from, to); }
+int rename(const char *from, const char *to)
+{
+    return fails("rename", to) ? -1 : LIBC_CALL(rename)(from, to);
+}
 
 /* ---- what must hold ---- */
 
@@ -174,11 +184,13 @@ static bool with_a_failure(writer *w, const char *name, int victim, int n)
     MPI_Bcast(failed, 2, MPI_INT, victim, MPI_COMM_WORLD);
     const bool there = is_there(name, 2, ".h5"), half = left_in(name) != 0;
     const bool done = (!failed[0] || failed[1] || how == A_LIE) && status == CHECKPOINT_OK && there;
-    const bool told = failed[0] && status == CHECKPOINT_IO && strstr(why.text, name) && !strchr(why.text, '\n');
+    const bool told =
+        failed[0] && status == CHECKPOINT_IO && strstr(why.text, name) && !strchr(why.text, '\n');
     const bool whole = is_whole(name, 1) && (!on_all(MPI_COMM_WORLD, there) || is_whole(name, 2));
     if (!on_all(MPI_COMM_WORLD, (done || told) && !half && whole))
-        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's", (int)status, why.text,
-                 half ? ", half a file left" : "", whole ? "" : ", a file that is not whole");
+        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's",
+                 (int)status, why.text, half ? ", half a file left" : "",
+                 whole ? "" : ", a file that is not whole");
     remove_step(name, 2);
     return failed[0];
 }
@@ -197,7 +209,8 @@ static void every_call(bool async, int as, const char *name)
     for (int victim = 0; victim < ranks; victim++) {
         int n = 0;
         while (n < CALLS_MAX && with_a_failure(w, name, victim, n)) n++;
-        if (fixture_rank(MPI_COMM_WORLD) == 0) print_message("%s: %d calls of rank %d failed\n", name, n, victim);
+        if (fixture_rank(MPI_COMM_WORLD) == 0)
+            print_message("%s: %d calls of rank %d failed\n", name, n, victim);
         assert_true(n >= 1 && n < CALLS_MAX);
     }
     assert_int_equal(write_step(w, 2), CHECKPOINT_OK);
@@ -225,7 +238,8 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(beside_the_steps), cmocka_unit_test(while_they_wait) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(beside_the_steps),
+                                        cmocka_unit_test(while_they_wait) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();

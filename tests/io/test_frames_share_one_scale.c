@@ -1,6 +1,5 @@
-/* The frames of a run have one scale of colours; pictures and frames are on disk before they have their names, and one that cannot
- * be written leaves what had the name.
- * ranks: 1 */
+/* The frames of a run have one scale of colours; pictures and frames are on disk before they have their
+ * names, and one that cannot be written leaves what had the name. ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +27,8 @@ static void draw(const char *path, int64_t step, int nx, picture_scale *by)
 {
     static double data[NX * NY];
     for (int i = 0; i < nx * NY; i++) data[i] = i % nx < 10 * (step + 1) ? (double)step + 1 : i % nx * 1e-3;
-    if (!picture_write(MPI_COMM_SELF, path, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by, &why))
+    if (!picture_write(MPI_COMM_SELF, path, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by,
+                       &why))
         fail_msg("%s", why.text);
 }
 
@@ -71,9 +71,11 @@ static void no_room(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max }), 0);
-    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise, "", NULL, &why);
+    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise,
+                                     "", NULL, &why);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "bar.png: File too large")) fail_msg("%s", why.text);
+    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "bar.png: File too large"))
+        fail_msg("%s", why.text);
     assert_int_equal(load(after), bytes);
     assert_memory_equal(before, after, bytes);
 }
@@ -87,7 +89,8 @@ static bool is_safe(int rename_at)
     const char *const slash = strrchr(n->to, '/');
     for (int i = 0; i < disk.notes; i++) {
         const disk_note *m = &disk.note[i];
-        const bool folder_of = slash ? strncmp(m->name, n->to, (size_t)(slash - n->to)) == 0 : m->name[0] == '\0';
+        const bool folder_of =
+            slash ? strncmp(m->name, n->to, (size_t)(slash - n->to)) == 0 : m->name[0] == '\0';
         if (m->what == DISK_OPEN && i < rename_at && strcmp(m->name, n->name) == 0) file_handle = m->handle;
         if (m->what == DISK_OPEN && i > rename_at && folder_of) folder_handle = m->handle;
         if (m->what == DISK_FSYNC && i < rename_at && m->handle == file_handle) written = true;
@@ -120,7 +123,9 @@ int main(int argc, char **argv)
     assert_true(frames_folder(frames, sizeof frames, picture));
     assert_int_equal(mkdir(frames, 0777), 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_scale_for_all), cmocka_unit_test(no_room), cmocka_unit_test(on_disk_before_its_name),
+        cmocka_unit_test(one_scale_for_all),
+        cmocka_unit_test(no_room),
+        cmocka_unit_test(on_disk_before_its_name),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

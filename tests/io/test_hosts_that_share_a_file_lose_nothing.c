@@ -1,7 +1,7 @@
-/* Ranks of several hosts whose file system caches pages and names as NFS does (cached_hosts.h) write state files through the writer:
- * whatever is sent when, each file that has its name has every byte of the one that is written without caches, and nothing is written to
- * it afterwards. First the model itself: it loses what the kernel's client was seen to lose.
- * ranks: 2 4 */
+/* Ranks of several hosts whose file system caches pages and names as NFS does (cached_hosts.h) write state
+ * files through the writer: whatever is sent when, each file that has its name has every byte of the one that
+ * is written without caches, and nothing is written to it afterwards. First the model itself: it loses what
+ * the kernel's client was seen to lose. ranks: 2 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,8 @@ static int host_of(int rank, int ranks) { return by_node ? rank % NAMED_HOSTS : 
 /* The writer asks MPI. */
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *host)
 {
-    if (!cached.server || type != MPI_COMM_TYPE_SHARED) return PMPI_Comm_split_type(comm, type, key, info, host);
+    if (!cached.server || type != MPI_COMM_TYPE_SHARED)
+        return PMPI_Comm_split_type(comm, type, key, info, host);
     return PMPI_Comm_split(comm, cached.host, key, host);
 }
 
@@ -117,7 +118,8 @@ static void shared_pages_lose_bytes(void **state)
     end_alone();
 }
 
-/* Host 1 has opened NAME.tmp; host 0 gives it its name and makes a new NAME.tmp. Does what host 1 writes there get into NAME? */
+/* Host 1 has opened NAME.tmp; host 0 gives it its name and makes a new NAME.tmp. Does what host 1 writes
+ * there get into NAME? */
 static int stale_names(int opens)
 {
     static const char tmp[] = "/nfs/name.h5.tmp", path[] = "/nfs/name.h5";
@@ -150,7 +152,8 @@ static void names_used_twice_hit_the_wrong_file(void **state)
         begin_alone(version);
         const int once = stale_names(1), twice = stale_names(2);
         end_alone();
-        say("NFSv%d: after one open %d, after two %d of %d published files written to\n", version, once, twice, TRIES);
+        say("NFSv%d: after one open %d, after two %d of %d published files written to\n", version, once,
+            twice, TRIES);
         assert_true(once > 0 && twice > TRIES / 2 && (version == 3) == (once < TRIES / 2));
     }
 }
@@ -160,7 +163,12 @@ static void names_used_twice_hit_the_wrong_file(void **state)
 static checkpoint_state state_of(int64_t step, bool columns, checkpoint_verify_how how, int aggregators)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
-    checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 1003\n", .fields = 1, .verify = how,
+    checkpoint_state s = { .kind = "heat",
+                           .type = DTYPE_F64,
+                           .step = step,
+                           .deck = "[grid]\nnx = 1003\n",
+                           .fields = 1,
+                           .verify = how,
                            .aggregators = aggregators };
     s.field[0] = fixture_cut("u", NX, NY, columns ? ranks : 1, columns ? 1 : ranks, rank, DTYPE_F64);
     fixture_fill(&s.field[0], DTYPE_F64, (int)step);
@@ -244,9 +252,10 @@ static tally write_on_hosts(int files, const way *by, int version, uint64_t seed
     MPI_Barrier(MPI_COMM_WORLD);
     cached_start(NULL, "", 0);
     if (rank == 0 && (t.damaged || t.written_late || t.failed))
-        print_message("verify %d, %s, %d aggregators, by %s: of %d looks %d damaged, %d written late; %d failed\n", (int)by->how,
-                      by->columns ? "columns" : "rows", by->aggregators, by_node ? "node" : "slot", t.files, t.damaged,
-                      t.written_late, t.failed);
+        print_message(
+            "verify %d, %s, %d aggregators, by %s: of %d looks %d damaged, %d written late; %d failed\n",
+            (int)by->how, by->columns ? "columns" : "rows", by->aggregators, by_node ? "node" : "slot",
+            t.files, t.damaged, t.written_late, t.failed);
     return t;
 }
 
@@ -255,17 +264,23 @@ static void no_file_loses_a_byte(void **state)
     (void)state;
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     const char *asked = getenv("WEFT_CACHED_FILES");
-    const int files = asked ? atoi(asked) : SANITIZED ? 6 : 24; /* each step's file once, and once more beside its own older one */
+    /* each step's file once, and once more beside its own older one */
+    const int files = asked ? atoi(asked) : SANITIZED ? 6 : 24;
     tally all = { 0, 0, 0, 0 };
     server = cached_map(folder);
     if (!server) MPI_Abort(MPI_COMM_WORLD, 1);
     for (int step = 1; step <= STEPS; step++) make_reference(step);
     for (int i = 0; i < 16; i++) {
         by_node = i / 8;
-        const way by = { .how = i % 2 ? CHECKPOINT_VERIFY_OFF : i % 4 ? CHECKPOINT_VERIFY_SAMPLE : CHECKPOINT_VERIFY_FULL,
-                          .columns = i / 2 % 2, .async = i % 3 > 0, .aggregators = i / 4 % 2 ? ranks : 0 };
+        const way by = { .how = i % 2   ? CHECKPOINT_VERIFY_OFF
+                                : i % 4 ? CHECKPOINT_VERIFY_SAMPLE
+                                        : CHECKPOINT_VERIFY_FULL,
+                         .columns = i / 2 % 2,
+                         .async = i % 3 > 0,
+                         .aggregators = i / 4 % 2 ? ranks : 0 };
         const tally t = write_on_hosts(files, &by, 3 + i % 2, (uint64_t)(i * 100 + ranks));
-        all = (tally){ all.files + t.files, all.damaged + t.damaged, all.written_late + t.written_late, all.failed + t.failed };
+        all = (tally){ all.files + t.files, all.damaged + t.damaged, all.written_late + t.written_late,
+                       all.failed + t.failed };
     }
     for (int step = 1; step <= STEPS; step++) free(reference[step]);
     munmap(server, sizeof *server);
@@ -280,7 +295,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     const struct CMUnitTest tests[] = { cmocka_unit_test(shared_pages_lose_bytes),
-                                        cmocka_unit_test(names_used_twice_hit_the_wrong_file), cmocka_unit_test(no_file_loses_a_byte) };
+                                        cmocka_unit_test(names_used_twice_hit_the_wrong_file),
+                                        cmocka_unit_test(no_file_loses_a_byte) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     MPI_Finalize();

@@ -1,5 +1,5 @@
-/* A directory is one run's: a lock of a run that may be alive is refused, one of a run that is known to be gone is taken over.
- * ranks: 3 */
+/* A directory is one run's: a lock of a run that may be alive is refused, one of a run that is known to be
+ * gone is taken over. ranks: 3 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,14 +38,16 @@ static void expect_taken(const char *words)
                        (words ? strstr(note.text, words) != NULL : !note.text[0])));
     lock_release(&l);
     MPI_Barrier(MPI_COMM_WORLD);
-    assert_true(on_all(MPI_COMM_WORLD, access(path, F_OK) != 0)); /* and no rank goes on to the next lock before all have looked */
+    /* and no rank goes on to the next lock before all have looked */
+    assert_true(on_all(MPI_COMM_WORLD, access(path, F_OK) != 0));
 }
 
 static void expect_busy(const char *words)
 {
     checkpoint_status status;
     assert_null(take(&status));
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_BUSY && strstr(why.text, words) && strstr(why.text, path)));
+    assert_true(on_all(MPI_COMM_WORLD,
+                       status == CHECKPOINT_BUSY && strstr(why.text, words) && strstr(why.text, path)));
 }
 
 static void put(const char *text)
@@ -101,7 +103,8 @@ static void of_the_dead(void **state)
 {
     (void)state;
     pid_t child = 0;
-    if (fixture_rank(MPI_COMM_WORLD) == 0) { /* ranks that wait on one core must not outlive their turn: no MPI in the child */
+    /* ranks that wait on one core must not outlive their turn: no MPI in the child */
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
         child = fork();
         if (child == 0) _exit(0);
         siginfo_t ended;
@@ -144,7 +147,9 @@ static void of_nobody(void **state)
         expect_taken("unreadable");
     }
     for (int kind = 0; kind < (SANITIZED ? 1 : 2); kind++) {
-        if (fixture_rank(MPI_COMM_WORLD) == 0 && (kind == 0 ? symlink("/nowhere/at/all", path) : mkfifo(path, 0644)) != 0) fail();
+        if (fixture_rank(MPI_COMM_WORLD) == 0 &&
+            (kind == 0 ? symlink("/nowhere/at/all", path) : mkfifo(path, 0644)) != 0)
+            fail();
         MPI_Barrier(MPI_COMM_WORLD);
         expect_taken("unreadable");
     }
@@ -176,12 +181,14 @@ static void put_words(lock_words w)
     char host[64], boot[64], space[64], text[512];
     long pid, device;
     unsigned long long started;
-    assert_int_equal(sscanf(line, "host=%63s pid=%ld started=%llu job=- restarts=0 boot=%63s pidns=%63s flock=%ld", host, &pid,
-                            &started, boot, space, &device), 6);
+    assert_int_equal(sscanf(line,
+                            "host=%63s pid=%ld started=%llu job=- restarts=0 boot=%63s pidns=%63s flock=%ld",
+                            host, &pid, &started, boot, space, &device),
+                     6);
     if (w.flock_device) device = w.flock_device == -1 ? 0 : device + 1;
     snprintf(text, sizeof text, "host=%s pid=%ld started=%llu job=- restarts=0 boot=%s pidns=%s flock=%ld\n",
-             w.host ? w.host : host, w.pid ? w.pid : pid, started, w.boot ? w.boot : boot, w.pid_space ? w.pid_space : space,
-             device);
+             w.host ? w.host : host, w.pid ? w.pid : pid, started, w.boot ? w.boot : boot,
+             w.pid_space ? w.pid_space : space, device);
     put(text);
 }
 
@@ -236,8 +243,10 @@ static void holds_flock(void **state)
 /* ---- of two runs that find one stale lock at once ---- */
 
 enum { SLOW, FAST }; /* ranks, each a run of its own */
-static enum { NOWHERE, BEFORE_FLOCK, BEFORE_UNLINK } waits_at; /* of SLOW's calls to libc, which are taken over here */
-static int refusals; /* of flock, until FAST tells SLOW: of the second, since after the first it may have gone on all the same */
+/* of SLOW's calls to libc, which are taken over here */
+static enum { NOWHERE, BEFORE_FLOCK, BEFORE_UNLINK } waits_at;
+static int refusals; /* of flock, until FAST tells SLOW: of the second, since after the first it may have
+                      * gone on all the same */
 
 static void tell(int rank) { MPI_Send(NULL, 0, MPI_BYTE, rank, 0, MPI_COMM_WORLD); }
 
@@ -289,7 +298,8 @@ static void one_of_two(int slow_waits_at, bool until_refused)
     const int taken = status == CHECKPOINT_OK;
     MPI_Allreduce(&taken, &all_taken, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     assert_int_equal(all_taken, 1);
-    assert_true(on_all(MPI_COMM_WORLD, has_waited && (taken || status == CHECKPOINT_BUSY) && access(path, F_OK) == 0));
+    assert_true(on_all(MPI_COMM_WORLD,
+                       has_waited && (taken || status == CHECKPOINT_BUSY) && access(path, F_OK) == 0));
     lock_release(&l);
     MPI_Barrier(MPI_COMM_WORLD);
     assert_true(on_all(MPI_COMM_WORLD, access(path, F_OK) != 0)); /* it was the holder's */
@@ -334,7 +344,8 @@ static void no_folder(void **state)
     (void)state;
     checkpoint_status status;
     assert_null(lock_take(MPI_COMM_WORLD, "/nowhere/at/all", &status, &note, &why));
-    assert_true(on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO && strstr(why.text, "No such file or directory")));
+    assert_true(
+        on_all(MPI_COMM_WORLD, status == CHECKPOINT_IO && strstr(why.text, "No such file or directory")));
 }
 
 int main(int argc, char **argv)
@@ -347,10 +358,19 @@ int main(int argc, char **argv)
     unsetenv("PBS_JOBID");
     unsetenv("LSB_JOBID");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_second_is_refused), cmocka_unit_test(of_the_dead), cmocka_unit_test(of_another_host),
-        cmocka_unit_test(of_another_pid_space), cmocka_unit_test(of_another_boot), cmocka_unit_test(holds_flock),
-        cmocka_unit_test(of_nobody), cmocka_unit_test(of_somebody_unknown), cmocka_unit_test(taken_before_flock), cmocka_unit_test(held_by_flock),
-        cmocka_unit_test(what_is_not_ours_stays), cmocka_unit_test(no_folder), cmocka_unit_test(without_flock),
+        cmocka_unit_test(the_second_is_refused),
+        cmocka_unit_test(of_the_dead),
+        cmocka_unit_test(of_another_host),
+        cmocka_unit_test(of_another_pid_space),
+        cmocka_unit_test(of_another_boot),
+        cmocka_unit_test(holds_flock),
+        cmocka_unit_test(of_nobody),
+        cmocka_unit_test(of_somebody_unknown),
+        cmocka_unit_test(taken_before_flock),
+        cmocka_unit_test(held_by_flock),
+        cmocka_unit_test(what_is_not_ours_stays),
+        cmocka_unit_test(no_folder),
+        cmocka_unit_test(without_flock),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,5 +1,6 @@
-/* Where hosts are not coherent and ranks of several write, each holds a lock on the bytes of its share, in whole pieces of the file, and
- * on no other's, until it unlocks: seen by another descriptor of the file, as by another host. */
+/* Where hosts are not coherent and ranks of several write, each holds a lock on the bytes of its share, in
+ * whole pieces of the file, and on no other's, until it unlocks: seen by another descriptor of the file, as
+ * by another host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,9 @@ enum { NX = 1003, NY = 1500, COUNT = 3, FIELD_AT_BYTES = 8192 };
 
 static bool is_free(int fd, uint64_t from, uint64_t to)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from) };
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)(to - from)
+    };
     assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
     return lock.l_type == F_UNLCK;
 }
@@ -29,8 +32,10 @@ static void expect_held(const checkpoint_job *j, int other, bool held)
     const int ranges = writers_ranges(&j->plan, &j->state, &j->layout, 0, j->number, range);
     for (uint64_t at = 0; at < end; at += piece) {
         bool touched = false;
-        for (int r = 0; r < ranges; r++) touched = touched || (range[r].from < at + piece && at < range[r].to);
-        const bool free_at_first = is_free(other, at, at + 1), free_at_last = is_free(other, at + piece - 1, at + piece);
+        for (int r = 0; r < ranges; r++)
+            touched = touched || (range[r].from < at + piece && at < range[r].to);
+        const bool free_at_first = is_free(other, at, at + 1),
+                   free_at_last = is_free(other, at + piece - 1, at + piece);
         if (free_at_first != !(held && touched) || free_at_last != free_at_first)
             fail_msg("writer %d, byte %llu", j->number, (unsigned long long)at);
     }

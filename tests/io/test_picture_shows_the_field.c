@@ -1,5 +1,5 @@
-/* A picture's pixels are the means of their cells in colours of rising luminance, the same on any ranks; NaN stands out.
- * ranks: 1 2 3 */
+/* A picture's pixels are the means of their cells in colours of rising luminance, the same on any ranks; NaN
+ * stands out. ranks: 1 2 3 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,10 @@ static image load(void)
     return i;
 }
 
-static const png_byte *dot(const image *i, unsigned x, unsigned y) { return i->rgb + 3 * ((size_t)y * i->head.width + x); }
+static const png_byte *dot(const image *i, unsigned x, unsigned y)
+{
+    return i->rgb + 3 * ((size_t)y * i->head.width + x);
+}
 static double luminance(const png_byte *c) { return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; }
 
 typedef double (*formula)(int64_t x, int64_t y);
@@ -60,7 +63,8 @@ static void expect_size(int64_t nx, int64_t ny, unsigned width, unsigned height)
     image i = load();
     assert_int_equal(i.head.width, width);
     assert_int_equal(i.head.height, height);
-    for (unsigned x = 1; x < width; x++) assert_true(luminance(dot(&i, x, 0)) >= luminance(dot(&i, x - 1, 0)));
+    for (unsigned x = 1; x < width; x++)
+        assert_true(luminance(dot(&i, x, 0)) >= luminance(dot(&i, x - 1, 0)));
     assert_true(luminance(dot(&i, width - 1, 0)) > luminance(dot(&i, 0, 0)) + 150 || nx == 1);
     free(i.rgb);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -85,14 +89,16 @@ static void luminance_follows_the_value(void **state)
     (void)state;
     draw(along_y, 256, 300, DTYPE_F64);
     image i = load();
-    for (unsigned y = 1; y < i.head.height; y++) assert_true(luminance(dot(&i, 0, y)) <= luminance(dot(&i, 0, y - 1)));
+    for (unsigned y = 1; y < i.head.height; y++)
+        assert_true(luminance(dot(&i, 0, y)) <= luminance(dot(&i, 0, y - 1)));
     /* row 0, the largest, on top */
     assert_true(luminance(dot(&i, 9, 0)) > 200 && luminance(dot(&i, 9, i.head.height - 1)) < 40);
     free(i.rgb);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Every cell of a block of 2 x 2 counts, in whole and in part blocks: three patterns of mean 1, and the last, narrow block. */
+/* Every cell of a block of 2 x 2 counts, in whole and in part blocks: three patterns of mean 1, and the last,
+ * narrow block. */
 static double patterns(int64_t x, int64_t y)
 {
     if (x == 1200) return -1.0;
@@ -106,7 +112,8 @@ static void pixels_are_means(void **state)
     image i = load();
     assert_int_equal(i.head.width, 601);
     for (unsigned y = 0; y < i.head.height; y++)
-        for (unsigned x = 0; x < 601; x++) assert_memory_equal(dot(&i, x, y), dot(&i, x < 600 ? 0 : 600, 0), 3);
+        for (unsigned x = 0; x < 601; x++)
+            assert_memory_equal(dot(&i, x, y), dot(&i, x < 600 ? 0 : 600, 0), 3);
     assert_true(luminance(dot(&i, 0, 0)) > 200 && luminance(dot(&i, 600, 0)) < 40);
     free(i.rgb);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -143,9 +150,12 @@ static void says_its_scale(void **state)
         png_textp text;
         int count = 0, right = 0;
         png_get_text(png, info, &text, &count);
-        const char *const pairs[][2] = { { "Title", "a ramp" }, { "Software", "weft" }, { "min", "0" }, { "max", "299" } };
+        const char *const pairs[][2] = {
+            { "Title", "a ramp" }, { "Software", "weft" }, { "min", "0" }, { "max", "299" }
+        };
         for (int n = 0; n < count; n++)
-            for (int p = 0; p < 4; p++) right += strcmp(text[n].key, pairs[p][0]) == 0 && strcmp(text[n].text, pairs[p][1]) == 0;
+            for (int p = 0; p < 4; p++)
+                right += strcmp(text[n].key, pairs[p][0]) == 0 && strcmp(text[n].text, pairs[p][1]) == 0;
         assert_int_equal(right, 4);
         png_destroy_read_struct(&png, &info, NULL);
         fclose(f);
@@ -159,9 +169,11 @@ static void unwritable(void **state)
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(4, 4, ranks, 1, rank);
     const double data[16] = { 0 };
-    assert_false(picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
+    assert_false(
+        picture_write(MPI_COMM_WORLD, "/nonexistent/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
     assert_string_equal(why.text, "cannot write the picture /nonexistent/a.png: No such file or directory");
-    assert_false(picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
+    assert_false(
+        picture_write(MPI_COMM_WORLD, "/dev/full/a.png", DTYPE_F64, 4, 4, own, data, "", NULL, &why));
     assert_int_equal(fixture_left(folder), 0);
 }
 
@@ -171,8 +183,12 @@ int main(int argc, char **argv)
     fixture_folder(folder);
     snprintf(path, sizeof path, "%s/field.png", folder);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),        cmocka_unit_test(luminance_follows_the_value), cmocka_unit_test(pixels_are_means),
-        cmocka_unit_test(not_a_number), cmocka_unit_test(says_its_scale),              cmocka_unit_test(unwritable),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(luminance_follows_the_value),
+        cmocka_unit_test(pixels_are_means),
+        cmocka_unit_test(not_a_number),
+        cmocka_unit_test(says_its_scale),
+        cmocka_unit_test(unwritable),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,11 +1,12 @@
-/* Whenever the power fails, what then has a checkpoint's name is whole, and the newest is not older than what was promised.
+/* Whenever the power fails, what then has a checkpoint's name is whole, and the newest is not older than what
+ * was promised.
  *
- * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is made up as it may be
- * found: what was fsynced is there; of all else, any part: each write by itself, torn at sectors, each new length and each name.
- * An fsync counts for what its own rank had written, as on another host's file system, and a name is there for certain only once
- * its folder was fsynced. The same replay with one kind of fsync left out has to find damage, else it would see nothing at all.
- * WEFT_SOAK_DISKS=N makes up N disks by chance for each cut instead of 30.
- * ranks: 1 2 */
+ * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
+ * made up as it may be found: what was fsynced is there; of all else, any part: each write by itself, torn at
+ * sectors, each new length and each name. An fsync counts for what its own rank had written, as on another
+ * host's file system, and a name is there for certain only once its folder was fsynced. The same replay with
+ * one kind of fsync left out has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up
+ * N disks by chance for each cut instead of 30. ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,16 @@
 #include "support/recorded_disk.h"
 #include "writer/writer.h"
 
-enum { NX = 251, NY = 11, STEPS = 2, FILES = 64, HANDLES = 1024, ENTRIES = 4096, SECTOR_BYTES = 512, VERDICTS = 4096 };
+enum {
+    NX = 251,
+    NY = 11,
+    STEPS = 2,
+    FILES = 64,
+    HANDLES = 1024,
+    ENTRIES = 4096,
+    SECTOR_BYTES = 512,
+    VERDICTS = 4096
+};
 enum { FILE_BYTES_MAX = 1 << 17 };
 typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT } omit;
 
@@ -40,13 +50,16 @@ static void must(bool holds, const char *what)
 static checkpoint_state state_of(int64_t step)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
-    checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 61\n", .fields = 1 };
+    checkpoint_state s = {
+        .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 61\n", .fields = 1
+    };
     s.field[0] = fixture_cut("u", NX, NY, ranks, 1, rank, DTYPE_F64);
     fixture_fill(&s.field[0], DTYPE_F64, (int)step);
     return s;
 }
 
-/* Checkpoints 1 .. STEPS, of which the newest stays, and the last once more, as after a restart from the one before. */
+/* Checkpoints 1 .. STEPS, of which the newest stays, and the last once more, as after a restart from the one
+ * before. */
 static void record_run(bool async)
 {
     char dir[FIXTURE_PATH_BYTES + 16];
@@ -89,8 +102,10 @@ static void gather_notes(void)
             disk.note = realloc(disk.note, notes * sizeof *disk.note);
             disk.data = realloc(disk.data, (size_t)(disk.data_bytes + sizes[1]));
             disk_note *const theirs = disk.note + disk.notes;
-            MPI_Recv(theirs, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, r, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Recv(disk.data + disk.data_bytes, (int)sizes[1], MPI_BYTE, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(theirs, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, r, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            MPI_Recv(disk.data + disk.data_bytes, (int)sizes[1], MPI_BYTE, r, 2, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
             for (int64_t i = 0; i < sizes[0]; i++) theirs[i].data_at += disk.data_bytes;
             disk.notes = disk.notes_room = (int)notes;
             disk.data_bytes += sizes[1];
@@ -152,7 +167,8 @@ static bool lies_in(const char *name, const char *in)
 
 static void fsync_of(model *m, const disk_note *n, int file, omit without)
 {
-    const bool folder_itself = m->file[file].is_folder, parent = folder_itself && !strstr(m->file[file].name, "/run");
+    const bool folder_itself = m->file[file].is_folder,
+               parent = folder_itself && !strstr(m->file[file].name, "/run");
     if ((without == OMIT_FILES && !folder_itself) || (without == OMIT_FOLDER && folder_itself && !parent)
         || (without == OMIT_PARENT && parent))
         return;
@@ -160,7 +176,9 @@ static void fsync_of(model *m, const disk_note *n, int file, omit without)
         entry *e = &m->entry[i];
         if (e->note->rank != n->rank) continue;
         if (e->what == DISK_WRITE || e->what == DISK_TRUNCATE) e->safe = e->safe || e->file == file;
-        else if (folder_itself && lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name)) e->safe = true;
+        else if (folder_itself &&
+                 lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name))
+            e->safe = true;
     }
 }
 
@@ -181,9 +199,11 @@ static void open_of(model *m, const disk_note *n)
 
 static void take(model *m, const disk_note *n, omit without)
 {
-    const int file = n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
+    const int file =
+        n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
     const int other = file_of(m, n->to);
-    if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return; /* of the description */
+    /* of the description */
+    if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return;
     switch (n->what) {
     case DISK_OPEN: open_of(m, n); break;
     case DISK_WRITE:
@@ -267,7 +287,8 @@ static bool is_whole(const char *bytes, int64_t length, int64_t step)
     snprintf(path, sizeof path, "%s/found.h5", found);
     FILE *f = fopen(path, "wb");
     must(f && fwrite(bytes, 1, (size_t)length, f) == (size_t)length && fclose(f) == 0, "no room");
-    bool whole = checkpoint_verify(MPI_COMM_SELF, path, &report, &why) == CHECKPOINT_OK && report.info.step == step;
+    bool whole =
+        checkpoint_verify(MPI_COMM_SELF, path, &report, &why) == CHECKPOINT_OK && report.info.step == step;
     checkpoint_info_free(&report.info);
     if (whole) {
         checkpoint_state s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
@@ -283,7 +304,8 @@ static bool is_whole(const char *bytes, int64_t length, int64_t step)
     return whole;
 }
 
-/* What a restart would meet: true where every file with a checkpoint's name is whole and none is missing that was promised. */
+/* What a restart would meet: true where every file with a checkpoint's name is whole and none is missing that
+ * was promised. */
 static bool survives(const model *m, char *bytes)
 {
     static char name[FILES][DISK_NAME_BYTES];
@@ -355,7 +377,8 @@ static void cut_anywhere(bool async)
     record_run(async);
     gather_notes();
     long wrong = 0;
-    for (omit without = OMIT_NOTHING; without <= OMIT_PARENT && fixture_rank(MPI_COMM_WORLD) == 0; without++) {
+    for (omit without = OMIT_NOTHING; without <= OMIT_PARENT && fixture_rank(MPI_COMM_WORLD) == 0;
+         without++) {
         const tally t = replay(without);
         print_message("%s, of all fsyncs %s left out: %ld cuts, %ld disks, %ld bad\n",
                       async ? "background" : "foreground", of[without], t.cuts, t.disks, t.bad);
@@ -383,7 +406,8 @@ int main(int argc, char **argv)
     fixture_folder(folder);
     snprintf(found, sizeof found, "%.290s_f", folder);
     if (fixture_rank(MPI_COMM_WORLD) == 0 && mkdir(found, 0700) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_the_background), cmocka_unit_test(in_the_foreground) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_the_background),
+                                        cmocka_unit_test(in_the_foreground) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     fixture_remove(found);

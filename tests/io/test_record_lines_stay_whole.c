@@ -91,7 +91,8 @@ static void failures(void **state)
     (void)state;
     json_t *o = numbered(0, 0);
     assert_false(record_append("/nonexistent/r.jsonl", o, &why));
-    assert_string_equal(why.text, "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
+    assert_string_equal(why.text,
+                        "cannot append the record to /nonexistent/r.jsonl: No such file or directory");
     assert_false(record_append("/dev/full", o, &why));
     assert_string_equal(why.text, "cannot append the record to /dev/full: No space left on device");
 
@@ -118,11 +119,13 @@ static void failures(void **state)
 static void values(void **state)
 {
     (void)state;
-    json_t *n = record_number(0.1), *nan_value = record_number(NAN), *infinite = record_number(-INFINITY), *now = record_now();
+    json_t *n = record_number(0.1), *nan_value = record_number(NAN), *infinite = record_number(-INFINITY),
+           *now = record_now();
     assert_true(json_is_real(n) && json_real_value(n) == 0.1);
     assert_true(json_is_null(nan_value) && json_is_null(infinite));
     int y, mo, d, h, mi, s, end = 0;
-    assert_int_equal(sscanf(json_string_value(now), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &y, &mo, &d, &h, &mi, &s, &end), 6);
+    assert_int_equal(
+        sscanf(json_string_value(now), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &y, &mo, &d, &h, &mi, &s, &end), 6);
     assert_int_equal(end, 20);
     json_t *name = record_text("caf\xc3\xa9 \"1\""), *latin1 = record_text("caf\xe9.ini");
     assert_string_equal(json_string_value(name), "caf\xc3\xa9 \"1\"");
@@ -141,8 +144,9 @@ int main(void)
     const int fd = mkstemp(path);
     if (fd < 0) return 1;
     close(fd);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(at_the_same_time), cmocka_unit_test(after_a_line_cut_short),
-                                        cmocka_unit_test(failures), cmocka_unit_test(values) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(at_the_same_time),
+                                        cmocka_unit_test(after_a_line_cut_short), cmocka_unit_test(failures),
+                                        cmocka_unit_test(values) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove(path);
     return failed ? 1 : 0;

@@ -1,9 +1,9 @@
-/* A file is written under a name that no file had before, and by every rank only if it is the file that rank 0 made: a host that knows
- * another file by that name, or none, is told from one that comes to know it, and nothing is written into another file.
+/* A file is written under a name that no file had before, and by every rank only if it is the file that rank
+ * 0 made: a host that knows another file by that name, or none, is told from one that comes to know it, and
+ * nothing is written into another file.
  *
- * What another host sees is made up here: open is taken over, and leads this rank's first looks at a temporary name
- * elsewhere; and stat, by which a rank looks for the directory that rank 0 made.
- * ranks: 2 */
+ * What another host sees is made up here: open is taken over, and leads this rank's first looks at a
+ * temporary name elsewhere; and stat, by which a rank looks for the directory that rank 0 made. ranks: 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,8 @@ int open(const char *path, int flags, ...)
     LIBC_OPEN_MODE(mode, flags)
     const bool ours = strncmp(path, folder, strlen(folder)) == 0 && strstr(path, ".h5.tmp") != NULL;
     if (ours && (flags & O_CREAT) && names < NAMES_MAX) snprintf(made[names++], sizeof *made, "%s", path);
-    if (!ours || (flags & O_CREAT) || atomic_load(&looks_elsewhere) == 0) return LIBC_CALL(open)(path, flags, mode);
+    if (!ours || (flags & O_CREAT) || atomic_load(&looks_elsewhere) == 0)
+        return LIBC_CALL(open)(path, flags, mode);
     atomic_fetch_sub(&looks_elsewhere, 1);
     if (!sees_none) return LIBC_CALL(open)(other, flags, mode);
     errno = ENOENT;
@@ -47,7 +48,8 @@ static atomic_int late_looks; /* that are left until it does */
 
 int stat(const char *path, struct stat *info)
 {
-    if (!late || !strstr(path, "/.weft.tmp.") || atomic_load(&late_looks) == 0) return LIBC_CALL(stat)(path, info);
+    if (!late || !strstr(path, "/.weft.tmp.") || atomic_load(&late_looks) == 0)
+        return LIBC_CALL(stat)(path, info);
     errno = atomic_fetch_sub(&late_looks, 1) % 2 ? ENOENT : ESTALE;
     return -1;
 }
@@ -73,7 +75,8 @@ static void another_each_time(void **state)
         for (int k = 0; k < i; k++) assert_string_not_equal(made[i], made[k]);
 }
 
-/* Rank 1's first `looks` looks go elsewhere: on another host, where a while is waited for the directory to be looked up anew. */
+/* Rank 1's first `looks` looks go elsewhere: on another host, where a while is waited for the directory to be
+ * looked up anew. */
 static void elsewhere(int looks, bool none, const char *part)
 {
     char bytes[64] = "";
@@ -106,7 +109,8 @@ static void on_one_host(void **state)
     elsewhere(0, false, NULL);
 }
 
-/* A directory that another host has cached is looked up anew within some seconds: until then it knows another file, or none. */
+/* A directory that another host has cached is looked up anew within some seconds: until then it knows another
+ * file, or none. */
 static void on_another_host(void **state)
 {
     (void)state;
@@ -132,7 +136,8 @@ static void on_another_host(void **state)
     checkpoint_unlink_tmp(&n);
 }
 
-/* The same of the directory: every rank sees in the end that it is rank 0's, or the run would write nothing. */
+/* The same of the directory: every rank sees in the end that it is rank 0's, or the run would write nothing.
+ * */
 static void a_directory(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Spans that ranks took at one instant, each on a clock of its own with its own start and drift, stand at one time in the file.
- * ranks: 1 2 4 */
+/* Spans that ranks took at one instant, each on a clock of its own with its own start and drift, stand at one
+ * time in the file. ranks: 1 2 4 */
 #include <jansson.h>
 #include <math.h>
 #include <glob.h>
@@ -16,7 +16,8 @@ static const char *const names[] = { "even", "odd" };
 static sentence why;
 static char path[64];
 
-/* This rank's clock: rank 0's is the common one; the others began up to a day apart and run up to 30 parts in a million fast. */
+/* This rank's clock: rank 0's is the common one; the others began up to a day apart and run up to 30 parts in
+ * a million fast. */
 static double own_clock_s(double common_s)
 {
     const double r = harness.rank;
@@ -33,9 +34,17 @@ static double begin_common_s(int i) { return 1000 + 0.01 * i; }
 static trace_timeline make_timeline(trace_span *span, const char *process)
 {
     for (int i = 0; i < SPANS; i++)
-        span[i] = (trace_span){ own_clock_s(begin_common_s(i)), own_clock_s(begin_common_s(i) + 0.004), i, i % 2, i % 2 };
-    return (trace_timeline){ .process = process, .track = tracks, .tracks = TRACKS, .name = names, .names = 2, .span = span,
-                             .spans = harness.rank == 3 ? 0 : SPANS, .before = offset_at(900), .after = offset_at(1100) };
+        span[i] = (trace_span){ own_clock_s(begin_common_s(i)), own_clock_s(begin_common_s(i) + 0.004), i,
+                                i % 2, i % 2 };
+    return (trace_timeline){ .process = process,
+                             .track = tracks,
+                             .tracks = TRACKS,
+                             .name = names,
+                             .names = 2,
+                             .span = span,
+                             .spans = harness.rank == 3 ? 0 : SPANS,
+                             .before = offset_at(900),
+                             .after = offset_at(1100) };
 }
 
 /* Spans that stand where they should, of each rank. */
@@ -48,7 +57,8 @@ static int count_right(json_t *events)
     {
         if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
         const int step = (int)json_integer_value(json_object_get(json_object_get(e, "args"), "step"));
-        const double ts = json_number_value(json_object_get(e, "ts")), dur = json_number_value(json_object_get(e, "dur"));
+        const double ts = json_number_value(json_object_get(e, "ts")),
+                     dur = json_number_value(json_object_get(e, "dur"));
         const bool in_place = fabs(ts - 1e4 * step) < 0.01 && fabs(dur - 4000) < 0.01; /* us */
         right += in_place && json_integer_value(json_object_get(e, "tid")) == step % 2 &&
                  strcmp(json_string_value(json_object_get(e, "name")), names[step % 2]) == 0;
@@ -70,7 +80,8 @@ static void on_one_clock(void **state)
         json_t *events = file ? json_object_get(file, "traceEvents") : NULL;
         const int with_spans = harness.ranks > 3 ? harness.ranks - 1 : harness.ranks;
         wrong += !file || count_right(events) != with_spans * SPANS;
-        wrong += (int)json_array_size(json_object_get(json_object_get(file, "otherData"), "ranks")) != harness.ranks;
+        wrong += (int)json_array_size(json_object_get(json_object_get(file, "otherData"), "ranks")) !=
+                 harness.ranks;
         /* a process name and order, and a name and order of each track, for every rank; one label */
         wrong += (int)json_array_size(events) != with_spans * SPANS + harness.ranks * (2 + 2 * TRACKS) + 1;
         json_decref(file);
@@ -97,7 +108,8 @@ static void nothing_is_left_where_it_cannot_be_written(void **state)
     char text[96];
     const trace_timeline t = make_timeline(span, "rank");
     snprintf(text, sizeof text, "%s.d/t.json", path);
-    long wrong = trace_write(harness.comm, text, &t, &why) || !strstr(why.text, "output.trace") || !strstr(why.text, text);
+    long wrong = trace_write(harness.comm, text, &t, &why) || !strstr(why.text, "output.trace") ||
+                 !strstr(why.text, text);
     if (harness.rank == 0) { /* a folder in the place of the file: all is written, and then not renamed */
         snprintf(text, sizeof text, "%s.tmp.*", path);
         wrong += mkdir(path, 0777) != 0;

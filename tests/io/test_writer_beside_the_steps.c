@@ -1,6 +1,6 @@
-/* A checkpoint written in the background is the file that the foreground writes, byte for byte, for any shape and cut; nobody waits
- * for it before it is asked for; an error of one rank's thread is every rank's, in one sentence, and costs no older file.
- * ranks: 1 2 4 */
+/* A checkpoint written in the background is the file that the foreground writes, byte for byte, for any shape
+ * and cut; nobody waits for it before it is asked for; an error of one rank's thread is every rank's, in one
+ * sentence, and costs no older file. ranks: 1 2 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,8 @@ static bool same_file(const char *a, const char *b, int64_t step, const char *en
 }
 
 /* Two fields, cut among columns x rows of ranks, in either direction where the field is transposed. */
-static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool transposed, int64_t step)
+static checkpoint_state state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool transposed,
+                                 int64_t step)
 {
     checkpoint_state s = { .kind = transposed ? "transpose" : "wave", .type = type, .step = step,
                            .deck = "[grid]\nnx = 5\n", .fields = 2 };
@@ -112,9 +113,10 @@ static void the_foreground_s_file(void **state)
         int64_t nx, ny;
         dtype type;
         bool transposed;
-    } of[] = {
-        { 53, 41, DTYPE_F64, false }, { 211, 1, DTYPE_F32, false }, { 53, 41, DTYPE_F32, true }, { 4, 700, DTYPE_F64, false }
-    };
+    } of[] = { { 53, 41, DTYPE_F64, false },
+               { 211, 1, DTYPE_F32, false },
+               { 53, 41, DTYPE_F32, true },
+               { 4, 700, DTYPE_F64, false } };
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     writer *fore = writer_in("fore", false), *back = writer_in("back", true);
     checkpoint_block_bytes = 1000;
@@ -122,7 +124,8 @@ static void the_foreground_s_file(void **state)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         for (int columns = 1; columns <= ranks; columns++) {
             if (ranks % columns != 0 || (of[i].ny == 1 && columns < ranks)) continue;
-            checkpoint_state s = state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns, of[i].transposed, ++step);
+            checkpoint_state s =
+                state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns, of[i].transposed, ++step);
             s.verify = (checkpoint_verify_how)(step % 3);
             assert_int_equal(submit(fore, &s), CHECKPOINT_OK);
             assert_int_equal(submit(back, &s), CHECKPOINT_OK);
@@ -177,12 +180,14 @@ static void nobody_waits(void **state)
     assert_true(is_there("poll", 7, ".h5"));
     const writer_stats stats = writer_get_stats(w);
     assert_int_equal(stats.count, 1);
-    assert_true(stats.snapshot_s == 0.25 && stats.stall_s >= 0.25 && stats.stall_s < 0.25 + stats.write_s + stats.verify_s + 0.05);
+    assert_true(stats.snapshot_s == 0.25 && stats.stall_s >= 0.25 &&
+                stats.stall_s < 0.25 + stats.write_s + stats.verify_s + 0.05);
     writer_destroy(&w);
     free(s.field[0].data);
 }
 
-/* The last rank may write no byte beyond the first half of the file: a failure of pwrite, in its thread alone. */
+/* The last rank may write no byte beyond the first half of the file: a failure of pwrite, in its thread
+ * alone. */
 static void one_rank_s_error(void **state)
 {
     (void)state;
@@ -241,7 +246,8 @@ static void a_snapshot_that_went_wrong(void **state)
     const writer_request request = { &s, with_another_fingerprint, NULL, NULL };
     assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
     assert_int_equal(writer_wait(w, &why), CHECKPOINT_IO);
-    assert_non_null(strstr(why.text, "on rank 0 the values of /fields/u in the file differ from those on its device"));
+    assert_non_null(
+        strstr(why.text, "on rank 0 the values of /fields/u in the file differ from those on its device"));
     assert_false(is_there("snapshot", 1, ".h5"));
     assert_int_equal(left_in("snapshot"), 0);
     writer_destroy(&w);
@@ -274,8 +280,9 @@ int main(int argc, char **argv)
     checkpoint_before_mpi_init();
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_file), cmocka_unit_test(nobody_waits),
-                                        cmocka_unit_test(one_rank_s_error), cmocka_unit_test(a_snapshot_that_went_wrong),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_file),
+                                        cmocka_unit_test(nobody_waits), cmocka_unit_test(one_rank_s_error),
+                                        cmocka_unit_test(a_snapshot_that_went_wrong),
                                         cmocka_unit_test(no_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

@@ -1,7 +1,6 @@
-/* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that stand beside each other
- * in this process, give after several levels the cells that the host's steps give on the uncut grid: every image and
- * every flag word is right.
- * gpus: 1 */
+/* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that
+ * stand beside each other in this process, give after several levels the cells that the host's steps give on
+ * the uncut grid: every image and every flag word is right. gpus: 1 */
 #include "support/cuda_twin.h"
 
 #include "exchange/inkernel_plan.h"
@@ -59,13 +58,16 @@ static boundary sides_of(const decomp *d, boundary all)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         if (d->neighbour[k] < 0) continue;
-        if (decomp_dy[k] == 0) *(decomp_dx[k] < 0 ? &all.x_low : &all.x_high) = (boundary_side){ BOUNDARY_NONE, 0 };
-        if (decomp_dx[k] == 0) *(decomp_dy[k] < 0 ? &all.y_low : &all.y_high) = (boundary_side){ BOUNDARY_NONE, 0 };
+        if (decomp_dy[k] == 0)
+            *(decomp_dx[k] < 0 ? &all.x_low : &all.x_high) = (boundary_side){ BOUNDARY_NONE, 0 };
+        if (decomp_dx[k] == 0)
+            *(decomp_dy[k] < 0 ? &all.y_low : &all.y_high) = (boundary_side){ BOUNDARY_NONE, 0 };
     }
     return all;
 }
 
-static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole, const boundary *sides, const stencil *op)
+static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape *whole,
+                       const boundary *sides, const stencil *op)
 {
     sentence why;
     const int r = op->radius;
@@ -80,7 +82,8 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         for (int k = 0; k < 2; k++) {
             const size_t bytes = inkernel_plan_inbox_bytes(&me->shape, r);
             me->inbox[k] = cuda_alloc(bytes);
-            OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream)); /* NaN: what nobody gives is seen */
+            /* NaN: what nobody gives is seen */
+            OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], me->inbox[k], 255, bytes, me->stream));
         }
         OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], me->stream));
     }
@@ -88,12 +91,14 @@ static void make_ranks(one_rank *rank, int ranks, int ranks_x, const field_shape
         one_rank *me = &rank[i];
         const boundary mine = sides_of(&me->dec, *sides);
         inkernel_level level[2] = { 0 };
-        for (int k = 0; k < 2; k++) level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
-        for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
-            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++) level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
         for (int k = 0; k < 2; k++)
-            assert_true(inkernel_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r, op->form == STENCIL_BOX, &level[1 - k],
-                                           &level[k]));
+            level[k] = (inkernel_level){ .field = me->field[k], .inbox = me->inbox[k] };
+        for (int n = 0; n < DECOMP_NEIGHBOURS; n++)
+            for (int k = 0; k < 2 && me->dec.neighbour[n] >= 0; k++)
+                level[k].theirs[n] = rank[me->dec.neighbour[n]].inbox[k];
+        for (int k = 0; k < 2; k++)
+            assert_true(inkernel_plan_make(&me->step[k], &me->dec, &me->shape, &mine, r,
+                                           op->form == STENCIL_BOX, &level[1 - k], &level[k]));
     }
 }
 
@@ -102,7 +107,8 @@ static void free_ranks(one_rank *rank, int ranks)
     for (int i = 0; i < ranks; i++) {
         OK(CUDA, dev[CUDA]->stream_destroy(dev[CUDA], &rank[i].stream));
         void *const all[] = { rank[i].field[0], rank[i].field[1], rank[i].inbox[0], rank[i].inbox[1] };
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++) OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, all[k]));
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            OK(CUDA, dev[CUDA]->free(dev[CUDA], DEVICE_MEMORY_DEVICE, all[k]));
     }
 }
 
@@ -115,8 +121,8 @@ static void enqueue_steps(one_rank *rank, int ranks)
             const int from = n % 2, to = 1 - from;
             inkernel_step step = me->step[to];
             step.epoch = (uint64_t)n % INKERNEL_EPOCHS;
-            OK(CUDA,
-               dev[CUDA]->stencil_inkernel(dev[CUDA], &me->shape, me->field[to], me->field[from], me->field[to], &step, me->stream));
+            OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &me->shape, me->field[to], me->field[from],
+                                                 me->field[to], &step, me->stream));
         }
 }
 
@@ -135,37 +141,44 @@ static void launch_graphs(one_rank *rank, int ranks)
     }
 }
 
-static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, int ranks, int ranks_x, bool graphs)
+static void one_case(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, int ranks, int ranks_x,
+                     bool graphs)
 {
     const int r = op->radius;
     const field_shape whole = field_shape_make(op->type, nx, ny, r, r);
     const box own = field_own(&whole);
-    const box around[] = { { -r, nx + r, -r, 0 }, { -r, nx + r, ny, ny + r }, { -r, 0, 0, ny }, { nx, nx + r, 0, ny } };
+    const box around[] = {
+        { -r, nx + r, -r, 0 }, { -r, nx + r, ny, ny + r }, { -r, 0, 0, ny }, { nx, nx + r, 0, ny }
+    };
     twin level[2] = { twin_random(op->type, whole.bytes), twin_random(op->type, whole.bytes) };
     one_rank rank[RANKS_MAX] = { 0 };
     make_ranks(rank, ranks, ranks_x, &whole, sides, op);
     for (int k = 0; k < 2; k++)
-        OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
+        OK(HOST,
+           dev[HOST]->boundary_fill(dev[HOST], &whole, level[k].at[HOST], sides, around, 4, stream[HOST]));
     for (int i = 0; i < ranks; i++) {
         for (int k = 0; k < 2; k++) give(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]);
-        OK(CUDA, dev[CUDA]->inkernel_flag_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0], rank[i].stream));
+        OK(CUDA, dev[CUDA]->inkernel_flag_words(dev[CUDA], &rank[i].shape, rank[i].field[0], &rank[i].step[0],
+                                                rank[i].stream));
     }
 
     (graphs ? launch_graphs : enqueue_steps)(rank, ranks);
     for (int n = 0; n < STEPS; n++) {
         const int from = n % 2, to = 1 - from;
-        OK(HOST, dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
-        OK(HOST, dev[HOST]->stencil_pass(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST], level[to].at[HOST], &own, 1,
-                                         stream[HOST]));
+        OK(HOST,
+           dev[HOST]->boundary_fill(dev[HOST], &whole, level[from].at[HOST], sides, around, 4, stream[HOST]));
+        OK(HOST, dev[HOST]->stencil_pass(dev[HOST], &whole, level[to].at[HOST], level[from].at[HOST],
+                                         level[to].at[HOST], &own, 1, stream[HOST]));
     }
     for (int i = 0; i < ranks; i++)
         for (int k = 0; k < 2; k++)
             if (!same_cells(&rank[i], rank[i].field[k], &whole, level[k].at[HOST]))
-                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at level %d",
-                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev, (long long)nx,
-                         (long long)ny, ranks_x, ranks / ranks_x, graphs ? " by graphs" : "", (int)sides->x_low.kind,
-                         (int)sides->x_high.kind, (int)sides->y_low.kind, (int)sides->y_high.kind, i,
-                         k == STEPS % 2 ? STEPS : STEPS - 1);
+                fail_msg("%s r=%d %s prev=%d %lldx%lld on %dx%d ranks%s, sides %d%d %d%d: rank %d differs at "
+                         "level %d",
+                         op->form == STENCIL_STAR ? "star" : "box", r, dtype_name(op->type), op->has_prev,
+                         (long long)nx, (long long)ny, ranks_x, ranks / ranks_x, graphs ? " by graphs" : "",
+                         (int)sides->x_low.kind, (int)sides->x_high.kind, (int)sides->y_low.kind,
+                         (int)sides->y_high.kind, i, k == STEPS % 2 ? STEPS : STEPS - 1);
     free_ranks(rank, ranks);
     for (int k = 0; k < 2; k++) twin_free(&level[k]);
 }
@@ -183,8 +196,10 @@ static stencil random_stencil(stencil_form form, int radius, dtype type, bool ha
 static void every_decomposition(void **state)
 {
     (void)state;
-    static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 1 }, { 3, 3 }, { 4, 2 }, { 6, 3 } }; /* ranks, ranks_x */
-    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
+    /* ranks, ranks_x */
+    static const int grids[][2] = { { 1, 1 }, { 2, 1 }, { 2, 2 }, { 3, 1 }, { 3, 3 }, { 4, 2 }, { 6, 3 } };
+    static const boundary_kind pairs[][2] = { { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC },
+                                              { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
                                               { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET } };
     int turn = 0;
     for (stencil_form form = STENCIL_STAR; form <= STENCIL_BOX; form++)
@@ -192,12 +207,15 @@ static void every_decomposition(void **state)
             for (size_t g = 0; g < sizeof grids / sizeof *grids; g++)
                 for (int p = 0; p < 9; p++, turn++) {
                     if (radius > 2 && p % 4 != turn % 4) continue;
-                    const boundary sides = {
-                        { pairs[p % 3][0], 0.25 }, { pairs[p % 3][1], -0.5 }, { pairs[p / 3][0], 1.5 }, { pairs[p / 3][1], 0.0 }
-                    };
-                    const stencil op = random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
+                    const boundary sides = { { pairs[p % 3][0], 0.25 },
+                                             { pairs[p % 3][1], -0.5 },
+                                             { pairs[p / 3][0], 1.5 },
+                                             { pairs[p / 3][1], 0.0 } };
+                    const stencil op =
+                        random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
                     ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
-                    one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0], grids[g][1], turn / 2 % 2);
+                    one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0],
+                             grids[g][1], turn / 2 % 2);
                 }
 }
 
@@ -209,8 +227,8 @@ static void narrow_and_tall(void **state)
         { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }, { BOUNDARY_PERIODIC, 0 }
     };
     for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++) {
-        const stencil op =
-            random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius, radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
+        const stencil op = random_stencil(radius % 3 ? STENCIL_STAR : STENCIL_BOX, radius,
+                                          radius % 2 ? DTYPE_F32 : DTYPE_F64, false);
         ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
         one_case(&op, 4 * radius, 6 * radius, &wrap, 4, 2, radius % 2);
         one_case(&op, 601, 30011, &wrap, 3, 1, radius % 2);
@@ -240,8 +258,10 @@ static void change(void **state)
         step.change = result;
         step.clear = result + NORM;
         OK(CUDA, dev[CUDA]->fill_bytes(dev[CUDA], step.clear, 255, INKERNEL_NORM_BYTES, rank.stream));
-        OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step, rank.stream));
-        OK(CUDA, dev[CUDA]->max_change(dev[CUDA], &f, rank.field[1], rank.field[0], field_own(&f), result + 2 * NORM, rank.stream));
+        OK(CUDA, dev[CUDA]->stencil_inkernel(dev[CUDA], &f, rank.field[1], rank.field[0], NULL, &step,
+                                             rank.stream));
+        OK(CUDA, dev[CUDA]->max_change(dev[CUDA], &f, rank.field[1], rank.field[0], field_own(&f),
+                                       result + 2 * NORM, rank.stream));
         OK(CUDA, dev[CUDA]->copy(dev[CUDA], seen, result, sizeof seen, rank.stream));
         OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], rank.stream));
         for (int i = 0; i < NORM; i++) {

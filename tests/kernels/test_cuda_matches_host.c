@@ -1,6 +1,5 @@
-/* Passes and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write nothing else:
- * whole allocations are compared, padding and ghosts included.
- * gpus: 1 */
+/* Passes and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write
+ * nothing else: whole allocations are compared, padding and ghosts included. gpus: 1 */
 #include "support/cuda_twin.h"
 
 /* ---- the pass ---- */
@@ -13,7 +12,8 @@ static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth
 {
     const int depth_y = ny == 1 && op->form == STENCIL_LINE ? 0 : op->radius + extra_depth;
     const field_shape f = field_shape_make(op->type, nx, ny, op->radius + extra_depth, depth_y);
-    twin cur = twin_random(f.type, f.bytes), prev = twin_random(f.type, f.bytes), next = twin_random(f.type, f.bytes);
+    twin cur = twin_random(f.type, f.bytes), prev = twin_random(f.type, f.bytes),
+         next = twin_random(f.type, f.bytes);
     const box all = field_own(&f), inner = box_make(nx / 3, nx - nx / 4, ny / 4, ny - ny / 3);
     box shell[STENCIL_BOXES_MAX];
     const int count = box_shell(all, inner, shell);
@@ -30,8 +30,8 @@ static void pass_case(const stencil *op, int64_t nx, int64_t ny, int extra_depth
     }
     const twin *fields[] = { &next, &prev, &cur };
     for (int k = 0; k < 3; k++)
-        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld pass %d", stencil_form_name(op->form), op->radius, dtype_name(op->type),
-                    op->has_prev, (long long)nx, (long long)ny, k + 1);
+        assert_same(fields[k], "%s r=%d %s prev=%d %lldx%lld pass %d", stencil_form_name(op->form),
+                    op->radius, dtype_name(op->type), op->has_prev, (long long)nx, (long long)ny, k + 1);
     twin_free(&cur);
     twin_free(&prev);
     twin_free(&next);
@@ -43,7 +43,8 @@ static void passes(stencil_form form)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
             for (int has_prev = 0; has_prev <= (stencil_products(form) == 0); has_prev++) {
                 stencil op = { form, radius, type, has_prev, has_prev ? random_number() : 0.0, { 0 } };
-                for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = random_number() / radius;
+                for (int k = 0; k < stencil_weights(form, radius); k++)
+                    op.weight[k] = random_number() / radius;
                 if (type == DTYPE_F32)
                     for (int k = 0; k < STENCIL_WEIGHTS_MAX; k++) op.weight[k] = (float)op.weight[k];
                 ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
@@ -68,19 +69,24 @@ static void wide_passes(void **state)
     }
 }
 
-/* So tall that the GPU is full without cutting the tiles' height: their rows pass through the ring many times. */
+/* So tall that the GPU is full without cutting the tiles' height: their rows pass through the ring many
+ * times. */
 static void tall_passes(void **state)
 {
     (void)state;
-    static const struct { stencil_form form; int radius; } all[] = {
-        { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 }, { STENCIL_STAR, 5 }, { STENCIL_STAR, 8 },
-        { STENCIL_BOX, 2 },  { STENCIL_BOX, 3 },  { STENCIL_BOX, 4 },  { STENCIL_BOX, 5 },
-        { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 4 }, { STENCIL_SEPARABLE_SUM, 2 }, { STENCIL_SEPARABLE_SUM, 4 },
+    static const struct { stencil_form form; int radius;
+    } all[] = {
+        { STENCIL_STAR, 2 },      { STENCIL_STAR, 4 },          { STENCIL_STAR, 5 },
+        { STENCIL_STAR, 8 },      { STENCIL_BOX, 2 },           { STENCIL_BOX, 3 },
+        { STENCIL_BOX, 4 },       { STENCIL_BOX, 5 },           { STENCIL_SEPARABLE, 1 },
+        { STENCIL_SEPARABLE, 4 }, { STENCIL_SEPARABLE_SUM, 2 }, { STENCIL_SEPARABLE_SUM, 4 },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-            stencil op = { all[k].form, all[k].radius, type, k % 2 == 0 && stencil_products(all[k].form) == 0, -1.0, { 0 } };
-            for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 0 && stencil_products(all[k].form) == 0,
+                           -1.0,        { 0 } };
+            for (int i = 0; i < stencil_weights(op.form, op.radius); i++)
+                op.weight[i] = random_number() / op.radius;
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
             ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
@@ -88,20 +94,25 @@ static void tall_passes(void **state)
         }
 }
 
-/* Tiles of other heights and in other orders, and other kernels, with enough cells that tiles are cut to no less than they ask
- * for, and bands of them differ by a row of tiles. */
+/* Tiles of other heights and in other orders, and other kernels, with enough cells that tiles are cut to no
+ * less than they ask for, and bands of them differ by a row of tiles. */
 static void variants(void **state)
 {
     (void)state;
-    static const struct { stencil_form form; int radius; } all[] = {
-        { STENCIL_LINE, 1 }, { STENCIL_LINE, 8 }, { STENCIL_STAR, 1 }, { STENCIL_STAR, 2 }, { STENCIL_STAR, 4 },
-        { STENCIL_STAR, 6 }, { STENCIL_STAR, 8 }, { STENCIL_BOX, 2 },  { STENCIL_BOX, 4 },
-        { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 3 }, { STENCIL_SEPARABLE_SUM, 2 }, { STENCIL_SEPARABLE_SUM, 4 },
+    static const struct { stencil_form form; int radius;
+    } all[] = {
+        { STENCIL_LINE, 1 },          { STENCIL_LINE, 8 },      { STENCIL_STAR, 1 },
+        { STENCIL_STAR, 2 },          { STENCIL_STAR, 4 },      { STENCIL_STAR, 6 },
+        { STENCIL_STAR, 8 },          { STENCIL_BOX, 2 },       { STENCIL_BOX, 4 },
+        { STENCIL_SEPARABLE, 1 },     { STENCIL_SEPARABLE, 3 }, { STENCIL_SEPARABLE_SUM, 2 },
+        { STENCIL_SEPARABLE_SUM, 4 },
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
-            stencil op = { all[k].form, all[k].radius, type, k % 2 == 1 && stencil_products(all[k].form) == 0, 0.5, { 0 } };
-            for (int i = 0; i < stencil_weights(op.form, op.radius); i++) op.weight[i] = random_number() / op.radius;
+            stencil op = { all[k].form, all[k].radius, type, k % 2 == 1 && stencil_products(all[k].form) == 0,
+                           0.5,         { 0 } };
+            for (int i = 0; i < stencil_weights(op.form, op.radius); i++)
+                op.weight[i] = random_number() / op.radius;
             if (type == DTYPE_F32)
                 for (int i = 0; i < STENCIL_WEIGHTS_MAX; i++) op.weight[i] = (float)op.weight[i];
             ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
@@ -119,7 +130,8 @@ static void variants(void **state)
 /* The regions around the own cells that lie beyond at least one side that is not NONE. */
 static int ghost_boxes(const field_shape *f, const boundary *b, box boxes[BOUNDARY_BOXES_MAX])
 {
-    const int64_t x[] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x }, y[] = { -f->depth_y, 0, f->ny, f->ny + f->depth_y };
+    const int64_t x[] = { -f->depth_x, 0, f->nx, f->nx + f->depth_x },
+                  y[] = { -f->depth_y, 0, f->ny, f->ny + f->depth_y };
     const boundary_kind kx[] = { b->x_low.kind, BOUNDARY_NONE, b->x_high.kind };
     const boundary_kind ky[] = { b->y_low.kind, BOUNDARY_NONE, b->y_high.kind };
     int count = 0;
@@ -148,13 +160,15 @@ static void ghosts(void **state)
         const int *n = shapes[k % SHAPES], px = k / SHAPES % PAIRS, py = k / SHAPES / PAIRS % PAIRS;
         const dtype type = k / SHAPES / PAIRS / PAIRS ? DTYPE_F64 : DTYPE_F32;
         const field_shape f = field_shape_make(type, n[0], n[1], n[2], n[3]);
-        const boundary b = { { pairs[px][0], 0.1 }, { pairs[px][1], -0.7 }, { pairs[py][0], 1.3 }, { pairs[py][1], 0.0 } };
+        const boundary b = {
+            { pairs[px][0], 0.1 }, { pairs[px][1], -0.7 }, { pairs[py][0], 1.3 }, { pairs[py][1], 0.0 }
+        };
         box boxes[BOUNDARY_BOXES_MAX];
         const int count = ghost_boxes(&f, &b, boxes);
         twin field = twin_random(type, f.bytes);
         ON_BOTH OK(i, dev[i]->boundary_fill(dev[i], &f, field.at[i], &b, boxes, count, stream[i]));
-        assert_same(&field, "ghosts %s %dx%d depth %d,%d sides %d%d %d%d", dtype_name(type), n[0], n[1], n[2], n[3],
-                    (int)b.x_low.kind, (int)b.x_high.kind, (int)b.y_low.kind, (int)b.y_high.kind);
+        assert_same(&field, "ghosts %s %dx%d depth %d,%d sides %d%d %d%d", dtype_name(type), n[0], n[1], n[2],
+                    n[3], (int)b.x_low.kind, (int)b.x_high.kind, (int)b.y_low.kind, (int)b.y_high.kind);
         twin_free(&field);
     }
 }

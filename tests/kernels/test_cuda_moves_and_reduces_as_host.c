@@ -1,6 +1,6 @@
-/* Messages, transposes, values, reductions, memory patterns and copies give on CUDA, from the same input, the bits that they give on
- * the host, and write nothing else: whole allocations are compared, padding and ghosts included.
- * gpus: 1 */
+/* Messages, transposes, values, reductions, memory patterns and copies give on CUDA, from the same input, the
+ * bits that they give on the host, and write nothing else: whole allocations are compared, padding and ghosts
+ * included. gpus: 1 */
 #include "support/cuda_twin.h"
 
 #include "core/pattern.h"
@@ -16,7 +16,8 @@ static void messages(void **state)
         pack_piece pieces[PACK_PIECES_MAX];
         const int count = 1 + (int)random_below(PACK_PIECES_MAX);
         int64_t cells = random_below(4);
-        for (int p = 0; p < count; p++) { /* bands of rows, of which no two meet; every third on whole lines */
+        /* bands of rows, of which no two meet; every third on whole lines */
+        for (int p = 0; p < count; p++) {
             const int64_t low = -8 + (f.ny + 16) * p / count, high = -8 + (f.ny + 16) * (p + 1) / count;
             const int64_t x0 = p % 3 ? random_below(f.nx + 16) - 8 : 0;
             const int64_t x1 = p % 3 ? x0 + random_below(f.nx + 9 - x0) : f.nx & ~31;
@@ -24,7 +25,8 @@ static void messages(void **state)
             cells += box_cells(pieces[p].cells) + (p % 2 ? random_below(3) : 0);
             if (p % 3 == 2) cells = (cells + 31) & ~31; /* the next one may move as vectors */
         }
-        twin field = twin_random(type, f.bytes), packed = twin_random(type, (size_t)(cells + 5) * dtype_bytes(type));
+        twin field = twin_random(type, f.bytes),
+             packed = twin_random(type, (size_t)(cells + 5) * dtype_bytes(type));
         twin added = twin_random(type, f.bytes), stored = twin_random(type, f.bytes);
         ON_BOTH {
             device *d = dev[i];
@@ -39,16 +41,17 @@ static void messages(void **state)
     }
 }
 
-static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pitch, int64_t from_pitch, int to_skip,
-                           int from_skip, int flags)
+static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pitch, int64_t from_pitch,
+                           int to_skip, int from_skip, int flags)
 {
     const size_t cell = dtype_bytes(type);
     twin to = twin_random(type, (size_t)(to_pitch * cols + to_skip) * cell);
     twin from = twin_random(type, (size_t)(from_pitch * rows + from_skip) * cell);
     ON_BOTH OK(i, dev[i]->transpose(dev[i], type, (char *)to.at[i] + (size_t)to_skip * cell, to_pitch,
-                                    (char *)from.at[i] + (size_t)from_skip * cell, from_pitch, rows, cols, flags, stream[i]));
-    assert_same(&to, "target, %lldx%lld pitches %lld %lld flags %d", (long long)rows, (long long)cols, (long long)to_pitch,
-                (long long)from_pitch, flags);
+                                    (char *)from.at[i] + (size_t)from_skip * cell, from_pitch, rows, cols,
+                                    flags, stream[i]));
+    assert_same(&to, "target, %lldx%lld pitches %lld %lld flags %d", (long long)rows, (long long)cols,
+                (long long)to_pitch, (long long)from_pitch, flags);
     assert_same(&from, "source, %lldx%lld pitches %lld %lld flags %d", (long long)rows, (long long)cols,
                 (long long)to_pitch, (long long)from_pitch, flags);
     twin_free(&to);
@@ -59,22 +62,27 @@ static void transpose_case(dtype type, int64_t rows, int64_t cols, int64_t to_pi
 static void transposes(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = { { 1, 1 },   { 1, 40 },   { 5, 7 },    { 33, 65 },  { 64, 64 }, { 1000, 37 },
-                                         { 100, 257 }, { 128, 192 }, { 61, 130 }, { 3, 515 }, { 259, 66 } };
+    static const int64_t shapes[][2] = { { 1, 1 },    { 1, 40 },    { 5, 7 },     { 33, 65 },
+                                         { 64, 64 },  { 1000, 37 }, { 100, 257 }, { 128, 192 },
+                                         { 61, 130 }, { 3, 515 },   { 259, 66 } };
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
         for (int flags = 0; flags < 4; flags++)
             for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++) {
                 const int64_t rows = shapes[k][0], cols = shapes[k][1], step = (int64_t)k;
                 transpose_case(type, rows, cols, rows, cols, 0, 0, flags);
                 transpose_case(type, rows, cols, rows + 3, cols + step, 0, 0, flags);
-                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)3, (cols + 3) & ~(int64_t)3, 0, 0, flags);
-                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)7, (cols + 7) & ~(int64_t)7, 0, 0, flags);
+                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)3, (cols + 3) & ~(int64_t)3, 0, 0,
+                               flags);
+                transpose_case(type, rows, cols, (rows + 7) & ~(int64_t)7, (cols + 7) & ~(int64_t)7, 0, 0,
+                               flags);
                 for (int skip = 0; skip < 16; skip++)
-                    transpose_case(type, rows, cols, rows + step % 4, cols + skip % 3, skip & 3, skip >> 2, flags);
+                    transpose_case(type, rows, cols, rows + step % 4, cols + skip % 3, skip & 3, skip >> 2,
+                                   flags);
             }
 }
 
-/* Rows a multiple of 128 KiB apart, whose tile columns go in 2, 4 and 8 streams; more tile columns than a grid is high. */
+/* Rows a multiple of 128 KiB apart, whose tile columns go in 2, 4 and 8 streams; more tile columns than a
+ * grid is high. */
 static void transposes_of_long_rows(void **state)
 {
     (void)state;
@@ -134,7 +142,8 @@ static void values_and_reductions(void **state)
         assert_int_equal(*(const uint64_t *)result.at[HOST] > 0x7ff0000000000000ull, with_nan);
         ON_BOTH OK(i, dev[i]->fingerprint(dev[i], &f, a.at[i], 1000003, 17, 5, result.at[i], stream[i]));
         assert_same(&result, "fingerprint, case %d", k);
-        ON_BOTH OK(i, dev[i]->max_change(dev[i], &f, a.at[i], b.at[i], box_make(5, 5, 0, 1), result.at[i], stream[i]));
+        ON_BOTH OK(i, dev[i]->max_change(dev[i], &f, a.at[i], b.at[i], box_make(5, 5, 0, 1), result.at[i],
+                                         stream[i]));
         assert_same(&result, "max_change of no cells, case %d", k);
         twin_free(&a);
         twin_free(&b);
@@ -148,7 +157,9 @@ static void patterns(void **state)
     (void)state;
     twin memory = twin_random(DTYPE_F64, 8 * 100002), result = twin_random(DTYPE_F64, sizeof(pattern_wrong));
     for (int k = 0; k < 24; k++) {
-        const memory_pattern p = { .seed = 5, .first = (uint64_t)k << 33, .flip = k % 2 ? ~0ull : 0, .walking = k % 3 == 2 };
+        const memory_pattern p = {
+            .seed = 5, .first = (uint64_t)k << 33, .flip = k % 2 ? ~0ull : 0, .walking = k % 3 == 2
+        };
         const int64_t words = k < 4 ? 2 * k : 100000 - 2 * k, at = words / 3;
         ON_BOTH OK(i, dev[i]->pattern_write(dev[i], memory.at[i], words, &p, stream[i]));
         assert_same(&memory, "pattern_write, case %d", k);
@@ -216,8 +227,12 @@ static void copies_and_events(void **state)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_and_events),       cmocka_unit_test(messages), cmocka_unit_test(transposes),
-        cmocka_unit_test(transposes_of_long_rows), cmocka_unit_test(values_and_reductions), cmocka_unit_test(patterns),
+        cmocka_unit_test(copies_and_events),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(transposes_of_long_rows),
+        cmocka_unit_test(values_and_reductions),
+        cmocka_unit_test(patterns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

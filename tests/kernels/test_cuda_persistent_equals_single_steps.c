@@ -1,6 +1,6 @@
-/* A persistent pass gives the bits of as many single steps on the host, whatever the sides and however often its blocks exchange, and so
- * does the next one, from what the first gave; neither changes cur, nor reads or writes a ghost.
- * gpus: 1 */
+/* A persistent pass gives the bits of as many single steps on the host, whatever the sides and however often
+ * its blocks exchange, and so does the next one, from what the first gave; neither changes cur, nor reads or
+ * writes a ghost. gpus: 1 */
 #include "support/cuda_twin.h"
 #include "support/host_field.h"
 #include "support/side_pairs.h"
@@ -24,7 +24,8 @@ static stencil bind_random(int radius, dtype type)
         op.weight[k] = random_number();
         sum += op.weight[k] < 0 ? -op.weight[k] : op.weight[k];
     }
-    for (int k = 0; k < n; k++) op.weight[k] = type == DTYPE_F32 ? (double)(float)(op.weight[k] / sum) : op.weight[k] / sum;
+    for (int k = 0; k < n; k++)
+        op.weight[k] = type == DTYPE_F32 ? (double)(float)(op.weight[k] / sum) : op.weight[k] / sum;
     ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
     return op;
 }
@@ -33,19 +34,21 @@ static stencil bind_random(int radius, dtype type)
 static void expect_own(const field_shape *f, void *expected, const void *level)
 {
     for (int64_t y = 0; y < f->ny; y++)
-        memcpy(field_at(f, expected, 0, y), field_at_const(f, level, 0, y), (size_t)f->nx * dtype_bytes(f->type));
+        memcpy(field_at(f, expected, 0, y), field_at_const(f, level, 0, y),
+               (size_t)f->nx * dtype_bytes(f->type));
 }
 
 static const char *text_of(const problem *p)
 {
     static char text[200];
-    snprintf(text, sizeof text, "r = %d, %s, %lldx%lld, sides %d%d %d%d, %d steps", p->op.radius, dtype_name(p->op.type),
-             (long long)p->nx, (long long)p->ny, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind,
-             (int)p->sides.y_high.kind, p->steps);
+    snprintf(text, sizeof text, "r = %d, %s, %lldx%lld, sides %d%d %d%d, %d steps", p->op.radius,
+             dtype_name(p->op.type), (long long)p->nx, (long long)p->ny, (int)p->sides.x_low.kind,
+             (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind, p->steps);
     return text;
 }
 
-static void compare(const problem *p, const field_shape *f, const void *expected, const void *there, const char *what)
+static void compare(const problem *p, const field_shape *f, const void *expected, const void *there,
+                    const char *what)
 {
     void *const seen = malloc(f->bytes);
     assert_non_null(seen);
@@ -54,9 +57,11 @@ static void compare(const problem *p, const field_shape *f, const void *expected
     const bool same = memcmp(seen, expected, f->bytes) == 0;
     for (int64_t y = -f->depth_y; !same && y < f->ny + f->depth_y; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x; x++)
-            if (memcmp(field_at_const(f, seen, x, y), field_at_const(f, expected, x, y), dtype_bytes(f->type)))
-                fail_msg("%s, %s: cell (%lld, %lld) is %a, not %a", text_of(p), what, (long long)x, (long long)y,
-                         host_field_get(f->type, seen, field_index(f, x, y)), host_field_get(f->type, expected, field_index(f, x, y)));
+            if (memcmp(field_at_const(f, seen, x, y), field_at_const(f, expected, x, y),
+                       dtype_bytes(f->type)))
+                fail_msg("%s, %s: cell (%lld, %lld) is %a, not %a", text_of(p), what, (long long)x,
+                         (long long)y, host_field_get(f->type, seen, field_index(f, x, y)),
+                         host_field_get(f->type, expected, field_index(f, x, y)));
     if (!same) fail_msg("%s, %s: bytes beyond the ghosts differ", text_of(p), what);
     free(seen);
 }
@@ -67,10 +72,13 @@ static void compare_change(const problem *p, const uint64_t *change, uint64_t ex
     OK(CUDA, dev[CUDA]->copy(dev[CUDA], &seen, change, sizeof seen, stream[CUDA]));
     OK(CUDA, dev[CUDA]->stream_sync(dev[CUDA], stream[CUDA]));
     assert_true(expected != 0);
-    if (seen != expected) fail_msg("%s: change is %llx, not %llx", text_of(p), (unsigned long long)seen, (unsigned long long)expected);
+    if (seen != expected)
+        fail_msg("%s: change is %llx, not %llx", text_of(p), (unsigned long long)seen,
+                 (unsigned long long)expected);
 }
 
-/* False where the GPU cannot. Every other case takes norms: the second pass raises what the first one left. */
+/* False where the GPU cannot. Every other case takes norms: the second pass raises what the first one left.
+ * */
 static bool problem_case(const problem *p)
 {
     device *const cuda = dev[CUDA], *const host = dev[HOST];
@@ -99,8 +107,8 @@ static bool problem_case(const problem *p)
     OK(CUDA, cuda->persistent_prepare(cuda, &f, &p->sides, false));
     for (int pass = 0; pass < PASSES; pass++) {
         const int cur = pass % 2, next = 1 - cur;
-        OK(CUDA, cuda->persistent_pass(cuda, &f, there[next], there[cur], p->steps, &p->sides, &memory, norm ? change : NULL,
-                                       stream[CUDA]));
+        OK(CUDA, cuda->persistent_pass(cuda, &f, there[next], there[cur], p->steps, &p->sides, &memory,
+                                       norm ? change : NULL, stream[CUDA]));
         host_field_step(host, &f, level, false, &p->sides, p->steps, stream[HOST]);
         expect_own(&f, expected[next], level[0]);
         compare(p, &f, expected[next], there[next], pass == 0 ? "next" : "next of the second pass");
@@ -121,11 +129,13 @@ static bool problem_case(const problem *p)
     return true;
 }
 
-/* One tile that is its own neighbour, odd heights, every kind of side beside every other; launches without an exchange and with many. */
+/* One tile that is its own neighbour, odd heights, every kind of side beside every other; launches without an
+ * exchange and with many. */
 static void small(void **state)
 {
     (void)state;
-    static const int64_t sizes[][2] = { { 8, 41 }, { 64, 64 }, { 96, 70 }, { 160, 329 }, { 256, 256 }, { 520, 300 } };
+    static const int64_t sizes[][2] = { { 8, 41 },    { 64, 64 },   { 96, 70 },
+                                        { 160, 329 }, { 256, 256 }, { 520, 300 } };
     static const int steps[] = { 1, 2, 5, 17, 40 };
     int cases = 0;
     for (dtype type = DTYPE_F32; type <= DTYPE_F64; type++)
@@ -134,10 +144,12 @@ static void small(void **state)
             int some = 0;
             for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
-                    for (int turn = 0; turn <= SIDE_PAIRS; turn++) { /* the last: all periodic, which has kernels of its own */
+                    /* the last: all periodic, which has kernels of its own */
+                    for (int turn = 0; turn <= SIDE_PAIRS; turn++) {
                         p.nx = sizes[size][0], p.ny = sizes[size][1];
                         p.steps = steps[k];
-                        p.sides = side_pairs_of(turn % SIDE_PAIRS, turn < SIDE_PAIRS ? (turn + k + size) % SIDE_PAIRS : 0);
+                        p.sides = side_pairs_of(turn % SIDE_PAIRS,
+                                                turn < SIDE_PAIRS ? (turn + k + size) % SIDE_PAIRS : 0);
                         some += problem_case(&p);
                     }
             if (some == 0) fail_msg("r = %d, %s: no size can", radius, dtype_name(type));
@@ -158,7 +170,9 @@ static void large(void **state)
                    { 1024, 1024, 1, DTYPE_F64 }, { 1024, 1024, 2, DTYPE_F64 } };
     int cases = 0;
     for (int i = 0; i < (int)(sizeof fields / sizeof *fields); i++) {
-        problem p = { .op = bind_random(fields[i].radius, fields[i].type), .nx = fields[i].nx, .ny = fields[i].ny };
+        problem p = { .op = bind_random(fields[i].radius, fields[i].type),
+                      .nx = fields[i].nx,
+                      .ny = fields[i].ny };
         for (int along_x = 0; along_x < SIDE_PAIRS; along_x++) {
             p.steps = 17 + along_x;
             p.sides = side_pairs_of(along_x, 2 * along_x % SIDE_PAIRS);
@@ -172,7 +186,8 @@ static void cannot(void **state)
 {
     (void)state;
     const boundary wraps = side_pairs_of(0, 0);
-    const field_shape f = field_shape_make(DTYPE_F32, 256, 256, 1, 1), odd = field_shape_make(DTYPE_F32, 255, 256, 1, 1);
+    const field_shape f = field_shape_make(DTYPE_F32, 256, 256, 1, 1),
+                      odd = field_shape_make(DTYPE_F32, 255, 256, 1, 1);
     stencil op = bind_random(1, DTYPE_F32);
     assert_true(dev[CUDA]->persistent_bytes(dev[CUDA], &f, &wraps, false) > 0);
     assert_true(dev[CUDA]->persistent_bytes(dev[CUDA], &odd, &wraps, false) == 0);
@@ -184,7 +199,8 @@ static void cannot(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large), cmocka_unit_test(cannot) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large),
+                                        cmocka_unit_test(cannot) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* Claim: the host's boundary fill writes the ghosts that the rules define, for every pair of sides along both axes,
- * corners included, with the neighbour's cells read where a side has none, and changes nothing else. */
+/* Claim: the host's boundary fill writes the ghosts that the rules define, for every pair of sides along both
+ * axes, corners included, with the neighbour's cells read where a side has none, and changes nothing else. */
 #include "support/host_field.h"
 
 static double mirror(dtype t, double v, double u)
@@ -11,18 +11,21 @@ static double mirror(dtype t, double v, double u)
 
 static double plain(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
 
-/* The rules as they are written down, one axis: ghosts of a line of n cells, `stride` apart, from cell 0 at `first`. */
-static void naive_line(dtype t, void *data, int64_t first, int64_t stride, int64_t n, int depth, boundary_side low,
-                       boundary_side high)
+/* The rules as they are written down, one axis: ghosts of a line of n cells, `stride` apart, from cell 0 at
+ * `first`. */
+static void naive_line(dtype t, void *data, int64_t first, int64_t stride, int64_t n, int depth,
+                       boundary_side low, boundary_side high)
 {
 #define U(I) host_field_get(t, data, first + (I) * stride)
 #define PUT(I, NUMBER) host_field_set(t, data, first + (I) * stride, NUMBER)
     for (int k = 0; k < depth; k++) {
         if (low.kind == BOUNDARY_PERIODIC) PUT(-1 - k, U(n - 1 - k));
-        if (low.kind == BOUNDARY_DIRICHLET) PUT(-1 - k, k == 0 ? plain(t, low.value) : mirror(t, low.value, U(k - 1)));
+        if (low.kind == BOUNDARY_DIRICHLET)
+            PUT(-1 - k, k == 0 ? plain(t, low.value) : mirror(t, low.value, U(k - 1)));
         if (low.kind == BOUNDARY_NEUMANN) PUT(-1 - k, U(k));
         if (high.kind == BOUNDARY_PERIODIC) PUT(n + k, U(k));
-        if (high.kind == BOUNDARY_DIRICHLET) PUT(n + k, k == 0 ? plain(t, high.value) : mirror(t, high.value, U(n - k)));
+        if (high.kind == BOUNDARY_DIRICHLET)
+            PUT(n + k, k == 0 ? plain(t, high.value) : mirror(t, high.value, U(n - k)));
         if (high.kind == BOUNDARY_NEUMANN) PUT(n + k, U(n - 1 - k));
     }
 #undef U
@@ -33,7 +36,8 @@ static void naive_line(dtype t, void *data, int64_t first, int64_t stride, int64
 static int outside(const field_shape *f, const boundary *b, box boxes[BOUNDARY_BOXES_MAX])
 {
     const int64_t dx = f->depth_x, dy = f->depth_y;
-    const int64_t y0 = b->y_low.kind == BOUNDARY_NONE ? -dy : 0, y1 = f->ny + (b->y_high.kind == BOUNDARY_NONE ? dy : 0);
+    const int64_t y0 = b->y_low.kind == BOUNDARY_NONE ? -dy : 0,
+                  y1 = f->ny + (b->y_high.kind == BOUNDARY_NONE ? dy : 0);
     int n = 0;
     if (b->x_low.kind != BOUNDARY_NONE) boxes[n++] = box_make(-dx, 0, y0, y1);
     if (b->x_high.kind != BOUNDARY_NONE) boxes[n++] = box_make(f->nx, f->nx + dx, y0, y1);
@@ -60,7 +64,9 @@ static void check(device *d, const field_shape *f, const boundary *b)
 /* What may stand at the low and the high side of an axis; NONE where a neighbour's cells lie. */
 static int side_pairs(boundary_side pairs[16][2])
 {
-    const boundary_side kinds[3] = { { BOUNDARY_NONE, 0 }, { BOUNDARY_DIRICHLET, 0.1 }, { BOUNDARY_NEUMANN, 0 } };
+    const boundary_side kinds[3] = { { BOUNDARY_NONE, 0 },
+                                     { BOUNDARY_DIRICHLET, 0.1 },
+                                     { BOUNDARY_NEUMANN, 0 } };
     int n = 0;
     for (int low = 0; low < 3; low++)
         for (int high = 0; high < 3; high++) {
@@ -87,7 +93,8 @@ static void every_pair_of_sides(void **state)
     } shapes[] = { { 8, 8, 8 }, { 1, 1, 1 }, { 13, 5, 3 }, { 70, 9, 8 } };
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-            const field_shape f = field_shape_make((dtype)t, shapes[i].nx, shapes[i].ny, shapes[i].depth, shapes[i].depth);
+            const field_shape f =
+                field_shape_make((dtype)t, shapes[i].nx, shapes[i].ny, shapes[i].depth, shapes[i].depth);
             for (int x = 0; x < count; x++)
                 for (int y = 0; y < count; y++) {
                     const boundary b = { pairs[x][0], pairs[x][1], pairs[y][0], pairs[y][1] };
@@ -118,7 +125,10 @@ static void many_ghosts_by_many_threads(void **state)
     device *d = device_host_create(4);
     const field_shape f = field_shape_make(DTYPE_F32, 3001, 2003, 4, 4);
     const boundary b = {
-        { BOUNDARY_DIRICHLET, 1.5 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_NEUMANN, 0 }, { BOUNDARY_DIRICHLET, 0.3 },
+        { BOUNDARY_DIRICHLET, 1.5 },
+        { BOUNDARY_NEUMANN, 0 },
+        { BOUNDARY_NEUMANN, 0 },
+        { BOUNDARY_DIRICHLET, 0.3 },
     };
     check(d, &f, &b);
     device_destroy(&d);

@@ -1,4 +1,5 @@
-/* The least limit counts: the free memory of the machine, the cgroups of every level and version, the limits of the process. */
+/* The least limit counts: the free memory of the machine, the cgroups of every level and version, the limits
+ * of the process. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,8 +21,11 @@ static host_limits limits_of(const char *files)
 {
     char command[4096], proc[64], sys[64];
     snprintf(command, sizeof command,
-             "cd %s && rm -rf proc sys && mkdir -p proc/self sys/fs/cgroup && printf 'MemTotal: 9 kB\\nMemAvailable:  1000 kB\\n' >proc/meminfo"
-             " && for f in %s; do mkdir -p $(dirname ${f%%%%=*}) && printf -- \"${f#*=}\" >${f%%%%=*} || exit; done", root, files);
+             "cd %s && rm -rf proc sys && mkdir -p proc/self sys/fs/cgroup && printf 'MemTotal: 9 "
+             "kB\\nMemAvailable:  1000 kB\\n' >proc/meminfo"
+             " && for f in %s; do mkdir -p $(dirname ${f%%%%=*}) && printf -- \"${f#*=}\" >${f%%%%=*} || "
+             "exit; done",
+             root, files);
     assert_int_equal(system(command), 0);
     snprintf(proc, sizeof proc, "%s/proc", root);
     snprintf(sys, sizeof sys, "%s/sys", root);
@@ -38,15 +42,19 @@ static void expect(const char *files, double kib, host_limit by, double cpus)
 
 #define V2(path, name) "sys/fs/cgroup" path "/" name "="
 #define NODE(number, cpus) "'sys/devices/system/node/node" number "/cpulist=" cpus "\\n' "
-#define MEMORY(n, total, free) \
-    "sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " #total " kB\\nNode " n " MemFree:  " #free " kB\\n"
+#define MEMORY(n, total, free)                                                               \
+    "sys/devices/system/node/node" n "/meminfo=Node " n " MemTotal: " #total " kB\\nNode " n \
+    " MemFree:  " #free " kB\\n"
 #define V1(controller, path, name) "sys/fs/cgroup/" controller path "/" name "="
 
 static void the_machine_alone(void **state)
 {
     (void)state;
     expect("", 1000, HOST_LIMIT_MACHINE, INFINITY);
-    expect("'proc/self/cgroup=0::/a\\n' " V2("/a", "memory.max") "max " V2("/a", "memory.current") "4096 '" V2("/a", "cpu.max") "max 100000'",
+    expect("'proc/self/cgroup=0::/a\\n' "
+           V2("/a", "memory.max") "max "
+           V2("/a", "memory.current") "4096 '"
+           V2("/a", "cpu.max") "max 100000'",
            1000, HOST_LIMIT_MACHINE, INFINITY);
 }
 
@@ -54,8 +62,8 @@ static void the_machine_alone(void **state)
 static void memory_of_gpus_is_left_out(void **state)
 {
     (void)state;
-    const char *const nodes = NODE("0", "0-71") NODE("2", "") NODE("3", "") NODE("1", "") " '" MEMORY("0", 9, 400) "' '" MEMORY("1", 6, 300)
-                              "' '" MEMORY("2", 0, 0) "'";
+    const char *const nodes = NODE("0", "0-71") NODE("2", "") NODE("3", "")
+        NODE("1", "") " '" MEMORY("0", 9, 400) "' '" MEMORY("1", 6, 300) "' '" MEMORY("2", 0, 0) "'";
     expect(nodes, 700, HOST_LIMIT_MACHINE, INFINITY);
     assert_true(limits_of(nodes).total_bytes == 3 * 1024);
     expect(NODE("0", "0-3") "'" MEMORY("0", 9, 400) "'", 1000, HOST_LIMIT_MACHINE, INFINITY);
@@ -65,13 +73,20 @@ static void memory_of_gpus_is_left_out(void **state)
 static void v2_at_every_level(void **state)
 {
     (void)state;
-    expect("'proc/self/cgroup=0::/job/step\\n' " V2("/job", "memory.max") "409600 " V2("/job", "memory.current") "204800 '"
-           V2("/job", "memory.stat") "anon 5\\ninactive_file 1024\\n' '" V2("/job", "cpu.max") "150000 100000'",
+    expect("'proc/self/cgroup=0::/job/step\\n' "
+           V2("/job", "memory.max") "409600 "
+           V2("/job", "memory.current") "204800 '"
+           V2("/job", "memory.stat") "anon 5\\ninactive_file 1024\\n' '"
+           V2("/job", "cpu.max") "150000 100000'",
            201, HOST_LIMIT_CGROUP, 1.5);
-    expect("'proc/self/cgroup=0::/job/step\\n' " V2("/job/step", "memory.high") "10240 " V2("/job/step", "memory.max") "20480 "
+    expect("'proc/self/cgroup=0::/job/step\\n' "
+           V2("/job/step", "memory.high") "10240 "
+           V2("/job/step", "memory.max") "20480 "
            V2("/job/step", "memory.current") "5120",
            5, HOST_LIMIT_CGROUP, INFINITY);
-    expect("'proc/self/cgroup=0::/job\\n' " V2("/unified/job", "memory.max") "10240 " V2("/unified/job", "memory.current") "20480",
+    expect("'proc/self/cgroup=0::/job\\n' "
+           V2("/unified/job", "memory.max") "10240 "
+           V2("/unified/job", "memory.current") "20480",
            0, HOST_LIMIT_CGROUP, INFINITY);
 }
 
@@ -79,11 +94,15 @@ static void v1_and_a_container_whose_path_is_not_there(void **state)
 {
     (void)state;
     expect("'proc/self/cgroup=3:memory:/docker/f00/x\\n2:cpu,cpuacct:/docker/f00\\n1:name=systemd:/\\n' "
-           V1("memory", "", "memory.limit_in_bytes") "10240 " V1("memory", "", "memory.usage_in_bytes") "6144 '"
-           V1("memory", "", "memory.stat") "total_inactive_file 1024\\n' " V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_quota_us") "300000 "
-           V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_period_us") "100000 " V1("cpu,cpuacct", "", "cpu.cfs_quota_us") "-1",
+           V1("memory", "", "memory.limit_in_bytes") "10240 "
+           V1("memory", "", "memory.usage_in_bytes") "6144 '"
+           V1("memory", "", "memory.stat") "total_inactive_file 1024\\n' "
+           V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_quota_us") "300000 "
+           V1("cpu,cpuacct", "/docker/f00", "cpu.cfs_period_us") "100000 "
+           V1("cpu,cpuacct", "", "cpu.cfs_quota_us") "-1",
            5, HOST_LIMIT_CGROUP, 3);
-    expect("'proc/self/cgroup=3:memory:/\\n' " V1("memory", "", "memory.limit_in_bytes") "9223372036854771712 "
+    expect("'proc/self/cgroup=3:memory:/\\n' "
+           V1("memory", "", "memory.limit_in_bytes") "9223372036854771712 "
            V1("memory", "", "memory.usage_in_bytes") "6144",
            1000, HOST_LIMIT_MACHINE, INFINITY);
 }
@@ -121,7 +140,8 @@ static int remove_root(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_machine_alone), cmocka_unit_test(memory_of_gpus_is_left_out),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_machine_alone),
+                                        cmocka_unit_test(memory_of_gpus_is_left_out),
                                         cmocka_unit_test(v2_at_every_level),
                                         cmocka_unit_test(v1_and_a_container_whose_path_is_not_there),
                                         cmocka_unit_test(limits_of_the_process) };

@@ -1,5 +1,5 @@
-/* Claim: the host device's memory is aligned, poisoned in debug builds and refused with a reason when there is not enough; its
- * copies move every byte and none beside; its streams and events do what device.h says. */
+/* Claim: the host device's memory is aligned, poisoned in debug builds and refused with a reason when there
+ * is not enough; its copies move every byte and none beside; its streams and events do what device.h says. */
 #include "support/host_field.h"
 
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static void copies_move_every_byte(void **state)
                     memset(to, 0xa5, room_bytes);
                     memset(want, 0xa5, room_bytes);
                     memcpy(want + 100 + shift, from + 2 * shift, lengths_bytes[k]);
-                    assert_int_equal(d->copy(d, to + 100 + shift, from + 2 * shift, lengths_bytes[k], NULL), 0);
+                    assert_int_equal(d->copy(d, to + 100 + shift, from + 2 * shift, lengths_bytes[k], NULL),
+                                     0);
                     assert_memory_equal(to, want, room_bytes);
                 }
             memset(to, 0xa5, room_bytes);

@@ -1,12 +1,14 @@
-/* Claim: the host packs boxes densely and row-major at their offsets, and unpacks them to the same cells, storing or
- * adding, without touching a cell or a byte beside them. */
+/* Claim: the host packs boxes densely and row-major at their offsets, and unpacks them to the same cells,
+ * storing or adding, without touching a cell or a byte beside them. */
 #include "support/host_field.h"
 
 enum { PIECES = 5 };
 
 static int64_t lay_out(pack_piece pieces[PIECES])
 {
-    const box boxes[PIECES] = { { -3, 0, -3, 0 }, { 0, 2011, -3, 0 }, { 2008, 2011, 0, 97 }, { 5, 5, 0, 9 }, { 20, 1990, 3, 95 } };
+    const box boxes[PIECES] = {
+        { -3, 0, -3, 0 }, { 0, 2011, -3, 0 }, { 2008, 2011, 0, 97 }, { 5, 5, 0, 9 }, { 20, 1990, 3, 95 }
+    };
     int64_t cells = 2; /* the first message starts behind something else's */
     for (int i = 0; i < PIECES; i++) {
         pieces[i] = (pack_piece){ boxes[i], cells };
@@ -34,7 +36,8 @@ static void check(device *d, dtype t)
                 const double u = host_field_get(t, field, cell), before = host_field_get(t, stored, cell);
                 host_field_set(t, want_buffer, at, u);
                 host_field_set(t, want_stored, cell, u);
-                host_field_set(t, want_added, cell, t == DTYPE_F32 ? (double)((float)before + (float)u) : before + u);
+                host_field_set(t, want_added, cell,
+                               t == DTYPE_F32 ? (double)((float)before + (float)u) : before + u);
             }
     }
     assert_int_equal(d->pack(d, &f, field, buffer, pieces, PIECES, NULL), 0);

@@ -1,5 +1,6 @@
-/* Claim: the host's fingerprint is the sum that the numerics define, whatever the decomposition and the threads, and
- * shows any changed cell; max_error and max_change find the largest difference and never lose a NaN. */
+/* Claim: the host's fingerprint is the sum that the numerics define, whatever the decomposition and the
+ * threads, and shows any changed cell; max_error and max_change find the largest difference and never lose a
+ * NaN. */
 #include "support/host_field.h"
 
 #include <math.h>
@@ -34,7 +35,8 @@ static uint64_t naive_fingerprint(const field_shape *f, const void *data)
     return sum;
 }
 
-static uint64_t fingerprint(device *d, const field_shape *f, const void *data, int64_t nx_global, int64_t x, int64_t y)
+static uint64_t fingerprint(device *d, const field_shape *f, const void *data, int64_t nx_global, int64_t x,
+                            int64_t y)
 {
     uint64_t result = 0xdead;
     assert_int_equal(d->fingerprint(d, f, data, nx_global, x, y, &result, NULL), 0);
@@ -47,12 +49,15 @@ static void fingerprint_is_the_formula(void **state)
     for (int threads = 1; threads <= 4; threads++) {
         device *d = device_host_create(threads);
         for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
-            const field_shape shapes[] = { field_shape_make((dtype)t, 1, 1, 1, 1), field_shape_make((dtype)t, 301, 173, 3, 3),
-                                           field_shape_make((dtype)t, 50021, 1, 2, 0), field_shape_make((dtype)t, 1, 20000, 2, 2) };
+            const field_shape shapes[] = { field_shape_make((dtype)t, 1, 1, 1, 1),
+                                           field_shape_make((dtype)t, 301, 173, 3, 3),
+                                           field_shape_make((dtype)t, 50021, 1, 2, 0),
+                                           field_shape_make((dtype)t, 1, 20000, 2, 2) };
             for (int i = 0; i < 4; i++) {
                 void *u = host_field_create(d, &shapes[i], 41);
                 host_field_set((dtype)t, u, field_index(&shapes[i], 0, 0), NAN);
-                assert_true(fingerprint(d, &shapes[i], u, shapes[i].nx, 0, 0) == naive_fingerprint(&shapes[i], u));
+                assert_true(fingerprint(d, &shapes[i], u, shapes[i].nx, 0, 0) ==
+                            naive_fingerprint(&shapes[i], u));
                 host_field_free(d, u);
             }
         }
@@ -71,7 +76,8 @@ static void fingerprints_of_the_parts_add_up(void **state)
         uint64_t sum = 0;
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 2; j++) {
-                const field_shape part = field_shape_make((dtype)t, cut_x[i + 1] - cut_x[i], cut_y[j + 1] - cut_y[j], 2, 2);
+                const field_shape part =
+                    field_shape_make((dtype)t, cut_x[i + 1] - cut_x[i], cut_y[j + 1] - cut_y[j], 2, 2);
                 void *p = host_field_create(d, &part, 43);
                 for (int64_t y = 0; y < part.ny; y++)
                     memcpy(field_at(&part, p, 0, y), field_at(&whole, u, cut_x[i], cut_y[j] + y),
@@ -133,7 +139,8 @@ static void maxima(dtype t, int threads, int64_t nx, int64_t ny, int64_t step)
     d->max_change(d, &f, u, w, own, &change, NULL);
     assert_true(change == 0);
     d->max_error(d, &f, u, &v, own, &error, NULL);
-    assert_true(as_double(error) <= (t == DTYPE_F32 ? 0x1p-24 : 0.0)); /* the rounding to the type, |u| <= 1 */
+    /* the rounding to the type, |u| <= 1 */
+    assert_true(as_double(error) <= (t == DTYPE_F32 ? 0x1p-24 : 0.0));
     const double planted[] = { -0.5, 3.0, INFINITY, NAN, -NAN };
     for (int k = 0; k < 5; k++)
         for (int64_t i = 0; i < nx * ny; i += step) {
@@ -147,7 +154,8 @@ static void maxima(dtype t, int threads, int64_t nx, int64_t ny, int64_t step)
                 assert_true(isnan(as_double(change)));
                 assert_true(isnan(as_double(error)));
             } else {
-                assert_true(as_double(change) == (t == DTYPE_F32 ? (double)fabsf((float)kept - (float)now) : fabs(kept - now)));
+                assert_true(as_double(change) ==
+                            (t == DTYPE_F32 ? (double)fabsf((float)kept - (float)now) : fabs(kept - now)));
                 assert_true(as_double(error) == fabs(now - exact));
             }
             host_field_set(t, u, at, kept);

@@ -1,18 +1,23 @@
-/* Claim: the host's pass gives, bit for bit, the chain of fma that the numerics define, for every form, radius, type
- * and use of prev, in any box of a field of any size, by any of its paths (variants, threads, tiles, streamed stores), and
- * writes no other cell. */
+/* Claim: the host's pass gives, bit for bit, the chain of fma that the numerics define, for every form,
+ * radius, type and use of prev, in any box of a field of any size, by any of its paths (variants, threads,
+ * tiles, streamed stores), and writes no other cell. */
 #include "support/host_field.h"
 
 #include <math.h>
 
-static double product(dtype t, double w, double u) { return t == DTYPE_F32 ? (double)((float)w * (float)u) : w * u; }
+static double product(dtype t, double w, double u)
+{
+    return t == DTYPE_F32 ? (double)((float)w * (float)u) : w * u;
+}
 static double term(dtype t, double w, double u, double sum)
 {
     return t == DTYPE_F32 ? (double)fmaf((float)w, (float)u, (float)sum) : fma(w, u, sum);
 }
 
-/* Of the products' rows the sums, of these and the columns the cell; the layout of the factors is that of stencil.h, written out. */
-static double naive_cell_of_factors(const stencil *op, const field_shape *f, const void *cur, int64_t x, int64_t y)
+/* Of the products' rows the sums, of these and the columns the cell; the layout of the factors is that of
+ * stencil.h, written out. */
+static double naive_cell_of_factors(const stencil *op, const field_shape *f, const void *cur, int64_t x,
+                                    int64_t y)
 {
     const int r = op->radius, side = 2 * r + 1, products = op->form == STENCIL_SEPARABLE ? 1 : 2;
     const double *column = op->weight + products * side;
@@ -21,7 +26,8 @@ static double naive_cell_of_factors(const stencil *op, const field_shape *f, con
         for (int k = 0; k < products; k++, column++) {
             double row = 0;
             for (int dx = -r; dx <= r; dx++) {
-                const double w = op->weight[k * side + dx + r], u = host_field_get(f->type, cur, field_index(f, x + dx, y + dy));
+                const double w = op->weight[k * side + dx + r],
+                             u = host_field_get(f->type, cur, field_index(f, x + dx, y + dy));
                 row = dx == -r ? product(f->type, w, u) : term(f->type, w, u, row);
             }
             sum = dy == -r && k == 0 ? product(f->type, *column, row) : term(f->type, *column, row, sum);
@@ -30,7 +36,8 @@ static double naive_cell_of_factors(const stencil *op, const field_shape *f, con
 }
 
 /* The order of the sum, spelt out; the first term is a product. */
-static double naive_cell(const stencil *op, const field_shape *f, const void *cur, const void *prev, int64_t x, int64_t y)
+static double naive_cell(const stencil *op, const field_shape *f, const void *cur, const void *prev,
+                         int64_t x, int64_t y)
 {
     double sum = 0;
     int n = 0;
@@ -56,7 +63,8 @@ static double naive_cell(const stencil *op, const field_shape *f, const void *cu
 #undef ADD
 #undef U
     assert_int_equal(n, stencil_weights(op->form, op->radius));
-    return op->has_prev ? term(f->type, op->beta, host_field_get(f->type, prev, field_index(f, x, y)), sum) : sum;
+    return op->has_prev ? term(f->type, op->beta, host_field_get(f->type, prev, field_index(f, x, y)), sum)
+                        : sum;
 }
 
 typedef enum use_of_prev { PREV_NONE, PREV_APART, PREV_IS_NEXT, PREV_USES } use_of_prev;
@@ -73,8 +81,8 @@ static stencil make_stencil(stencil_form form, int radius, dtype t, use_of_prev 
     return op;
 }
 
-/* Negative zeros, but for one cell in `rarity`, which is +0: a sum of positive multiples of them is -0 only where every
- * term is, and +0 everywhere if it starts from a +0 of its own. */
+/* Negative zeros, but for one cell in `rarity`, which is +0: a sum of positive multiples of them is -0 only
+ * where every term is, and +0 everywhere if it starts from a +0 of its own. */
 static void fill_with_zeros(const field_shape *f, void *data, uint64_t seed, int rarity)
 {
     for (size_t i = 0; i < f->bytes / dtype_bytes(f->type); i++) {
@@ -86,14 +94,18 @@ static void fill_with_zeros(const field_shape *f, void *data, uint64_t seed, int
 typedef enum content { NUMBERS, ZEROS } content;
 
 /* streams > 0: each of `streams` threads computes its own strip, as the streams of a step do. */
-static void check(device *d, const stencil *op, use_of_prev use, content fields, int64_t nx, int64_t ny, const box *boxes,
-                  int count, int streams)
+static void check(device *d, const stencil *op, use_of_prev use, content fields, int64_t nx, int64_t ny,
+                  const box *boxes, int count, int streams)
 {
-    const field_shape f = field_shape_make(op->type, nx, ny, op->radius, op->form == STENCIL_LINE ? 0 : op->radius);
-    void *cur = host_field_create(d, &f, 1), *next = host_field_create(d, &f, 2), *other = host_field_create(d, &f, 3);
+    const field_shape f =
+        field_shape_make(op->type, nx, ny, op->radius, op->form == STENCIL_LINE ? 0 : op->radius);
+    void *cur = host_field_create(d, &f, 1), *next = host_field_create(d, &f, 2),
+         *other = host_field_create(d, &f, 3);
     void *prev = use == PREV_IS_NEXT ? next : other;
     if (fields == ZEROS) {
-        const int side = 2 * op->radius + 1, cells = stencil_reads_corners(op->form) ? side * side : stencil_weights(op->form, op->radius);
+        const int side = 2 * op->radius + 1, cells = stencil_reads_corners(op->form)
+                                                         ? side * side
+                                                         : stencil_weights(op->form, op->radius);
         const int terms = cells + (op->has_prev ? 1 : 0);
         fill_with_zeros(&f, cur, 4, terms); /* so a third of the sums is all -0 */
         if (op->has_prev) fill_with_zeros(&f, prev, 5, terms);
@@ -140,7 +152,8 @@ static void every_operator(bool streams)
             for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
                 for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-                        const stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
+                        const stencil op =
+                            make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
                         const box all = box_make(0, sizes[i].nx, 0, sizes[i].ny);
                         check(d, &op, (use_of_prev)use, NUMBERS, sizes[i].nx, sizes[i].ny, &all, 1, 0);
                     }
@@ -169,7 +182,9 @@ static void boxes_inside_and_empty(void **state)
             for (int streams = 0; streams < 2; streams++) {
                 if (streams) ((device_host *)d)->far_cache_bytes = 0;
                 const stencil op = make_stencil((stencil_form)form, 2, DTYPE_F64, (use_of_prev)use, &seed);
-                const box odd[4] = { { 3, 90, 1, 4 }, { 5, 6, 5, 30 }, { 40, 40, 0, 30 }, { 94, 101, 7, 31 } };
+                const box odd[4] = {
+                    { 3, 90, 1, 4 }, { 5, 6, 5, 30 }, { 40, 40, 0, 30 }, { 94, 101, 7, 31 }
+                };
                 check(d, &op, (use_of_prev)use, NUMBERS, 101, 31, odd, 4, 0);
                 box shell[4];
                 const int count = box_shell(box_make(0, 101, 0, 31), box_make(2, 99, 2, 29), shell);
@@ -195,7 +210,8 @@ static void teams_tiles_and_streams(void **state)
                     for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
                         h->near_cache_bytes = 1;
                         h->far_cache_bytes = streams ? 0 : SIZE_MAX;
-                        const stencil op = make_stencil((stencil_form)form, 3, (dtype)t, (use_of_prev)use, &seed);
+                        const stencil op =
+                            make_stencil((stencil_form)form, 3, (dtype)t, (use_of_prev)use, &seed);
                         const box all = box_make(0, large[i].nx, 0, large[i].ny);
                         check(d, &op, (use_of_prev)use, NUMBERS, large[i].nx, large[i].ny, &all, 1, 0);
                         check(d, &op, (use_of_prev)use, NUMBERS, large[i].nx, large[i].ny, &all, 1, 4);
@@ -216,8 +232,10 @@ static void sums_of_zeros_keep_their_sign(void **state)
                 for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (int streams = 0; streams < 2; streams++) {
                         h->far_cache_bytes = streams ? 0 : SIZE_MAX;
-                        stencil op = make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
-                        for (int k = 0; k < stencil_weights(op.form, radius); k++) op.weight[k] = fabs(op.weight[k]);
+                        stencil op =
+                            make_stencil((stencil_form)form, radius, (dtype)t, (use_of_prev)use, &seed);
+                        for (int k = 0; k < stencil_weights(op.form, radius); k++)
+                            op.weight[k] = fabs(op.weight[k]);
                         op.beta = 0.75;
                         const box all = box_make(0, 131, 0, 19);
                         check(d, &op, (use_of_prev)use, ZEROS, 131, 19, &all, 1, 0);

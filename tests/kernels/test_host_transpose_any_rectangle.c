@@ -1,5 +1,5 @@
-/* Claim: the host transposes rectangles of any size and pitch, storing or adding, increments the source where asked and
- * nowhere else, and writes no cell outside the rectangle. */
+/* Claim: the host transposes rectangles of any size and pitch, storing or adding, increments the source where
+ * asked and nowhere else, and writes no cell outside the rectangle. */
 #include "support/host_field.h"
 #include "support/sanitized.h"
 
@@ -12,7 +12,8 @@ static void check(device *d, dtype t, int64_t rows, int64_t cols, int64_t more_p
     void *want_from = host_field_clone(d, &from_shape, from), *want_to = host_field_clone(d, &to_shape, to);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
-            const double u = host_field_get(t, from, r * from_pitch + c), old = host_field_get(t, to, c * to_pitch + r);
+            const double u = host_field_get(t, from, r * from_pitch + c),
+                         old = host_field_get(t, to, c * to_pitch + r);
             const double sum = t == DTYPE_F32 ? (double)((float)old + (float)u) : old + u;
             const double more = t == DTYPE_F32 ? (double)((float)u + 1.0f) : u + 1.0;
             host_field_set(t, want_to, c * to_pitch + r, flags & TRANSPOSE_ADD ? sum : u);
@@ -35,13 +36,15 @@ static void any_rectangle(bool streams)
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
         for (int flags = 0; flags < 4; flags++) {
             for (int r = 0; r < count; r++)
-                for (int c = 0; c < count; c++) check(d, (dtype)t, sides[r], sides[c], (r + c) % 3 * 7, flags);
+                for (int c = 0; c < count; c++)
+                    check(d, (dtype)t, sides[r], sides[c], (r + c) % 3 * 7, flags);
             check(d, (dtype)t, 311, 257, 5, flags); /* enough for a team */
             check(d, (dtype)t, 40009, 1, 0, flags);
             check(d, (dtype)t, 1, 40009, 3, flags);
             check(d, (dtype)t, 40009, 2, 1, flags);
             for (int large_l2 = 0; large_l2 < 2; large_l2++) { /* rows that share their sets in the caches */
-                if (SANITIZED && flags != (streams ? TRANSPOSE_INCREMENT_SOURCE : TRANSPOSE_ADD)) continue; /* what is added is not streamed */
+                /* what is added is not streamed */
+                if (SANITIZED && flags != (streams ? TRANSPOSE_INCREMENT_SOURCE : TRANSPOSE_ADD)) continue;
                 h->near_cache_bytes = large_l2 ? SIZE_MAX : 1;
                 check(d, (dtype)t, 600, 4096, 0, flags);
                 check(d, (dtype)t, 144, 8192, 0, flags);

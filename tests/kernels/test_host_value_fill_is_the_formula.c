@@ -1,5 +1,6 @@
-/* Claim: the host writes, into the cells of a box and no other, the value that the formula gives for their global
- * index, rounded once to the field's type: random, counts (plain and transposed) and modes from two-level tables. */
+/* Claim: the host writes, into the cells of a box and no other, the value that the formula gives for their
+ * global index, rounded once to the field's type: random, counts (plain and transposed) and modes from
+ * two-level tables. */
 #include "support/host_field.h"
 
 #include <math.h>
@@ -15,7 +16,8 @@ enum { NX = 301, NY = 120, X_FIRST = 40, Y_FIRST = 17, NX_GLOBAL = 500, NY_GLOBA
 
 static double naive(const value *v, int64_t gx, int64_t gy)
 {
-    const uint64_t row_major = (uint64_t)(gy * NX_GLOBAL + gx), column_major = (uint64_t)(gx * NY_GLOBAL + gy);
+    const uint64_t row_major = (uint64_t)(gy * NX_GLOBAL + gx),
+                   column_major = (uint64_t)(gx * NY_GLOBAL + gy);
     switch (v->kind) {
     case VALUE_RANDOM: {
         const uint64_t key = mix(v->seed + 0x9E3779B97F4A7C15ull);
@@ -26,7 +28,8 @@ static double naive(const value *v, int64_t gx, int64_t gy)
         /* (a + ib)(c + id) by the same two roundings of each part: one product, one fma */
         const double *hx = v->x.hi + 2 * (gx / 16 - v->x.hi_first), *lx = v->x.lo + 2 * (gx % 16);
         const double xr = fma(hx[0], lx[0], -(hx[1] * lx[1])), xi = fma(hx[0], lx[1], hx[1] * lx[0]);
-        const double *y = v->y.hi + 2 * (gy - v->y.hi_first); /* a flat table, of which only the imaginary part counts */
+        /* a flat table, of which only the imaginary part counts */
+        const double *y = v->y.hi + 2 * (gy - v->y.hi_first);
         const double r = fma(xr, y[1], -(xi * 0.0)), m = fma(xr, 0.0, xi * y[1]);
         return v->shift + fma(v->factor_re, r, -(v->factor_im * m));
     }

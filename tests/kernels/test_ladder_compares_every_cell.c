@@ -1,5 +1,5 @@
-/* The comparisons that all rungs of weft bench share see one wrong bit in any cell, and ladder_close frees what a point holds, also
- * where a rung failed half-way. */
+/* The comparisons that all rungs of weft bench share see one wrong bit in any cell, and ladder_close frees
+ * what a point holds, also where a rung failed half-way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ static bool is_copy(ladder_case *c)
 static bool repeats(ladder_case *c)
 {
     ladder_verdict v;
-    assert_int_equal(ladder_compare_blocks(c, c->out, ladder_bytes(c, CELLS), c->in, ladder_bytes(c, BLOCK), &v), 0);
+    assert_int_equal(
+        ladder_compare_blocks(c, c->out, ladder_bytes(c, CELLS), c->in, ladder_bytes(c, BLOCK), &v), 0);
     return v.right;
 }
 
@@ -59,7 +60,8 @@ static void test_type(dtype t)
     assert_int_equal(ladder_copy(&c), 0);
     check_every_cell(&c, is_copy);
     for (int64_t i = 0; i < CELLS; i++)
-        memcpy((char *)c.out + ladder_bytes(&c, i), (char *)c.in + ladder_bytes(&c, i % BLOCK), dtype_bytes(t));
+        memcpy((char *)c.out + ladder_bytes(&c, i), (char *)c.in + ladder_bytes(&c, i % BLOCK),
+               dtype_bytes(t));
     check_every_cell(&c, repeats);
     for (size_t bytes = 4; bytes <= 8; bytes += 4) {
         const uint64_t number = bytes == 4 ? 0x89abcdef : 0x0123456789abcdef;
@@ -113,6 +115,7 @@ static void test_half_way(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_f32), cmocka_unit_test(test_f64), cmocka_unit_test(test_half_way) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_f32), cmocka_unit_test(test_f64),
+                                        cmocka_unit_test(test_half_way) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

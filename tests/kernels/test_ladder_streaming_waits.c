@@ -1,6 +1,7 @@
-/* The rungs of family streaming whose streams wait for each other give the bits of single sweeps in whatever order a device runs what its
- * streams are free to do. The device is a host device whose streams run in an order that chance chooses, as a GPU's may; two repetitions
- * follow each other without a wait of the host, as they do while a rung is timed. */
+/* The rungs of family streaming whose streams wait for each other give the bits of single sweeps in whatever
+ * order a device runs what its streams are free to do. The device is a host device whose streams run in an
+ * order that chance chooses, as a GPU's may; two repetitions follow each other without a wait of the host, as
+ * they do while a rung is timed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ enum { SEEDS = SANITIZED ? 4 : 40 };
         if (code_) fail_msg("%s: %s", #call, (d)->error_text(code_));                       \
     } while (0)
 
-/* Passes of these numbers of steps alone, so that a visit is made of several: an even or an odd number of them. */
+/* Passes of these numbers of steps alone, so that a visit is made of several: an even or an odd number of
+ * them. */
 static int few_steps(device *d, int most)
 {
     (void)d;
@@ -41,11 +43,13 @@ static void check_poisoned(const ladder_case *c)
 {
     const ladder_streaming *s = c->state;
     for (size_t i = 0; i < s->plane.bytes; i++)
-        if (((const unsigned char *)c->out)[i] != 0xff) fail_msg("byte %zu of the result is there before a repetition", i);
+        if (((const unsigned char *)c->out)[i] != 0xff)
+            fail_msg("byte %zu of the result is there before a repetition", i);
 }
 
 /* values: in the order of the family's parameters. */
-static void measure(const char *name, dtype type, const int64_t values[LADDER_STREAMING_PARAMETERS], unsigned seed)
+static void measure(const char *name, dtype type, const int64_t values[LADDER_STREAMING_PARAMETERS],
+                    unsigned seed)
 {
     device *d = deferred_device_create(seed);
     d->temporal_steps = few_steps;
@@ -62,9 +66,9 @@ static void measure(const char *name, dtype type, const int64_t values[LADDER_ST
     OK(d, d->stream_sync(d, c.stream));
     OK(d, c.rung->verify(&c, &v));
     if (!v.right)
-        fail_msg("%s, %s, seed %u, %lld x %lld, radius %lld, %lld steps, %lld rows, %lld buffers: %s", name, dtype_name(type), seed,
-                 (long long)values[0], (long long)values[1], (long long)values[2], (long long)values[3], (long long)values[4],
-                 (long long)values[5], v.why.text);
+        fail_msg("%s, %s, seed %u, %lld x %lld, radius %lld, %lld steps, %lld rows, %lld buffers: %s", name,
+                 dtype_name(type), seed, (long long)values[0], (long long)values[1], (long long)values[2],
+                 (long long)values[3], (long long)values[4], (long long)values[5], v.why.text);
     ladder_close(&c);
     OK(d, d->stream_destroy(d, &c.stream));
     device_destroy(&d);
@@ -75,7 +79,8 @@ static void buffers_in_turn(void **unused)
     (void)unused;
     for (unsigned seed = 0; seed < SEEDS; seed++)
         for (int64_t buffers = 1; buffers <= LADDER_STREAMING_BUFFERS_MAX; buffers++) {
-            const int64_t even[] = { 33, 97, 1, 8, 10, buffers }, odd[] = { 20, 60, 2, 5 + 6 * (seed % 2), 7, buffers };
+            const int64_t even[] = { 33, 97, 1, 8, 10, buffers },
+                          odd[] = { 20, 60, 2, 5 + 6 * (seed % 2), 7, buffers };
             measure("buffers", DTYPE_F32, even, seed);
             measure("buffers", DTYPE_F64, odd, seed + 100);
         }
@@ -88,7 +93,8 @@ static void chunks_of_any_size(void **unused)
     (void)unused;
     for (unsigned seed = 0; seed < SEEDS / 2; seed++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            const int64_t short_reach[] = { 17, 59, 1, 3, rows[i], 3 }, long_reach[] = { 17, 59, 4, 18, rows[i], 3 };
+            const int64_t short_reach[] = { 17, 59, 1, 3, rows[i], 3 },
+                          long_reach[] = { 17, 59, 4, 18, rows[i], 3 };
             measure("chunks", DTYPE_F64, short_reach, seed);
             measure("chunks", DTYPE_F32, long_reach, seed);
         }
@@ -103,7 +109,7 @@ static void all_at_once(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(buffers_in_turn), cmocka_unit_test(chunks_of_any_size),
-                                        cmocka_unit_test(all_at_once) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(buffers_in_turn),
+                                        cmocka_unit_test(chunks_of_any_size), cmocka_unit_test(all_at_once) };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

@@ -1,5 +1,6 @@
-/* Claim: memory that was filled with a pattern has no wrong word, and any flipped bit, any word written to another place and any bit
- * that is stuck is counted, the first of them with its place and what was read there. */
+/* Claim: memory that was filled with a pattern has no wrong word, and any flipped bit, any word written to
+ * another place and any bit that is stuck is counted, the first of them with its place and what was read
+ * there. */
 #include "support/host_field.h"
 
 #include "core/pattern.h"
@@ -49,7 +50,8 @@ static void every_bit_is_seen(void **state)
 static void the_first_of_many_is_told(void **state)
 {
     assert_int_equal(d->pattern_write(d, memory, WORDS, &patterns[0], NULL), 0);
-    for (int i = 123; i < WORDS; i += 5) memory[i] |= 0x8000; /* a stuck bit: right where the pattern has it */
+    /* a stuck bit: right where the pattern has it */
+    for (int i = 123; i < WORDS; i += 5) memory[i] |= 0x8000;
     uint64_t stuck = 0;
     for (int i = 123; i < WORDS; i += 5) stuck += !(pattern_word(&patterns[0], i) & 0x8000);
     const pattern_wrong wrong = check(&patterns[0]);

@@ -1,5 +1,6 @@
-/* A descriptor is taken from the process that offered it and reads the same file there, also after that process has closed it; one
- * that another PID namespace or another boot offered is refused, although a process here has that number. */
+/* A descriptor is taken from the process that offered it and reads the same file there, also after that
+ * process has closed it; one that another PID namespace or another boot offered is refused, although a
+ * process here has that number. */
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -104,7 +105,8 @@ static void refused_of_another_namespace(void **state)
 {
     (void)state;
     int status;
-    const pid_t child = fork(); /* for its children another namespace is no concern of the tests behind this one */
+    const pid_t child = fork(); /* for its children another namespace is no concern of the tests behind
+                                 * this one */
     if (child == 0) {
         if (unshare(CLONE_NEWPID) != 0) _exit(77);
         other o = start('a', FAR_FD);
@@ -123,7 +125,9 @@ static void refused_of_another_namespace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(taken), cmocka_unit_test(refused_of_another_boot), cmocka_unit_test(refused_of_another_namespace),
+        cmocka_unit_test(taken),
+        cmocka_unit_test(refused_of_another_boot),
+        cmocka_unit_test(refused_of_another_namespace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

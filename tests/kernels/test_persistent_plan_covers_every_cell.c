@@ -1,9 +1,9 @@
-/* The plan of a persistent pass gives every cell of the field to one tile, and every tile the cells around it that its own depend on until
- * the next exchange: tiles next to it give them, here or at the next rank, or it ends at a side. Pure arithmetic, no GPU: random sizes, all
- * sides.
+/* The plan of a persistent pass gives every cell of the field to one tile, and every tile the cells around it
+ * that its own depend on until the next exchange: tiles next to it give them, here or at the next rank, or it
+ * ends at a side. Pure arithmetic, no GPU: random sizes, all sides.
  *
- * Spans are those of one axis, and so are the checks: a cell that a tile takes is none of its own along one axis at least, and to be given
- * along that one is enough. */
+ * Spans are those of one axis, and so are the checks: a cell that a tile takes is none of its own along one
+ * axis at least, and to be given along that one is enough. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,12 @@
 #include "support/sanitized.h"
 #include "support/side_pairs.h"
 
-enum { RADIUS_MAX = 4, SIDE_MIN = 8, SIDE_MAX = 2200, RANKS_MAX = 3 /* one at each side of the domain, and one between */ };
+enum {
+    RADIUS_MAX = 4,
+    SIDE_MIN = 8,
+    SIDE_MAX = 2200,
+    RANKS_MAX = 3 /* one at each side of the domain, and one between */
+};
 enum { SIZES = SANITIZED ? 60 : 600 /* of each stencil, number of processors and kinds of sides */ };
 enum { SHARED_BYTES_MAX = 163 * 1024 /* of a block, on sm_80 */ };
 
@@ -59,10 +64,11 @@ static const char *text_of(const axis *a)
     static char text[300];
     const problem *q = a->of;
     snprintf(text, sizeof text,
-             "%s, r = %d, %lldx%lld on %d ranks, sides %d%d %d%d, %d processors; along %c: %d tiles of %d, halo %d, held %d, depth %d",
-             dtype_name(q->op.type), q->op.radius, (long long)q->nx, (long long)q->ny, q->ranks, (int)q->sides.x_low.kind,
-             (int)q->sides.x_high.kind, (int)q->sides.y_low.kind, (int)q->sides.y_high.kind, q->processors, a->name, a->tiles, a->own,
-             a->halo, a->held, a->depth);
+             "%s, r = %d, %lldx%lld on %d ranks, sides %d%d %d%d, %d processors; along %c: %d tiles of %d, "
+             "halo %d, held %d, depth %d",
+             dtype_name(q->op.type), q->op.radius, (long long)q->nx, (long long)q->ny, q->ranks,
+             (int)q->sides.x_low.kind, (int)q->sides.x_high.kind, (int)q->sides.y_low.kind,
+             (int)q->sides.y_high.kind, q->processors, a->name, a->tiles, a->own, a->halo, a->held, a->depth);
     return text;
 }
 #define CHECK(a, condition)                                           \
@@ -76,7 +82,8 @@ static bool mirrors_high(const axis *a, int rank) { return a->high && rank == a-
 /* In the rank's own coordinates. */
 static persistent_span span_of(const axis *a, int rank, int tile)
 {
-    return persistent_span_of(a->cells, mirrors_low(a, rank), mirrors_high(a, rank), tile, a->own, a->held, a->halo);
+    return persistent_span_of(a->cells, mirrors_low(a, rank), mirrors_high(a, rank), tile, a->own, a->held,
+                              a->halo);
 }
 
 static int larger(int a, int b) { return a > b ? a : b; }
@@ -96,12 +103,15 @@ static void has_what_it_needs(const axis *a, const persistent_span *s, bool low,
     CHECK(a, s->at_high == (high && end == a->cells));
     CHECK(a, !low || s->low > 0 || s->at_low);
     CHECK(a, !high || s->high < a->cells || s->at_high);
-    CHECK(a, -a->halo <= s->low && s->high <= a->cells + a->halo && a->halo <= a->cells); /* one other length at most */
+    /* one other length at most */
+    CHECK(a, -a->halo <= s->low && s->high <= a->cells + a->halo && a->halo <= a->cells);
     CHECK(a, s->first % a->unit == 0 && s->own_low % a->unit == 0 && s->own_high % a->unit == 0);
-    CHECK(a, s->low % a->unit == 0 && s->high % a->unit == 0 && s->band_low % a->unit == 0 && s->band_high % a->unit == 0);
+    CHECK(a, s->low % a->unit == 0 && s->high % a->unit == 0 && s->band_low % a->unit == 0 &&
+                 s->band_high % a->unit == 0);
 }
 
-/* Every cell of the domain is one tile's own; those that others take, and no others, are given, by a tile next to them. */
+/* Every cell of the domain is one tile's own; those that others take, and no others, are given, by a tile
+ * next to them. */
 static void check_axis(const axis *a)
 {
     static int owner[RANKS_MAX * SIDE_MAX];
@@ -126,7 +136,8 @@ static void check_axis(const axis *a)
         const persistent_span s = span_of(a, rank, tile % a->tiles);
         for (int at = s.first; at < s.first + s.held; at++) {
             if (persistent_is_own(&s, at) || !persistent_is_wanted(&s, at)) continue;
-            const int from = persistent_wrapped(begin + at, cells), next = at < s.own_low ? tile - 1 : tile + 1;
+            const int from = persistent_wrapped(begin + at, cells),
+                      next = at < s.own_low ? tile - 1 : tile + 1;
             CHECK(a, 0 <= from && from < cells && given[from]);
             CHECK(a, !a->flags || owner[from] == persistent_wrapped(next, tiles));
             taken[from] = true;
@@ -142,10 +153,32 @@ static void check_plan(const problem *q, const persistent_plan *p)
     assert_in_range(p->tiling, 0, table.count - 1);
     const persistent_tiling *t = &table.tilings[p->tiling];
     const int depth = p->steps_between * q->op.radius;
-    const axis x = { q, 'x', 1, (int)q->nx, p->tiles_x, p->width, 32 * t->columns, p->halo_x, t->columns, depth,
-                     boundary_mirrors(b->x_low.kind), boundary_mirrors(b->x_high.kind), t->flags };
-    const axis y = { q, 'y', q->ranks, (int)q->ny, p->tiles_y, p->height, t->rows * p->warps, p->halo_y, 1, depth,
-                     boundary_mirrors(b->y_low.kind), boundary_mirrors(b->y_high.kind), t->flags };
+    const axis x = { q,
+                     'x',
+                     1,
+                     (int)q->nx,
+                     p->tiles_x,
+                     p->width,
+                     32 * t->columns,
+                     p->halo_x,
+                     t->columns,
+                     depth,
+                     boundary_mirrors(b->x_low.kind),
+                     boundary_mirrors(b->x_high.kind),
+                     t->flags };
+    const axis y = { q,
+                     'y',
+                     q->ranks,
+                     (int)q->ny,
+                     p->tiles_y,
+                     p->height,
+                     t->rows * p->warps,
+                     p->halo_y,
+                     1,
+                     depth,
+                     boundary_mirrors(b->y_low.kind),
+                     boundary_mirrors(b->y_high.kind),
+                     t->flags };
     CHECK(&x, t->radius == q->op.radius && p->steps_between >= 1 && p->step_s > 0);
     CHECK(&x, p->warps >= 1 && p->warps <= t->warps);
     CHECK(&x, p->tiles_x * p->tiles_y <= q->processors);
@@ -185,7 +218,8 @@ static void every_cell_once(void **unused)
         const int rows = persistent_table_of(&op).count;
         assert_in_range(rows, 1, ROWS_MAX);
         for (int row = 0; row < rows; row++)
-            if (plans[type][row] == 0) fail_msg("row %d of the %s table serves no field", row, dtype_name(type));
+            if (plans[type][row] == 0)
+                fail_msg("row %d of the %s table serves no field", row, dtype_name(type));
     }
 }
 
@@ -198,7 +232,8 @@ static void shared_memory_suffices(void **unused)
         for (int row = 0; row < table.count; row++) {
             const persistent_tiling *t = &table.tilings[row];
             const size_t bytes = persistent_shared_bytes(t, t->warps, type);
-            if (bytes > SHARED_BYTES_MAX) fail_msg("%s, row %d, r = %d: %zu bytes", dtype_name(type), row, t->radius, bytes);
+            if (bytes > SHARED_BYTES_MAX)
+                fail_msg("%s, row %d, r = %d: %zu bytes", dtype_name(type), row, t->radius, bytes);
         }
     }
 }
@@ -237,7 +272,7 @@ static void no_plan(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once), cmocka_unit_test(shared_memory_suffices),
-                                        cmocka_unit_test(no_plan) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once),
+                                        cmocka_unit_test(shared_memory_suffices), cmocka_unit_test(no_plan) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

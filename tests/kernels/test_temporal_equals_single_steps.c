@@ -1,10 +1,9 @@
-/* Several steps in one pass give the bits of as many passes of one step with their ghosts filled, whatever the sides, the size and
- * the cut: on the host always, and on CUDA where a GPU is. Of two levels, both.
+/* Several steps in one pass give the bits of as many passes of one step with their ghosts filled, whatever
+ * the sides, the size and the cut: on the host always, and on CUDA where a GPU is. Of two levels, both.
  *
- * The answer: passes of one step over a whole domain, on the host. Then a window of it, as a rank would own it: cut sides have data
- * in their ghosts, steps * radius deep (of the level before, radius less), periodic sides too; ghosts beyond dirichlet and neumann
- * sides are NaN and must not be used.
- * gpus: 1 */
+ * The answer: passes of one step over a whole domain, on the host. Then a window of it, as a rank would own
+ * it: cut sides have data in their ghosts, steps * radius deep (of the level before, radius less), periodic
+ * sides too; ghosts beyond dirichlet and neumann sides are NaN and must not be used. gpus: 1 */
 #include "support/host_field.h"
 
 #include <math.h>
@@ -38,37 +37,41 @@ typedef struct problem {
 enum { LEVELS = 2 };
 
 /* A level as a rank has it that owns this window: NaN wherever a pass must not read. */
-static void fill_window(const field_shape *f, const void *level, int depth, const boundary *sides, box w, const field_shape *own,
-                        void *to)
+static void fill_window(const field_shape *f, const void *level, int depth, const boundary *sides, box w,
+                        const field_shape *own, void *to)
 {
     const int64_t depth_y = own->depth_y > 0 ? depth : 0;
     const int64_t x0 = -beyond(sides->x_low, depth), x1 = own->nx + beyond(sides->x_high, depth);
     const int64_t y0 = -beyond(sides->y_low, depth_y), y1 = own->ny + beyond(sides->y_high, depth_y);
     const size_t row_bytes = (size_t)(x1 - x0) * dtype_bytes(own->type);
     memset(to, 0xff, own->bytes);
-    for (int64_t y = y0; y < y1; y++) memcpy(field_at(own, to, x0, y), field_at_const(f, level, w.x0 + x0, w.y0 + y), row_bytes);
+    for (int64_t y = y0; y < y1; y++)
+        memcpy(field_at(own, to, x0, y), field_at_const(f, level, w.x0 + x0, w.y0 + y), row_bytes);
 }
 
-static void compare_window(const problem *p, const field_shape *f, const void *answer, box w, const field_shape *own,
-                           const void *seen, const char *what)
+static void compare_window(const problem *p, const field_shape *f, const void *answer, box w,
+                           const field_shape *own, const void *seen, const char *what)
 {
     for (int64_t y = 0; y < own->ny; y++)
         for (int64_t x = 0; x < own->nx; x++)
-            if (memcmp(field_at_const(own, seen, x, y), field_at_const(f, answer, w.x0 + x, w.y0 + y), dtype_bytes(p->op.type)))
-                fail_msg("%s, form %d, r = %d, %s, %d steps, domain %lldx%lld sides %d%d %d%d, window %lld..%lld x %lld..%lld, %s: "
+            if (memcmp(field_at_const(own, seen, x, y), field_at_const(f, answer, w.x0 + x, w.y0 + y),
+                       dtype_bytes(p->op.type)))
+                fail_msg("%s, form %d, r = %d, %s, %d steps, domain %lldx%lld sides %d%d %d%d, window "
+                         "%lld..%lld x %lld..%lld, %s: "
                          "cell (%lld, %lld) is %a, not %a",
-                         tested->name, (int)p->op.form, p->op.radius, dtype_name(p->op.type), p->steps, (long long)p->nx,
-                         (long long)p->ny, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind,
-                         (int)p->sides.y_low.kind, (int)p->sides.y_high.kind, (long long)w.x0, (long long)w.x1, (long long)w.y0,
-                         (long long)w.y1, what, (long long)x, (long long)y,
-                         host_field_get(own->type, seen, field_index(own, x, y)),
+                         tested->name, (int)p->op.form, p->op.radius, dtype_name(p->op.type), p->steps,
+                         (long long)p->nx, (long long)p->ny, (int)p->sides.x_low.kind,
+                         (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind,
+                         (long long)w.x0, (long long)w.x1, (long long)w.y0, (long long)w.y1, what,
+                         (long long)x, (long long)y, host_field_get(own->type, seen, field_index(own, x, y)),
                          host_field_get(f->type, answer, field_index(f, w.x0 + x, w.y0 + y)));
 }
 
-/* What bytes the last pass finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave others in the window and
- * TEMPORAL_OVER columns beyond a periodic x_high. */
+/* What bytes the last pass finds: of a number, as ghosts that are worked out of NaN are NaN. It may leave
+ * others in the window and TEMPORAL_OVER columns beyond a periodic x_high. */
 enum { UNWRITTEN = 0x5a };
-static void check_ghosts(const problem *p, const field_shape *own, const void *seen, const boundary *sides, const char *what)
+static void check_ghosts(const problem *p, const field_shape *own, const void *seen, const boundary *sides,
+                         const char *what)
 {
     const int64_t over = sides->x_high.kind == BOUNDARY_PERIODIC ? TEMPORAL_OVER : 0;
     const box written = { 0, own->nx + over, 0, own->ny };
@@ -78,9 +81,10 @@ static void check_ghosts(const problem *p, const field_shape *own, const void *s
             const unsigned char *cell = field_at_const(own, seen, x, y);
             for (size_t i = 0; i < dtype_bytes(p->op.type); i++)
                 if (cell[i] != UNWRITTEN)
-                    fail_msg("%s, form %d, r = %d, %d steps, window %lldx%lld, %s: ghost (%lld, %lld) was written", tested->name,
-                             (int)p->op.form, p->op.radius, p->steps, (long long)own->nx, (long long)own->ny, what, (long long)x,
-                             (long long)y);
+                    fail_msg(
+                        "%s, form %d, r = %d, %d steps, window %lldx%lld, %s: ghost (%lld, %lld) was written",
+                        tested->name, (int)p->op.form, p->op.radius, p->steps, (long long)own->nx,
+                        (long long)own->ny, what, (long long)x, (long long)y);
         }
 }
 
@@ -94,9 +98,10 @@ static void compare_change(const field_shape *f, void *const answer[LEVELS], box
     assert_int_equal(seen, expected);
 }
 
-/* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` the last two after the steps. Every
- * other window's last pass takes the norm too, where it can. */
-static void window_case(const problem *p, const field_shape *f, void *const start[LEVELS], void *const answer[LEVELS], box w)
+/* One window of the domain: `start` are the domain's levels with all ghosts filled, `answer` the last two
+ * after the steps. Every other window's last pass takes the norm too, where it can. */
+static void window_case(const problem *p, const field_shape *f, void *const start[LEVELS],
+                        void *const answer[LEVELS], box w)
 {
     const int levels = p->op.has_prev ? LEVELS : 1, depth = p->steps * p->op.radius;
     const int depth_y = p->op.form == STENCIL_LINE ? 0 : depth;
@@ -108,7 +113,8 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     static int turn;
     assert_non_null(data);
     for (int k = 0; k < levels; k++) {
-        for (int i = 0; i < 2; i++) OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i][k]));
+        for (int i = 0; i < 2; i++)
+            OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, own.bytes, &there[i][k]));
         fill_window(f, start[k], depth - k * p->op.radius, &sides, w, &own, data);
         OK(tested, tested->copy(tested, there[0][k], data, own.bytes, tested_stream));
         OK(tested, tested->fill_bytes(tested, there[1][k], 0xff, own.bytes, tested_stream));
@@ -117,27 +123,32 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     OK(tested, tested->alloc(tested, DEVICE_MEMORY_DEVICE, sizeof(uint64_t), &change));
     OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
     turn++;
-    tested->temporal_variants.chosen = turn / 2 % tested->temporal_variants_with(tested, &sides); /* each in turn, with a norm and without */
+    /* each in turn, with a norm and without */
+    tested->temporal_variants.chosen = turn / 2 % tested->temporal_variants_with(tested, &sides);
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {
         const int steps = tested->temporal_steps(tested, left);
         assert_in_range(steps, 1, left);
         left -= steps;
-        const int64_t later = (int64_t)left * p->op.radius, later_y = depth_y > 0 ? later : 0; /* ghosts that later passes need */
-        const box cells = { -beyond(sides.x_low, later), own.nx + beyond(sides.x_high, later), -beyond(sides.y_low, later_y),
-                            own.ny + beyond(sides.y_high, later_y) };
+        /* ghosts that later passes need */
+        const int64_t later = (int64_t)left * p->op.radius, later_y = depth_y > 0 ? later : 0;
+        const box cells = { -beyond(sides.x_low, later), own.nx + beyond(sides.x_high, later),
+                            -beyond(sides.y_low, later_y), own.ny + beyond(sides.y_high, later_y) };
         /* in two boxes, the left one last: neither may write what is the other's */
         const int64_t middle = cells.x0 + 5 * box_width(cells) / 7;
-        const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 }, { cells.x0, middle, cells.y0, cells.y1 } };
+        const box parts[] = { { middle, cells.x1, cells.y0, cells.y1 },
+                              { cells.x0, middle, cells.y0, cells.y1 } };
         const bool parted = (left + own.nx) % 2 != 0;
         void *const *next = there[1 - at], *const *cur = there[at];
         if (left == 0)
-            for (int k = 0; k < levels; k++) OK(tested, tested->fill_bytes(tested, next[k], UNWRITTEN, own.bytes, tested_stream));
+            for (int k = 0; k < levels; k++)
+                OK(tested, tested->fill_bytes(tested, next[k], UNWRITTEN, own.bytes, tested_stream));
         norm = left == 0 && turn % 2 == 0 && tested->temporal_change_steps(tested, steps) == steps;
         for (int i = 0; i < (parted ? 2 : 1); i++)
-            OK(tested, tested->temporal_pass(tested, &own, next[0], next[1], cur[0], cur[1], parted ? parts[i] : cells, steps, &sides,
-                                             norm ? change : NULL, tested_stream));
+            OK(tested, tested->temporal_pass(tested, &own, next[0], next[1], cur[0], cur[1],
+                                             parted ? parts[i] : cells, steps, &sides, norm ? change : NULL,
+                                             tested_stream));
     }
     const char *const names[LEVELS] = { levels == 1 ? "one level" : "of two levels", "the level before" };
     if (norm) compare_change(f, answer, w, change);
@@ -204,7 +215,9 @@ enum { KINDS = 4 };
 static int kinds_of(stencil_form form) { return stencil_products(form) > 0 ? KINDS / 2 : KINDS; }
 static stencil op_of(stencil_form form, int radius, int kind)
 {
-    const stencil op = { .form = form, .radius = radius, .type = kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, .has_prev = kind >= 2 };
+    const stencil op = {
+        .form = form, .radius = radius, .type = kind % 2 == 0 ? DTYPE_F32 : DTYPE_F64, .has_prev = kind >= 2
+    };
     return op;
 }
 
@@ -222,25 +235,31 @@ static void small(void **state)
                 if (tested->temporal_steps(tested, 16) == 0) continue;
                 for (int k = 0; k < (int)(sizeof steps / sizeof *steps); k++)
                     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
-                        for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) { /* two levels: of each some */
+                        /* two levels: of each some */
+                        for (int turn = 0; turn < (p.op.has_prev ? (k + size) % 2 : 2); turn++) {
                             if (SANITIZED && (k + size + turn + kind) % 3 != 0) continue;
                             p.steps = steps[k];
-                            p.nx = sizes[size][0], p.ny = form == STENCIL_LINE ? 3 : sizes[size][1]; /* lines: each by itself */
-                            p.sides = side_pairs_of((k + size + turn) % SIDE_PAIRS, (2 * k + 3 * size + 2 * turn) % SIDE_PAIRS);
+                            /* lines: each by itself */
+                            p.nx = sizes[size][0], p.ny = form == STENCIL_LINE ? 3 : sizes[size][1];
+                            p.sides = side_pairs_of((k + size + turn) % SIDE_PAIRS,
+                                                    (2 * k + 3 * size + 2 * turn) % SIDE_PAIRS);
                             problem_case(&p);
                         }
             }
 }
 
-/* The longest passes on grids narrower than two of CUDA's strips along a side, of every few widths to 70, and lower than a halo. */
+/* The longest passes on grids narrower than two of CUDA's strips along a side, of every few widths to 70, and
+ * lower than a halo. */
 static void narrow(void **state)
 {
     (void)state;
     static const struct {
         stencil_form form;
         int radius;
-    } all[] = { { STENCIL_STAR, 1 }, { STENCIL_STAR, 2 }, { STENCIL_STAR, 3 }, { STENCIL_STAR, 4 }, { STENCIL_BOX, 1 }, { STENCIL_BOX, 2 },
-                { STENCIL_SEPARABLE, 1 }, { STENCIL_SEPARABLE, 2 }, { STENCIL_SEPARABLE_SUM, 1 }, { STENCIL_SEPARABLE_SUM, 2 } };
+    } all[] = { { STENCIL_STAR, 1 },         { STENCIL_STAR, 2 },      { STENCIL_STAR, 3 },
+                { STENCIL_STAR, 4 },         { STENCIL_BOX, 1 },       { STENCIL_BOX, 2 },
+                { STENCIL_SEPARABLE, 1 },    { STENCIL_SEPARABLE, 2 }, { STENCIL_SEPARABLE_SUM, 1 },
+                { STENCIL_SEPARABLE_SUM, 2 } };
     for (int i = 0; i < (int)(sizeof all / sizeof *all); i++)
         for (int kind = 0; kind < kinds_of(all[i].form); kind++) {
             problem p = { .op = op_of(all[i].form, all[i].radius, kind) };
@@ -249,7 +268,8 @@ static void narrow(void **state)
             if (p.steps == 0 || (SANITIZED && (i + kind) % 3 != 0)) continue;
             for (p.nx = p.op.radius; p.nx <= 70; p.nx += 3 + (p.nx + i + kind) % 4) {
                 p.ny = p.op.radius + (5 * p.nx + i) % 29;
-                p.sides = side_pairs_of((int)(p.nx + i) % (SIDE_PAIRS - 1) + 1, (int)(p.nx / 2 + kind) % SIDE_PAIRS);
+                p.sides = side_pairs_of((int)(p.nx + i) % (SIDE_PAIRS - 1) + 1,
+                                        (int)(p.nx / 2 + kind) % SIDE_PAIRS);
                 problem_case(&p);
             }
         }
@@ -262,16 +282,23 @@ static void large(void **state)
     static const boundary_kind others[] = { BOUNDARY_PERIODIC, BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN };
     for (int i = 0; i < 14; i++) {
         const stencil_form products = i < 12 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM;
-        const stencil_form form = i < 4 ? STENCIL_STAR : i < 6 ? STENCIL_BOX : i < 10 ? STENCIL_LINE : products;
+        const stencil_form form = i < 4    ? STENCIL_STAR
+                                  : i < 6  ? STENCIL_BOX
+                                  : i < 10 ? STENCIL_LINE
+                                           : products;
         const int radius = i < 4 ? i + 1 : i < 6 ? i - 3 : i < 10 ? i - 5 : i % 2 + 1;
         for (int kind = 0; kind < kinds_of(form); kind++) {
-            problem p = { .op = op_of(form, radius, kind), .nx = 1103, .ny = (SANITIZED ? 173 : 517) + 2 * radius };
+            problem p = { .op = op_of(form, radius, kind),
+                          .nx = 1103,
+                          .ny = (SANITIZED ? 173 : 517) + 2 * radius };
             bind_random(&p.op);
             if (tested->temporal_steps(tested, 12) == 0) continue;
             for (int k = p.op.has_prev ? radius % 3 : 0; k < 3; k += p.op.has_prev ? 3 : 1) {
                 if (SANITIZED && (i + kind + k) % 3 != 0) continue;
                 p.steps = k == 2 ? 3 : 12;
-                const int along_x = others[k] == BOUNDARY_PERIODIC ? 0 : others[k] == BOUNDARY_DIRICHLET ? 3 : 2;
+                const int along_x = others[k] == BOUNDARY_PERIODIC    ? 0
+                                    : others[k] == BOUNDARY_DIRICHLET ? 3
+                                                                      : 2;
                 p.sides = side_pairs_of(along_x, (radius + k) % SIDE_PAIRS);
                 problem_case(&p);
             }
@@ -281,7 +308,8 @@ static void large(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(narrow), cmocka_unit_test(large) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(narrow),
+                                        cmocka_unit_test(large) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

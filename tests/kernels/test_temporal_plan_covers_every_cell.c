@@ -1,5 +1,5 @@
-/* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the cells it depends on. Pure
- * arithmetic, no GPU: random boxes, sides, kernels and ways to cut. */
+/* The plan of a pass of several steps on CUDA stores each cell of its box once, by a warp that has all the
+ * cells it depends on. Pure arithmetic, no GPU: random boxes, sides, kernels and ways to cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,11 +36,14 @@ typedef struct pass {
 static const char *text_of(const pass *p)
 {
     static char text[300];
-    snprintf(text, sizeof text, "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, "
-             "sides %d%d %d%d", (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev, (int)p->tiling->use,
-             (long long)p->shape.nx, (long long)p->shape.ny, (long long)p->cells.x0, (long long)p->cells.x1, (long long)p->cells.y0,
-             (long long)p->cells.y1, (int)p->sides.x_low.kind, (int)p->sides.x_high.kind, (int)p->sides.y_low.kind,
-             (int)p->sides.y_high.kind);
+    snprintf(
+        text, sizeof text,
+        "form %d, %s, r = %d, %d steps, two levels %d, use %d, grid %lldx%lld, box %lld..%lld x %lld..%lld, "
+        "sides %d%d %d%d",
+        (int)p->op.form, dtype_name(p->op.type), p->op.radius, p->tiling->steps, p->op.has_prev,
+        (int)p->tiling->use, (long long)p->shape.nx, (long long)p->shape.ny, (long long)p->cells.x0,
+        (long long)p->cells.x1, (long long)p->cells.y0, (long long)p->cells.y1, (int)p->sides.x_low.kind,
+        (int)p->sides.x_high.kind, (int)p->sides.y_low.kind, (int)p->sides.y_high.kind);
     return text;
 }
 #define CHECK(p, condition)                                      \
@@ -61,9 +64,11 @@ static temporal_table random_table(stencil *op)
 }
 
 /* Of an axis of n cells whose ghosts, `depth` deep, are data but for those beyond sides that mirror. */
-static void random_range(int64_t n, int64_t depth, boundary_side low, boundary_side high, int64_t *begin, int64_t *end)
+static void random_range(int64_t n, int64_t depth, boundary_side low, boundary_side high, int64_t *begin,
+                         int64_t *end)
 {
-    const int64_t first = boundary_mirrors(low.kind) ? 0 : -depth, last = boundary_mirrors(high.kind) ? n : n + depth;
+    const int64_t first = boundary_mirrors(low.kind) ? 0 : -depth,
+                  last = boundary_mirrors(high.kind) ? n : n + depth;
     const bool all = random_below(3) == 0;
     *begin = all ? first : random_within(first, last - 1);
     *end = all ? last : random_within(*begin + 1, last);
@@ -94,7 +99,10 @@ static pass random_pass(void)
     return p;
 }
 
-static bool near_low(const pass *p, int64_t x) { return boundary_mirrors(p->sides.x_low.kind) && x < p->strips.depth; }
+static bool near_low(const pass *p, int64_t x)
+{
+    return boundary_mirrors(p->sides.x_low.kind) && x < p->strips.depth;
+}
 static bool near_high(const pass *p, int64_t x)
 {
     return boundary_mirrors(p->sides.x_high.kind) && x + p->strips.depth >= p->shape.nx;
@@ -105,33 +113,40 @@ static bool near_y(const pass *p, int64_t y)
            (boundary_mirrors(p->sides.y_high.kind) && y + p->strips.depth >= p->shape.ny);
 }
 
-/* A warp's cells of a row begin at x_low; those stored do not come from further away, but from beyond sides that it knows. */
+/* A warp's cells of a row begin at x_low; those stored do not come from further away, but from beyond sides
+ * that it knows. */
 static void has_what_it_needs(const pass *p, int64_t x_low, int64_t cells, box stored)
 {
     const int64_t depth = p->strips.depth, ghosts = p->strips.side_ghosts;
     CHECK(p, stored.x0 - depth >= x_low || (near_low(p, stored.x0) && x_low <= -ghosts));
-    CHECK(p, stored.x1 + depth <= x_low + cells || (near_high(p, stored.x1 - 1) && x_low + cells >= p->shape.nx + ghosts));
+    CHECK(p, stored.x1 + depth <= x_low + cells ||
+                 (near_high(p, stored.x1 - 1) && x_low + cells >= p->shape.nx + ghosts));
 }
 
 static void knows_no_side(const pass *p, box stored)
 {
-    CHECK(p, !near_low(p, stored.x0) && !near_high(p, (stored.x1 < p->shape.nx ? stored.x1 : p->shape.nx) - 1));
+    CHECK(p,
+          !near_low(p, stored.x0) && !near_high(p, (stored.x1 < p->shape.nx ? stored.x1 : p->shape.nx) - 1));
 }
 
 static void mark(const pass *p, unsigned char *seen, box stored)
 {
     CHECK(p, stored.y0 >= p->cells.y0 && stored.y1 <= p->cells.y1 && stored.x0 >= p->cells.x0);
-    const int64_t over = p->sides.x_high.kind == BOUNDARY_PERIODIC && p->cells.x1 == p->shape.nx ? TEMPORAL_OVER : 0;
+    const int64_t over =
+        p->sides.x_high.kind == BOUNDARY_PERIODIC && p->cells.x1 == p->shape.nx ? TEMPORAL_OVER : 0;
     CHECK(p, stored.x1 <= p->cells.x1 + over);
     for (int64_t y = stored.y0; y < stored.y1; y++)
         for (int64_t x = stored.x0; x < stored.x1 && x < p->cells.x1; x++)
             CHECK(p, seen[(y - p->cells.y0) * box_width(p->cells) + x - p->cells.x0]++ == 0);
 }
 
-static void part(const pass *p, unsigned char *seen, const temporal_parts *parts, const temporal_part *of, unsigned items)
+static void part(const pass *p, unsigned char *seen, const temporal_parts *parts, const temporal_part *of,
+                 unsigned items)
 {
     const bool inner = parts == &p->plan.interior, side = !inner && of->first_item < parts->sides;
-    const int piece = p->strips.piece, stored_cells = inner ? p->strips.stored : side ? p->strips.side_cells : p->strips.band_stored;
+    const int piece = p->strips.piece, stored_cells = inner  ? p->strips.stored
+                                                      : side ? p->strips.side_cells
+                                                             : p->strips.band_stored;
     const int64_t halo = side ? 0 : temporal_halo_cells(piece, p->strips.depth);
     const int64_t chunks = (box_height(of->cells) + of->height - 1) / of->height;
     CHECK(p, items == of->columns * (uint64_t)chunks);
@@ -140,7 +155,8 @@ static void part(const pass *p, unsigned char *seen, const temporal_parts *parts
     CHECK(p, !inner || (of->x_first == of->cells.x0 && box_width(of->cells) % p->strips.end_piece == 0));
     for (unsigned i = 0; i < of->columns; i++) {
         const int64_t x_low = of->x_first + (int64_t)i * stored_cells - halo, cells = stored_cells + 2 * halo;
-        box stored = box_intersect(of->cells, box_make(x_low + halo, x_low + cells - halo, of->cells.y0, of->cells.y1));
+        box stored = box_intersect(of->cells,
+                                   box_make(x_low + halo, x_low + cells - halo, of->cells.y0, of->cells.y1));
         has_what_it_needs(p, x_low, cells, stored);
         if (!side) knows_no_side(p, stored);
         mark(p, seen, stored);
@@ -158,14 +174,16 @@ static void every_cell_once(void **unused)
         for (int k = 0; k < 2; k++) {
             unsigned items = 0;
             for (int j = 0; j < both[k]->count; j++) {
-                const unsigned end = j + 1 < both[k]->count ? both[k]->part[j + 1].first_item : both[k]->items;
+                const unsigned end =
+                    j + 1 < both[k]->count ? both[k]->part[j + 1].first_item : both[k]->items;
                 CHECK(&p, both[k]->part[j].first_item == items);
                 part(&p, seen, both[k], &both[k]->part[j], end - items);
                 items = end;
             }
         }
         const temporal_parts *border = &p.plan.border;
-        CHECK(&p, border->sides <= border->alone && border->alone <= border->warps && border->warps <= border->items);
+        CHECK(&p, border->sides <= border->alone && border->alone <= border->warps &&
+                      border->warps <= border->items);
         CHECK(&p, (border->warps > border->alone) == (border->items > border->alone));
         for (int64_t j = 0; j < box_cells(p.cells); j++) CHECK(&p, seen[j] == 1);
         free(seen);
@@ -192,7 +210,10 @@ static void all_numbers_of_steps(void **unused)
 {
     (void)unused;
     for (int i = 0; i < 2 * 2 * STENCIL_FORMS * 4; i++) {
-        const stencil op = { .form = (stencil_form)(i / 16), .radius = 1 + i % 4, .type = (dtype)(i / 4 % 2), .has_prev = i / 8 % 2 };
+        const stencil op = { .form = (stencil_form)(i / 16),
+                             .radius = 1 + i % 4,
+                             .type = (dtype)(i / 4 % 2),
+                             .has_prev = i / 8 % 2 };
         const bool has = !stencil_reads_corners(op.form) || (!op.has_prev && op.radius <= 2);
         assert_int_equal(temporal_longest(&op, 1, TEMPORAL_PLAIN), has);
         int before = 0;
@@ -211,7 +232,8 @@ static void all_numbers_of_steps(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once), cmocka_unit_test(no_end_before_the_work),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_cell_once),
+                                        cmocka_unit_test(no_end_before_the_work),
                                         cmocka_unit_test(all_numbers_of_steps) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

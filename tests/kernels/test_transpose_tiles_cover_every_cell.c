@@ -1,5 +1,6 @@
-/* The tiles of a part of a distributed transpose hold each of its cells once and begin on lines of source and target, and what a
- * rank's shared block keeps for the other ranks lies side by side, each thing once. Pure arithmetic: nothing is transposed. */
+/* The tiles of a part of a distributed transpose hold each of its cells once and begin on lines of source and
+ * target, and what a rank's shared block keeps for the other ranks lies side by side, each thing once. Pure
+ * arithmetic: nothing is transposed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,10 @@
 
 static void cover(transpose_part p, int cell_bytes)
 {
-    const int64_t tile_rows = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes, tile_cols = TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes;
-    const int64_t line = FIELD_ALIGN_BYTES / cell_bytes, tiles = transpose_chunks(&p, cell_bytes) * transpose_chunk_tiles(cell_bytes);
+    const int64_t tile_rows = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes,
+                  tile_cols = TRANSPOSE_TILE_BYTES_ACROSS / cell_bytes;
+    const int64_t line = FIELD_ALIGN_BYTES / cell_bytes,
+                  tiles = transpose_chunks(&p, cell_bytes) * transpose_chunk_tiles(cell_bytes);
     unsigned char *seen = calloc((size_t)(p.rows * p.cols), 1);
     assert_non_null(seen);
     for (int64_t n = 0; n < tiles; n++) {
@@ -22,7 +25,8 @@ static void cover(transpose_part p, int cell_bytes)
         assert_true((c.row + p.above) % line == 0 && (c.col + p.left) % line == 0);
         assert_true(c.col < p.cols); /* the kernel asks for rows alone whether there is anything */
         for (int64_t y = c.row < 0 ? 0 : c.row; y < c.row + tile_rows && y < p.rows; y++)
-            for (int64_t x = c.col < 0 ? 0 : c.col; x < c.col + tile_cols && x < p.cols; x++) seen[y * p.cols + x]++;
+            for (int64_t x = c.col < 0 ? 0 : c.col; x < c.col + tile_cols && x < p.cols; x++)
+                seen[y * p.cols + x]++;
     }
     for (int64_t i = 0; i < p.rows * p.cols; i++) assert_int_equal(seen[i], 1);
     free(seen);
@@ -37,7 +41,9 @@ static void each_cell_once(void **state)
         for (int cell_bytes = 4; cell_bytes <= 8; cell_bytes += 4)
             for (int shift = 0; shift < 4; shift++) {
                 const int line = FIELD_ALIGN_BYTES / cell_bytes;
-                cover((transpose_part){ sides[i % SIDES], sides[i / SIDES], shift * 5 % line, shift * 11 % line }, cell_bytes);
+                cover((transpose_part){ sides[i % SIDES], sides[i / SIDES], shift * 5 % line,
+                                        shift * 11 % line },
+                      cell_bytes);
             }
     const transpose_part none = { 0, 5, 3, 3 };
     assert_int_equal(transpose_chunks(&none, 8), 0);
@@ -74,6 +80,7 @@ static void shared_blocks_hold_everything_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_cell_once), cmocka_unit_test(shared_blocks_hold_everything_once) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_cell_once),
+                                        cmocka_unit_test(shared_blocks_hold_everything_once) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

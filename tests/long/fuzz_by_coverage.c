@@ -1,7 +1,8 @@
-/* A target of libFuzzer (clang): decks, command lines with an argument per line, or state files, changed by what code of weft's they
- * reach; `make fuzz` where there is a clang. What must come of them is what the tests ask (fuzz_decks.h, fuzz_files.h).
- * FUZZ_LINES or FUZZ_FILES is 1, or neither. It starts from sound ones and knows the language's words: the files corpus/sound.N and
- * words of the working directory, made before it reads its arguments. */
+/* A target of libFuzzer (clang): decks, command lines with an argument per line, or state files, changed by
+ * what code of weft's they reach; `make fuzz` where there is a clang. What must come of them is what the
+ * tests ask (fuzz_decks.h, fuzz_files.h). FUZZ_LINES or FUZZ_FILES is 1, or neither. It starts from sound
+ * ones and knows the language's words: the files corpus/sound.N and words of the working directory, made
+ * before it reads its arguments. */
 #include <mpi.h>
 #include <sys/stat.h>
 
@@ -88,7 +89,9 @@ static void begin(void)
     char name[32];
     put_words();
     put_file("d.ini", sound_decks[0]);
-    if (FUZZ_LINES) put_file("corpus/sound.0", "d.ini\ngrid.nx=40\nproblem.alpha=.1\n--restart\na=b.h5\ntime.steps=7\n--dry-run");
+    if (FUZZ_LINES)
+        put_file("corpus/sound.0",
+                 "d.ini\ngrid.nx=40\nproblem.alpha=.1\n--restart\na=b.h5\ntime.steps=7\n--dry-run");
     for (size_t i = 0; i < sizeof sound_decks / sizeof *sound_decks && !FUZZ_LINES; i++) {
         snprintf(name, sizeof name, "corpus/sound.%zu", i);
         put_file(name, sound_decks[i]);
@@ -96,7 +99,10 @@ static void begin(void)
     if (FUZZ_LINES && MPI_Init(NULL, NULL) != MPI_SUCCESS) abort();
 }
 
-static const char *try_input(fuzz_input *text) { return FUZZ_LINES ? try_command_line(text) : try_deck(text); }
+static const char *try_input(fuzz_input *text)
+{
+    return FUZZ_LINES ? try_command_line(text) : try_deck(text);
+}
 
 #endif
 

@@ -4,7 +4,8 @@
 #include "device/device.h"
 
 /* seconds: times one pass with all->chosen. Leaves the fastest in all->chosen and returns its name. */
-static const char *fastest_variant(device_variants *all, double (*seconds)(const void *context), const void *context)
+static const char *fastest_variant(device_variants *all, double (*seconds)(const void *context),
+                                   const void *context)
 {
     enum { ROUNDS = 4 };
     double least_s[DEVICE_VARIANTS_MAX];

@@ -1,20 +1,26 @@
-/* Measures the CUDA kernels that pass over whole fields, each beside a device-to-device copy of the same run: medians of 20
- * launches by events, random data. Bytes are the algorithm's: each cell of each field that a kernel reads or writes, once.
- * Of a pass's variants the one is measured that was fastest before, as at the start of a run.
+/* Measures the CUDA kernels that pass over whole fields, each beside a device-to-device copy of the same run:
+ * medians of 20 launches by events, random data. Bytes are the algorithm's: each cell of each field that a
+ * kernel reads or writes, once. Of a pass's variants the one is measured that was fastest before, as at the
+ * start of a run.
  *
- *   measure_cuda_kernels [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of them
+ *   measure_cuda_kernels [NX [NY]]     fields are NX x NY (16384 x 16384), the 1D line is as long as all of
+ *                                      them
  *   measure_cuda_kernels boxes         only the box stencils of 16384 x 16384 and of 10007 x 9973 cells
- *   measure_cuda_kernels sustained     power and energy, by the GPU's counters, of a copy, of FMA alone and of every variant of
- *                                    stars and of boxes of radius 3 and 4, each after half a second of itself without a pause:
- *                                    by then the power limit may have lowered the clock
- *   measure_cuda_kernels transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam where it is found
+ *   measure_cuda_kernels sustained     power and energy, by the GPU's counters, of a copy, of FMA alone and
+ *                                      of every variant of
+ *                                    stars and of boxes of radius 3 and 4, each after half a second of itself
+ *                                    without a pause: by then the power limit may have lowered the clock
+ *   measure_cuda_kernels transposes    dense matrices of several shapes, and padded ones, beside cuBLAS geam
+ *                                      where it is found
  *   measure_cuda_kernels reductions    norm and fingerprint of 16384 x 16384 and of 10007 x 9973 cells
  *   measure_cuda_kernels packs         all four edges and corners of a field of 16384 x 16384, in one launch
  *
- * Beside boxes whose bound is arithmetic stands the FMA peak, by launches of both in turn, so that both have the same clock.
+ * Beside boxes whose bound is arithmetic stands the FMA peak, by launches of both in turn, so that both have
+ * the same clock.
  *
- * A message is smaller than the L2 cache: it is measured as it comes after itself (warm), and after a copy of 512 MiB,
- * when the field's edges, the buffer and the target of the copy beside it have all left L2 (cold). */
+ * A message is smaller than the L2 cache: it is measured as it comes after itself (warm), and after a copy of
+ * 512 MiB, when the field's edges, the buffer and the target of the copy beside it have all left L2 (cold).
+ * */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +33,14 @@
 #include "ladder/ladder.h"
 #include "ladder/ladder_cublas.h"
 
-enum { WARM_UP = 3, SAMPLES = 20, EDGE_PIECES = 8, EDGE_DEPTH_MAX = 8, EVICT_BYTES = 1 << 29, NAME_BYTES = 64 };
+enum {
+    WARM_UP = 3,
+    SAMPLES = 20,
+    EDGE_PIECES = 8,
+    EDGE_DEPTH_MAX = 8,
+    EVICT_BYTES = 1 << 29,
+    NAME_BYTES = 64
+};
 
 /* Energy is counted in steps of a tenth of a second. */
 static const double heat_s = 0.5, sustained_s = 1.5;
@@ -67,14 +80,24 @@ static void launch(const work *w)
     case COPY: CHECK(dev->copy(dev, to, from, (size_t)box_cells(own) * dtype_bytes(f->type), stream)); break;
     case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, stream)); break;
     case TRANSPOSE:
-        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, TRANSPOSE_STORE, stream));
+        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx,
+                             TRANSPOSE_STORE, stream));
         break;
-    case GEAM: CHECK(ladder_cublas_transpose(f->type, w->next, w->cur, (int)f->nx, (int)f->ny, device_cuda_stream(stream))); break;
-    case MAX_CHANGE: CHECK(dev->max_change(dev, f, w->next, w->cur, own, w->next, stream)); break; /* result: a pad cell */
+    case GEAM:
+        CHECK(ladder_cublas_transpose(f->type, w->next, w->cur, (int)f->nx, (int)f->ny,
+                                      device_cuda_stream(stream)));
+        break;
+    case MAX_CHANGE:
+        CHECK(dev->max_change(dev, f, w->next, w->cur, own, w->next, stream));
+        break; /* result: a pad cell */
     case FINGERPRINT: CHECK(dev->fingerprint(dev, f, w->cur, f->nx, 0, 0, w->next, stream)); break;
     case PACK: CHECK(dev->pack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, stream)); break;
-    case UNPACK: CHECK(dev->unpack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, UNPACK_STORE, stream)); break;
-    case COPY_MESSAGE: CHECK(dev->copy(dev, w->next, w->cur, (size_t)w->message_cells * dtype_bytes(f->type), stream)); break;
+    case UNPACK:
+        CHECK(dev->unpack(dev, f, w->cur, w->next, w->pieces, EDGE_PIECES, UNPACK_STORE, stream));
+        break;
+    case COPY_MESSAGE:
+        CHECK(dev->copy(dev, w->next, w->cur, (size_t)w->message_cells * dtype_bytes(f->type), stream));
+        break;
     case FMA: CHECK(w->fma->rung->enqueue(w->fma)); break;
     }
 }
@@ -213,8 +236,9 @@ static double bytes_per_s(const work *w)
     return cells_of(w) * w->words * (double)dtype_bytes(w->shape.type) / median_s(w, NULL);
 }
 
-/* The two fields' memory, kept from one measurement to the next. After memory is freed the driver clears it in the
- * background, which slows whatever runs next by a tenth for a while: so little is freed, and then waited for. */
+/* The two fields' memory, kept from one measurement to the next. After memory is freed the driver clears it
+ * in the background, which slows whatever runs next by a tenth for a while: so little is freed, and then
+ * waited for. */
 static void *memory[2];
 
 static void need(size_t bytes)
@@ -254,8 +278,8 @@ static void measure(const char *name, work w)
     copy.words = 2;
     const char *variant = w.kind == PASS ? choose(&w) : "";
     const double rate = bytes_per_s(&w), ceiling = bytes_per_s(&copy);
-    printf("%-22s %s %12lld x %-6lld %7.0f GB/s  %.3f of copy (%.0f GB/s)", name, dtype_name(f->type), (long long)f->nx,
-           (long long)f->ny, rate * 1e-9, rate / ceiling, ceiling * 1e-9);
+    printf("%-22s %s %12lld x %-6lld %7.0f GB/s  %.3f of copy (%.0f GB/s)", name, dtype_name(f->type),
+           (long long)f->nx, (long long)f->ny, rate * 1e-9, rate / ceiling, ceiling * 1e-9);
     if (w.kind == TRANSPOSE && w.to_pitch == f->ny && w.from_pitch == f->nx && !ladder_cublas_missing(dev)) {
         work geam = w;
         geam.kind = GEAM;
@@ -271,13 +295,17 @@ static void measure(const char *name, work w)
 }
 
 /* A pass of this stencil, which is bound, and its name. */
-static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny, char name[static NAME_BYTES])
+static work pass_work(stencil_form form, int radius, dtype t, bool has_prev, int64_t nx, int64_t ny,
+                      char name[static NAME_BYTES])
 {
     stencil op = { form, radius, t, has_prev, -1.0, { 0 } };
-    for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = 1.0 / 512; /* exact in both types */
+    /* exact in both types */
+    for (int k = 0; k < stencil_weights(form, radius); k++) op.weight[k] = 1.0 / 512;
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, NAME_BYTES, "%s r=%d%s", stencil_form_name(form), radius, has_prev ? ", prev" : "");
-    work w = { .kind = PASS, .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = has_prev ? 3 : 2 };
+    work w = { .kind = PASS,
+               .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0),
+               .words = has_prev ? 3 : 2 };
     if (form == STENCIL_BOX && radius >= 3) w.sums = stencil_weights(form, radius);
     return w;
 }
@@ -294,8 +322,10 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad)
     field_shape f = field_shape_make(t, cols, rows, 0, 0);
     const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
     if (f.bytes < bytes) f.bytes = bytes;
-    measure(pad ? "transpose, padded" : "transpose, dense",
-            (work){ .kind = TRANSPOSE, .shape = f, .words = 2, .to_pitch = rows + pad, .from_pitch = cols + pad });
+    measure(
+        pad ? "transpose, padded" : "transpose, dense",
+        (work){
+            .kind = TRANSPOSE, .shape = f, .words = 2, .to_pitch = rows + pad, .from_pitch = cols + pad });
 }
 
 static void measure_transposes(dtype t)
@@ -308,11 +338,12 @@ static void measure_transposes(dtype t)
     measure_transpose(t, 1000, 1000000, 0);
 }
 
-/* The own cells within depth of each side and corner, or the ghosts beyond them, as messages start: on whole lines.
- * Returns the cells from the first piece's start to the last one's end. */
+/* The own cells within depth of each side and corner, or the ghosts beyond them, as messages start: on whole
+ * lines. Returns the cells from the first piece's start to the last one's end. */
 static int64_t edges(const field_shape *f, bool ghosts, pack_piece pieces[EDGE_PIECES])
 {
-    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(f->type), d = f->depth_x, out = ghosts ? d : 0;
+    const int64_t line = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(f->type), d = f->depth_x,
+                  out = ghosts ? d : 0;
     const int64_t x[3] = { -out, 0, f->nx - d + out }, width[3] = { d, f->nx, d };
     const int64_t y[3] = { -out, 0, f->ny - d + out }, height[3] = { d, f->ny, d };
     int64_t cells = 0;
@@ -343,12 +374,18 @@ static void measure_edges(dtype t, int depth)
     printf("edges, depth %d        %s %8.3f MiB", depth, dtype_name(t), (double)bytes / (1 << 20));
     for (int cold = 0; cold <= 1; cold++) {
         const work pack = { .kind = PACK, .shape = f, .next = message[0], .cur = field, .pieces = own };
-        const work unpack = { .kind = UNPACK, .shape = f, .next = message[0], .cur = field, .pieces = ghosts };
-        const work copy = { .kind = COPY_MESSAGE, .shape = f, .next = message[1], .cur = message[0], .message_cells = cells };
-        const double pack_s = median_s(&pack, cold ? evict : NULL), unpack_s = median_s(&unpack, cold ? evict : NULL);
+        const work unpack = {
+            .kind = UNPACK, .shape = f, .next = message[0], .cur = field, .pieces = ghosts
+        };
+        const work copy = {
+            .kind = COPY_MESSAGE, .shape = f, .next = message[1], .cur = message[0], .message_cells = cells
+        };
+        const double pack_s = median_s(&pack, cold ? evict : NULL),
+                     unpack_s = median_s(&unpack, cold ? evict : NULL);
         const double copy_s = median_s(&copy, cold ? evict : NULL);
-        printf("   %s: pack %5.2f us, unpack %5.2f us, %.2f and %.2f of a copy (%5.2f us)", cold ? "cold" : "warm", pack_s * 1e6,
-               unpack_s * 1e6, pack_s / copy_s, unpack_s / copy_s, copy_s * 1e6);
+        printf("   %s: pack %5.2f us, unpack %5.2f us, %.2f and %.2f of a copy (%5.2f us)",
+               cold ? "cold" : "warm", pack_s * 1e6, unpack_s * 1e6, pack_s / copy_s, unpack_s / copy_s,
+               copy_s * 1e6);
     }
     printf("\n");
 }
@@ -362,12 +399,14 @@ static void measure_reductions(dtype t, int64_t nx, int64_t ny)
 
 static void measure_boxes(dtype t, int64_t nx, int64_t ny)
 {
-    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4) measure_pass(STENCIL_BOX, r, t, false, nx, ny);
+    for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4)
+        measure_pass(STENCIL_BOX, r, t, false, nx, ny);
     for (stencil_form form = STENCIL_SEPARABLE; form <= STENCIL_SEPARABLE_SUM; form++)
         for (int r = 1; r <= stencil_radius_max(form); r++) measure_pass(form, r, t, false, nx, ny);
 }
 
-/* Launches w for a while, enough at a time that the GPU hardly ever waits. Returns how often, and in *seconds for how long. */
+/* Launches w for a while, enough at a time that the GPU hardly ever waits. Returns how often, and in *seconds
+ * for how long. */
 static int launches_in(const work *w, double least_s, double *seconds)
 {
     const double begin_s = now_s();
@@ -390,8 +429,8 @@ static void sustain(const char *name, const char *variant, const work *w)
     const nvml_reading after = nvml_read(dev->uuid);
     const double power_w = (after.energy_j - before.energy_j) / seconds;
     const double held = (after.power_held_s - before.power_held_s) / (after.held_at_s - before.held_at_s);
-    printf("%-12s %s %8.1f G/s  %4.0f W  %7.1f pJ each  clock held down %3.0f %% of the time  %s\n", name, dtype_name(w->shape.type),
-           rate * 1e-9, power_w, power_w / rate * 1e12, 100 * held, variant);
+    printf("%-12s %s %8.1f G/s  %4.0f W  %7.1f pJ each  clock held down %3.0f %% of the time  %s\n", name,
+           dtype_name(w->shape.type), rate * 1e-9, power_w, power_w / rate * 1e12, 100 * held, variant);
     fflush(stdout);
 }
 
@@ -445,7 +484,8 @@ int main(int argc, char **argv)
     const char *why = NULL;
     int code = 0;
     if (nx < 1 || ny < 1) {
-        fprintf(stderr, "usage: %s [NX [NY] | boxes | sustained | transposes | reductions | packs]\n", argv[0]);
+        fprintf(stderr, "usage: %s [NX [NY] | boxes | sustained | transposes | reductions | packs]\n",
+                argv[0]);
         return 2;
     }
     if (device_cuda_count(&why) == 0) {

@@ -1,9 +1,11 @@
-/* Measures the host's kernels that pass over whole fields, each beside a copy of as many cells of the same fields. Other work
- * on the machine moves the memory's speed from second to second, so copy and kernel take turns, and what is printed is the
- * median of the ratios of neighbours in time. Bytes are the algorithm's: each cell of each field that a kernel reads or
- * writes, once. Of a pass's variants the one is measured that was fastest before, as at the start of a run.
+/* Measures the host's kernels that pass over whole fields, each beside a copy of as many cells of the same
+ * fields. Other work on the machine moves the memory's speed from second to second, so copy and kernel take
+ * turns, and what is printed is the median of the ratios of neighbours in time. Bytes are the algorithm's:
+ * each cell of each field that a kernel reads or writes, once. Of a pass's variants the one is measured that
+ * was fastest before, as at the start of a run.
  *
- *   measure_host_kernels stars|boxes|lines|prevs|blocks|transposes|all [NX [NY]]     fields are NX x NY (8192 x 8192)
+ *   measure_host_kernels stars|boxes|lines|prevs|blocks|transposes|all [NX [NY]]   fields are NX x NY (8192 x
+ * 8192)
  *
  * blocks: passes of several steps, of which a step's bytes are counted each time. */
 #include <stdio.h>
@@ -46,12 +48,17 @@ static double seconds(const void *context)
     const box own = field_own(f);
     const double begun_s = omp_get_wtime();
     switch (w->kind) {
-    case COPY: CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL)); break;
+    case COPY:
+        CHECK(dev->copy(dev, w->next, w->cur, (size_t)box_cells(own) * dtype_bytes(f->type), NULL));
+        break;
     case PASS: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->prev, &own, 1, NULL)); break;
     case PASS_IN_PLACE: CHECK(dev->stencil_pass(dev, f, w->next, w->cur, w->next, &own, 1, NULL)); break;
-    case BLOCK: CHECK(dev->temporal_pass(dev, f, w->next, NULL, w->cur, NULL, own, w->steps, &periodic, NULL, NULL)); break;
+    case BLOCK:
+        CHECK(dev->temporal_pass(dev, f, w->next, NULL, w->cur, NULL, own, w->steps, &periodic, NULL, NULL));
+        break;
     case TRANSPOSE:
-        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx, w->flags, NULL));
+        CHECK(dev->transpose(dev, f->type, w->next, w->to_pitch, w->cur, w->from_pitch, f->ny, f->nx,
+                             w->flags, NULL));
         break;
     }
     return omp_get_wtime() - begun_s;
@@ -94,9 +101,9 @@ static void measure(const char *name, work w)
         fraction[i] = c / 2 / (s / w.words);
     }
     const double word_bytes = (double)box_cells(field_own(f)) * (double)dtype_bytes(f->type);
-    printf("%-28s %s %9lld x %-9lld %6.1f GB/s  %.2f of copy (%.1f GB/s)  %s\n", name, dtype_name(f->type), (long long)f->nx,
-           (long long)f->ny, w.words * word_bytes / median(work_s) * 1e-9, median(fraction), 2 * word_bytes / median(copy_s) * 1e-9,
-           variant);
+    printf("%-28s %s %9lld x %-9lld %6.1f GB/s  %.2f of copy (%.1f GB/s)  %s\n", name, dtype_name(f->type),
+           (long long)f->nx, (long long)f->ny, w.words * word_bytes / median(work_s) * 1e-9, median(fraction),
+           2 * word_bytes / median(copy_s) * 1e-9, variant);
     fflush(stdout);
     for (int i = 0; i < count; i++) CHECK(dev->free(dev, DEVICE_MEMORY_DEVICE, *fields[i]));
 }
@@ -105,11 +112,14 @@ static void measure_pass(stencil_form form, int radius, dtype t, kind k, int wor
 {
     char name[64];
     stencil op = { form, radius, t, words == 3, -1.0, { 0 } };
-    for (int i = 0; i < stencil_weights(form, radius); i++) op.weight[i] = 1.0 / 512; /* exact in both types */
+    /* exact in both types */
+    for (int i = 0; i < stencil_weights(form, radius); i++) op.weight[i] = 1.0 / 512;
     CHECK(dev->stencil_bind(dev, &op));
     snprintf(name, sizeof name, "%s r=%d%s", stencil_form_name(form), radius,
              k == PASS_IN_PLACE ? ", next is prev" : words == 3 ? ", prev apart" : "");
-    measure(name, (work){ .kind = k, .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0), .words = words });
+    measure(name, (work){ .kind = k,
+                          .shape = field_shape_make(t, nx, ny, radius, ny > 1 ? radius : 0),
+                          .words = words });
 }
 
 static void measure_block(int radius, dtype t, int steps, int64_t nx, int64_t ny)
@@ -130,10 +140,14 @@ static void measure_transpose(dtype t, int64_t rows, int64_t cols, int64_t pad, 
     field_shape f = field_shape_make(t, cols, rows, 0, 0);
     const size_t bytes = (size_t)((cols + pad) * (rows + pad)) * dtype_bytes(t);
     if (f.bytes < bytes) f.bytes = bytes;
-    snprintf(name, sizeof name, "transpose%s%s%s", pad ? ", padded" : "", flags & TRANSPOSE_ADD ? ", add" : "",
-             flags & TRANSPOSE_INCREMENT_SOURCE ? ", increment" : "");
+    snprintf(name, sizeof name, "transpose%s%s%s", pad ? ", padded" : "",
+             flags & TRANSPOSE_ADD ? ", add" : "", flags & TRANSPOSE_INCREMENT_SOURCE ? ", increment" : "");
     const int words = 2 + (flags & TRANSPOSE_ADD ? 1 : 0) + (flags & TRANSPOSE_INCREMENT_SOURCE ? 1 : 0);
-    measure(name, (work){ .kind = TRANSPOSE, .shape = f, .words = words, .flags = flags, .to_pitch = rows + pad,
+    measure(name, (work){ .kind = TRANSPOSE,
+                          .shape = f,
+                          .words = words,
+                          .flags = flags,
+                          .to_pitch = rows + pad,
                           .from_pitch = cols + pad });
 }
 
@@ -151,13 +165,15 @@ static void measure_transposes(dtype t, int64_t nx, int64_t ny)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
-    const int64_t nx = argc > 2 ? strtoll(argv[2], NULL, 10) : 8192, ny = argc > 3 ? strtoll(argv[3], NULL, 10) : nx;
+    const int64_t nx = argc > 2 ? strtoll(argv[2], NULL, 10) : 8192,
+                  ny = argc > 3 ? strtoll(argv[3], NULL, 10) : nx;
     const bool all = strcmp(what, "all") == 0;
     dev = device_host_create(0);
     printf("%s, %d threads\n", dev->name, dev->threads);
     for (int t = DTYPE_F32; t <= DTYPE_F64; t++) {
         if (all || strcmp(what, "stars") == 0)
-            for (int r = 1; r <= STENCIL_RADIUS_MAX; r++) measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 2, nx, ny);
+            for (int r = 1; r <= STENCIL_RADIUS_MAX; r++)
+                measure_pass(STENCIL_STAR, r, (dtype)t, PASS, 2, nx, ny);
         if (all || strcmp(what, "boxes") == 0)
             for (stencil_form form = STENCIL_BOX; form <= STENCIL_SEPARABLE_SUM; form++)
                 for (int r = 1; r <= 4; r++) measure_pass(form, r, (dtype)t, PASS, 2, nx, ny);

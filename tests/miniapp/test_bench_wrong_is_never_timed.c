@@ -1,5 +1,5 @@
-/* A rung whose result is wrong is run once, never timed and has no rate; a right one is timed after it was verified. A ceiling is
- * the median of its samples, as a rung's rate is. */
+/* A rung whose result is wrong is run once, never timed and has no rate; a right one is timed after it was
+ * verified. A ceiling is the median of its samples, as a rung's rate is. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,16 +43,31 @@ static void destroy(ladder_case *c)
 static const int64_t scanned[] = { 3, 5, 9 };
 static const ladder_parameter parameter[] = { { "n", 4, 1, 100, "" } };
 static const ladder_rung rung[] = {
-    { .name = "fake", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
+    { .name = "fake",
+      .why = "",
+      .prepare = prepare,
+      .enqueue = enqueue,
+      .verify = verify,
+      .destroy = destroy,
       .unit = LADDER_CALLS },
-    { .name = "swept", .why = "", .prepare = prepare, .enqueue = enqueue, .verify = verify, .destroy = destroy,
-      .unit = LADDER_CALLS, .scan_count = 3, .scan_values = scanned },
+    { .name = "swept",
+      .why = "",
+      .prepare = prepare,
+      .enqueue = enqueue,
+      .verify = verify,
+      .destroy = destroy,
+      .unit = LADDER_CALLS,
+      .scan_count = 3,
+      .scan_values = scanned },
 };
-static const ladder_family family = { DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2, NULL, NULL };
+static const ladder_family family = { DEVICE_HOST, "fakes", "",  { "f32", "f64" }, parameter, 1, rung,
+                                      2,           NULL,    NULL };
 
 static bench_point measured(int which, int index, bench_setting *setting)
 {
-    bench_request ask = { .kind = DEVICE_HOST, .samples = 3, .setting = setting, .settings = setting ? 1 : 0 };
+    bench_request ask = {
+        .kind = DEVICE_HOST, .samples = 3, .setting = setting, .settings = setting ? 1 : 0
+    };
     const bench_item item = { &family, &rung[which], false };
     device *d = device_host_create(1);
     bench b;
@@ -128,7 +143,8 @@ static void test_ceiling_is_a_median(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right), cmocka_unit_test(test_scan),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_wrong), cmocka_unit_test(test_right),
+                                        cmocka_unit_test(test_scan),
                                         cmocka_unit_test(test_ceiling_is_a_median) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

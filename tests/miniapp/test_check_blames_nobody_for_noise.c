@@ -1,6 +1,7 @@
-/* In machines whose figures scatter by 30 % nobody is blamed in 1000 trials, and what is slower by three times that is blamed rightly, alone,
- * in at least 990 of 1000. The same holds for four ranks whose repeats scatter far more than their rounds, as on a host of fewer cores, and
- * where their rounds scatter so much that only the order of the figures in each round tells. Where rounds scatter by 0.4 %, as on quiet GPUs, a
+/* In machines whose figures scatter by 30 % nobody is blamed in 1000 trials, and what is slower by three
+ * times that is blamed rightly, alone, in at least 990 of 1000. The same holds for four ranks whose repeats
+ * scatter far more than their rounds, as on a host of fewer cores, and where their rounds scatter so much
+ * that only the order of the figures in each round tells. Where rounds scatter by 0.4 %, as on quiet GPUs, a
  * GPU of two that is slower by 5 % is blamed. */
 #include <math.h>
 #include <setjmp.h>
@@ -21,8 +22,16 @@ static const double load = 0.3;
 /* A machine of a load of its own, with that slower. */
 static made_machine made(int trial, double (*factor)(const made_machine *, const check_figure *))
 {
-    return (made_machine){ .ranks = 8, .hosts = 1, .rounds = 4, .load = load, .noise = load / 3, .seed = 1000003u * (uint64_t)trial + 17,
-                           .factor = factor, .a = trial % 7, .b = 7, .by = exp(-3 * load) };
+    return (made_machine){ .ranks = 8,
+                           .hosts = 1,
+                           .rounds = 4,
+                           .load = load,
+                           .noise = load / 3,
+                           .seed = 1000003u * (uint64_t)trial + 17,
+                           .factor = factor,
+                           .a = trial % 7,
+                           .b = 7,
+                           .by = exp(-3 * load) };
 }
 
 /* Repeats of a round scatter by far more than its rates do from round to round. */
@@ -69,7 +78,8 @@ static bool blamed_alone(made_machine m, check_part part, int a, int b)
     made_findings(&f, m);
     check_judge(&f, NULL, &v);
     const check_suspect *s = v.suspect;
-    const bool right = b < -1 ? v.suspects == 0 : v.suspects == 1 && s->part == part && s->a == a && s->b == b;
+    const bool right =
+        b < -1 ? v.suspects == 0 : v.suspects == 1 && s->part == part && s->a == a && s->b == b;
     check_verdict_destroy(&v);
     check_findings_destroy(&f);
     return right;
@@ -142,7 +152,9 @@ static void a_link_of_a_loaded_host(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nobody), cmocka_unit_test(a_gpu), cmocka_unit_test(a_gpu_of_two_by_little),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nobody),
+                                        cmocka_unit_test(a_gpu),
+                                        cmocka_unit_test(a_gpu_of_two_by_little),
                                         cmocka_unit_test(a_link),
                                         cmocka_unit_test(a_gpu_or_a_link_of_a_crowded_host),
                                         cmocka_unit_test(a_link_of_a_loaded_host) };

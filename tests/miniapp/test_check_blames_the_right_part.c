@@ -1,5 +1,6 @@
-/* What is slow in a made-up machine is blamed, and nothing else: a GPU in its own figures or in all of its pairs, a link or one way of it, a
- * host in its copies or toward all others, a pair of hosts, for 2 to 1024 ranks, also while load comes and goes. Noise alone has nobody blamed. */
+/* What is slow in a made-up machine is blamed, and nothing else: a GPU in its own figures or in all of its
+ * pairs, a link or one way of it, a host in its copies or toward all others, a pair of hosts, for 2 to 1024
+ * ranks, also while load comes and goes. Noise alone has nobody blamed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,13 @@ enum { MACHINES = sizeof machine / sizeof *machine };
 
 static made_machine made(int i, double by)
 {
-    return (made_machine){ .ranks = machine[i].ranks, .hosts = machine[i].hosts, .rounds = 3, .load = 0.004, .noise = 0.001, .seed = 7, .by = by };
+    return (made_machine){ .ranks = machine[i].ranks,
+                           .hosts = machine[i].hosts,
+                           .rounds = 3,
+                           .load = 0.004,
+                           .noise = 0.001,
+                           .seed = 7,
+                           .by = by };
 }
 
 static void nothing_is_slow(void **state)
@@ -65,7 +72,8 @@ static void nothing_is_slow(void **state)
 static const char *gpu(int rank, int host)
 {
     static char name[128];
-    snprintf(name, sizeof name, "GPU of rank %d (node%d, GPU-%08x, 0000:%02x:00.0)", rank, host, (unsigned)(0x3644657b + rank), (unsigned)rank);
+    snprintf(name, sizeof name, "GPU of rank %d (node%d, GPU-%08x, 0000:%02x:00.0)", rank, host,
+             (unsigned)(0x3644657b + rank), (unsigned)rank);
     return name;
 }
 
@@ -85,7 +93,14 @@ static void nobody_of_those_that_share_a_gpu(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks < 9; ranks++) {
-        made_machine m = { .ranks = ranks, .hosts = 1, .rounds = 3, .sharing = ranks, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8 };
+        made_machine m = { .ranks = ranks,
+                           .hosts = 1,
+                           .rounds = 3,
+                           .sharing = ranks,
+                           .load = 0.004,
+                           .noise = 0.001,
+                           .seed = 7,
+                           .by = 0.8 };
         m.factor = made_slow_gpu;
         assert_nobody_blamed(m);
     }
@@ -94,7 +109,9 @@ static void nobody_of_those_that_share_a_gpu(void **state)
 static void a_gpu_that_ranks_share(void **state)
 {
     (void)state;
-    made_machine m = { .ranks = 8, .hosts = 1, .rounds = 3, .sharing = 2, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8 };
+    made_machine m = {
+        .ranks = 8, .hosts = 1, .rounds = 3, .sharing = 2, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8
+    };
     m.factor = made_slow_both_of_a_gpu;
     m.a = 4;
     assert_blamed(m, CHECK_GPU, 4, -1, "GPU of rank 4 (node0, GPU-3644657d, 0000:04:00.0)");
@@ -129,7 +146,8 @@ static void a_link(void **state)
         made_machine m = made(i, 0.6);
         m.factor = made_slow_link;
         m.b = 1;
-        if (m.ranks > 2 && m.ranks > m.hosts) assert_blamed(m, CHECK_LINK, 0, 1, "link of ranks 0 and 1 (node0)");
+        if (m.ranks > 2 && m.ranks > m.hosts)
+            assert_blamed(m, CHECK_LINK, 0, 1, "link of ranks 0 and 1 (node0)");
     }
 }
 
@@ -140,7 +158,8 @@ static void a_link_while_load_comes_and_goes(void **state)
         made_machine m = made(i, 0.6);
         m.factor = made_slow_link_and_rounds;
         m.b = 1;
-        if (m.ranks > 2 && m.ranks > m.hosts) assert_blamed(m, CHECK_LINK, 0, 1, "link of ranks 0 and 1 (node0)");
+        if (m.ranks > 2 && m.ranks > m.hosts)
+            assert_blamed(m, CHECK_LINK, 0, 1, "link of ranks 0 and 1 (node0)");
     }
 }
 

@@ -1,6 +1,6 @@
-/* The trials of `weft check fs` on file systems that do not keep what they are trusted with: each loss is named, is BROKEN where weft's
- * rule relies on it and a note where it does not, and nothing is said of what is kept.
- * ranks: 2 4 */
+/* The trials of `weft check fs` on file systems that do not keep what they are trusted with: each loss is
+ * named, is BROKEN where weft's rule relies on it and a note where it does not, and nothing is said of what
+ * is kept. ranks: 2 4 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,8 +32,13 @@ static void begin(writers_rule rule, bool one_host)
     int of[64] = { 0 };
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     for (int r = 0; r < ranks && !one_host; r++) of[r] = host_of(r);
-    w = (fs_world){ .comm = MPI_COMM_WORLD, .hosts = hosts_make(of, ranks), .rank = rank, .ranks = ranks, .seconds = 6,
-                    .bytes = 1 << 20, .plan = { .rule = rule } };
+    w = (fs_world){ .comm = MPI_COMM_WORLD,
+                    .hosts = hosts_make(of, ranks),
+                    .rank = rank,
+                    .ranks = ranks,
+                    .seconds = 6,
+                    .bytes = 1 << 20,
+                    .plan = { .rule = rule } };
     snprintf(w.folder, sizeof w.folder, "%s", folder);
     if (rank == 0) cached_empty(server, 3, 20261123);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -46,7 +51,8 @@ static void end(void)
     MPI_Barrier(MPI_COMM_WORLD);
     cached_start(NULL, "", 0);
     for (int i = 0; i < w.lines && w.rank == 0; i++)
-        print_message("%d  %s: %s; %s\n", (int)w.line[i].word, w.line[i].key, w.line[i].found.text, w.line[i].means.text);
+        print_message("%d  %s: %s; %s\n", (int)w.line[i].word, w.line[i].key, w.line[i].found.text,
+                      w.line[i].means.text);
     hosts_destroy(&h);
 }
 
@@ -91,7 +97,8 @@ static void names_reach_old_files(void **state)
     assert_int_equal(word_of("rename"), FS_KEPT);
 }
 
-/* The model grants every lock by fcntl. flock, of two descriptors on one host, is what keeps a second run out. */
+/* The model grants every lock by fcntl. flock, of two descriptors on one host, is what keeps a second run
+ * out. */
 static void locks_that_two_hold_are_none(void **state)
 {
     (void)state;
@@ -113,9 +120,11 @@ int main(int argc, char **argv)
     fixture_folder(folder);
     server = cached_map(folder);
     if (!server) MPI_Abort(MPI_COMM_WORLD, 1);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pages_that_hosts_share_lose_bytes),
-                                        cmocka_unit_test(ranks_that_are_taken_for_one_host_must_share_a_cache),
-                                        cmocka_unit_test(names_reach_old_files), cmocka_unit_test(locks_that_two_hold_are_none) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_that_hosts_share_lose_bytes),
+        cmocka_unit_test(ranks_that_are_taken_for_one_host_must_share_a_cache),
+        cmocka_unit_test(names_reach_old_files), cmocka_unit_test(locks_that_two_hold_are_none)
+    };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     munmap(server, sizeof *server);
     fixture_remove(folder);

@@ -1,5 +1,5 @@
-/* The page of a check is at most 40 lines of at most 99 columns for any number of ranks, begins with the verdict, and names who is to
- * blame, by which figures; its record has the same. */
+/* The page of a check is at most 40 lines of at most 99 columns for any number of ranks, begins with the
+ * verdict, and names who is to blame, by which figures; its record has the same. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,9 @@ static void assert_begins(const char *page, const char *words)
 
 static made_machine made(int ranks, int hosts)
 {
-    return (made_machine){ .ranks = ranks, .hosts = hosts, .rounds = 2, .load = 0.003, .noise = 0.001, .seed = 5, .by = 0.81 };
+    return (made_machine){
+        .ranks = ranks, .hosts = hosts, .rounds = 2, .load = 0.003, .noise = 0.001, .seed = 5, .by = 0.81
+    };
 }
 
 static void a_machine_that_delivers(void **state)
@@ -120,12 +122,15 @@ static void a_slow_gpu(void **state)
     (void)state;
     check_findings f;
     check_verdict v;
-    check_reference r = { .gpu = "NVIDIA H200", .name = "h200.json", .machines = { [CHECK_COPY] = 2, [CHECK_READ] = 1 } };
+    check_reference r = { .gpu = "NVIDIA H200",
+                          .name = "h200.json",
+                          .machines = { [CHECK_COPY] = 2, [CHECK_READ] = 1 } };
     made_machine m = made(8, 1);
     m.factor = made_slow_gpu;
     m.a = 3;
     m.load = 0;
-    for (int l = 0; l < CHECK_LIKES; l++) r.low[l] = r.high[l] = l == CHECK_COPY ? 4.2e12 : l == CHECK_READ ? 5e12 : NAN;
+    for (int l = 0; l < CHECK_LIKES; l++)
+        r.low[l] = r.high[l] = l == CHECK_COPY ? 4.2e12 : l == CHECK_READ ? 5e12 : NAN;
     made_findings(&f, m);
     f.rank[3].held_by_power = true;
     f.rank[3].clock_mhz = 1410;
@@ -133,9 +138,11 @@ static void a_slow_gpu(void **state)
     char *page = page_of(&f, &v, &r);
     assert_begins(page, wanted);
     assert_fits(page);
-    assert_non_null(strstr(page, "\n1. GPU of rank 3 (node0, GPU-3644657e, 0000:03:00.0): 81 %, confidence 0.99: memory copy 81 % (3.40\n"
+    assert_non_null(strstr(page, "\n1. GPU of rank 3 (node0, GPU-3644657e, 0000:03:00.0): 81 %, confidence "
+                                 "0.99: memory copy 81 % (3.40\n"
                                  "   TB/s, the others 4.20 TB/s); "));
-    assert_non_null(strstr(v.suspect[0].evidence.text, "; its power limit holds it down: 1410 MHz (the others 1980), 600 W, 55 C"));
+    assert_non_null(strstr(v.suspect[0].evidence.text,
+                           "; its power limit holds it down: 1410 MHz (the others 1980), 600 W, 55 C"));
     free(page);
     json_t *o = check_record(&f, &v, 1, "full");
     assert_int_equal(json_array_size(json_object_get(o, "figures")), f.figures / 2);
@@ -169,7 +176,8 @@ static void an_incomplete_check(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_machine_that_delivers), cmocka_unit_test(a_machine_with_many_faults),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_machine_that_delivers),
+                                        cmocka_unit_test(a_machine_with_many_faults),
                                         cmocka_unit_test(a_slow_gpu), cmocka_unit_test(an_incomplete_check) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

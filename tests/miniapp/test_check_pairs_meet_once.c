@@ -1,4 +1,5 @@
-/* In the rounds of a check every pair meets exactly once, no rank has two partners in a round, and partners agree: for 0 to 130 ranks. */
+/* In the rounds of a check every pair meets exactly once, no rank has two partners in a round, and partners
+ * agree: for 0 to 130 ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static void meet_all(int n)
         for (int i = 0; i < n; i++) {
             const int j = round_robin_partner(n, round, i);
             if (j < 0) continue;
-            if (j >= n || j == i || round_robin_partner(n, round, j) != i) fail_msg("%d ranks, round %d: %d meets %d", n, round, i, j);
+            if (j >= n || j == i || round_robin_partner(n, round, j) != i)
+                fail_msg("%d ranks, round %d: %d meets %d", n, round, i, j);
             met[i][j]++;
         }
     for (int i = 0; i < n; i++)
@@ -45,6 +47,7 @@ static void an_odd_number_leaves_one_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_pair_once), cmocka_unit_test(an_odd_number_leaves_one_out) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_pair_once),
+                                        cmocka_unit_test(an_odd_number_leaves_one_out) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Claim: memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, a bit that is stuck, and a chunk that
- * lies where another does are told with pattern, chunk, byte, what was written and read, and get none. */
+/* Claim: memory that keeps what is written gets a rate; a bit that flips, in whichever chunk, a bit that is
+ * stuck, and a chunk that lies where another does are told with pattern, chunk, byte, what was written and
+ * read, and get none. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,8 @@ static int64_t at;
 static uint64_t flip, stuck, wrote;
 
 /* In that pass and chunk a bit has flipped since it was written; `stuck` reads as 1 in all. */
-static int faulty_check(device *self, const uint64_t *from, int64_t words, const memory_pattern *p, pattern_wrong *result, device_stream *s)
+static int faulty_check(device *self, const uint64_t *from, int64_t words, const memory_pattern *p,
+                        pattern_wrong *result, device_stream *s)
 {
     uint64_t *const memory = (uint64_t *)(uintptr_t)from;
     for (int64_t i = 0; stuck && i < words; i++) memory[i] |= stuck;
@@ -70,7 +72,8 @@ static check_patterns tried(void)
 
 static void assert_wrong(const check_patterns *p, const char *begin)
 {
-    if (strncmp(p->wrong.text, begin, strlen(begin)) != 0) fail_msg("'%s' does not begin with '%s'", p->wrong.text, begin);
+    if (strncmp(p->wrong.text, begin, strlen(begin)) != 0)
+        fail_msg("'%s' does not begin with '%s'", p->wrong.text, begin);
     assert_true(isnan(p->rate) && isnan(p->time_s.p50));
 }
 
@@ -94,11 +97,15 @@ static void a_flipped_bit_is_told(void **state)
         wrong_pass = k % 4, wrong_chunk = k * 5 % 8, at = places[k % 3], flip = (uint64_t)1 << bit;
         const check_patterns p = tried();
         const uint32_t was = (uint32_t)(wrote >> (bit & 32)), xor = (uint32_t)1 << bit % 32;
-        snprintf(begin, sizeof begin, "%s: chunk %d of 8, byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x; 1 of %d words are wrong",
-                 names[wrong_pass], wrong_chunk, (long long)(8 * at + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor, BYTES / 8);
+        snprintf(
+            begin, sizeof begin,
+            "%s: chunk %d of 8, byte %lld: wrote 0x%08x, read 0x%08x, xor 0x%08x; 1 of %d words are wrong",
+            names[wrong_pass], wrong_chunk, (long long)(8 * at + (bit >= 32 ? 4 : 0)), was, was ^ xor, xor,
+            BYTES / 8);
         assert_wrong(&p, begin);
         if (wrong_pass >= 2) assert_int_equal(__builtin_popcountll(wrote), wrong_pass == 2 ? 1 : 63);
-        assert_int_equal(calls, 8 * (wrong_pass + 1)); /* nothing is tried on memory that is known to be wrong */
+        assert_int_equal(calls, 8 * (wrong_pass + 1)); /* nothing is tried on memory that is known to be
+                                                        * wrong */
     }
     flip = 0;
 }

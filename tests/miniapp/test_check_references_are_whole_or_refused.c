@@ -1,5 +1,6 @@
-/* A reference is used for its own GPU alone and for as many ranks, and refused with one sentence where it is damaged. What all lie below it by
- * is told of all, if the rate repeats from machine to machine; wrong bits are traced to whoever they have in common. */
+/* A reference is used for its own GPU alone and for as many ranks, and refused with one sentence where it is
+ * damaged. What all lie below it by is told of all, if the rate repeats from machine to machine; wrong bits
+ * are traced to whoever they have in common. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,9 @@ static char path[] = "/tmp/weft_reference_XXXXXX";
 
 static made_machine made(int ranks)
 {
-    return (made_machine){ .ranks = ranks, .hosts = 1, .rounds = 2, .load = 0.001, .noise = 0.001, .seed = 3, .by = 1 };
+    return (made_machine){
+        .ranks = ranks, .hosts = 1, .rounds = 2, .load = 0.001, .noise = 0.001, .seed = 3, .by = 1
+    };
 }
 
 static void write_file(const char *text)
@@ -48,16 +51,19 @@ static void damaged_files(void **state)
 {
     (void)state;
     refused("", "no reference that jobs/check_reference wrote: line 1: ");
-    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4", "no reference that jobs/check_reference wrote: line 1: ");
+    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4",
+            "no reference that jobs/check_reference wrote: line 1: ");
     refused("[]", "\"gpu\" must be a name");
     refused("{\"gpu\": \"X\"}", "\"rates\" has no rates");
     refused("{\"gpu\": \"X\", \"rates\": {\"cpoy\": 1}}", "rates.cpoy is nothing that weft check measures");
-    static const char rate[] = "rates.copy must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in B/s";
+    static const char rate[] =
+        "rates.copy must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in B/s";
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": -1}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 1, \"machines\": 2}}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 2, \"machines\": 0}}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"machines\": 2}}}", rate);
-    refused("{\"gpu\": \"X\", \"ranks\": -1, \"rates\": {\"copy\": 1}}", "\"ranks\" must be a whole number from 0 on");
+    refused("{\"gpu\": \"X\", \"ranks\": -1, \"rates\": {\"copy\": 1}}",
+            "\"ranks\" must be a whole number from 0 on");
 }
 
 static void another_gpu(void **state)
@@ -74,7 +80,8 @@ static void another_gpu(void **state)
     assert_true(check_reference_find(&f, "none", &r, &note));
     assert_string_equal(r.name, "");
     assert_string_equal(note.text, "");
-    assert_true(check_reference_find(&f, NULL, &r, &note)); /* beside the program: inputs/reference/h200.json */
+    assert_true(check_reference_find(&f, NULL, &r, &note)); /* beside the program:
+                                                             * inputs/reference/h200.json */
     assert_string_equal(r.name, "h200.json");
     snprintf(f.device_name, sizeof f.device_name, "NVIDIA V1");
     assert_true(check_reference_find(&f, NULL, &r, &note));
@@ -83,21 +90,31 @@ static void another_gpu(void **state)
     check_findings_destroy(&f);
 }
 
-static double slower_disk(const made_machine *m, const check_figure *g) { return g->like == CHECK_DISK_WRITE ? m->by : 1; }
-static double slower_copy(const made_machine *m, const check_figure *g) { return g->like == CHECK_COPY ? m->by : 1; }
+static double slower_disk(const made_machine *m, const check_figure *g)
+{
+    return g->like == CHECK_DISK_WRITE ? m->by : 1;
+}
+static double slower_copy(const made_machine *m, const check_figure *g)
+{
+    return g->like == CHECK_COPY ? m->by : 1;
+}
 
 /* A reference of `machines` machines that differ by `spread`; copy and disk are the lowest rates. */
 static void write_reference(const made_machine *m, double copy, double disk, double spread, int machines)
 {
     sentence text;
-    sentence_set(&text, "{\"gpu\": \"NVIDIA H200\", \"ranks\": %d, \"hosts\": 1, \"rates\": {"
-                 "\"copy\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}, \"disk_write\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}}}",
+    sentence_set(&text,
+                 "{\"gpu\": \"NVIDIA H200\", \"ranks\": %d, \"hosts\": 1, \"rates\": {"
+                 "\"copy\": {\"low\": %.6e, \"high\": %.6e, \"machines\": %d}, \"disk_write\": {\"low\": "
+                 "%.6e, \"high\": %.6e, \"machines\": %d}}}",
                  m->ranks, copy, copy * (1 + spread), machines, disk, disk * (1 + spread), machines);
     write_file(text.text);
 }
 
-/* A made machine beside its reference, which is returned. The caller destroys the findings and the verdict. */
-static check_reference judge_beside(made_machine m, double spread, int machines, check_findings *f, check_verdict *v)
+/* A made machine beside its reference, which is returned. The caller destroys the findings and the verdict.
+ * */
+static check_reference judge_beside(made_machine m, double spread, int machines, check_findings *f,
+                                    check_verdict *v)
 {
     check_reference r;
     sentence why;
@@ -121,14 +138,16 @@ static int suspects_beside(double by, double spread, int machines, int rounds)
     (void)judge_beside(m, spread, machines, &f, &v);
     const int suspects = v.suspects;
     const check_row *alone = &v.row[1];
-    assert_true(alone->like == CHECK_COPY && alone->alone && fabs(alone->reference / 4.2e12 / sqrt(1 + spread) - 1) < 1e-6);
+    assert_true(alone->like == CHECK_COPY && alone->alone &&
+                fabs(alone->reference / 4.2e12 / sqrt(1 + spread) - 1) < 1e-6);
     assert_int_equal(alone->is_judged, machines > 1 && rounds > 1 && spread <= CHECK_LEAST_DIFFERENCE);
     check_verdict_destroy(&v);
     check_findings_destroy(&f);
     return suspects;
 }
 
-static void slow_beside_it(int ranks, double (*factor)(const made_machine *, const check_figure *), check_part part, int a, const char *name)
+static void slow_beside_it(int ranks, double (*factor)(const made_machine *, const check_figure *),
+                           check_part part, int a, const char *name)
 {
     check_findings f;
     check_verdict v;
@@ -181,7 +200,8 @@ static void a_file_of_1_0_0(void **state)
     check_reference r;
     sentence note;
     made_findings(&f, made(1));
-    write_file("{\"gpu\": \"NVIDIA H200\", \"measured\": \"once\", \"ranks\": 1, \"hosts\": 1, \"tolerance\": 0.05, \"rates\": {\"copy\": 4.2e12}}");
+    write_file("{\"gpu\": \"NVIDIA H200\", \"measured\": \"once\", \"ranks\": 1, \"hosts\": 1, "
+               "\"tolerance\": 0.05, \"rates\": {\"copy\": 4.2e12}}");
     assert_true(check_reference_find(&f, path, &r, &note));
     assert_float_equal(r.low[CHECK_COPY], 4.2e12, 1);
     assert_int_equal(r.machines[CHECK_COPY], 1);
@@ -218,7 +238,8 @@ static void traced(const wrong *w, int faults, check_part part, int a, int b)
     check_verdict_destroy(&v);
     check_findings_destroy(&f);
 }
-#define TRACED(part, a, b, ...) traced((const wrong[]){ __VA_ARGS__ }, sizeof((const wrong[]){ __VA_ARGS__ }) / sizeof(wrong), part, a, b)
+#define TRACED(part, a, b, ...) \
+    traced((const wrong[]){ __VA_ARGS__ }, sizeof((const wrong[]){ __VA_ARGS__ }) / sizeof(wrong), part, a, b)
 
 static void wrong_bits(void **state)
 {
@@ -226,17 +247,19 @@ static void wrong_bits(void **state)
     TRACED(CHECK_GPU, 3, -1, { CHECK_COPY, 3, -1 }, { CHECK_PATTERNS, 3, -1 });
     TRACED(CHECK_LINK, 2, 5, { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_PAIR_BOTH, 2, 5 });
     TRACED(CHECK_GPU, 5, -1, { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_PAIR_ONEWAY, 6, 5 });
-    TRACED(CHECK_GPU, 2, -1, { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_PATTERNS, 2, -1 }, { CHECK_HEAT_ALL, -1, -1 });
+    TRACED(CHECK_GPU, 2, -1, { CHECK_PAIR_ONEWAY, 5, 2 }, { CHECK_PATTERNS, 2, -1 },
+           { CHECK_HEAT_ALL, -1, -1 });
     TRACED(CHECK_JOB, -1, -1, { CHECK_HEAT_ALL, -1, -1 }, { CHECK_RING, -1, -1 });
     TRACED(CHECK_DISK, -1, -1, { CHECK_CHECKPOINT, -1, -1 });
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(damaged_files),       cmocka_unit_test(another_gpu),
-                                        cmocka_unit_test(below_the_reference), cmocka_unit_test(beyond_the_spread_alone),
-                                        cmocka_unit_test(a_file_of_1_0_0),
-                                        cmocka_unit_test(wrong_bits) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged_files),       cmocka_unit_test(another_gpu),
+        cmocka_unit_test(below_the_reference), cmocka_unit_test(beyond_the_spread_alone),
+        cmocka_unit_test(a_file_of_1_0_0),     cmocka_unit_test(wrong_bits)
+    };
     const int fd = mkstemp(path);
     if (fd < 0 || close(fd) != 0) return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
-/* The page of a check is whole or absent, has no text of records as markup, and draws each component's best round.
+/* The page of a check is whole or absent, has no text of records as markup, and draws each component's best
+ * round.
  *
- * With arguments FILE.jsonl PAGE.html it writes the page of these records, one per line, and tests nothing: for check_report.bats. */
+ * With arguments FILE.jsonl PAGE.html it writes the page of these records, one per line, and tests nothing:
+ * for check_report.bats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,13 +21,16 @@ static json_t *round_of(int round, double of_rank_0, double of_rank_1)
 {
     json_error_t why;
     json_t *record = json_pack_ex(
-        &why, 0, "{s:s, s:{s:s, s:s, s:[{s:s, s:b, s:i, s:f, s:f, s:i, s:i, s:f, s:n, s:s}], s:[], s:[{s:s, s:i, s:i, s:b, s:i, s:f}, "
+        &why, 0,
+        "{s:s, s:{s:s, s:s, s:[{s:s, s:b, s:i, s:f, s:f, s:i, s:i, s:f, s:n, s:s}], s:[], s:[{s:s, s:i, s:i, "
+        "s:b, s:i, s:f}, "
         "{s:s, s:i, s:i, s:b, s:i, s:f}], s:[{s:s, s:i, s:i, s:i, s:s}], s:[{s:s}, {s:s}]}}",
-        "command", "weft check --</script><b>", "check", "verdict", "slow", "level", "soak", "rows", "like", "copy", "alone", 0, "count", 2,
-        "median", 8e9, "least", 7e9, "least_a", 0, "least_b", -1, "noise", 0.03, "reference", "verdict", "slow", "suspects", "figures",
-        "like", "copy", "a", 0, "b", -1, "alone", 0, "round", round, "rate", of_rank_0, "like", "copy", "a", 1, "b", -1, "alone", 0,
-        "round", round, "rate", of_rank_1, "faults", "like", "copy", "a", 1, "b", -1, "round", round, "where", "word 1 & <2>", "ranks",
-        "host", "</script><script>alert(1)</script>", "host", "n2");
+        "command", "weft check --</script><b>", "check", "verdict", "slow", "level", "soak", "rows", "like",
+        "copy", "alone", 0, "count", 2, "median", 8e9, "least", 7e9, "least_a", 0, "least_b", -1, "noise",
+        0.03, "reference", "verdict", "slow", "suspects", "figures", "like", "copy", "a", 0, "b", -1, "alone",
+        0, "round", round, "rate", of_rank_0, "like", "copy", "a", 1, "b", -1, "alone", 0, "round", round,
+        "rate", of_rank_1, "faults", "like", "copy", "a", 1, "b", -1, "round", round, "where", "word 1 & <2>",
+        "ranks", "host", "</script><script>alert(1)</script>", "host", "n2");
     if (!record) print_error("%s\n", why.text);
     assert_non_null(record);
     return record;
@@ -41,7 +46,8 @@ static json_t *two_rounds(void)
 
 static void the_best_round_of_each_and_the_median_of_all(void **state)
 {
-    json_t *records = two_rounds(), *digest = check_report_digest(records), *group = json_array_get(json_object_get(digest, "groups"), 0);
+    json_t *records = two_rounds(), *digest = check_report_digest(records),
+           *group = json_array_get(json_object_get(digest, "groups"), 0);
     char *text = json_dumps(json_object_get(group, "components"), JSON_COMPACT);
     assert_string_equal(text, "[[0,-1,7000000000.0],[1,-1,9000000000.0]]");
     free(text);
@@ -98,7 +104,8 @@ static int page_of(const char *lines, const char *path)
     sentence why;
     json_t *records = json_array();
     FILE *file = fopen(lines, "r");
-    for (json_t *record; file && (record = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL;) json_array_append_new(records, record);
+    for (json_t *record; file && (record = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL;)
+        json_array_append_new(records, record);
     if (file) fclose(file);
     const bool written = json_array_size(records) > 0 && check_report_write(path, records, &why);
     json_decref(records);

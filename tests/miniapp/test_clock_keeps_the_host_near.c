@@ -1,6 +1,6 @@
-/* The host is never further ahead of the device than a tenth of a second of steps or three ticks, however many steps a tick
- * has, and of short steps it is as far ahead as the ring of ticks allows. The device here has a clock of its own, which moves
- * only when somebody waits for it. */
+/* The host is never further ahead of the device than a tenth of a second of steps or three ticks, however
+ * many steps a tick has, and of short steps it is as far ahead as the ring of ticks allows. The device here
+ * has a clock of its own, which moves only when somebody waits for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +42,12 @@ static int seconds_between(device *d, device_event *from, device_event *to, doub
 /* The furthest that the host was ahead after a tick of `steps` steps of step_s each, in seconds. */
 static double furthest_s(int steps, double step_s, int ticks)
 {
-    device d = { .event_create = fake_event_make, .event_destroy = fake_event_drop, .event_record = record_event,
-                 .event_sync = wait_for, .event_done = is_done, .event_seconds = seconds_between };
+    device d = { .event_create = fake_event_make,
+                 .event_destroy = fake_event_drop,
+                 .event_record = record_event,
+                 .event_sync = wait_for,
+                 .event_done = is_done,
+                 .event_seconds = seconds_between };
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
@@ -68,7 +72,8 @@ static void test_long_batches_are_waited_for(void **state)
     for (int i = 0; i < 3; i++) {
         const double furthest = furthest_s(32, tick_s[i] / 32, 1000);
         assert_true(furthest <= fmax(CLOCK_LEAD_S, CLOCK_TICKS_AHEAD * tick_s[i]) * (1 + 1e-9));
-        assert_true(furthest >= CLOCK_TICKS_AHEAD * tick_s[i] * (1 - 1e-9)); /* and the device always has work */
+        /* and the device always has work */
+        assert_true(furthest >= CLOCK_TICKS_AHEAD * tick_s[i] * (1 - 1e-9));
     }
 }
 

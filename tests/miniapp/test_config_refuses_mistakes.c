@@ -1,4 +1,5 @@
-/* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed. */
+/* Every mistake in a deck is refused in one sentence with the key, the value as written and what is allowed.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@
 #define SEMICOLONS_16 ";;;;;;;;;;;;;;;;"
 #define SEMICOLONS_64 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16
 
-static const char *const base[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=32", "time.steps=10" };
+static const char *const base[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=32",
+                                    "time.steps=10" };
 
 static bool build(deck *d, const char *changes, sentence *why)
 {
@@ -45,18 +47,22 @@ static const mistake mistakes[] = {
     { "problem.kid=heat", "problem.kid", NULL, "problem.kind" },
     { "grid.xlow=neumann", "grid.xlow", NULL, "grid.x_low" },
     { "checkpoint.evry=4", "checkpoint.evry", NULL, "checkpoint.every" },
-    { "-problem.kind", "problem.kind", NULL, "required; allowed: heat, wave, advect, laplace, custom, transpose, sweep, separable" },
+    { "-problem.kind", "problem.kind", NULL,
+      "required; allowed: heat, wave, advect, laplace, custom, transpose, sweep, separable" },
     { "-grid.nx", "grid.nx", NULL, "required; allowed: 1 .. 2^40" },
     { "-time.steps", "time.steps", NULL, "required" },
     { "-problem.alpha", "problem.alpha", NULL, "required for heat" },
     { "problem.kind=sweep\n-problem.alpha", "problem.alpha", NULL, "required for sweep" },
     { "problem.kind=custom", "problem.weights", NULL, "required for custom" },
-    { "problem.kind=separable", "problem.factors", NULL, "required for separable; allowed: 2 or 4 rows of 2r+1 numbers" },
+    { "problem.kind=separable", "problem.factors", NULL,
+      "required for separable; allowed: 2 or 4 rows of 2r+1 numbers" },
     /* choices */
-    { "problem.kind=heatt", "problem.kind", "heatt", "heat, wave, advect, laplace, custom, transpose, sweep, separable" },
+    { "problem.kind=heatt", "problem.kind", "heatt",
+      "heat, wave, advect, laplace, custom, transpose, sweep, separable" },
     { "problem.kind=Heat", "problem.kind", "Heat", "heat, wave" },
     { "problem.dtype=f16", "problem.dtype", "f16", "f32, f64" },
-    { "problem.initial=modes", "problem.initial", "modes", "mode, random, gaussian, zero or FILE.h5[:/dataset]" },
+    { "problem.initial=modes", "problem.initial", "modes",
+      "mode, random, gaussian, zero or FILE.h5[:/dataset]" },
     { "problem.initial=a.h5:/", "problem.initial", "a.h5:/", "FILE.h5[:/dataset]" },
     { "run.device=gpu", "run.device", "gpu", "auto, host, cuda" },
     { "run.transport=mpi", "run.transport", "mpi", "auto, staged, aware, mapped, peer, copy, nccl" },
@@ -80,9 +86,11 @@ static const mistake mistakes[] = {
     { "time.steps=1.5e6", "time.steps", "1.5e6", "whole numbers 0 .. 9999999999" },
     { "time.steps=10G", "time.steps", "10G", "whole numbers 0 .. 9999999999" },
     { "grid.nx=64 # cells", "grid.nx", "64 # cells", "a # begins a comment only at the start of a line" },
-    { "output.final=a.h5 # the last state", "output.final", NULL, "a # begins a comment only at the start of a line" },
+    { "output.final=a.h5 # the last state", "output.final", NULL,
+      "a # begins a comment only at the start of a line" },
     { "time.steps=-1", "time.steps", "-1", "whole numbers 0 .. 9999999999" },
-    { "time.steps=99999999999999999999", "time.steps", "99999999999999999999", "whole numbers 0 .. 9999999999" },
+    { "time.steps=99999999999999999999", "time.steps", "99999999999999999999",
+      "whole numbers 0 .. 9999999999" },
     { "grid.nx=0", "grid.nx", "0", "1 .. 2^40" },
     { "grid.nx=1099511627777", "grid.nx", "1099511627777", "1 .. 2^40" },
     { "grid.nx=12 13", "grid.nx", "12 13", "1 .. 2^40" },
@@ -94,7 +102,8 @@ static const mistake mistakes[] = {
     { "grid.nx=1099511627776\ngrid.ny=1099511627776", "grid.nx", "1099511627776",
       "2^60, so with ny = 1099511627776 at most 1048576" },
     /* stability */
-    { "problem.alpha=0.2501", "problem.alpha", "0.2501", "heat of order 2 in 2D is stable for 0 <= alpha <= 0.25" },
+    { "problem.alpha=0.2501", "problem.alpha", "0.2501",
+      "heat of order 2 in 2D is stable for 0 <= alpha <= 0.25" },
     { "problem.alpha=-0.01", "problem.alpha", "-0.01", "0 <= alpha <= 0.25" },
     { "grid.ny=1\nproblem.alpha=0.51", "problem.alpha", "0.51", "in 1D is stable for 0 <= alpha <= 0.5" },
     { "problem.order=16\nproblem.alpha=0.134646", "problem.alpha", "0.134646", "0.134645" },
@@ -103,24 +112,31 @@ static const mistake mistakes[] = {
     { "problem.kind=wave\nproblem.order=8\ngrid.ny=1\nproblem.alpha=0.615234", "problem.alpha", "0.615234",
       "0 < alpha < 0.615234" },
     { "problem.kind=advect\nproblem.alpha=0.5", "problem.alpha", "0.5", "|alpha| < 0.5" },
-    { "problem.kind=advect\nproblem.alpha=-0.364372\nproblem.order=4", "problem.alpha", "-0.364372", "|alpha| < 0.364372" },
+    { "problem.kind=advect\nproblem.alpha=-0.364372\nproblem.order=4", "problem.alpha", "-0.364372",
+      "|alpha| < 0.364372" },
     { "problem.kind=sweep\nproblem.alpha=0.6", "problem.alpha", "0.6", "0 <= alpha <= 0.5" },
     /* sides */
     { "grid.x_low=dirichlet", "grid.x_low", "dirichlet", "periodic, dirichlet V (a number) or neumann" },
     { "grid.boundary=dirichlet zero", "grid.boundary", "dirichlet zero", "dirichlet V (a number)" },
     { "grid.boundary=dirichlet0", "grid.boundary", "dirichlet0", "dirichlet V (a number)" },
-    { "grid.boundary=neumann 1", "grid.boundary", "neumann 1", "periodic, dirichlet V (a number) or neumann" },
+    { "grid.boundary=neumann 1", "grid.boundary", "neumann 1",
+      "periodic, dirichlet V (a number) or neumann" },
     { "grid.x_low=neumann", "grid.x_low", "neumann",
       "periodic on both sides of an axis or on neither, but grid.x_high is periodic" },
-    { "grid.boundary=neumann\ngrid.y_high=periodic", "grid.y_high", "periodic", "on both sides of an axis or on neither" },
+    { "grid.boundary=neumann\ngrid.y_high=periodic", "grid.y_high", "periodic",
+      "on both sides of an axis or on neither" },
     { "problem.dtype=f32\ngrid.boundary=dirichlet 1e39", "grid.boundary", "dirichlet 1e39", "finite in f32" },
     /* V + V, and sums of it, which a run would call failed */
-    { "problem.dtype=f32\nproblem.order=4\ngrid.boundary=dirichlet 2e38", "grid.boundary", "dirichlet 2e38", "|V| up to 1.134e+38" },
-    { "problem.order=4\ngrid.x_low=dirichlet -1e308\ngrid.x_high=neumann", "grid.x_low", "dirichlet -1e308", "|V| up to 5.992e+307" },
-    { "problem.kind=wave\ngrid.x_high=dirichlet 1e308\ngrid.x_low=neumann", "grid.x_high", "dirichlet 1e308", "finite in f64" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 0 1 0 0\ngrid.boundary=dirichlet 1e308", "grid.boundary",
-      "dirichlet 1e308", "|V| up to 8.988e+307" },
-    { "problem.kind=advect\ngrid.x_low=neumann\ngrid.x_high=dirichlet 0", "grid.x_high", "dirichlet 0", "unstable at every alpha" },
+    { "problem.dtype=f32\nproblem.order=4\ngrid.boundary=dirichlet 2e38", "grid.boundary", "dirichlet 2e38",
+      "|V| up to 1.134e+38" },
+    { "problem.order=4\ngrid.x_low=dirichlet -1e308\ngrid.x_high=neumann", "grid.x_low", "dirichlet -1e308",
+      "|V| up to 5.992e+307" },
+    { "problem.kind=wave\ngrid.x_high=dirichlet 1e308\ngrid.x_low=neumann", "grid.x_high", "dirichlet 1e308",
+      "finite in f64" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 0 1 0 0\ngrid.boundary=dirichlet 1e308",
+      "grid.boundary", "dirichlet 1e308", "|V| up to 8.988e+307" },
+    { "problem.kind=advect\ngrid.x_low=neumann\ngrid.x_high=dirichlet 0", "grid.x_high", "dirichlet 0",
+      "unstable at every alpha" },
     { "problem.kind=sweep\ngrid.ny=1", "grid.ny", "1", "2 or more" },
     { "grid.nx=3\nproblem.order=8", "grid.nx", "3", "4 or more, the stencil's radius" },
     { "grid.ny=7\nproblem.order=16", "grid.ny", "7", "8 or more, the stencil's radius" },
@@ -131,41 +147,59 @@ static const mistake mistakes[] = {
     { "problem.mode_y=33\ngrid.y_low=neumann\ngrid.y_high=dirichlet 1", "problem.mode_y", "33", "1 .. 32" },
     /* weights */
     { "problem.kind=custom\nproblem.weights=1 2 3", "problem.weights", "1 2 3", "2r+1 rows of 2r+1" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 1 0 | 1 1 1 | 0 1 0", "problem.weights", NULL, "one row of 2r+1 numbers" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=0 1 0 | 1 1 1 | 0 1 0", "problem.weights", NULL,
+      "one row of 2r+1 numbers" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2", "problem.weights", "1 2", "3, 5, 7 .. 17" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1", "problem.weights", "1", "3, 5, 7 .. 17" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1", "problem.weights", NULL,
-      "3, 5, 7 .. 17" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1",
+      "problem.weights", NULL, "3, 5, 7 .. 17" },
     { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6", "problem.weights", NULL, "2 rows of 3 numbers" },
-    { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 | 6 7 8", "problem.weights", NULL, "row 2 has 2 numbers, the first has 3" },
-    { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6 | 7 8 9 |", "problem.weights", NULL, "row 4 has 0 numbers" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 two 3", "problem.weights", "1 two 3", "\"two\" is not a finite number" },
-    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 inf 3", "problem.weights", "1 inf 3", "\"inf\" is not a finite number" },
+    { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 | 6 7 8", "problem.weights", NULL,
+      "row 2 has 2 numbers, the first has 3" },
+    { "problem.kind=custom\nproblem.weights=1 2 3 | 4 5 6 | 7 8 9 |", "problem.weights", NULL,
+      "row 4 has 0 numbers" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 two 3", "problem.weights", "1 two 3",
+      "\"two\" is not a finite number" },
+    { "problem.kind=custom\ngrid.ny=1\nproblem.weights=1 inf 3", "problem.weights", "1 inf 3",
+      "\"inf\" is not a finite number" },
     { "problem.kind=custom\ngrid.ny=1\nproblem.dtype=f32\nproblem.weights=1 1e39 3", "problem.weights", NULL,
       "1e+39 is not finite in f32" },
     /* factors */
-    { "problem.kind=separable\nproblem.factors=1 2 1", "problem.factors", "1 2 1", "1 row; allowed are 2, or 4" },
-    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1 | 1 2 1", "problem.factors", NULL, "3 rows; allowed are 2, or 4" },
-    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1 | 1 2 1 | 1 2 1 | 1 2 1 | 1 2 1", "problem.factors", NULL,
-      "6 rows; allowed are 2, or 4" },
-    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2", "problem.factors", NULL, "row 2 has 2 numbers, the first has 3" },
-    { "problem.kind=separable\nproblem.factors=1 2 | 1 2", "problem.factors", NULL, "rows of 2 numbers; allowed are 3, 5, 7 and 9" },
-    { "problem.kind=separable\nproblem.factors=1 | 1", "problem.factors", NULL, "rows of 1 numbers; allowed are 3, 5, 7 and 9" },
-    { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 5 4 3 2 1 | 1 2 3 4 5 6 5 4 3 2 1", "problem.factors", NULL,
-      "rows of 11 numbers; allowed are 3, 5, 7 and 9 (2r+1, radius r = 1 .. 4)" },
-    { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 9 10",
-      "problem.factors", NULL, "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4" }, /* more than there is room for */
-    { "problem.kind=separable\nproblem.factors=1 two 1 | 1 2 1", "problem.factors", NULL, "\"two\" is not a finite number" },
-    { "problem.kind=separable\nproblem.dtype=f32\nproblem.factors=1 2 1 | 1 1e39 1", "problem.factors", NULL, "1e+39 is not finite in f32" },
-    { "problem.kind=separable\ngrid.ny=1\nproblem.factors=1 2 1 | 1 2 1", "grid.ny", "1", "separable needs a 2D grid; allowed: 2 or more" },
-    { "problem.kind=separable\ngrid.ny=1\n-grid.ny\nproblem.factors=1 2 1 | 1 2 1", "grid.ny", "1", "separable needs a 2D grid" },
-    { "problem.kind=separable\ngrid.nx=3\nproblem.factors=1 2 3 4 5 4 3 2 1 | 1 2 3 4 5 4 3 2 1", "grid.nx", "3", "4 or more, the stencil's radius" },
-    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1\ngrid.boundary=dirichlet 1.2e307", "grid.boundary", "dirichlet 1.2e307",
-      "|V| up to 1.124e+307" },
-    { "problem.kind=separable\nproblem.factors=1 2 1 | -1 2 1 | 1 -2 1 | 1 2 1\ngrid.boundary=dirichlet 1e307", "grid.boundary", NULL,
-      "|V| up to 5.618e+306" },
-    { "problem.kind=separable\nproblem.factors=8 8 8 | .01 .01 .01\ngrid.boundary=dirichlet 1e307", "grid.boundary", NULL,
-      "|V| up to 7.49e+306" }, /* a row's sum alone */
+    { "problem.kind=separable\nproblem.factors=1 2 1", "problem.factors", "1 2 1",
+      "1 row; allowed are 2, or 4" },
+    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1 | 1 2 1", "problem.factors", NULL,
+      "3 rows; allowed are 2, or 4" },
+    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1 | 1 2 1 | 1 2 1 | 1 2 1 | 1 2 1",
+      "problem.factors", NULL, "6 rows; allowed are 2, or 4" },
+    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2", "problem.factors", NULL,
+      "row 2 has 2 numbers, the first has 3" },
+    { "problem.kind=separable\nproblem.factors=1 2 | 1 2", "problem.factors", NULL,
+      "rows of 2 numbers; allowed are 3, 5, 7 and 9" },
+    { "problem.kind=separable\nproblem.factors=1 | 1", "problem.factors", NULL,
+      "rows of 1 numbers; allowed are 3, 5, 7 and 9" },
+    { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 5 4 3 2 1 | 1 2 3 4 5 6 5 4 3 2 1",
+      "problem.factors", NULL, "rows of 11 numbers; allowed are 3, 5, 7 and 9 (2r+1, radius r = 1 .. 4)" },
+    { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 "
+      "9 10 | 1 2 3 4 5 6 7 8 9 10",
+      "problem.factors", NULL,
+      "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4" }, /* more than there is room for */
+    { "problem.kind=separable\nproblem.factors=1 two 1 | 1 2 1", "problem.factors", NULL,
+      "\"two\" is not a finite number" },
+    { "problem.kind=separable\nproblem.dtype=f32\nproblem.factors=1 2 1 | 1 1e39 1", "problem.factors", NULL,
+      "1e+39 is not finite in f32" },
+    { "problem.kind=separable\ngrid.ny=1\nproblem.factors=1 2 1 | 1 2 1", "grid.ny", "1",
+      "separable needs a 2D grid; allowed: 2 or more" },
+    { "problem.kind=separable\ngrid.ny=1\n-grid.ny\nproblem.factors=1 2 1 | 1 2 1", "grid.ny", "1",
+      "separable needs a 2D grid" },
+    { "problem.kind=separable\ngrid.nx=3\nproblem.factors=1 2 3 4 5 4 3 2 1 | 1 2 3 4 5 4 3 2 1", "grid.nx",
+      "3", "4 or more, the stencil's radius" },
+    { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1\ngrid.boundary=dirichlet 1.2e307",
+      "grid.boundary", "dirichlet 1.2e307", "|V| up to 1.124e+307" },
+    { "problem.kind=separable\nproblem.factors=1 2 1 | -1 2 1 | 1 -2 1 | 1 2 1\ngrid.boundary=dirichlet "
+      "1e307",
+      "grid.boundary", NULL, "|V| up to 5.618e+306" },
+    { "problem.kind=separable\nproblem.factors=8 8 8 | .01 .01 .01\ngrid.boundary=dirichlet 1e307",
+      "grid.boundary", NULL, "|V| up to 7.49e+306" }, /* a row's sum alone */
     /* time and paths */
     { "time.tolerance=1e-6", "time.tolerance", "1e-6", "only laplace runs to a tolerance" },
     { "problem.kind=laplace\ntime.tolerance=-1", "time.tolerance", "-1", "0 or more" },
@@ -177,7 +211,8 @@ static const mistake mistakes[] = {
     { "checkpoint.dir=;b", "checkpoint.dir", ";b", "cannot stand in a deck" },
     { "checkpoint.dir=\\ ;b", "checkpoint.dir", "\\ ;b", "cannot stand in a deck" },
     { "checkpoint.dir=\\  b", "checkpoint.dir", "\\  b", "cannot stand in a deck" },
-    { "checkpoint.dir=a\\\\  b", "checkpoint.dir", "a\\\\  b", "cannot stand in a deck" }, /* a\ b would be read as ab */
+    { "checkpoint.dir=a\\\\  b", "checkpoint.dir", "a\\\\  b",
+      "cannot stand in a deck" }, /* a\ b would be read as ab */
     { "output.final=a" SEMICOLONS_64 ";", "output.final", NULL, "cannot stand in a deck" },
 };
 
@@ -194,8 +229,8 @@ static void each_is_refused(void **state)
         if (!build(&d, m->changes, &why)) fail_msg("the deck itself: %s", why.text);
         const bool accepted = config_from_deck(&c, &d, &why);
         if (m->value) snprintf(value, sizeof value, "%s = %s", m->key, m->value);
-        if (accepted || !strstr(why.text, m->key) || !strstr(why.text, value) || !strstr(why.text, m->allowed) ||
-            strchr(why.text, '\n')) {
+        if (accepted || !strstr(why.text, m->key) || !strstr(why.text, value) ||
+            !strstr(why.text, m->allowed) || strchr(why.text, '\n')) {
             print_error("%s\n  -> %s\n", m->changes, accepted ? "accepted" : why.text);
             wrong++;
         }
@@ -212,14 +247,17 @@ static void the_place_is_named(void **state)
     deck d = { 0 };
     config c;
     sentence why = { "" };
-    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n", "heat.ini", &why));
+    assert_true(deck_read_text(&d, "[problem]\nkind = heat\nalpha = 0.7\n[grid]\nnx = 5\n[time]\nsteps = 1\n",
+                               "heat.ini", &why));
     assert_false(config_from_deck(&c, &d, &why));
-    assert_string_equal(why.text, "heat.ini:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
+    assert_string_equal(
+        why.text, "heat.ini:3: problem.alpha = 0.7: heat of order 2 in 1D is stable for 0 <= alpha <= 0.5");
     deck_free(&d);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_refused), cmocka_unit_test(the_place_is_named) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_refused),
+                                        cmocka_unit_test(the_place_is_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

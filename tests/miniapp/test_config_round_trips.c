@@ -1,5 +1,5 @@
-/* The resolved deck reads back to the same config, byte for byte, on lines under 200 bytes, and what a deck leaves out has its
- * default. */
+/* The resolved deck reads back to the same config, byte for byte, on lines under 200 bytes, and what a deck
+ * leaves out has its default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +21,15 @@ static const char *const decks[] = {
     "[problem]\nkind = wave\nalpha = 0.1\norder = 16\nmode_x = 3\nmode_y = 9\n[grid]\nnx = 64\nny = 9\n"
     "boundary = dirichlet 0.1" TAIL,
     "[problem]\nkind = advect\nalpha = -0.1\n[grid]\nnx = 64\nboundary = neumann" TAIL,
-    "[problem]\nkind = laplace\norder = 6\n[grid]\nnx = 4\nny = 4\nx_low = dirichlet -1e300\nx_high = neumann\n"
+    "[problem]\nkind = laplace\norder = 6\n[grid]\nnx = 4\nny = 4\nx_low = dirichlet -1e300\nx_high = "
+    "neumann\n"
     "[time]\nsteps = 100\ntolerance = 1e-7\n",
     "[problem]\nkind = laplace\n[grid]\nnx = 4\n[time]\nsteps = 100\ntolerance = 1e-7\nnorm_every = 10\n",
     "[problem]\nkind = custom\nweights = 0.1 0.2 0.7\n[grid]\nnx = 4" TAIL,
-    "[problem]\nkind = custom\nweights = 0 .1 0 | .1 .6 .1\n   | 0 .1 0\n[grid]\nnx = 4\nny = 3\nboundary = neumann" TAIL,
-    "[problem]\nkind = sweep\nalpha = 0.3\n[grid]\nnx = 4\nny = 3\ny_low = dirichlet 1\ny_high = dirichlet 2" TAIL,
+    "[problem]\nkind = custom\nweights = 0 .1 0 | .1 .6 .1\n   | 0 .1 0\n[grid]\nnx = 4\nny = 3\nboundary = "
+    "neumann" TAIL,
+    "[problem]\nkind = sweep\nalpha = 0.3\n[grid]\nnx = 4\nny = 3\ny_low = dirichlet 1\ny_high = dirichlet "
+    "2" TAIL,
     "[problem]\nkind = transpose\n[grid]\nnx = 4\nny = 3\nboundary = neumann" TAIL,
     "[problem]\nkind = transpose\ninitial = random\nseed = -9223372036854775808\n[grid]\nnx = 4\nny = 1" TAIL,
     "[problem]\nkind = heat\nalpha = 0.1\ninitial = gaussian\n[grid]\nnx = 64" TAIL,
@@ -35,13 +38,16 @@ static const char *const decks[] = {
     "[problem]\nkind = heat\nalpha = 0.1\ninitial = ../a b.hdf5:/group/other name\n[grid]\nnx = 64" TAIL,
     "[problem]\nkind = heat\nalpha = 0.1\ninitial = C:/x.h5:/u\n[grid]\nnx = 64" TAIL,
     "[problem]\nkind = laplace\nalpha = 9\nweights = 1 2 3\n[grid]\nnx = 64\ny_low = neumann" TAIL,
-    "[problem]\nkind = heat\nalpha = 0\n[grid]\nnx = 64\n[time]\nsteps = 9999999999\nnorm_every = 7\n[run]\ndevice = cuda\n"
+    "[problem]\nkind = heat\nalpha = 0\n[grid]\nnx = 64\n[time]\nsteps = 9999999999\nnorm_every = "
+    "7\n[run]\ndevice = cuda\n"
     "transport = peer\nfeed = graph\nlanes = 3\nfuse = 4\nthreads = 5\nranks_x = 6\nranks_y = 7\n"
     "[checkpoint]\ndir = a b\nevery = 5\n"
     "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\n"
     "picture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
-    "[problem]\nkind = separable\nfactors = .25 .5 .25 | .1 .8 .1\nweights = 1 2 3\n[grid]\nnx = 4\nny = 3\nboundary = neumann" TAIL,
-    "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 .4 .30000000000000004 .2 .1 .05 .01 | 1 2 3 4 5 6 7 8 9\n  | 9 8 7 6 5 4 3 2 1 |\n"
+    "[problem]\nkind = separable\nfactors = .25 .5 .25 | .1 .8 .1\nweights = 1 2 3\n[grid]\nnx = 4\nny = "
+    "3\nboundary = neumann" TAIL,
+    "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 .4 .30000000000000004 .2 .1 .05 .01 | 1 2 "
+    "3 4 5 6 7 8 9\n  | 9 8 7 6 5 4 3 2 1 |\n"
     "  0 0 0 0 1e-300 0 0 0 0\n[grid]\nnx = 9\nny = 9" TAIL,
 };
 
@@ -80,7 +86,10 @@ static void wide_weights(void **state)
             size_t used = (size_t)snprintf(text, sizeof text, "[problem]\nkind = custom\nweights =");
             for (int j = 0; j < (ny > 1 ? 2 * r + 1 : 1); j++)
                 for (int i = 0; i < 2 * r + 1; i++)
-                    used += (size_t)snprintf(text + used, sizeof text - used, "%s %.17g", i % 5 ? "" : j && !i ? "\n |" : "\n ",
+                    used += (size_t)snprintf(text + used, sizeof text - used, "%s %.17g",
+                                             i % 5     ? ""
+                                             : j && !i ? "\n |"
+                                                       : "\n ",
                                              1e-300 * cell_random(3, (uint64_t)(j * 17 + i)));
             snprintf(text + used, sizeof text - used, "\n[grid]\nnx = 20\nny = %d" TAIL, ny);
             harness_config(&first, "%s", text);
@@ -102,7 +111,8 @@ static void long_paths(void **state)
         deck d = { 0 };
         size_t used = (size_t)snprintf(assignment, sizeof assignment, "checkpoint.dir="), start = used;
         for (uint64_t i = target; used - start + 40 < target; i++)
-            used += (size_t)snprintf(assignment + used, sizeof assignment - used, "%s", piece[cell_fmix64(i) % 7]);
+            used += (size_t)snprintf(assignment + used, sizeof assignment - used, "%s",
+                                     piece[cell_fmix64(i) % 7]);
         assert_true(deck_read_text(&d, decks[0], "deck", &why) && deck_set(&d, assignment, &why));
         if (!config_from_deck(&first, &d, &why)) fail_msg("%s", why.text);
         assert_string_equal(first.checkpoint.dir, assignment + start);
@@ -121,7 +131,8 @@ static void paths_without_breaks(void **state)
             sentence why = { "" };
             char assignment[4300] = "output.record=x";
             deck d = { 0 };
-            for (size_t i = 0; i < count && (strcmp(piece[k], ";;") != 0 || i < 32); i++) strcat(assignment, piece[k]);
+            for (size_t i = 0; i < count && (strcmp(piece[k], ";;") != 0 || i < 32); i++)
+                strcat(assignment, piece[k]);
             strcat(assignment, "=y");
             assert_true(deck_read_text(&d, decks[0], "deck", &why) && deck_set(&d, assignment, &why));
             if (!config_from_deck(&first, &d, &why)) fail_msg("%s", why.text);
@@ -148,7 +159,8 @@ static void defaults(void **state)
     assert_string_equal(first.output.record, "results.jsonl");
     assert_string_equal(first.output.final, "");
     assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_FULL);
-    const char *const heat = "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 32768\nny = %d\n[time]\nsteps = 1\n%s";
+    const char *const heat =
+        "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 32768\nny = %d\n[time]\nsteps = 1\n%s";
     harness_config(&first, heat, 16384, ""); /* 4 GiB */
     assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_FULL);
     harness_config(&first, heat, 16385, "");
@@ -170,13 +182,13 @@ static void defaults(void **state)
 static void sides_and_differences(void **state)
 {
     (void)state;
-    harness_config(&first,
-                   "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 2" TAIL);
+    harness_config(&first, "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = "
+                           "neumann\nboundary = dirichlet 2" TAIL);
     assert_int_equal(first.grid.sides.x_low.kind, BOUNDARY_NEUMANN);
     assert_int_equal(first.grid.sides.x_high.kind, BOUNDARY_DIRICHLET);
     assert_true(first.grid.sides.y_high.value == 2.0);
-    harness_config(&again,
-                   "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = neumann\nboundary = dirichlet 3" TAIL);
+    harness_config(&again, "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 8\nny = 8\nx_low = "
+                           "neumann\nboundary = dirichlet 3" TAIL);
     assert_string_equal(config_first_difference(&first, &again), "grid.x_high");
     again = first;
     again.time.steps = 99;
@@ -184,18 +196,22 @@ static void sides_and_differences(void **state)
     assert_null(config_first_difference(&first, &again));
     again.problem.alpha = 0.2;
     assert_string_equal(config_first_difference(&first, &again), "problem.alpha");
-    harness_config(&first, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1\n[grid]\nnx = 8\nny = 8" TAIL);
-    harness_config(&again, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 3\n[grid]\nnx = 8\nny = 8" TAIL);
+    harness_config(&first,
+                   "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1\n[grid]\nnx = 8\nny = 8" TAIL);
+    harness_config(&again,
+                   "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 3\n[grid]\nnx = 8\nny = 8" TAIL);
     assert_string_equal(config_first_difference(&first, &again), "problem.factors");
-    harness_config(&again, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1 | 0 0 0 | 0 0 0\n[grid]\nnx = 8\nny = 8" TAIL);
+    harness_config(&again, "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1 | 0 0 0 | 0 0 "
+                           "0\n[grid]\nnx = 8\nny = 8" TAIL);
     assert_string_equal(config_first_difference(&first, &again), "problem.factors");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights), cmocka_unit_test(long_paths),
-        cmocka_unit_test(paths_without_breaks), cmocka_unit_test(defaults),       cmocka_unit_test(sides_and_differences),
+        cmocka_unit_test(resolved_decks), cmocka_unit_test(wide_weights),
+        cmocka_unit_test(long_paths),     cmocka_unit_test(paths_without_breaks),
+        cmocka_unit_test(defaults),       cmocka_unit_test(sides_and_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Whatever a command line holds, reading it ends: with what it means, or with one sentence. Nothing crashes, hangs, or takes much
- * memory. Inputs are those of fuzz.h, an argument per line; WEFT_FUZZ_LINES says how many.
- * ranks: 1 */
+/* Whatever a command line holds, reading it ends: with what it means, or with one sentence. Nothing crashes,
+ * hangs, or takes much memory. Inputs are those of fuzz.h, an argument per line; WEFT_FUZZ_LINES says how
+ * many. ranks: 1 */
 #include "support/checkpoint_fixture.h"
 #include "support/fuzz_decks.h"
 
@@ -9,8 +9,9 @@ static char folder[FIXTURE_PATH_BYTES];
 static const char *line_number(uint64_t seed, fuzz_input *in)
 {
     fuzz_state = seed;
-    in->count = (size_t)snprintf(in->bytes, FUZZ_INPUT_MAX,
-                                 "%s/d.ini\ngrid.nx=40\nproblem.alpha=.1\n--restart\na=b.h5\ntime.steps=7\n--dry-run", folder);
+    in->count = (size_t)snprintf(
+        in->bytes, FUZZ_INPUT_MAX,
+        "%s/d.ini\ngrid.nx=40\nproblem.alpha=.1\n--restart\na=b.h5\ntime.steps=7\n--dry-run", folder);
     for (uint64_t i = 1 + fuzz_chance(6); i > 0; i--) fuzz_change(in, deck_word, deck_word_count);
     return try_command_line(in);
 }

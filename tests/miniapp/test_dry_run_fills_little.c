@@ -15,8 +15,9 @@
 #include "run/rehearsal.h"
 #include "support/problem_harness.h"
 
-static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
-                            "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = 1\n";
+static const char large[] =
+    "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 1024\nny = 196608\n"
+    "[time]\nsteps = 100\n[run]\ndevice = host\nthreads = 1\nranks_x = 1\n";
 
 static double most_resident_mb(void)
 {

@@ -1,6 +1,6 @@
-/* The first step with in-kernel exchange reads ghosts that another stream fills: it comes after them, also where there are no
- * neighbours to meet. A host device stands in for the GPU, and in which order it is asked for what is looked at.
- * ranks: 1 */
+/* The first step with in-kernel exchange reads ghosts that another stream fills: it comes after them, also
+ * where there are no neighbours to meet. A host device stands in for the GPU, and in which order it is asked
+ * for what is looked at. ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@ static device_stream *behind;  /* and this one waits for it */
 static device_event *filled;
 static int fills, steps;
 
-static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
-                         device_stream *s)
+static int boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
+                         const box *boxes, int count, device_stream *s)
 {
     fills++;
     filling = s;
@@ -53,8 +53,8 @@ static bool whole_can(device *d, bool change)
     return !change;
 }
 
-static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                 device_stream *s)
+static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                 const inkernel_step *step, device_stream *s)
 {
     (void)d, (void)f, (void)next, (void)cur, (void)prev, (void)step;
     if (filling && behind != s) fail_msg("step %d reads ghosts that are still being filled", steps);

@@ -1,7 +1,6 @@
-/* A run whose steps bring their norms, which are read when the next step is under way, stops at the level, with the norm and the
- * bits of a run that takes each norm by a pass of its own. A host device stands in for the GPU, whose steps with in-kernel exchange do
- * that.
- * ranks: 1 */
+/* A run whose steps bring their norms, which are read when the next step is under way, stops at the level,
+ * with the norm and the bits of a run that takes each norm by a pass of its own. A host device stands in for
+ * the GPU, whose steps with in-kernel exchange do that. ranks: 1 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,11 +26,12 @@ static bool can(device *d, bool norm)
 }
 
 /* What a kernel with in-kernel exchange does, in parts. */
-static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev, const inkernel_step *step,
-                 device_stream *stream)
+static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
+                 const inkernel_step *step, device_stream *stream)
 {
     const box own = field_own(f);
-    DEVICE_CALL(d, boundary_fill, f, (void *)(uintptr_t)cur, &s.pass.sides, s.pass.ghosts, s.pass.ghosts_count, stream);
+    DEVICE_CALL(d, boundary_fill, f, (void *)(uintptr_t)cur, &s.pass.sides, s.pass.ghosts,
+                s.pass.ghosts_count, stream);
     DEVICE_CALL(d, stencil_pass, f, next, cur, prev, &own, 1, stream);
     if (!step->change) return 0;
     norms_brought++;
@@ -55,7 +55,8 @@ static result run_of(const config *c, bool ride)
         s.dev->stencil_inkernel_can = can;
         s.dev->stencil_inkernel = whole;
         void *const fields[2] = { s.now.u, s.next.u };
-        assert_true(step_pass_make_inkernel(&s.pass, &s.plan.grid.dec, s.dev, c->problem.radius, false, fields, s.top.comm, &why));
+        assert_true(step_pass_make_inkernel(&s.pass, &s.plan.grid.dec, s.dev, c->problem.radius, false,
+                                            fields, s.top.comm, &why));
         step_pass_set_form(&s.pass, STEP_IN_KERNEL);
     }
     assert_int_equal(sim_norms_ride(&s), ride);
@@ -73,8 +74,11 @@ static result run_of(const config *c, bool ride)
 static void same(const char *time, int64_t least, int64_t most)
 {
     config c;
-    harness_config(&c, "[problem]\nkind = laplace\ninitial = random\n[grid]\nnx = 61\nny = 47\nboundary = dirichlet 0.75\n"
-                       "[time]\n%s\n[run]\ndevice = host\nthreads = 1\nfuse = 1\n", time);
+    harness_config(
+        &c,
+        "[problem]\nkind = laplace\ninitial = random\n[grid]\nnx = 61\nny = 47\nboundary = dirichlet 0.75\n"
+        "[time]\n%s\n[run]\ndevice = host\nthreads = 1\nfuse = 1\n",
+        time);
     const result alone = run_of(&c, false);
     norms_brought = 0;
     const result riding = run_of(&c, true);
@@ -102,7 +106,8 @@ static void to_the_last_step(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(at_a_tolerance), cmocka_unit_test(to_the_last_step) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(at_a_tolerance),
+                                        cmocka_unit_test(to_the_last_step) };
     MPI_CHECK(MPI_Init(&argc, &argv));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_CHECK(MPI_Finalize());

@@ -1,5 +1,5 @@
-/* The hidden fraction of an exchange is right within its uncertainty where pairs of steps can show it, and null with a reason where
- * they cannot. */
+/* The hidden fraction of an exchange is right within its uncertainty where pairs of steps can show it, and
+ * null with a reason where they cannot. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,8 @@ static double noise(uint64_t *state)
     return (double)(*state >> 11) * 0x1p-52 - 1;
 }
 
-/* A step of 1 ms that drifts by half in the course of the pairs, with an exchange of comm_s of which `hidden` is hidden. */
+/* A step of 1 ms that drifts by half in the course of the pairs, with an exchange of comm_s of which `hidden`
+ * is hidden. */
 static overlap sampled(double comm_s, double hidden, double noise_s, int pairs, uint64_t seed)
 {
     double with_s[PAIRS], without_s[PAIRS], comm[PAIRS];
@@ -55,7 +56,8 @@ static void the_uncertainty_holds_the_truth(void **state)
         if (isnan(o.hidden_fraction)) continue;
         said++;
         wrong += fabs(o.hidden_fraction - 0.5) > o.hidden_uncertainty;
-        assert_true(o.hidden_fraction >= 0 && o.hidden_fraction <= 1 && o.hidden_uncertainty > 0 && o.hidden_uncertainty < 1);
+        assert_true(o.hidden_fraction >= 0 && o.hidden_fraction <= 1 && o.hidden_uncertainty > 0 &&
+                    o.hidden_uncertainty < 1);
     }
     assert_true(said > 1900);
     assert_true(wrong < said / 20);
@@ -70,7 +72,8 @@ static void an_exchange_within_the_noise_is_not_measurable(void **state)
         const overlap o = sampled(2e-6, 0.5, 500e-6, PAIRS, seed * 31);
         said += !isnan(o.hidden_fraction);
         assert_true(isnan(o.hidden_fraction) == isnan(o.hidden_uncertainty));
-        assert_true(isnan(o.hidden_fraction) == (strstr(o.why.text, "no longer than the uncertainty") != NULL));
+        assert_true(isnan(o.hidden_fraction) ==
+                    (strstr(o.why.text, "no longer than the uncertainty") != NULL));
     }
     assert_int_equal(said, 0);
 }
@@ -93,7 +96,8 @@ static void bounds_are_met_within_the_uncertainty(void **state)
 static void beyond_the_uncertainty_there_is_no_fraction(void **state)
 {
     (void)state;
-    const overlap longer = sampled(100e-6, -1.44, 1e-6, PAIRS, 1), shorter = sampled(100e-6, 1.17, 1e-6, PAIRS, 1);
+    const overlap longer = sampled(100e-6, -1.44, 1e-6, PAIRS, 1),
+                  shorter = sampled(100e-6, 1.17, 1e-6, PAIRS, 1);
     assert_true(isnan(longer.hidden_fraction) && isnan(longer.hidden_uncertainty));
     assert_non_null(strstr(longer.why.text, "longer than both one after the other, by 1.4"));
     assert_true(isnan(shorter.hidden_fraction) && isnan(shorter.hidden_uncertainty));

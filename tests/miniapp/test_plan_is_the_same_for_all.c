@@ -1,6 +1,6 @@
-/* A thousand decks on 1 to 4096 made-up ranks: every rank makes the same plan and both ends of a link agree; a dry run, which asks
- * for no times, and a prediction, whose times are a model's, differ from a run only in what times decide; what is chosen fits the ranks
- * and the deck, or a note says why not. */
+/* A thousand decks on 1 to 4096 made-up ranks: every rank makes the same plan and both ends of a link agree;
+ * a dry run, which asks for no times, and a prediction, whose times are a model's, differ from a run only in
+ * what times decide; what is chosen fits the ranks and the deck, or a note says why not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,20 +23,24 @@ static int any(int n) /* 0 .. n - 1 */
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (int)((seed >> 33) % (uint64_t)n);
 }
-#define ONE_OF(...) (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
+#define ONE_OF(...) \
+    (((const char *[]){ __VA_ARGS__ })[any(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *))])
 
 /* The passes that there are. */
 static int real_block_steps(const plan_facts *f, int most, bool norm)
 {
     static problem of;
     problem_make(&of, &cfg);
-    return f->device == DEVICE_HOST ? most : temporal_longest(&of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
+    return f->device == DEVICE_HOST ? most
+                                    : temporal_longest(&of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
 }
 
 /* Times that differ wildly from rank to rank. */
 static double wild(int rank, transport_kind t, link_kind kind)
 {
-    const unsigned h = ((unsigned)t * 7919u + (unsigned)kind * 104729u + (unsigned)rank * 1299709u + (unsigned)salt) * 2654435761u;
+    const unsigned h =
+        ((unsigned)t * 7919u + (unsigned)kind * 104729u + (unsigned)rank * 1299709u + (unsigned)salt) *
+        2654435761u;
     return t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
 }
 
@@ -46,12 +50,16 @@ static void random_deck(void)
     const bool line = any(6) == 0 && strcmp(kind, "transpose") != 0 && strcmp(kind, "sweep") != 0;
     const int64_t nx = INT64_C(64) << any(10), ny = line ? 1 : INT64_C(64) << any(10);
     const int norm = any(3) ? 0 : 1 << any(8);
-    harness_config(&cfg,
-                   "[problem]\nkind = %s\nalpha = 0.1\ndtype = %s\n[grid]\nnx = %lld\nny = %lld\n[time]\nsteps = %d\nnorm_every = %d\n"
-                   "[checkpoint]\nevery = %d\n[run]\ntransport = %s\nfeed = %s\nfuse = %d\ntune = %s\nlanes = %d\n", kind,
-                   ONE_OF("f32", "f64"), (long long)(nx + any(3)), (long long)(line ? 1 : ny + any(3)), 1 + any(2000), norm, any(2) * 300,
-                   ONE_OF("auto", "auto", "staged", "aware", "mapped", "peer", "copy", "nccl"), ONE_OF("auto", "auto", "openmp", "serial", "graph"),
-                   any(2) ? 0 : 1 << any(6), ONE_OF("on", "on", "off"), any(3));
+    harness_config(
+        &cfg,
+        "[problem]\nkind = %s\nalpha = 0.1\ndtype = %s\n[grid]\nnx = %lld\nny = %lld\n[time]\nsteps = "
+        "%d\nnorm_every = %d\n"
+        "[checkpoint]\nevery = %d\n[run]\ntransport = %s\nfeed = %s\nfuse = %d\ntune = %s\nlanes = %d\n",
+        kind, ONE_OF("f32", "f64"), (long long)(nx + any(3)), (long long)(line ? 1 : ny + any(3)),
+        1 + any(2000), norm, any(2) * 300,
+        ONE_OF("auto", "auto", "staged", "aware", "mapped", "peer", "copy", "nccl"),
+        ONE_OF("auto", "auto", "openmp", "serial", "graph"), any(2) ? 0 : 1 << any(6),
+        ONE_OF("on", "on", "off"), any(3));
 }
 
 static void at_both_ends(const plan *p, const plan_facts *facts, made_up *m)
@@ -110,8 +118,12 @@ static predict_machine machine_of(bool cuda, int block_steps)
     m.between = (predict_link){ 20e-6, 1e10 };
     m.file_bytes_per_s = 1e9;
     problem_make(&of, &cfg);
-    predict_pass_of(&m, &(predict_case){ .kind = cfg.problem.kind, .type = cfg.problem.type, .radius = cfg.problem.radius,
-                                         .stencil = of.op.form, .block_steps = block_steps })->cell_s = 1e-12;
+    predict_pass_of(&m, &(predict_case){ .kind = cfg.problem.kind,
+                                         .type = cfg.problem.type,
+                                         .radius = cfg.problem.radius,
+                                         .stencil = of.op.form,
+                                         .block_steps = block_steps })
+        ->cell_s = 1e-12;
     return m;
 }
 
@@ -127,7 +139,8 @@ static void assert_prediction_agrees(const plan *dry, const plan_facts *f)
     assert_int_equal(l.of.ranks_y, dry->grid.dec.ranks_y);
     assert_int_equal(l.hosts, f->hosts);
     if (cfg.run.fuse > 0) assert_int_equal(l.of.block_steps, dry->block_steps);
-    if (l.of.block_steps == dry->block_steps) assert_true(l.memory_bytes == plan_memory_bytes(dry, &cfg, f->device, 0));
+    if (l.of.block_steps == dry->block_steps)
+        assert_true(l.memory_bytes == plan_memory_bytes(dry, &cfg, f->device, 0));
     if (asked && !transposes) assert_int_equal(l.of.transport, dry->transport);
     if (asked && !transposes && cfg.run.fuse > 0) {
         assert_int_equal(l.of.feed, dry->feed == CONFIG_FEED_GRAPH);
@@ -150,13 +163,17 @@ static void assert_fits(const plan *p, const plan_facts *f)
     assert_true(d->ranks_x == 1 || d->nx / d->ranks_x >= depth);
     assert_true(d->ranks_y == 1 || d->ny / d->ranks_y >= depth);
     assert_true(p->grid.shape.depth_x >= depth);
-    assert_true(p->feed != CONFIG_FEED_GRAPH || (p->exchange.used[TRANSPORT_STAGED] == 0 && p->exchange.used[TRANSPORT_AWARE] == 0));
-    assert_true(p->form != STEP_IN_KERNEL || (p->block_steps == 1 && (f->ranks == 1 || p->transport == TRANSPORT_PEER)));
+    assert_true(p->feed != CONFIG_FEED_GRAPH ||
+                (p->exchange.used[TRANSPORT_STAGED] == 0 && p->exchange.used[TRANSPORT_AWARE] == 0));
+    assert_true(p->form != STEP_IN_KERNEL ||
+                (p->block_steps == 1 && (f->ranks == 1 || p->transport == TRANSPORT_PEER)));
     assert_true(cfg.run.fuse == 0 || p->block_steps == cfg.run.fuse || noted(p, "run.fuse"));
     assert_true(cfg.run.feed == CONFIG_FEED_AUTO || p->feed == cfg.run.feed || noted(p, "run.feed"));
-    assert_true(cfg.run.transport == TRANSPORT_AUTO || p->transport == cfg.run.transport || noted(p, "run.transport"));
+    assert_true(cfg.run.transport == TRANSPORT_AUTO || p->transport == cfg.run.transport ||
+                noted(p, "run.transport"));
     for (int i = 0; i < p->notes; i++) assert_true(p->note[i].said.text[0] != '\0');
-    for (int i = 0; i < PLAN_CHOICES; i++) assert_true(p->reason[i].chosen[0] == '\0' || p->reason[i].because.text[0] != '\0');
+    for (int i = 0; i < PLAN_CHOICES; i++)
+        assert_true(p->reason[i].chosen[0] == '\0' || p->reason[i].because.text[0] != '\0');
 }
 
 static void a_thousand_decks(void **state)
@@ -176,7 +193,8 @@ static void a_thousand_decks(void **state)
         if (any(2)) m.by_rank = wild;
         const plan *made_now = made_up_plan(&cfg, &facts, &m, &status);
         run = *made_now;
-        run.exchange.grid = made_now->exchange.grid == &made_now->grid ? &run.grid : NULL; /* else a sweep's other one, or none */
+        /* else a sweep's other one, or none */
+        run.exchange.grid = made_now->exchange.grid == &made_now->grid ? &run.grid : NULL;
         if (status != 0) continue; /* too many ranks for the grid */
         made++;
         assert_fits(&run, &facts);

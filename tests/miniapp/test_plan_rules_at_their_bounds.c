@@ -10,7 +10,8 @@
 #include "support/plan_harness.h"
 #include "support/problem_harness.h"
 
-static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = 8192\n[time]\nsteps = 1000\n[run]\n%s\n";
+static const char large[] = "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = "
+                            "8192\n[time]\nsteps = 1000\n[run]\n%s\n";
 static const int norms = 32, no_norms = 0;
 static config cfg;
 
@@ -65,7 +66,8 @@ static void blocks_that_find_no_room_are_shorter(void **state)
     int status = 0;
     plan_facts f = made_up_facts(DEVICE_CUDA, 1, 1, &norms);
     (void)state;
-    harness_config(&cfg, "[problem]\nkind = wave\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = 8192\n[time]\nsteps = 1000\n[run]\nfuse = 8\n");
+    harness_config(&cfg, "[problem]\nkind = wave\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = "
+                         "8192\n[time]\nsteps = 1000\n[run]\nfuse = 8\n");
     const plan *p = made_up_plan(&cfg, &f, NULL, &status);
     assert_int_equal(p->block_steps, 8);
     f.free_bytes = free_bytes;
@@ -90,28 +92,38 @@ static int longest(device_kind kind, int ranks, const int *with_norm, const char
     return made_up_plan(&cfg, &f, NULL, &status)->block_steps;
 }
 
-#define DECK "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = %d\nny = %d\n[time]\nsteps = %d\nnorm_every = %d\n[checkpoint]\nevery = %d\n"
+#define DECK                                                                                       \
+    "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = %d\nny = %d\n[time]\nsteps = " \
+    "%d\nnorm_every = %d\n[checkpoint]\nevery = %d\n"
 
 static void blocks_are_tried_where_the_run_is_long_and_large(void **state)
 {
     (void)state;
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1024, 1000, 0, 0), 32);
-    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1023, 1000, 0, 0), 1); /* 2^20 cells per rank */
-    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2048, 1000, 0, 0), 6); /* rows of more levels leave L1 */
-    assert_int_equal(longest(DEVICE_HOST, 1, &norms, "[problem]\nkind = heat\norder = 6\nalpha = 0.1\n[grid]\nnx = 4096\nny = 2048\n"
-                             "[time]\nsteps = 1000\n"), 3);
-    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 1 << 23, 1, 1000, 0, 0), 12); /* a line has no rows that wait */
+    /* 2^20 cells per rank */
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 1024, 1023, 1000, 0, 0), 1);
+    /* rows of more levels leave L1 */
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2048, 1000, 0, 0), 6);
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms,
+                             "[problem]\nkind = heat\norder = 6\nalpha = 0.1\n[grid]\nnx = 4096\nny = 2048\n"
+                             "[time]\nsteps = 1000\n"),
+                     3);
+    /* a line has no rows that wait */
+    assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 1 << 23, 1, 1000, 0, 0), 12);
     assert_int_equal(longest(DEVICE_HOST, 1, &norms, DECK, 4096, 2047, 1000, 0, 0), 1); /* 2^23 */
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 128, 0, 0), 32); /* four blocks */
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 127, 0, 0), 1);
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 0, 128), 32);
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 0, 127), 1);
-    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 8, 0), 8); /* passes that take the norm */
+    /* passes that take the norm */
+    assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK, 4096, 4096, 1000, 8, 0), 8);
     assert_int_equal(longest(DEVICE_CUDA, 1, &no_norms, DECK, 4096, 4096, 1000, 127, 0), 1);
     assert_int_equal(longest(DEVICE_CUDA, 1, &no_norms, DECK, 4096, 4096, 1000, 128, 0), 32);
     /* 32 halo depths across the smallest rank: 1024 rows for 32 steps, 512 for 16 */
-    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4096, 1000, 0, 0), 32);
-    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4095, 1000, 0, 0), 16);
+    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4096, 1000, 0, 0),
+                     32);
+    assert_int_equal(longest(DEVICE_CUDA, 4, &norms, DECK "[run]\nranks_x = 1\n", 8192, 4095, 1000, 0, 0),
+                     16);
     assert_int_equal(longest(DEVICE_CUDA, 1, &norms, DECK "[run]\ntune = off\n", 4096, 4096, 1000, 0, 0), 1);
 }
 
@@ -139,7 +151,8 @@ static bool up_to_2048(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return nx <= 2048 && ny <= 2048;
 }
 
-static const plan *held(int ranks, made_up *m, int n, int steps, int norm_every, int checkpoint_every, const char *run)
+static const plan *held(int ranks, made_up *m, int n, int steps, int norm_every, int checkpoint_every,
+                        const char *run)
 {
     int status = 0;
     plan_facts f = made_up_facts(DEVICE_CUDA, ranks, ranks, &norms);
@@ -166,7 +179,8 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     const plan *p = held(1, &m, 2048, 10000, 0, 0, "");
     assert_persistent(p, 4096);
     assert_int_equal(p->temporal_trial.count, 2);
-    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text, "in persistent passes of 4096, with all cells in registers"));
+    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text,
+                           "in persistent passes of 4096, with all cells in registers"));
     assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* too small for blocks of steps */
     assert_int_equal(p->temporal_trial.count, 0);
     assert_persistent(held(1, &m, 64, 1000, 300, 0, ""), 300); /* as many as are taken in a row */
@@ -182,18 +196,22 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     m.persistent_step_s = INFINITY;
     p = held(2, &m, 2048, 10000, 0, 0, "");
     assert_false(p->persistent);
-    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text, "; passes cannot be persistent: they are made up not to serve"));
+    assert_non_null(strstr(p->reason[PLAN_BLOCK].because.text,
+                           "; passes cannot be persistent: they are made up not to serve"));
     m.persistent_step_s = 0.901 * m.longest_step_s;
     assert_int_equal(held(1, &m, 2048, 10000, 0, 0, "")->block_steps, 32);
-    assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* beside single steps, which take twice as long */
+    /* beside single steps, which take twice as long */
+    assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096);
 
     p = held(1, NULL, 2048, 10000, 0, 0, "");
     assert_string_equal(p->reason[PLAN_BLOCK].because.text,
-                        "no trial was asked for: a run tries persistent passes of 4096 steps, blocks of up to 32 and single steps");
+                        "no trial was asked for: a run tries persistent passes of 4096 steps, blocks of up "
+                        "to 32 and single steps");
     assert_int_equal(p->block_steps, 32);
     p = held(1, NULL, 64, 10000, 0, 0, "");
-    assert_string_equal(p->reason[PLAN_BLOCK].because.text,
-                        "no trial was asked for: a run tries persistent passes of 4096 steps, and single steps");
+    assert_string_equal(
+        p->reason[PLAN_BLOCK].because.text,
+        "no trial was asked for: a run tries persistent passes of 4096 steps, and single steps");
 
     m.asked = 0;
     assert_persistent(held(1, &m, 2048, 1000, 0, 0, "fuse = 33"), 33); /* asked for: no trial */
@@ -208,7 +226,8 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     p = held(1, &m, 64, 1000, 0, 0, "fuse = 100\nfeed = graph");
     assert_persistent(p, 100);
     assert_int_equal(p->notes, 1);
-    assert_non_null(strstr(p->note[0].said.text, "run.feed = graph: a launch takes all steps of a persistent pass; using serial"));
+    assert_non_null(strstr(p->note[0].said.text,
+                           "run.feed = graph: a launch takes all steps of a persistent pass; using serial"));
 }
 
 static void overlapped_has_to_win_by_a_twentieth(void **state)
@@ -220,7 +239,8 @@ static void overlapped_has_to_win_by_a_twentieth(void **state)
     m.exchange_first_s = 1.051 * m.overlapped_s;
     assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4")->form, STEP_OVERLAPPED);
     assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4\ntune = off")->form, STEP_EXCHANGE_FIRST); /* peer */
-    assert_int_equal(on(DEVICE_CUDA, 2, 1, &m, "fuse = 4\ntune = off")->form, STEP_OVERLAPPED);     /* between hosts */
+    /* between hosts */
+    assert_int_equal(on(DEVICE_CUDA, 2, 1, &m, "fuse = 4\ntune = off")->form, STEP_OVERLAPPED);
     assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 4")->form, STEP_OVERLAPPED);
     assert_int_equal(on(DEVICE_HOST, 2, 2, &m, "fuse = 4")->form, STEP_OVERLAPPED);
 }
@@ -253,7 +273,9 @@ static double aware_slow_at_rank_1(int rank, transport_kind t, link_kind kind)
 }
 static double aware_slower_at_rank_1(int rank, transport_kind t, link_kind kind)
 {
-    return t == TRANSPORT_MAPPED ? 18e-6 : t == TRANSPORT_AWARE && rank != 1 ? 17.9e-6 : aware_slow_at_rank_1(rank, t, kind);
+    return t == TRANSPORT_MAPPED               ? 18e-6
+           : t == TRANSPORT_AWARE && rank != 1 ? 17.9e-6
+                                               : aware_slow_at_rank_1(rank, t, kind);
 }
 static double mapped_fast_between_0_and_1(int rank, transport_kind t, link_kind kind)
 {
@@ -325,7 +347,8 @@ static void what_is_asked_for_is_taken_where_it_serves(void **state)
     assert_int_equal(m.asked, 1); /* and nothing else is tried */
     p = on(DEVICE_CUDA, 2, 1, &m, "fuse = 1\ntransport = peer");
     assert_int_equal(p->exchange.used[TRANSPORT_PEER], 0);
-    assert_string_equal(p->note[0].said.text, "run.transport = peer: it does not reach other hosts; using staged");
+    assert_string_equal(p->note[0].said.text,
+                        "run.transport = peer: it does not reach other hosts; using staged");
     m.exchange_s[TRANSPORT_NCCL][LINK_INSIDE_HOST] = INFINITY;
     p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = nccl");
     assert_string_equal(p->note[0].said.text, "run.transport = nccl: it is made up not to serve; using peer");
@@ -366,7 +389,8 @@ static void peer_reaches_other_hosts_of_its_fabric(void **state)
     const plan *p = made_up_plan(&cfg, &f, &m, &status);
     assert_int_equal(p->exchange.used[TRANSPORT_PEER], p->exchange.links[LINK_BETWEEN_HOSTS]);
     assert_int_equal(p->form, STEP_IN_KERNEL);
-    m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY; /* the trial with the real neighbour decides */
+    /* the trial with the real neighbour decides */
+    m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
     assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->exchange.used[TRANSPORT_PEER], 0);
     harness_config(&cfg, large, "fuse = 1\ntransport = copy");
     assert_string_equal(made_up_plan(&cfg, &f, &m, &status)->note[0].said.text,
@@ -380,8 +404,11 @@ static void how_peer_maps_memory_is_explained(void **state)
     m.note = "a made-up note";
     const char *const keys[] = { "fuse = 1", "fuse = 1\ntransport = peer" };
     for (int i = 0; i < 2; i++)
-        assert_non_null(strstr(on(DEVICE_CUDA, 2, 2, &m, keys[i])->reason[PLAN_TRANSPORT].because.text, "; inside a host a made-up note"));
-    assert_null(strstr(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = aware")->reason[PLAN_TRANSPORT].because.text, "made-up"));
+        assert_non_null(strstr(on(DEVICE_CUDA, 2, 2, &m, keys[i])->reason[PLAN_TRANSPORT].because.text,
+                               "; inside a host a made-up note"));
+    assert_null(
+        strstr(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = aware")->reason[PLAN_TRANSPORT].because.text,
+               "made-up"));
 }
 
 static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
@@ -396,13 +423,17 @@ static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
     m.no_in_kernel = "a made-up refusal";
     const plan *p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1");
     assert_int_equal(p->form, STEP_OVERLAPPED);
-    assert_string_equal(p->note[0].said.text, "steps without in-kernel exchange, although the transport is peer: a made-up refusal");
+    assert_string_equal(
+        p->note[0].said.text,
+        "steps without in-kernel exchange, although the transport is peer: a made-up refusal");
     m.no_in_kernel = NULL; /* and where the stencil has no such kernels nobody is asked */
     int status = 0;
     for (int ranks = 1; ranks <= 2; ranks++) {
         const plan_facts f = made_up_facts(DEVICE_CUDA, ranks, 2, &norms);
-        harness_config(&cfg, "[problem]\nkind = separable\nfactors = .25 .5 .25 | .25 .5 .25\n[grid]\nnx = 8192\nny = 8192\n"
-                             "[time]\nsteps = 1000\n[run]\nfuse = 1\n");
+        harness_config(
+            &cfg,
+            "[problem]\nkind = separable\nfactors = .25 .5 .25 | .25 .5 .25\n[grid]\nnx = 8192\nny = 8192\n"
+            "[time]\nsteps = 1000\n[run]\nfuse = 1\n");
         p = made_up_plan(&cfg, &f, ranks > 1 ? &m : NULL, &status);
         assert_int_equal(p->form, STEP_OVERLAPPED);
         assert_non_null(strstr(p->reason[PLAN_FORM].because.text, "only 2D stars and boxes"));
@@ -414,7 +445,8 @@ static void mixed_steps_have_to_keep_up_where_some_neighbours_are_far(void **sta
 {
     made_up m = made_up_all_serve();
     (void)state;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][LINK_INSIDE_HOST] = t == TRANSPORT_PEER ? 1e-6 : 1e-3;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        m.exchange_s[t][LINK_INSIDE_HOST] = t == TRANSPORT_PEER ? 1e-6 : 1e-3;
     m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
     m.mixed_s = 1.049 * m.overlapped_s;
     assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 1")->form, STEP_MIXED);
@@ -429,7 +461,8 @@ static void mixed_steps_have_to_keep_up_where_some_neighbours_are_far(void **sta
     assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1\ntune = off")->form, STEP_MIXED);
     assert_int_equal(on(DEVICE_CUDA, 4, 4, &m, "fuse = 1\nranks_x = 1")->form, STEP_IN_KERNEL); /* one host */
     m.mixed_s = 0.5 * m.overlapped_s;
-    harness_config(&cfg, "[problem]\nkind = wave\nalpha = 0.2\n[grid]\nnx = 4096\nny = 4096\n[time]\nsteps = 100\n[run]\nfuse = 1\nranks_x = 1\n");
+    harness_config(&cfg, "[problem]\nkind = wave\nalpha = 0.2\n[grid]\nnx = 4096\nny = 4096\n[time]\nsteps = "
+                         "100\n[run]\nfuse = 1\nranks_x = 1\n");
     const plan_facts f = made_up_facts(DEVICE_CUDA, 4, 2, &norms);
     int status = 0;
     assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->form, STEP_MIXED);
@@ -443,11 +476,13 @@ static void graphs_serve_where_no_transport_needs_the_host(void **state)
     assert_int_equal(on(DEVICE_CUDA, 1, 1, &m, "fuse = 1")->feed, CONFIG_FEED_GRAPH);
     assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1")->feed, CONFIG_FEED_GRAPH);
     assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\nfeed = serial")->feed, CONFIG_FEED_SERIAL);
-    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\n[output]\ntrace = t.json")->feed, CONFIG_FEED_OPENMP);
+    assert_int_equal(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\n[output]\ntrace = t.json")->feed,
+                     CONFIG_FEED_OPENMP);
     const plan *p = on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\nfeed = graph\ntransport = aware");
     assert_int_equal(p->feed, CONFIG_FEED_OPENMP);
-    assert_string_equal(p->note[0].said.text,
-                        "run.feed = graph: with transport aware the host sends the messages of every step; using openmp");
+    assert_string_equal(
+        p->note[0].said.text,
+        "run.feed = graph: with transport aware the host sends the messages of every step; using openmp");
     p = on(DEVICE_HOST, 1, 1, &m, "feed = graph\nfuse = 1");
     assert_int_equal(p->feed, CONFIG_FEED_SERIAL);
     assert_int_equal(p->streams, 1);
@@ -474,12 +509,17 @@ static const plan *streaming(int ranks, double bytes, double host_bytes, const c
     static plan p;
     static problem prob;
     double free_bytes[8];
-    const plan_through through = { .kind = DEVICE_CUDA, .bytes = bytes, .pass_steps = gpu_pass_steps, .because = { "it is asked for" } };
+    const plan_through through = {
+        .kind = DEVICE_CUDA, .bytes = bytes, .pass_steps = gpu_pass_steps, .because = { "it is asked for" }
+    };
     plan_facts f = made_up_facts(DEVICE_HOST, ranks, ranks, &norms);
     for (int i = 0; i < ranks; i++) free_bytes[i] = host_bytes;
     f.free_bytes = free_bytes;
     f.through = &through;
-    harness_config(&cfg, "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 65536\nny = 98304\n[time]\n%s\n", rest);
+    harness_config(
+        &cfg,
+        "[problem]\nkind = heat\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 65536\nny = 98304\n[time]\n%s\n",
+        rest);
     problem_make(&prob, &cfg);
     streaming_why.text[0] = '\0';
     streaming_status = plan_make(&p, &(plan_question){ &cfg, &prob.op, &f, NULL }, &streaming_why);
@@ -490,7 +530,8 @@ static int64_t chunk_rows(const plan *p) { return streaming_chunk_rows(&p->windo
 
 static const double gib = 1 << 30, host_bytes = 60.0 * (1 << 30);
 
-/* As many steps as let the device compute while rows are on their way, if there is memory for large chunks; and no more than it has. */
+/* As many steps as let the device compute while rows are on their way, if there is memory for large chunks;
+ * and no more than it has. */
 static void visits_fit_into_what_is_allowed(void **state)
 {
     (void)state;
@@ -500,10 +541,12 @@ static void visits_fit_into_what_is_allowed(void **state)
         assert_true(p->in_host_memory);
         assert_true((double)streaming_level_bytes(&p->window) <= bytes);
         assert_int_equal(p->block_steps % 12, 0);
-        assert_int_equal(p->grid.shape.pitch, streaming_slot_shape(&p->window, 0).pitch); /* rows need not be copied one by one */
+        /* rows need not be copied one by one */
+        assert_int_equal(p->grid.shape.pitch, streaming_slot_shape(&p->window, 0).pitch);
         assert_int_equal(p->streams, 1);
         if (bytes < 3 * gib) continue;
-        assert_in_range(p->block_steps, 456, 576); /* an H100 took 492 at .98 of the rate in its memory, 480 at .96, 360 at .90 to .93 */
+        assert_in_range(p->block_steps, 456, 576); /* an H100 took 492 at .98 of the rate in its memory,
+                                                    * 480 at .96, 360 at .90 to .93 */
         assert_in_range(chunk_rows(p), 2048, 16384);
     }
     const plan *p = streaming(1, gib / 8, host_bytes, "steps = 100000");
@@ -511,7 +554,8 @@ static void visits_fit_into_what_is_allowed(void **state)
     assert_in_range(p->block_steps, 12, 120);
     p = streaming(1, 6 << 20, host_bytes, "steps = 100000");
     assert_int_equal(streaming_status, 2);
-    assert_non_null(strstr(streaming_why.text, "6.29 MB of device memory are too few to stream rows of 65536 cells; it takes"));
+    assert_non_null(strstr(streaming_why.text,
+                           "6.29 MB of device memory are too few to stream rows of 65536 cells; it takes"));
 }
 
 static void visits_end_where_a_norm_is_due(void **state)
@@ -519,7 +563,8 @@ static void visits_end_where_a_norm_is_due(void **state)
     (void)state;
     assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100")->block_steps, 100);
     assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100000\nnorm_every = 50")->block_steps, 50);
-    assert_int_equal(streaming(1, 6 * gib, host_bytes, "steps = 100000\n[checkpoint]\nevery = 250")->block_steps, 250);
+    assert_int_equal(
+        streaming(1, 6 * gib, host_bytes, "steps = 100000\n[checkpoint]\nevery = 250")->block_steps, 250);
     const plan *p = streaming(1, 6 * gib, host_bytes, "steps = 100000\n[checkpoint]\nevery = 500");
     assert_in_range(p->block_steps, 252, 500); /* in two, or in one */
     p = streaming(1, 6 * gib, host_bytes, "steps = 100000\nnorm_every = 1");
@@ -532,14 +577,17 @@ static void what_cannot_be_in_host_memory_is_refused(void **state)
     (void)state;
     (void)streaming(1, 6 * gib, 40 * gib, "steps = 1000");
     assert_int_equal(streaming_status, 3);
-    assert_non_null(strstr(streaming_why.text, "grid 65536 x 98304: rank 0 needs 52.6 GB of host memory; 42.9 GB are free for it"));
+    assert_non_null(
+        strstr(streaming_why.text,
+               "grid 65536 x 98304: rank 0 needs 52.6 GB of host memory; 42.9 GB are free for it"));
     (void)streaming(2, 6 * gib, host_bytes, "steps = 1000\n[run]\nranks_x = 2");
     assert_int_equal(streaming_status, 2);
     const plan *p = streaming(1, gib, host_bytes, "steps = 1000\n[run]\nfuse = 1000");
     assert_int_equal(streaming_status, 0);
     assert_in_range(p->block_steps, 12, 999);
     assert_int_equal(p->notes, 1);
-    assert_non_null(strstr(p->note[0].said.text, "run.fuse = 1000: rows of 65536 cells: 1.07 GB of device memory have no room"));
+    assert_non_null(strstr(p->note[0].said.text,
+                           "run.fuse = 1000: rows of 65536 cells: 1.07 GB of device memory have no room"));
     p = streaming(4, 6 * gib, host_bytes / 4, "steps = 100000");
     assert_int_equal(streaming_status, 0);
     assert_grid(p, 1, 4);
@@ -552,7 +600,9 @@ static const plan *transposed(int most_on_device, made_up *m, const char *run)
     int status = 0;
     plan_facts f = made_up_facts(DEVICE_CUDA, 2, 2, &norms);
     f.most_on_device = most_on_device;
-    harness_config(&cfg, "[problem]\nkind = transpose\n[grid]\nnx = 512\nny = 512\n[time]\nsteps = 10\n[run]\n%s\n", run);
+    harness_config(&cfg,
+                   "[problem]\nkind = transpose\n[grid]\nnx = 512\nny = 512\n[time]\nsteps = 10\n[run]\n%s\n",
+                   run);
     const plan *p = made_up_plan(&cfg, &f, m, &status);
     assert_int_equal(status, 0);
     return p;
@@ -569,7 +619,8 @@ static void transposes_go_over_peer_then_aware_then_staged(void **state)
     assert_int_equal(transposed(1, &m, "transport = aware")->redist_transport, TRANSPORT_AWARE);
     const plan *p = transposed(1, &m, "transport = nccl");
     assert_int_equal(p->redist_transport, TRANSPORT_AWARE);
-    assert_string_equal(p->note[0].said.text, "run.transport = nccl: it cannot carry transposes; using aware");
+    assert_string_equal(p->note[0].said.text,
+                        "run.transport = nccl: it cannot carry transposes; using aware");
     m.no_peer_transposes = "a made-up refusal";
     assert_int_equal(transposed(1, &m, "")->redist_transport, TRANSPORT_AWARE);
     p = transposed(1, &m, "transport = peer");

@@ -1,5 +1,5 @@
-/* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the double-doubles within
- * 2^-62. */
+/* Sines, cosines and exponentials of our own lie within 1 ulp of the C library's in long double, and the
+ * double-doubles within 2^-62. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,11 +22,13 @@ static long double ulps(double got, long double exact)
     return fabsl((long double)got - exact) / (long double)ulp;
 }
 
-/* The reference: reduced by hand to an eighth of a turn, since sinl(6.28) keeps only 2^-61 of its small result. */
+/* The reference: reduced by hand to an eighth of a turn, since sinl(6.28) keeps only 2^-61 of its small
+ * result. */
 static void reference(uint64_t p, uint64_t q, long double *sine, long double *cosine)
 {
     const uint64_t quarter = (4 * p + q / 2) / q; /* nearest multiple of a quarter turn */
-    const long double rest = (long double)((int64_t)(4 * p) - (int64_t)(quarter * q)) / (4.0L * (long double)q);
+    const long double rest =
+        (long double)((int64_t)(4 * p) - (int64_t)(quarter * q)) / (4.0L * (long double)q);
     const long double s = sinl(two_pi * rest), c = cosl(two_pi * rest);
     const long double sines[4] = { s, c, -s, -c }, cosines[4] = { c, -s, -c, s };
     *sine = sines[quarter % 4];

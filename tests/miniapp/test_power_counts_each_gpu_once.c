@@ -1,5 +1,6 @@
-/* Readings of a GPU's counters become joules, watts and parts of the time: a GPU that ranks share counts once, what cannot be
- * read stays unknown, and a library that is not there or refuses is no error. NVML is played by this file. */
+/* Readings of a GPU's counters become joules, watts and parts of the time: a GPU that ranks share counts
+ * once, what cannot be read stays unknown, and a library that is not there or refuses is no error. NVML is
+ * played by this file. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,8 +60,10 @@ void *played_dlsym(void *library, const char *name)
     } all[] = {
         { "nvmlInit_v2", *(void **)&(int (*)(void)){ init } },
         { "nvmlDeviceGetHandleByUUID", *(void **)&(int (*)(const char *, nvml_device *)){ device_of } },
-        { "nvmlDeviceGetTotalEnergyConsumption", *(void **)&(int (*)(nvml_device, unsigned long long *)){ energy } },
-        { "nvmlDeviceGetViolationStatus", *(void **)&(int (*)(nvml_device, int, nvml_violation *)){ violation } },
+        { "nvmlDeviceGetTotalEnergyConsumption",
+          *(void **)&(int (*)(nvml_device, unsigned long long *)){ energy } },
+        { "nvmlDeviceGetViolationStatus",
+          *(void **)&(int (*)(nvml_device, int, nvml_violation *)){ violation } },
         { "nvmlDeviceGetEnforcedPowerLimit", *(void **)&(int (*)(nvml_device, unsigned *)){ limit } },
     };
     assert_ptr_equal(library, &there);
@@ -71,7 +74,8 @@ void *played_dlsym(void *library, const char *name)
 
 static void assert_unknown(nvml_reading r)
 {
-    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s) && isnan(r.held_at_s) && isnan(r.power_limit_w));
+    assert_true(isnan(r.energy_j) && isnan(r.power_held_s) && isnan(r.heat_held_s) && isnan(r.held_at_s) &&
+                isnan(r.power_limit_w));
 }
 
 static void counters_are_read(void **state)
@@ -130,7 +134,9 @@ typedef struct power_rank {
 
 static power_rank rank_of(bool speaks, double joules, double power_s, double heat_s, double limit_w)
 {
-    return (power_rank){ speaks, { 1000, 10, 20, 5, 0, 0, 0, 0 }, { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w, 0, 0, 0 } };
+    return (power_rank){ speaks,
+                         { 1000, 10, 20, 5, 0, 0, 0, 0 },
+                         { 1000 + joules, 10 + power_s, 20 + heat_s, 7.5, limit_w, 0, 0, 0 } };
 }
 
 /* Over those ranks, with an MPI whose smallest and largest of a NaN are the first number. */
@@ -154,7 +160,8 @@ static power_use power_sum(const power_rank *rank, int ranks, double seconds, do
 static void each_gpu_counts_once(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of(true, 800, 1, 0, 700), rank_of(true, 400, 0, 0.5, 650), rank_of(false, 803, 1.1, 0, 700) };
+    const power_rank all[] = { rank_of(true, 800, 1, 0, 700), rank_of(true, 400, 0, 0.5, 650),
+                               rank_of(false, 803, 1.1, 0, 700) };
     const power_use u = power_sum(all, 3, 2.0, 6e9);
     assert_int_equal(u.gpus, 2);
     assert_float_equal(u.energy_j, 1200, 1e-9);
@@ -170,21 +177,25 @@ static void a_short_loop_says_nothing(void **state)
     (void)state;
     const power_rank all[] = { rank_of(true, 40, 0.05, 0, 700) };
     const power_use u = power_sum(all, 1, 0.1, 1e9);
-    assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) && isnan(u.held_by_heat));
+    assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) &&
+                isnan(u.held_by_heat));
 }
 
 static void one_unknown_makes_the_sum_unknown(void **state)
 {
     (void)state;
-    const power_rank all[] = { rank_of(true, 800, NAN, 0, 700), rank_of(true, NAN, 1, 0, NAN), rank_of(true, 1, 1, 0, 600) };
+    const power_rank all[] = { rank_of(true, 800, NAN, 0, 700), rank_of(true, NAN, 1, 0, NAN),
+                               rank_of(true, 1, 1, 0, 600) };
     const power_use u = power_sum(all, 3, 2.0, 1e9);
     assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.held_by_power) && isnan(u.power_limit_w));
     assert_float_equal(u.held_by_heat, 0, 1e-12);
     json_t *use = power_json(&u);
     char *text = json_dumps(use, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(use);
-    assert_string_equal(text, "{\"energy_j\":null,\"gpus\":3,\"held_by_heat\":0.0,\"held_by_power\":null,\"power_limit_w\":null,"
-                              "\"power_w\":null,\"update_j\":null}");
+    assert_string_equal(
+        text,
+        "{\"energy_j\":null,\"gpus\":3,\"held_by_heat\":0.0,\"held_by_power\":null,\"power_limit_w\":null,"
+        "\"power_w\":null,\"update_j\":null}");
     free(text);
 }
 

@@ -1,5 +1,5 @@
-/* The model of a step adds up bytes, launches and messages as predict.h says, on a machine of round numbers: checked against
- * sums done by hand. */
+/* The model of a step adds up bytes, launches and messages as predict.h says, on a machine of round numbers:
+ * checked against sums done by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,12 +29,14 @@ static predict_machine round_machine(void)
     return m;
 }
 
-static const boundary periodic = {
-    { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }, { .kind = BOUNDARY_PERIODIC }
-};
-static const boundary mirrors = {
-    { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_NEUMANN }, { .kind = BOUNDARY_DIRICHLET }, { .kind = BOUNDARY_DIRICHLET }
-};
+static const boundary periodic = { { .kind = BOUNDARY_PERIODIC },
+                                   { .kind = BOUNDARY_PERIODIC },
+                                   { .kind = BOUNDARY_PERIODIC },
+                                   { .kind = BOUNDARY_PERIODIC } };
+static const boundary mirrors = { { .kind = BOUNDARY_NEUMANN },
+                                  { .kind = BOUNDARY_NEUMANN },
+                                  { .kind = BOUNDARY_DIRICHLET },
+                                  { .kind = BOUNDARY_DIRICHLET } };
 
 static predict_case heat(int ranks, int ranks_x, transport_kind t, step_form form)
 {
@@ -67,7 +69,8 @@ static void a_step_by_hand(void **state)
     c.feed = 1;
     assert_true(near(predict_step(&m, &c).step_s, (16 + 0.4 + 0.14) * 1e-6));
 
-    c = heat(4, 1, TRANSPORT_STAGED, STEP_OVERLAPPED); /* rows of 8000 bytes: 18 us, 2 of them longer than the interior */
+    c = heat(4, 1, TRANSPORT_STAGED, STEP_OVERLAPPED); /* rows of 8000 bytes: 18 us, 2 of them longer than
+                                                        * the interior */
     t = predict_step(&m, &c);
     assert_true(near(t.exchange_alone_s, 18e-6) && near(t.step_s, (16 + 4 + 2) * 1e-6));
     c.exchange_alone_s = 30e-6; /* as a run found it */
@@ -75,7 +78,8 @@ static void a_step_by_hand(void **state)
     c = heat(4, 1, TRANSPORT_NCCL, STEP_OVERLAPPED); /* by kernels: hidden behind a fifth of the interior */
     assert_true(near(predict_step(&m, &c).step_s, (16 + 2.2 + 18 - 3.2) * 1e-6));
 
-    c = heat(4, 2, TRANSPORT_AWARE, STEP_OVERLAPPED); /* rows of 500 cells, columns of 2000, one axis after the other */
+    c = heat(4, 2, TRANSPORT_AWARE, STEP_OVERLAPPED); /* rows of 500 cells, columns of 2000, one axis after
+                                                       * the other */
     assert_true(near(predict_step(&m, &c).exchange_alone_s, (20 + 4 + 16) * 1e-6));
     c.norm_every = 2;
     assert_true(near(predict_step(&m, &c).norm_s, 1.25e-6));
@@ -85,7 +89,8 @@ static void hosts_share_their_way_out(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(16, 1, TRANSPORT_STAGED, STEP_OVERLAPPED); /* two rows leave each host of whole rows */
+    /* two rows leave each host of whole rows */
+    predict_case c = heat(16, 1, TRANSPORT_STAGED, STEP_OVERLAPPED);
     assert_int_equal(predict_hosts(&c), 4);
     assert_true(near(predict_step(&m, &c).exchange_alone_s, fmax(18e-6, 20e-6 + 16e3 / 1e10)));
     c.ranks_x = 16; /* one row of ranks, hosts of four: columns of 16000 cells alone are cut */
@@ -107,11 +112,13 @@ static void passes_of_several_steps(void **state)
     assert_false(predict_knows(&m, &c));
     predict_pass_of(&m, &c)->cell_s = 20e-12;
     assert_true(predict_knows(&m, &c));
-    /* 9 rows of 1000 on either side, half of them on average; halos of 80 kB take 90 us, and to have neighbours at all 3 */
+    /* 9 rows of 1000 on either side, half of them on average; halos of 80 kB take 90 us, and to have
+     * neighbours at all 3 */
     predict_time t = predict_step(&m, &c);
     assert_true(near(predict_redundant(&c), 9.0 / 1000 + 9.0 / 1000));
     const double pass_s = 20e-6 * 1.018;
-    assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (pass_s - 16e-6) / 10) && near(t.launches_s, 0.15e-6));
+    assert_true(near(t.memory_s, 1.6e-6) && near(t.arithmetic_s, (pass_s - 16e-6) / 10) &&
+                near(t.launches_s, 0.15e-6));
     assert_true(near(t.exchange_alone_s, 90e-6) && near(t.exchange_s, (90e-6 - pass_s + 3e-6) / 10));
     assert_string_equal(t.bottleneck, "exchange");
     c.norm_every = 10; /* the pass takes it with it: 1 us, and 2.5 */
@@ -124,7 +131,8 @@ static void passes_of_several_steps(void **state)
     predict_case single = c;
     single.block_steps = 1;
     single.norm_every = 0;
-    assert_true(near(predict_step(&m, &c).step_s, 0.9 * t.step_s + 0.1 * (predict_step(&m, &single).step_s + 2.5e-6)));
+    assert_true(near(predict_step(&m, &c).step_s,
+                     0.9 * t.step_s + 0.1 * (predict_step(&m, &single).step_s + 2.5e-6)));
 
     /* advection has the same sums; no other length is predicted */
     c = heat(1, 1, TRANSPORT_STAGED, STEP_OVERLAPPED);
@@ -141,7 +149,8 @@ static void passes_of_several_steps(void **state)
     assert_true(near(predict_pass_s(&m, &c), 20e-6));
 }
 
-/* Strips and border are the kernels' own plan: of f64, radius 1, 8 steps a warp has 128 cells, of which it stores 112. */
+/* Strips and border are the kernels' own plan: of f64, radius 1, 8 steps a warp has 128 cells, of which it
+ * stores 112. */
 static void passes_by_strips(void **state)
 {
     (void)state;
@@ -172,7 +181,8 @@ static void transposes_send_all_but_their_own(void **state)
 {
     (void)state;
     const predict_machine m = round_machine();
-    predict_case c = heat(4, 1, TRANSPORT_PEER, STEP_OVERLAPPED); /* 8 MB per rank, 6 of them sent: 60 us; 32 us of memory */
+    /* 8 MB per rank, 6 of them sent: 60 us; 32 us of memory */
+    predict_case c = heat(4, 1, TRANSPORT_PEER, STEP_OVERLAPPED);
     c.kind = KIND_TRANSPOSE;
     predict_time t = predict_step(&m, &c);
     assert_true(near(t.memory_s, 32e-6) && near(t.step_s, 61.4e-6));

@@ -1,5 +1,5 @@
-/* The bound, the largest growth over all modes and the factor of a late level are those of their formulas, evaluated another
- * way. */
+/* The bound, the largest growth over all modes and the factor of a late level are those of their formulas,
+ * evaluated another way. */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -38,29 +38,37 @@ static void by_hand(void **state)
     near(bound(7, "kind = heat\nalpha = .25\n[grid]\nnx = 8"), half64 * (8 + P * (1 - pow(g, 7)) / (1 - g)));
     near(bound(7, "kind = heat\nalpha = .25\nmode_x = 0\n[grid]\nnx = 8"), half64 * (8 + P * 7));
     /* sweep: twice the 1D P */
-    near(bound(3, "kind = sweep\nalpha = .25\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"), half64 * (8 + 2 * P * 3));
+    near(bound(3, "kind = sweep\nalpha = .25\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"),
+         half64 * (8 + 2 * P * 3));
     /* laplace 2D: 1/4 1/2 3/4 1 and the centre's 1 */
-    near(bound(2, "kind = laplace\ndtype = f32\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"), half32 * (8 + 3.5 * 2));
+    near(bound(2, "kind = laplace\ndtype = f32\nmode_x = 0\nmode_y = 0\n[grid]\nnx = 8\nny = 8"),
+         half32 * (8 + 3.5 * 2));
     /* wave 1D alpha 1/4: weights 1/4 1/4 3/2; prefixes 1/4 1/2 2, prev 1; no dirichlet side */
     near(bound(5, "kind = wave\nalpha = .25\n[grid]\nnx = 8"), half64 * (8 + 3.75 * 15));
-    /* the same between dirichlet sides: cos w = 1 - (1 - cos theta) / 4, theta = pi m / 9, lowest 1 and highest 8 */
+    /* the same between dirichlet sides: cos w = 1 - (1 - cos theta) / 4, theta = pi m / 9, lowest 1 and
+     * highest 8 */
     const double low = 1 - 0.25 * (1 - cos(acos(-1.0) / 9)), high = 1 - 0.25 * (1 - cos(acos(-1.0) * 8 / 9));
     const double s = fmin(sqrt(1 - low * low), sqrt(1 - high * high));
-    near(bound(5, "kind = wave\nalpha = .25\n[grid]\nnx = 8\nboundary = dirichlet 0"), half64 * (8 + 3.75 * 15));
+    near(bound(5, "kind = wave\nalpha = .25\n[grid]\nnx = 8\nboundary = dirichlet 0"),
+         half64 * (8 + 3.75 * 15));
     near(bound(500, "kind = wave\nalpha = .25\n[grid]\nnx = 8\nboundary = dirichlet 0"),
          half64 * (8 + 3.75 * (500 / s - 1 / (2 * s * s))));
     /* advect 1D alpha 1/2: weights 1/2 -1/2 0; prefixes 1/2 1 1, prev 1; limit 1 */
     near(bound(9, "kind = advect\nalpha = .5\n[grid]\nnx = 8"), half64 * (8 + 3.5 * 9 / sqrt(0.75)));
-    /* custom 1 2 1, mode 2 of 8: g = 2, rho = 4: prefixes of x-1, x+1, centre: 1 2 4; F = sum 2^j 4^(4-j), j < 5 */
+    /* custom 1 2 1, mode 2 of 8: g = 2, rho = 4: prefixes of x-1, x+1, centre: 1 2 4; F = sum 2^j 4^(4-j), j
+     * < 5 */
     near(bound(5, "kind = custom\nweights = 1 2 1\nmode_x = 2\n[grid]\nnx = 8"),
          half64 * 32 * (8 + 7 * (256 + 128 + 64 + 32 + 16)));
-    /* separable 1/4 1/2 1/4 | 1/2 1 1/2, mode 0 of both axes: g = rho = 2. A row has the size 1 and the prefixes 1/4 3/4 1, whose sum comes
-     * into the cell 1/2 1 1/2 times; the cell's are 1/2 3/2 2. F = 6 2^5 */
-    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .5 1 .5\n[grid]\nnx = 8\nny = 8"),
+    /* separable 1/4 1/2 1/4 | 1/2 1 1/2, mode 0 of both axes: g = rho = 2. A row has the size 1 and the
+     * prefixes 1/4 3/4 1, whose sum comes into the cell 1/2 1 1/2 times; the cell's are 1/2 3/2 2. F = 6 2^5
+     * */
+    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .5 1 .5\n[grid]\nnx = "
+                  "8\nny = 8"),
          half64 * 64 * (8 + (4 + 2 * 2) * 6 * 32));
-    /* two products, g = 1: rows 1/4 1/2 1/4 and 1/2 0 1/2, both of size 1, whose prefixes sum to 2; columns 1/8 1/4 1/8 and 1/4 0 1/4, in
-     * turn: prefixes 1/8 3/8 5/8 5/8 3/4 1 */
-    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .125 .25 .125 | .5 0 .5 | .25 0 .25\n[grid]\nnx = 8\nny = 8"),
+    /* two products, g = 1: rows 1/4 1/2 1/4 and 1/2 0 1/2, both of size 1, whose prefixes sum to 2; columns
+     * 1/8 1/4 1/8 and 1/4 0 1/4, in turn: prefixes 1/8 3/8 5/8 5/8 3/4 1 */
+    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .125 .25 .125 | .5 0 .5 "
+                  "| .25 0 .25\n[grid]\nnx = 8\nny = 8"),
          half64 * (8 + (3.5 + 2) * 6));
     /* V = 3: its own share with a = 1, dying with the slowest mode */
     const double pi = acos(-1.0), g1 = 1 - 0.5 * (1 - cos(pi / 9)), g5 = 1 - 0.5 * (1 - cos(5 * pi / 9));
@@ -77,13 +85,15 @@ static void largest_growth(void **state)
         const bool two_d = seed % 3 != 0;
         stencil op = { .form = two_d ? STENCIL_BOX : STENCIL_LINE, .radius = r, .type = DTYPE_F64 };
         double sum = 0.0;
-        for (int i = 0; i < stencil_weights(op.form, r); i++) sum += fabs(op.weight[i] = cell_random(seed, (uint64_t)i));
+        for (int i = 0; i < stencil_weights(op.form, r); i++)
+            sum += fabs(op.weight[i] = cell_random(seed, (uint64_t)i));
         for (int i = 0; i < stencil_weights(op.form, r); i++) op.weight[i] *= 3.0 / sum;
         config c = { .grid = { .nx = 1 << 30, .ny = two_d ? 1 << 20 : 1 } };
         const double found = fourier_symbol_largest(&op, &c);
         double sampled = 0.0;
         for (uint64_t k = 0; k < 60000; k++) {
-            const double tx = 3.2 * cell_random(100 + seed, 2 * k), ty = two_d ? 3.2 * cell_random(100 + seed, 2 * k + 1) : 0.0;
+            const double tx = 3.2 * cell_random(100 + seed, 2 * k),
+                         ty = two_d ? 3.2 * cell_random(100 + seed, 2 * k + 1) : 0.0;
             double complex g = 0.0;
             for (int dy = two_d ? -r : 0; dy <= (two_d ? r : 0); dy++)
                 for (int dx = -r; dx <= r; dx++) {
@@ -94,11 +104,16 @@ static void largest_growth(void **state)
         if (!(found >= sampled && found <= sampled * 1.01))
             fail_msg("seed %llu: %.12g, sampled %.12g", (unsigned long long)seed, found, sampled);
     }
-    /* a filter with negative weights whose largest |g| is exactly 1, at theta = 0: no step may be lost to rounding up */
-    const stencil op = { .form = STENCIL_LINE, .radius = 2, .type = DTYPE_F64, .weight = { -0.0625, -0.0625, 0.25, 0.25, 0.625 } };
+    /* a filter with negative weights whose largest |g| is exactly 1, at theta = 0: no step may be lost to
+     * rounding up */
+    const stencil op = { .form = STENCIL_LINE,
+                         .radius = 2,
+                         .type = DTYPE_F64,
+                         .weight = { -0.0625, -0.0625, 0.25, 0.25, 0.625 } };
     config c = { .grid = { .nx = 1 << 30, .ny = 1 } };
     assert_true(fourier_symbol_largest(&op, &c) == 1.0);
-    /* on a small grid only its own modes count: |2 e^(i theta) - 1| is 3 at theta = pi, which 3 cells do not have */
+    /* on a small grid only its own modes count: |2 e^(i theta) - 1| is 3 at theta = pi, which 3 cells do not
+     * have */
     const stencil small = { .form = STENCIL_LINE, .radius = 1, .type = DTYPE_F64, .weight = { 0, 2, -1 } };
     config three = { .grid = { .nx = 3, .ny = 1 } };
     three.grid.sides.x_low.kind = three.grid.sides.x_high.kind = BOUNDARY_PERIODIC;
@@ -107,18 +122,22 @@ static void largest_growth(void **state)
     near(fourier_symbol_largest(&small, &three), expected);
 }
 
-/* The same of factors: on a small grid the largest over its modes, on a large one that of the box of their products. */
+/* The same of factors: on a small grid the largest over its modes, on a large one that of the box of their
+ * products. */
 static void largest_growth_of_factors(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 8; seed++) {
         const int r = 1 + (int)(seed % 4), products = 1 + (int)(seed / 4), side = 2 * r + 1;
-        stencil op = { .form = products == 1 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM, .radius = r, .type = DTYPE_F64 };
+        stencil op = { .form = products == 1 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM,
+                       .radius = r,
+                       .type = DTYPE_F64 };
         stencil dense = { .form = STENCIL_BOX, .radius = r, .type = DTYPE_F64 };
         for (int i = 0; i < stencil_weights(op.form, r); i++) op.weight[i] = cell_random(seed, (uint64_t)i);
         for (int at = 0; at < side * side; at++)
             for (int k = 0; k < products; k++)
-                dense.weight[at] += op.weight[k * side + at % side] * op.weight[products * side + at / side * products + k];
+                dense.weight[at] +=
+                    op.weight[k * side + at % side] * op.weight[products * side + at / side * products + k];
         config large = { .grid = { .nx = 1 << 30, .ny = 1 << 20 } }, few = { .grid = { .nx = 11, .ny = 9 } };
         few.grid.sides.x_low.kind = few.grid.sides.x_high.kind = BOUNDARY_NEUMANN;
         few.grid.sides.y_low.kind = few.grid.sides.y_high.kind = BOUNDARY_PERIODIC;

@@ -1,4 +1,5 @@
-/* The coefficients of every order are the fractions of the tables, rounded once to the type and in the order of the sum. */
+/* The coefficients of every order are the fractions of the tables, rounded once to the type and in the order
+ * of the sum. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
-/* Second differences, k = 0, 1 .. r (Fornberg 1988, table 1; orders 10 to 16 continue it). First ones are k/2 of these. */
+/* Second differences, k = 0, 1 .. r (Fornberg 1988, table 1; orders 10 to 16 continue it). First ones are k/2
+ * of these. */
 static const fraction second[8][9] = {
     { { -2, 1 }, { 1, 1 } },
     { { -5, 2 }, { 4, 3 }, { -1, 12 } },
@@ -22,15 +24,29 @@ static const fraction second[8][9] = {
     { { -205, 72 }, { 8, 5 }, { -1, 5 }, { 8, 315 }, { -1, 560 } },
     { { -5269, 1800 }, { 5, 3 }, { -5, 21 }, { 5, 126 }, { -5, 1008 }, { 1, 3150 } },
     { { -5369, 1800 }, { 12, 7 }, { -15, 56 }, { 10, 189 }, { -1, 112 }, { 2, 1925 }, { -1, 16632 } },
-    { { -266681, 88200 }, { 7, 4 }, { -7, 24 }, { 7, 108 }, { -7, 528 }, { 7, 3300 }, { -7, 30888 }, { 1, 84084 } },
-    { { -1077749, 352800 }, { 16, 9 }, { -14, 45 }, { 112, 1485 }, { -7, 396 }, { 112, 32175 }, { -2, 3861 },
-      { 16, 315315 }, { -1, 411840 } },
+    { { -266681, 88200 },
+      { 7, 4 },
+      { -7, 24 },
+      { 7, 108 },
+      { -7, 528 },
+      { 7, 3300 },
+      { -7, 30888 },
+      { 1, 84084 } },
+    { { -1077749, 352800 },
+      { 16, 9 },
+      { -14, 45 },
+      { 112, 1485 },
+      { -7, 396 },
+      { 112, 32175 },
+      { -2, 3861 },
+      { 16, 315315 },
+      { -1, 411840 } },
 };
 
 static double in_type(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
 
-/* `got` is the type's number nearest to base + alpha over / under, ties to even. 113 bits hold every product and sum
- * here exactly. */
+/* `got` is the type's number nearest to base + alpha over / under, ties to even. 113 bits hold every product
+ * and sum here exactly. */
 static void assert_nearest(dtype t, double got, int base, double alpha, int64_t over, int64_t under)
 {
     const bool f32 = t == DTYPE_F32;
@@ -172,11 +188,13 @@ static void custom(void **state)
     static const double star_order[5] = { 2, 3, 1, 5, 4 }; /* x-1, x+1, y-1, y+1, centre */
     config c;
     problem p;
-    harness_config(&c, "[problem]\nkind = custom\nweights = 0 1 0 | 2 4 3 | 0 5 0\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
+    harness_config(&c, "[problem]\nkind = custom\nweights = 0 1 0 | 2 4 3 | 0 5 0\n[grid]\nnx = 5\nny = "
+                       "4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
     assert_int_equal(p.op.form, STENCIL_STAR);
     for (int i = 0; i < 5; i++) assert_true(p.op.weight[i] == star_order[i]);
-    harness_config(&c, "[problem]\nkind = custom\nweights = 1 2 3 | 4 5 6 | 7 8 9\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
+    harness_config(&c, "[problem]\nkind = custom\nweights = 1 2 3 | 4 5 6 | 7 8 9\n[grid]\nnx = 5\nny = "
+                       "4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
     assert_int_equal(p.op.form, STENCIL_BOX);
     for (int i = 0; i < 9; i++) assert_true(p.op.weight[i] == i + 1);
@@ -194,18 +212,21 @@ static void separable(void **state)
     static const double two_order[12] = { 1, 2, 3, 7, 8, 9, 4, 10, 5, 11, 6, 12 };
     config c;
     problem p;
-    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 4 5 | 6 7 8 9 10\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
+    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 4 5 | 6 7 8 9 10\n[grid]\nnx = 5\nny = "
+                       "4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
     assert_true(p.op.form == STENCIL_SEPARABLE && p.op.radius == 2 && !p.op.has_prev);
     for (int i = 0; i < 10; i++) assert_true(p.op.weight[i] == i + 1);
     assert_int_equal(stencil_weights(p.op.form, p.op.radius), 10);
     assert_int_equal(stencil_weight_index(p.op.form, p.op.radius, 0, 0), -1);
-    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 | 4 5 6 | 7 8 9 | 10 11 12\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
+    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 | 4 5 6 | 7 8 9 | 10 11 12\n[grid]\nnx "
+                       "= 5\nny = 4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
     assert_true(p.op.form == STENCIL_SEPARABLE_SUM && p.op.radius == 1);
     for (int i = 0; i < 12; i++) assert_true(p.op.weight[i] == two_order[i]);
     assert_int_equal(stencil_weights(p.op.form, p.op.radius), 12);
-    harness_config(&c, "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 | .4 .5 .6\n[grid]\nnx = 5\nny = 4\n[time]\nsteps = 1\n");
+    harness_config(&c, "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 | .4 .5 .6\n[grid]\nnx "
+                       "= 5\nny = 4\n[time]\nsteps = 1\n");
     problem_make(&p, &c);
     for (int i = 0; i < 6; i++) assert_true(p.op.weight[i] == in_type(DTYPE_F32, (i + 1) / 10.0));
 }

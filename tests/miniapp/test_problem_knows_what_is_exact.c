@@ -61,7 +61,8 @@ static const rule rules[] = {
     { SHORT GRID "boundary = dirichlet 0", NULL, 0 },
     { SMOOTH GRID "boundary = dirichlet 2", NULL, 2 },
     { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125\n" GRID "boundary = dirichlet 2", NULL, 2 },
-    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125 | 1 1 1 | 1 -2 1\n" GRID "boundary = dirichlet 2", NULL, 2 },
+    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125 | 1 1 1 | 1 -2 1\n" GRID "boundary = dirichlet 2",
+      NULL, 2 },
     { SKEW_ROW GRID, NULL, 0 },
     { SKEW_ROW GRID "y_low = neumann\ny_high = neumann", NULL, 0 },
     { SKEW_ROW GRID "x_low = neumann\nx_high = neumann", "mirror-symmetric in x", 0 },
@@ -86,7 +87,8 @@ static void every_rule(void **state)
         harness_config(&c, "[problem]\n%s\n[time]\nsteps = 3\n", rules[i].deck);
         problem_make(&p, &c);
         const problem_verdict v = problem_bound(&p, &c, 3);
-        if (p.exact != (rules[i].why == NULL)) fail_msg("%s\nexact %d, %s", rules[i].deck, p.exact, p.why_unchecked.text);
+        if (p.exact != (rules[i].why == NULL))
+            fail_msg("%s\nexact %d, %s", rules[i].deck, p.exact, p.why_unchecked.text);
         if (p.shift != rules[i].shift) fail_msg("%s\nshift %g", rules[i].deck, p.shift);
         if (!rules[i].why) {
             assert_true(v.meaningful);
@@ -127,7 +129,9 @@ static void hidden_by_the_sides(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         config c;
         problem p;
-        harness_config(&c, "[problem]\ndtype = f32\n" HEAT GRID "boundary = dirichlet %s\n[time]\nsteps = 20\n", cases[i].v);
+        harness_config(&c,
+                       "[problem]\ndtype = f32\n" HEAT GRID "boundary = dirichlet %s\n[time]\nsteps = 20\n",
+                       cases[i].v);
         problem_make(&p, &c);
         const problem_verdict v = problem_bound(&p, &c, 20);
         if (v.meaningful != cases[i].meaningful) fail_msg("V = %s: bound %g", cases[i].v, v.bound);
@@ -143,13 +147,16 @@ static void warning_of_growth(void **state)
         const char *type, *sides;
         int steps;
         bool warned;
-    } cases[] = { { "f32", "periodic", 4001, true },  { "f32", "periodic", 4000, false },   { "f64", "periodic", 9999, false },
-                  { "f32", "neumann", 4001, true },   { "f32", "dirichlet 0", 9999, false } };
+    } cases[] = { { "f32", "periodic", 4001, true },
+                  { "f32", "periodic", 4000, false },
+                  { "f64", "periodic", 9999, false },
+                  { "f32", "neumann", 4001, true },
+                  { "f32", "dirichlet 0", 9999, false } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         config c;
         problem p;
-        harness_config(&c, "[problem]\ndtype = %s\n" WAVE LINE "boundary = %s\n[time]\nsteps = %d\n", cases[i].type,
-                       cases[i].sides, cases[i].steps);
+        harness_config(&c, "[problem]\ndtype = %s\n" WAVE LINE "boundary = %s\n[time]\nsteps = %d\n",
+                       cases[i].type, cases[i].sides, cases[i].steps);
         problem_make(&p, &c);
         assert_int_equal(p.warning[0] != '\0', cases[i].warned);
     }

@@ -1,5 +1,5 @@
-/* A mode after n steps of a plain simulation is what problem.c says, within its bound, on every pair of sides; a fault of 1e-3
- * is not. */
+/* A mode after n steps of a plain simulation is what problem.c says, within its bound, on every pair of
+ * sides; a fault of 1e-3 is not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 #include "problem/problem.h"
 #include "support/problem_harness.h"
 
-/* The simulation here knows nothing of stencil.h: it takes the update formulas, its own coefficients (the recurrence
- * w_1 = 2 r / (r+1), w_(k+1) / w_k = -(k/(k+1))^2 (r-k)/(r+k+1)) and its own reflections, cell by cell. */
+/* The simulation here knows nothing of stencil.h: it takes the update formulas, its own coefficients (the
+ * recurrence w_1 = 2 r / (r+1), w_(k+1) / w_k = -(k/(k+1))^2 (r-k)/(r+k+1)) and its own reflections, cell by
+ * cell. */
 enum { CELLS_MAX = 32 };
 typedef struct grid {
     int nx, ny;
@@ -72,7 +73,8 @@ static void differences(int r, long double *w, long double *c)
 {
     w[0] = 0.0L;
     w[1] = 2.0L * r / (r + 1);
-    for (int k = 1; k < r; k++) w[k + 1] = -w[k] * k * k * (r - k) / ((long double)(k + 1) * (k + 1) * (r + k + 1));
+    for (int k = 1; k < r; k++)
+        w[k + 1] = -w[k] * k * k * (r - k) / ((long double)(k + 1) * (k + 1) * (r + k + 1));
     for (int k = 1; k <= r; k++) {
         w[0] -= 2.0L * w[k];
         c[k] = k * w[k] / 2.0L;
@@ -117,7 +119,8 @@ static double separable_sum(const grid *g, const config *c, int x, int y)
         for (int k = 0; k < c->problem.products; k++) {
             const double *a = c->problem.factors + 2 * k * width, *b = a + width;
             double row = 0.0;
-            for (int dx = -r; dx <= r; dx++) row = fma_in_type(g, in_type(g, a[dx + r]), at(g, x + dx, y + dy), row);
+            for (int dx = -r; dx <= r; dx++)
+                row = fma_in_type(g, in_type(g, a[dx + r]), at(g, x + dx, y + dy), row);
             sum = fma_in_type(g, in_type(g, b[dy + r]), row, sum);
         }
     return sum;
@@ -159,7 +162,8 @@ static void advance(grid *cur, grid *prev, const config *c)
     if (kind == KIND_SWEEP) {
         const grid half = next;
         for (int y = 0; y < cur->ny; y++)
-            for (int x = 0; x < cur->nx; x++) next.u[y][x] = cross(&half, x, y, r, false, true, minus, plus, centre);
+            for (int x = 0; x < cur->nx; x++)
+                next.u[y][x] = cross(&half, x, y, r, false, true, minus, plus, centre);
     }
     *prev = *cur;
     *cur = next;
@@ -209,7 +213,8 @@ static void simulate(const config *c, int steps, tally *t)
     problem_make(&p, c);
     if (!p.exact) fail_msg("unchecked: %s", p.why_unchecked.text);
     assert_true(problem_tables_make(&tables, &p, c, box_make(0, c->grid.nx, 0, c->grid.ny)));
-    grid cur = { (int)c->grid.nx, (int)c->grid.ny, c->problem.type == DTYPE_F32, c->grid.sides, { { 0 } } }, prev = cur;
+    grid cur = { (int)c->grid.nx, (int)c->grid.ny, c->problem.type == DTYPE_F32, c->grid.sides, { { 0 } } },
+         prev = cur;
     fill(&cur, &tables.base);
     const value before = problem_value_before(&p, c, &tables.base);
     fill(&prev, &before);
@@ -256,22 +261,22 @@ static int mode_of(int pair_index, int which, int n)
     return which == 0 ? (n > 1 ? 1 : first) : which == 1 ? (first + last) / 2 : last;
 }
 
-static void run(const char *problem_lines, bool single, int nx, int ny, int px, int py, int which, double v, int steps,
-                tally *t)
+static void run(const char *problem_lines, bool single, int nx, int ny, int px, int py, int which, double v,
+                int steps, tally *t)
 {
     config c;
     harness_config(&c,
                    "[problem]\n%s\ndtype = %s\nmode_x = %d\nmode_y = %d\n[grid]\nnx = %d\nny = %d\n"
                    "x_low = %s\nx_high = %s\ny_low = %s\ny_high = %s\n[time]\nsteps = %d\n",
-                   problem_lines, single ? "f32" : "f64", mode_of(px, which, nx), mode_of(py, 2 - which, ny), nx, ny,
-                   side(px, 0, v), side(px, 1, v), side(py, 0, v), side(py, 1, v), steps);
+                   problem_lines, single ? "f32" : "f64", mode_of(px, which, nx), mode_of(py, 2 - which, ny),
+                   nx, ny, side(px, 0, v), side(px, 1, v), side(py, 0, v), side(py, 1, v), steps);
     simulate(&c, steps, t);
 }
 
 static void report(const char *name, const tally *t)
 {
-    print_message("%s: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", name, t->cases, t->meaningful,
-                  t->worst);
+    print_message("%s: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", name, t->cases,
+                  t->meaningful, t->worst);
     assert_true(t->cases > 0 && t->meaningful > t->cases / 4);
 }
 
@@ -288,7 +293,8 @@ static void differences_on_all_sides(const char *kind, kind_id k, bool two_d)
                         char lines[128];
                         const double share = which == 0 ? 0.99 : which == 1 ? 0.6 : 0.25;
                         const double alpha = share * kind_alpha_limit(k, order, two_d);
-                        snprintf(lines, sizeof lines, "kind = %s\norder = %d\nalpha = %.17g", kind, order, alpha);
+                        snprintf(lines, sizeof lines, "kind = %s\norder = %d\nalpha = %.17g", kind, order,
+                                 alpha);
                         const bool shifted = (px + py + which) % 2 == 1;
                         const int steps = order == 4 && which < 2 ? 1500 : 20;
                         run(lines, single, 17 - px, two_d ? 11 + py : 1, px, py, which, shifted ? -30.0 : 0.0,
@@ -332,8 +338,8 @@ static void sweep(void **state)
 }
 
 /* Random weights, mirror-symmetric where the sides need it; `size` is the sum of their absolute values. */
-static void write_weights(char *to, size_t bytes, int r, bool two_d, bool star, bool mirror_x, bool mirror_y, double size,
-                          uint64_t seed)
+static void write_weights(char *to, size_t bytes, int r, bool two_d, bool star, bool mirror_x, bool mirror_y,
+                          double size, uint64_t seed)
 {
     const int rows = two_d ? r : 0, width = 2 * r + 1;
     double w[17][17] = { { 0 } }, sum = 0.0;
@@ -348,7 +354,8 @@ static void write_weights(char *to, size_t bytes, int r, bool two_d, bool star, 
     for (int dy = 0; dy <= 2 * rows; dy++) {
         if (dy) used += (size_t)snprintf(to + used, bytes - used, "\n  |");
         for (int dx = 0; dx < width; dx++)
-            used += (size_t)snprintf(to + used, bytes - used, "%s %.17g", dx % 6 == 0 ? "\n  " : "", w[dy][dx] * size / sum);
+            used += (size_t)snprintf(to + used, bytes - used, "%s %.17g", dx % 6 == 0 ? "\n  " : "",
+                                     w[dy][dx] * size / sum);
     }
 }
 
@@ -366,15 +373,20 @@ static void custom(void **state)
                     for (int py = 0; py < (two_d ? 5 : 1); py++)
                         for (int single = 0; single < 2; single++) {
                             const double size = seed % 3 == 2 ? 1.3 : 1.0; /* 1.3: some modes may grow */
-                            write_weights(lines, sizeof lines, radius[i], two_d, star, px != 0, py != 0, size, ++seed);
-                            run(lines, single, 13, two_d ? 9 : 1, px, py, (int)(seed % 3), 0.0, radius[i] > 2 ? 4 : 8, &t);
+                            write_weights(lines, sizeof lines, radius[i], two_d, star, px != 0, py != 0, size,
+                                          ++seed);
+                            run(lines, single, 13, two_d ? 9 : 1, px, py, (int)(seed % 3), 0.0,
+                                radius[i] > 2 ? 4 : 8, &t);
                         }
-    print_message("custom: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases, t.meaningful, t.worst);
+    print_message("custom: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases,
+                  t.meaningful, t.worst);
     assert_true(t.meaningful > t.cases / 8);
 }
 
-/* Random factors, rows mirror-symmetric where the sides along x need it, columns where those along y do; `size` as above. */
-static void write_factors(char *to, size_t bytes, int r, int products, bool mirror_x, bool mirror_y, double size, uint64_t seed)
+/* Random factors, rows mirror-symmetric where the sides along x need it, columns where those along y do;
+ * `size` as above. */
+static void write_factors(char *to, size_t bytes, int r, int products, bool mirror_x, bool mirror_y,
+                          double size, uint64_t seed)
 {
     double f[4][9], sum[4] = { 0 };
     for (int row = 0; row < 2 * products; row++)
@@ -388,7 +400,8 @@ static void write_factors(char *to, size_t bytes, int r, int products, bool mirr
         const double share = row % 2 ? size / products : 1.0;
         if (row) used += (size_t)snprintf(to + used, bytes - used, "\n  |");
         for (int i = 0; i <= 2 * r; i++)
-            used += (size_t)snprintf(to + used, bytes - used, "%s %.17g", i == 5 ? "\n  " : "", f[row][i] * share / sum[row]);
+            used += (size_t)snprintf(to + used, bytes - used, "%s %.17g", i == 5 ? "\n  " : "",
+                                     f[row][i] * share / sum[row]);
     }
 }
 
@@ -407,7 +420,8 @@ static void separable(void **state)
                         write_factors(lines, sizeof lines, r, products, px != 0, py != 0, size, ++seed);
                         run(lines, single, 13, 9, px, py, (int)(seed % 3), 0.0, r > 2 ? 4 : 8, &t);
                     }
-    print_message("separable: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases, t.meaningful, t.worst);
+    print_message("separable: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases,
+                  t.meaningful, t.worst);
     assert_true(t.meaningful > t.cases / 8);
 }
 
@@ -419,10 +433,12 @@ static void custom_with_value(void **state)
     for (int px = 1; px < 5; px++)
         for (int single = 0; single < 2; single++) {
             run("kind = custom\nweights = 0.1 0.2 0.4 0.2 0.1", single, 12, 1, px, 0, 0, 3.5, 40, &t);
-            run("kind = custom\nweights = .0625 .125 .0625 | .125 .25 .125 | .0625 .125 .0625", single, 12, 7, px, px, 0, -80.0,
-                40, &t);
-            run("kind = separable\nfactors = .0625 .25 .375 .25 .0625 | .0625 .25 .375 .25 .0625", single, 12, 7, px, px, 0, -80.0, 40, &t);
-            run("kind = separable\nfactors = .25 .5 .25 | .25 .25 .25 | .125 0 .125 | .5 0 .5", single, 12, 7, px, px, 0, 3.5, 40, &t);
+            run("kind = custom\nweights = .0625 .125 .0625 | .125 .25 .125 | .0625 .125 .0625", single, 12, 7,
+                px, px, 0, -80.0, 40, &t);
+            run("kind = separable\nfactors = .0625 .25 .375 .25 .0625 | .0625 .25 .375 .25 .0625", single, 12,
+                7, px, px, 0, -80.0, 40, &t);
+            run("kind = separable\nfactors = .25 .5 .25 | .25 .25 .25 | .125 0 .125 | .5 0 .5", single, 12, 7,
+                px, px, 0, 3.5, 40, &t);
         }
     report("custom with V", &t);
 }
@@ -430,9 +446,10 @@ static void custom_with_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heat),   cmocka_unit_test(wave),   cmocka_unit_test(advect),           cmocka_unit_test(laplace),
-        cmocka_unit_test(sweep),  cmocka_unit_test(custom), cmocka_unit_test(separable),
-        cmocka_unit_test(custom_with_value),
+        cmocka_unit_test(heat),      cmocka_unit_test(wave),
+        cmocka_unit_test(advect),    cmocka_unit_test(laplace),
+        cmocka_unit_test(sweep),     cmocka_unit_test(custom),
+        cmocka_unit_test(separable), cmocka_unit_test(custom_with_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* A cell's initial value has the same bits whatever slice of the grid is asked for, and two levels agree with one to 2 ulp of 1. */
+/* A cell's initial value has the same bits whatever slice of the grid is asked for, and two levels agree with
+ * one to 2 ulp of 1. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,14 +30,17 @@ static void free_tables(mode_axis_tables *t)
 static void two_levels_agree_with_one(void **state)
 {
     (void)state;
-    static const int64_t lengths[] = { 1, 2, 4095, 4096, 4097, 10007, 1 << 20, (1 << 20) + 1, 123456789, (int64_t)1 << 40 };
+    static const int64_t lengths[] = { 1,     2,       4095,          4096,      4097,
+                                       10007, 1 << 20, (1 << 20) + 1, 123456789, (int64_t)1 << 40 };
     double worst = 0.0;
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
         for (int s = 0; s < 5; s++)
             for (int which = 0; which < 3; which++) {
                 const int64_t n = lengths[l], first_mode = mode_axis_first(pairs[s][0], pairs[s][1]);
                 const int64_t last_mode = mode_axis_last(n, pairs[s][0], pairs[s][1]);
-                const int64_t mode = which == 0 ? first_mode : which == 1 ? (first_mode + last_mode) / 2 : last_mode;
+                const int64_t mode = which == 0   ? first_mode
+                                     : which == 1 ? (first_mode + last_mode) / 2
+                                                  : last_mode;
                 const mode_axis a = mode_axis_make(n, pairs[s][0], pairs[s][1], mode);
                 const int64_t first = n / 3, end = n - first > 20000 ? first + 20000 : n;
                 mode_axis_tables one, two;
@@ -68,7 +72,8 @@ static void levels_follow_from_the_whole_axis(void **state)
     }
 }
 
-/* Every cell of `whole` again from the tables of a slice that starts and ends elsewhere, as a rank would ask. */
+/* Every cell of `whole` again from the tables of a slice that starts and ends elsewhere, as a rank would ask.
+ * */
 static void check_slices(const char *lines, box whole)
 {
     config c;
@@ -79,8 +84,8 @@ static void check_slices(const char *lines, box whole)
     assert_true(problem_tables_make(&all, &p, &c, whole));
     for (int cut = 0; cut < 5; cut++) {
         const int64_t w = box_width(whole), h = box_height(whole);
-        const box own = box_make(whole.x0 + w * cut / 7, whole.x1 - w * (4 - cut) / 9, whole.y0 + h * (4 - cut) / 6,
-                                 whole.y1 - h * cut / 11);
+        const box own = box_make(whole.x0 + w * cut / 7, whole.x1 - w * (4 - cut) / 9,
+                                 whole.y0 + h * (4 - cut) / 6, whole.y1 - h * cut / 11);
         assert_true(problem_tables_make(&part, &p, &c, own));
         for (int64_t y = own.y0; y < own.y1; y++)
             for (int64_t x = own.x0; x < own.x1; x++) {
@@ -96,17 +101,22 @@ static void check_slices(const char *lines, box whole)
 static void slices(void **state)
 {
     (void)state;
-    check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 5\n[grid]\nnx = 101\nny = 53\nboundary = dirichlet 2",
-                 box_make(0, 101, 0, 53));
+    check_slices(
+        "[problem]\nkind = heat\nalpha = .1\nmode_x = 5\n[grid]\nnx = 101\nny = 53\nboundary = dirichlet 2",
+        box_make(0, 101, 0, 53));
     check_slices("[problem]\nkind = advect\nalpha = .1\nmode_x = 7\n[grid]\nnx = 3000000\nny = 2000000",
                  box_make(1000000, 1009000, 4090, 4100));
-    check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 77777777777\n[grid]\nnx = 1000000000000\nboundary = neumann",
+    check_slices("[problem]\nkind = heat\nalpha = .1\nmode_x = 77777777777\n[grid]\nnx = "
+                 "1000000000000\nboundary = neumann",
                  box_make(123456789012, 123456799012, 0, 1));
-    check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));
+    check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 90\nny = 40",
+                 box_make(0, 90, 0, 40));
     check_slices("[problem]\nkind = laplace\ninitial = gaussian\n[grid]\nnx = 1000000000000",
                  box_make(499999990000, 499999999000, 0, 1));
-    check_slices("[problem]\nkind = laplace\ninitial = random\nseed = 4\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));
-    check_slices("[problem]\nkind = laplace\ninitial = zero\n[grid]\nnx = 90000\nny = 4", box_make(0, 90000, 0, 4));
+    check_slices("[problem]\nkind = laplace\ninitial = random\nseed = 4\n[grid]\nnx = 90\nny = 40",
+                 box_make(0, 90, 0, 40));
+    check_slices("[problem]\nkind = laplace\ninitial = zero\n[grid]\nnx = 90000\nny = 4",
+                 box_make(0, 90000, 0, 4));
     check_slices("[problem]\nkind = transpose\n[grid]\nnx = 90\nny = 40", box_make(0, 90, 0, 40));
 }
 
@@ -128,7 +138,8 @@ static void values(void **state)
             assert_true(fabsl((long double)cell_value(&t.base, x, y) - exact) <= 3 * 0x1p-52L);
         }
     problem_tables_free(&t);
-    harness_config(&c, "[problem]\nkind = heat\nalpha = .1\ninitial = gaussian\n[grid]\nnx = 20\nny = 9\n[time]\nsteps = 0\n");
+    harness_config(&c, "[problem]\nkind = heat\nalpha = .1\ninitial = gaussian\n[grid]\nnx = 20\nny = "
+                       "9\n[time]\nsteps = 0\n");
     problem_make(&p, &c);
     assert_true(problem_tables_make(&t, &p, &c, box_make(0, 20, 0, 9)));
     for (int y = 0; y < 9; y++)
@@ -138,7 +149,8 @@ static void values(void **state)
             assert_true(fabsl((long double)cell_value(&t.base, x, y) - exact) <= 20 * 0x1p-52L * exact);
         }
     problem_tables_free(&t);
-    harness_config(&c, "[problem]\nkind = heat\nalpha = .1\ninitial = /tmp/a.h5\n[grid]\nnx = 20\n[time]\nsteps = 0\n");
+    harness_config(
+        &c, "[problem]\nkind = heat\nalpha = .1\ninitial = /tmp/a.h5\n[grid]\nnx = 20\n[time]\nsteps = 0\n");
     problem_make(&p, &c);
     assert_false(problem_tables_make(&t, &p, &c, box_make(0, 20, 0, 1)));
     assert_false(p.exact);

@@ -1,4 +1,5 @@
-/* The transpose's 1024 values after n steps are those of n steps one by one, in the type, before and beyond exactness. */
+/* The transpose's 1024 values after n steps are those of n steps one by one, in the type, before and beyond
+ * exactness. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static void one_by_one_f32(void **state)
     for (int64_t n = 0; n <= 20000; n++) {
         if (n < 50 || n % 997 == 0 || (n > 4855 && n < 4865)) {
             problem_count_tables(DTYPE_F32, n, a, b);
-            for (int f = 0; f < VALUE_COUNT_TABLE; f++) assert_true(a[f] == (double)sa[f] && b[f] == (double)sb[f]);
+            for (int f = 0; f < VALUE_COUNT_TABLE; f++)
+                assert_true(a[f] == (double)sa[f] && b[f] == (double)sb[f]);
         }
         for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
             sb[f] += sa[f];

@@ -1,4 +1,5 @@
-/* In a log a line of progress comes after 10 % of the steps or a minute, whichever is later; asked for, every half second. */
+/* In a log a line of progress comes after 10 % of the steps or a minute, whichever is later; asked for, every
+ * half second. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
-/* Random decks give, bit by bit, what a plain reference computes (plain_reference.h): every kind, type, order and pair of sides, in
- * 1D and 2D, sizes that are multiples of nothing, ranks 1 to 7 in any grid, lanes, feeds, blocks of steps, kernels tuned or not, and
- * restarts in the middle on other ranks.
+/* Random decks give, bit by bit, what a plain reference computes (plain_reference.h): every kind, type, order
+ * and pair of sides, in 1D and 2D, sizes that are multiples of nothing, ranks 1 to 7 in any grid, lanes,
+ * feeds, blocks of steps, kernels tuned or not, and restarts in the middle on other ranks.
  *
- * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number; WEFT_RANDOM_DECKS of them (20), from
- * WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where cells differ, the deck and the first of them are printed.
+ * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number;
+ * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where
+ * cells differ, the deck and the first of them are printed.
  */
 #include <limits.h>
 #include <math.h>
@@ -55,7 +56,8 @@ static double decimal(double low, double high)
     return strtod(text, NULL);
 }
 
-static const char *const kind_names[] = { "heat", "wave", "advect", "laplace", "custom", "sweep", "transpose", "separable" };
+static const char *const kind_names[] = { "heat",   "wave",  "advect",    "laplace",
+                                          "custom", "sweep", "transpose", "separable" };
 static bool two_levels(const plain *p) { return p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT; }
 
 /* ---- drawing ---- */
@@ -106,7 +108,8 @@ static void draw_factors(plain *p)
     for (int k = 0; k < p->products; k++)
         for (int i = 0; i < width; i++) {
             p->row[k][i] = one_in(8) ? 0.0 : decimal(-1.0 / width, 1.0 / width);
-            p->column[k][i] = one_in(8) ? 0.0 : decimal(-1.2 / p->products / width, 1.2 / p->products / width);
+            p->column[k][i] =
+                one_in(8) ? 0.0 : decimal(-1.2 / p->products / width, 1.2 / p->products / width);
         }
 }
 
@@ -143,7 +146,8 @@ static drawn draw(uint64_t seed, uint64_t number)
     p->kind = (plain_kind)(chance(PLAIN_KINDS + 1) % PLAIN_KINDS); /* heat twice */
     p->f32 = one_in(2);
     const bool box = p->kind == PLAIN_CUSTOM && one_in(2);
-    p->two_d = box || p->kind == PLAIN_SEPARABLE || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE || !one_in(3);
+    p->two_d = box || p->kind == PLAIN_SEPARABLE || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE ||
+               !one_in(3);
     p->radius = 1 + (int)chance(one_in(2) ? 3 : PLAIN_RADIUS_MAX);
     if (box && p->radius > 4 && !one_in(4)) p->radius = 1 + (int)chance(3);
     if (p->kind == PLAIN_LAPLACE || p->kind == PLAIN_TRANSPOSE) p->radius = 1;
@@ -178,7 +182,8 @@ static void put_weights(FILE *f, const plain *p)
     fprintf(f, "weights =");
     for (int dy = p->two_d ? -r : 0; dy <= (p->two_d ? r : 0); dy++) {
         for (int dx = -r; dx <= r; dx++)
-            fprintf(f, "%s%.7g", (dx + r) % 8 == 0 && (dx > -r || dy > -r) ? "\n    " : " ", p->weight[r + dy][r + dx]);
+            fprintf(f, "%s%.7g", (dx + r) % 8 == 0 && (dx > -r || dy > -r) ? "\n    " : " ",
+                    p->weight[r + dy][r + dx]);
         if (p->two_d && dy < r) fprintf(f, " |");
     }
     fprintf(f, "\n");
@@ -198,7 +203,8 @@ static void put_factors(FILE *f, const plain *p)
 static void put_deck(FILE *f, const drawn *d)
 {
     const plain *p = &d->p;
-    fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind], p->f32 ? "f32" : "f64");
+    fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind],
+            p->f32 ? "f32" : "f64");
     if (p->kind == PLAIN_CUSTOM) put_weights(f, p);
     else if (p->kind == PLAIN_SEPARABLE) put_factors(f, p);
     else if (p->alpha != 0.0) fprintf(f, "order = %d\nalpha = %.7g\n", 2 * p->radius, p->alpha);
@@ -211,7 +217,8 @@ static void put_deck(FILE *f, const drawn *d)
         put_side(f, "y_low", p->y_low);
         put_side(f, "y_high", p->y_high);
     }
-    fprintf(f, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n", d->steps, d->norm_every);
+    fprintf(f, "[time]\nsteps = %d\nnorm_every = %d\n[output]\nrecord = none\nfinal = final.h5\n", d->steps,
+            d->norm_every);
 }
 
 /* ---- files ---- */
@@ -220,8 +227,8 @@ static void put_field(hid_t file, const char *name, const plain *p, const double
 {
     const hsize_t shape[2] = { (hsize_t)p->ny, (hsize_t)p->nx };
     const hid_t space = p->two_d ? H5Screate_simple(2, shape, NULL) : H5Screate_simple(1, shape + 1, NULL);
-    const hid_t set =
-        H5Dcreate2(file, name, p->f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t set = H5Dcreate2(file, name, p->f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, space,
+                                 H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u) >= 0);
     H5Dclose(set);
     H5Sclose(space);
@@ -237,7 +244,8 @@ static void put_initial(const drawn *d, const double *u, const double *prev)
     assert_true(H5Fclose(file) >= 0);
 }
 
-/* The cells of `wanted` that a field of final.h5 does not have, or -1 where it cannot be read as that many cells of that type. */
+/* The cells of `wanted` that a field of final.h5 does not have, or -1 where it cannot be read as that many
+ * cells of that type. */
 static int differing(const char *name, const plain *p, const double *wanted, int *first)
 {
     const int cells = p->nx * p->ny;
@@ -293,9 +301,11 @@ static int launch(const char *weft, const launch_drawn *l, const char *arguments
         snprintf(mpirun, sizeof mpirun, "%s %s -n %d ", setting("MPIRUN", "mpirun"),
                  setting("LAUNCH_FLAGS", "--oversubscribe --bind-to none"), l->ranks);
     snprintf(command, sizeof command,
-             "%s%s run d.ini run.device=host run.ranks_x=%d run.ranks_y=%d run.lanes=%d run.fuse=%d run.feed=%s run.threads=%d "
+             "%s%s run d.ini run.device=host run.ranks_x=%d run.ranks_y=%d run.lanes=%d run.fuse=%d "
+             "run.feed=%s run.threads=%d "
              "run.tune=%s %s >out 2>&1 </dev/null",
-             mpirun, weft, l->ranks_x, l->ranks_y, l->lanes, l->fuse, l->feed, l->threads, l->tune ? "on" : "off", arguments);
+             mpirun, weft, l->ranks_x, l->ranks_y, l->lanes, l->fuse, l->feed, l->threads,
+             l->tune ? "on" : "off", arguments);
     FILE *log = fopen("commands", "a");
     fprintf(log, "%s\n", command);
     fclose(log);
@@ -307,7 +317,8 @@ static int run(const char *weft, const drawn *d)
     char arguments[128];
     int status = 0;
     if (d->restart_at > 0) {
-        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d output.final=none", d->restart_at, d->restart_at);
+        snprintf(arguments, sizeof arguments, "time.steps=%d checkpoint.every=%d output.final=none",
+                 d->restart_at, d->restart_at);
         status = launch(weft, &d->launch[0], arguments);
     }
     if (status == 0) status = launch(weft, &d->launch[1], d->restart_at > 0 ? "--restart checkpoints" : "");
@@ -345,14 +356,17 @@ static bool same_bits(const drawn *d, const double *u, const double *prev, sente
 {
     const plain *p = &d->p;
     const bool transposes = p->kind == PLAIN_TRANSPOSE;
-    const char *const name[] = { transposes ? "/fields/a" : "/fields/u", transposes ? "/fields/b" : "/fields/u_prev" };
+    const char *const name[] = { transposes ? "/fields/a" : "/fields/u",
+                                 transposes ? "/fields/b" : "/fields/u_prev" };
     const double *const wanted[] = { u, prev };
     for (int i = 0; i < (transposes || two_levels(p) ? 2 : 1); i++) {
         int first = 0;
         const int count = differing(name[i], p, wanted[i], &first);
         if (count == 0) continue;
         if (count < 0) sentence_set(why, "%s: not there, or of another shape or type", name[i]);
-        else sentence_set(why, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny, first);
+        else
+            sentence_set(why, "%s: %d of %d cells differ, cell %d first", name[i], count, p->nx * p->ny,
+                         first);
         return false;
     }
     if (has_fingerprint(plain_fingerprint(p, transposes ? prev : u))) return true;
@@ -393,7 +407,8 @@ static void test_random_decks(void **unused)
     char weft[PATH_MAX], path[PATH_MAX], home[PATH_MAX], folder[] = "/tmp/weft_random.XXXXXX";
     const uint64_t seed = strtoull(setting("WEFT_RANDOM_SEED", "4629"), NULL, 10);
     const uint64_t first = strtoull(setting("WEFT_RANDOM_FIRST", "0"), NULL, 10);
-    const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", SANITIZED ? "6" : "20"), NULL, 10); /* the sanitizers see the reference; the program is the release's */
+    /* the sanitizers see the reference; the program is the release's */
+    const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", SANITIZED ? "6" : "20"), NULL, 10);
     uint64_t wrong = 0, restarts = 0, ranks = 0, of_kind[PLAIN_KINDS] = { 0 };
     snprintf(path, sizeof path, "%s/weft", setting("BUILD", "build"));
     assert_non_null(realpath(path, weft));
@@ -411,8 +426,9 @@ static void test_random_decks(void **unused)
     assert_int_equal(chdir(home), 0);
     snprintf(path, sizeof path, "rm -rf %s", folder);
     assert_int_equal(system(path), 0);
-    printf("%llu decks from number %llu of seed %llu, %llu with a restart, %.1f ranks on average:", (unsigned long long)decks,
-           (unsigned long long)first, (unsigned long long)seed, (unsigned long long)restarts, (double)ranks / (double)decks);
+    printf("%llu decks from number %llu of seed %llu, %llu with a restart, %.1f ranks on average:",
+           (unsigned long long)decks, (unsigned long long)first, (unsigned long long)seed,
+           (unsigned long long)restarts, (double)ranks / (double)decks);
     for (int k = 0; k < PLAIN_KINDS; k++) printf(" %s %llu", kind_names[k], (unsigned long long)of_kind[k]);
     printf("; %llu differ\n", (unsigned long long)wrong);
     assert_int_equal(wrong, 0);

@@ -1,5 +1,5 @@
-/* A storm over the program as it is finds nothing, and each wait that is left out on purpose is found, by a cell that is not of its level
- * or a wrong result.
+/* A storm over the program as it is finds nothing, and each wait that is left out on purpose is found, by a
+ * cell that is not of its level or a wrong result.
  *
  * ranks: 2 4 */
 #include <setjmp.h>
@@ -17,7 +17,9 @@
 
 static storm_result storm_of(storm_race race, unsigned seed, int64_t steps)
 {
-    const storm_request ask = { .steps = steps, .seconds = INFINITY, .seed = seed, .device = CONFIG_DEVICE_HOST, .race = race };
+    const storm_request ask = {
+        .steps = steps, .seconds = INFINITY, .seed = seed, .device = CONFIG_DEVICE_HOST, .race = race
+    };
     storm_result r;
     sentence why = { "" };
     if (storm_run(&ask, &r, &why) != 0) fail_msg("%s", why.text);

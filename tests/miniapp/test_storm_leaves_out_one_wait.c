@@ -12,37 +12,50 @@
 /* A device that does nothing but count who waits. */
 static int waits;
 
-static int record(device *d, device_event *e, device_stream *s) { return (void)d, (void)e, (void)s, waits++, 0; }
-static int wait(device *d, device_event *e, device_stream *s) { return (void)d, (void)e, (void)s, waits++, 0; }
+static int record(device *d, device_event *e, device_stream *s)
+{
+    return (void)d, (void)e, (void)s, waits++, 0;
+}
+static int wait(device *d, device_event *e, device_stream *s)
+{
+    return (void)d, (void)e, (void)s, waits++, 0;
+}
 static int sync_event(device *d, device_event *e) { return (void)d, (void)e, waits++, 0; }
 static int sync_stream(device *d, device_stream *s) { return (void)d, (void)s, waits++, 0; }
-static int is_done(device *d, device_stream *s, bool *done) { return (void)d, (void)s, waits++, *done = false, 0; }
+static int is_done(device *d, device_stream *s, bool *done)
+{
+    return (void)d, (void)s, waits++, *done = false, 0;
+}
 static int copy_none(device *d, void *to, const void *from, size_t bytes, device_stream *s)
 {
     return (void)d, (void)to, (void)from, (void)bytes, (void)s, 0;
 }
-static int copy_no_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes, size_t row_bytes,
-                        size_t rows, device_stream *s)
+static int copy_no_rows(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+                        size_t row_bytes, size_t rows, device_stream *s)
 {
-    return (void)d, (void)to, (void)to_pitch_bytes, (void)from, (void)from_pitch_bytes, (void)row_bytes, (void)rows, (void)s, 0;
+    return (void)d, (void)to, (void)to_pitch_bytes, (void)from, (void)from_pitch_bytes, (void)row_bytes,
+           (void)rows, (void)s, 0;
 }
-static int fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count, device_stream *s)
+static int fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
+                int count, device_stream *s)
 {
     return (void)d, (void)f, (void)field, (void)sides, (void)boxes, (void)count, (void)s, 0;
 }
-static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count, device_stream *s)
+static int pack(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+                int count, device_stream *s)
 {
     return (void)d, (void)f, (void)field, (void)buffer, (void)pieces, (void)count, (void)s, 0;
 }
-static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count, unpack_mode mode,
-                  device_stream *s)
+static int unpack(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                  int count, unpack_mode mode, device_stream *s)
 {
     return (void)d, (void)f, (void)field, (void)buffer, (void)pieces, (void)count, (void)mode, (void)s, 0;
 }
-static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows, int64_t cols, int flags,
-                     device_stream *s)
+static int transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
+                     int64_t rows, int64_t cols, int flags, device_stream *s)
 {
-    return (void)d, (void)t, (void)to, (void)to_pitch, (void)from, (void)from_pitch, (void)rows, (void)cols, (void)flags, (void)s, 0;
+    return (void)d, (void)t, (void)to, (void)to_pitch, (void)from, (void)from_pitch, (void)rows, (void)cols,
+           (void)flags, (void)s, 0;
 }
 static int capture(device *d, device_stream *s) { return (void)d, (void)s, 0; }
 
@@ -63,8 +76,10 @@ static void begin(storm_race race)
     sim *s = &at.s;
     memset(&at, 0, sizeof at);
     device *d = s->dev = device_host_create(1);
-    d->event_record = record, d->event_wait = wait, d->event_sync = sync_event, d->stream_sync = sync_stream, d->stream_done = is_done;
-    d->copy = copy_none, d->copy_rows = copy_no_rows, d->boundary_fill = fill, d->pack = pack, d->unpack = unpack, d->transpose = transpose;
+    d->event_record = record, d->event_wait = wait, d->event_sync = sync_event, d->stream_sync = sync_stream,
+    d->stream_done = is_done;
+    d->copy = copy_none, d->copy_rows = copy_no_rows, d->boundary_fill = fill, d->pack = pack,
+    d->unpack = unpack, d->transpose = transpose;
     d->graph_begin = capture;
     s->plan.grid.shape = field_shape_make(DTYPE_F64, 8, 8, 1, 1);
     assert_true(s->plan.grid.shape.bytes <= sizeof at.field[0]);
@@ -86,7 +101,19 @@ static void end(void)
 }
 
 /* Work that an event stands behind, and who waits for it. */
-typedef enum work { NOTHING, PACKED, PACKED_AND_COPIED, COPIED_OUT, COPIED_IN, UNPACKED, PART, PART_AND_COPIED, IMAGES, RESULT, ROWS } work;
+typedef enum work {
+    NOTHING,
+    PACKED,
+    PACKED_AND_COPIED,
+    COPIED_OUT,
+    COPIED_IN,
+    UNPACKED,
+    PART,
+    PART_AND_COPIED,
+    IMAGES,
+    RESULT,
+    ROWS
+} work;
 typedef enum waiter { STREAM, HOST, HOST_FOR_STREAM, HOST_ASKS_STREAM } waiter;
 typedef struct a_wait {
     const char *what;
@@ -107,7 +134,8 @@ static const a_wait all[] = {
     { "message for the copy of its rows", COPIED_OUT, 'e', 0, 5, HOST, STORM_MESSAGE_BEFORE_PACK },
     { "buffer for the copy of its rows", COPIED_IN, 'e', 0, 5, HOST, STORM_NO_RACE },
     { "buffer for its unpack", UNPACKED, 'e', 0, 5, HOST, STORM_NO_RACE },
-    { "message out of the field for the stream", NOTHING, 'e', 'e', 5, HOST_ASKS_STREAM, STORM_MESSAGE_BEFORE_FIELD },
+    { "message out of the field for the stream", NOTHING, 'e', 'e', 5, HOST_ASKS_STREAM,
+      STORM_MESSAGE_BEFORE_FIELD },
     { "norm for its reduction", RESULT, '0', '0', 5, HOST_FOR_STREAM, STORM_NORM_BEFORE_IT_IS_THERE },
     { "norm beside the steps", RESULT, 'a', 0, 5, HOST, STORM_NORM_BEFORE_IT_IS_THERE },
     { "host for a stream", PACKED, '0', '0', 5, HOST_FOR_STREAM, STORM_NO_RACE },
@@ -121,13 +149,17 @@ static const a_wait all[] = {
 };
 enum { WAITS = sizeof all / sizeof *all };
 
-static device_stream *stream_of(char c) { return c == 'a' ? aside() : c == 'e' ? exchange() : stream(c == 'i'); }
+static device_stream *stream_of(char c)
+{
+    return c == 'a' ? aside() : c == 'e' ? exchange() : stream(c == 'i');
+}
 
 static void do_work(work w, device_stream *s)
 {
     device *d = at.s.dev;
     double *const u = at.s.now.u;
-    if (w == PACKED || w == PACKED_AND_COPIED) (void)d->pack(d, &at.s.plan.grid.shape, u, at.buffer, NULL, 0, s);
+    if (w == PACKED || w == PACKED_AND_COPIED)
+        (void)d->pack(d, &at.s.plan.grid.shape, u, at.buffer, NULL, 0, s);
     if (w == PART || w == PART_AND_COPIED) (void)d->transpose(d, DTYPE_F64, at.buffer, 1, u, 1, 1, 1, 0, s);
     if (w == PACKED_AND_COPIED || w == PART_AND_COPIED) (void)d->copy(d, &at.buffer[4], at.buffer, 8, s);
     if (w == COPIED_OUT || w == COPIED_IN) (void)d->copy(d, at.buffer, u + 20, 8, s);
@@ -135,7 +167,8 @@ static void do_work(work w, device_stream *s)
     if (w == UNPACKED) (void)d->unpack(d, &at.s.plan.grid.shape, u, at.buffer, NULL, 0, UNPACK_STORE, s);
     if (w == IMAGES) (void)d->boundary_fill(d, &at.s.plan.grid.shape, u, NULL, NULL, 0, s);
     if (w == RESULT) (void)d->copy(d, at.buffer, &at.result, 8, s);
-    if (w == ROWS) (void)d->copy(d, at.buffer, &at.result, 8, s), (void)d->copy_rows(d, at.buffer, 8, u, 8, 8, 1, s);
+    if (w == ROWS)
+        (void)d->copy(d, at.buffer, &at.result, 8, s), (void)d->copy_rows(d, at.buffer, 8, u, 8, 8, 1, s);
 }
 
 static bool is_left_out(const a_wait *w)
@@ -161,8 +194,11 @@ static void each_race_leaves_out_its_own(void **state)
     for (storm_race race = STORM_NO_RACE; race < STORM_RACES; race++)
         for (int i = 0; i < WAITS; i++) {
             begin(race);
-            const bool left_out = is_left_out(&all[i]), expected = race != STORM_NO_RACE && race == all[i].race;
-            if (left_out != expected) fail_msg("%s: %s is %s", storm_race_name[race], all[i].what, left_out ? "left out" : "not left out");
+            const bool left_out = is_left_out(&all[i]),
+                       expected = race != STORM_NO_RACE && race == all[i].race;
+            if (left_out != expected)
+                fail_msg("%s: %s is %s", storm_race_name[race], all[i].what,
+                         left_out ? "left out" : "not left out");
             end();
         }
 }
@@ -189,7 +225,8 @@ static void none_while_steps_are_captured(void **state)
             if (all[i].who != STREAM) continue;
             begin(race);
             (void)at.s.dev->graph_begin(at.s.dev, stream(0));
-            if (is_left_out(&all[i])) fail_msg("%s: %s is left out of a graph", storm_race_name[race], all[i].what);
+            if (is_left_out(&all[i]))
+                fail_msg("%s: %s is left out of a graph", storm_race_name[race], all[i].what);
             end();
         }
 }

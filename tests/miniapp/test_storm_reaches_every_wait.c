@@ -1,5 +1,6 @@
-/* In the 21 runs that a storm takes by default there is something for each race to be found in, on GPUs of 2 and 4 ranks and from any
- * seed; and what is held up there is so for longer than whoever does not wait for it needs. */
+/* In the 21 runs that a storm takes by default there is something for each race to be found in, on GPUs of 2
+ * and 4 ranks and from any seed; and what is held up there is so for longer than whoever does not wait for it
+ * needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +24,11 @@ static facts facts_of(const storm_way *w)
 {
     const config *c = &w->c;
     const transport_kind t = c->run.transport;
-    facts f = { .stencil = config_kind_of(c)->transposes == 0, .two_d = config_two_d(c), .block = c->run.fuse > 1,
-                .messages = transport_traits_of(t)->needs_host, .peer = t == TRANSPORT_PEER };
+    facts f = { .stencil = config_kind_of(c)->transposes == 0,
+                .two_d = config_two_d(c),
+                .block = c->run.fuse > 1,
+                .messages = transport_traits_of(t)->needs_host,
+                .peer = t == TRANSPORT_PEER };
     f.graph = c->run.feed == CONFIG_FEED_GRAPH && f.stencil && !f.messages;
     f.images = (c->run.ranks_x == 1 && c->grid.sides.x_low.kind == BOUNDARY_PERIODIC) ||
                (c->run.ranks_y == 1 && f.two_d && c->grid.sides.y_low.kind == BOUNDARY_PERIODIC);
@@ -39,12 +43,14 @@ static bool has(const storm_way *w, storm_race race)
     const facts f = facts_of(w);
     const bool strips = f.split && w->c.run.streams > 1 && !(f.block && w->form == STEP_EXCHANGE_FIRST);
     switch (race) {
-    case STORM_EXCHANGE_BEFORE_LEVEL: return f.split && f.block && f.images; /* elsewhere its own stream made nearly all that it reads */
+    case STORM_EXCHANGE_BEFORE_LEVEL:
+        return f.split && f.block && f.images; /* elsewhere its own stream made nearly all that it reads */
     case STORM_STRIP_BEFORE_LEVEL: return strips;
     case STORM_NEXT_BEFORE_STRIP: return strips;
     case STORM_NEXT_BEFORE_SHELL: return f.split;
     case STORM_MESSAGE_BEFORE_PACK: return f.split && f.messages && w->c.run.transport != TRANSPORT_AWARE;
-    case STORM_MESSAGE_BEFORE_FIELD: return f.stencil && w->c.run.transport == TRANSPORT_AWARE && (w->c.run.ranks_x == 1 || !f.two_d);
+    case STORM_MESSAGE_BEFORE_FIELD:
+        return f.stencil && w->c.run.transport == TRANSPORT_AWARE && (w->c.run.ranks_x == 1 || !f.two_d);
     case STORM_NORM_BEFORE_IT_IS_THERE: return w->c.time.norm_every > 0;
     case STORM_STRIP_BEFORE_IMAGES: return f.split && f.block && f.images;
     case STORM_PART_BEFORE_TRANSPOSE: return !f.stencil && f.messages;
@@ -53,7 +59,8 @@ static bool has(const storm_way *w, storm_race race)
     case STORM_BLOCK_BEFORE_FLAG_WORDS: return f.in_kernel;
     case STORM_PART_BEFORE_FLAG: return f.stencil && f.peer && !f.in_kernel;
     case STORM_CHUNK_BEFORE_FLAG: return !f.stencil && f.peer;
-    case STORM_COPY_BEFORE_MEETING: return f.stencil && w->c.run.transport == TRANSPORT_COPY && (w->c.run.ranks_x == 1 || !f.two_d);
+    case STORM_COPY_BEFORE_MEETING:
+        return f.stencil && w->c.run.transport == TRANSPORT_COPY && (w->c.run.ranks_x == 1 || !f.two_d);
     case STORM_UNPACK_BEFORE_CHUNKS: return w->chunked;
     case STORM_NO_RACE:
     case STORM_RACES: break;

@@ -1,6 +1,7 @@
-/* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same level: for every number of
- * steps per pass, kind, boundary, process grid and feed, with a remainder of steps, with norms on the way and at a tolerance. On a
- * GPU too, over every transport, where there is one, and there single steps of the mixed form; those compared with are always the host's.
+/* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same
+ * level: for every number of steps per pass, kind, boundary, process grid and feed, with a remainder of
+ * steps, with norms on the way and at a tolerance. On a GPU too, over every transport, where there is one,
+ * and there single steps of the mixed form; those compared with are always the host's.
  *
  * ranks: 1 2 3 4 6
  * gpus: rank */
@@ -31,7 +32,8 @@ typedef struct result {
     double last_change;
 } result;
 
-/* As where hosts have two ranks each, or every other one, or where one has three ranks: then a corner alone may be far. */
+/* As where hosts have two ranks each, or every other one, or where one has three ranks: then a corner alone
+ * may be far. */
 static int made_up_host(const sim *s, int rank)
 {
     const int how = s->plan.block_steps % 3;
@@ -47,15 +49,17 @@ static void part_links(sim *s)
     const int radius = s->cfg->problem.radius, mine = made_up_host(s, s->top.rank);
     transport_choice choice;
     sentence why = { "" };
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
+        choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
     if (tested == CONFIG_DEVICE_HOST) host_inkernel_give(s->dev, radius);
     step_pass_destroy(&s->pass);
-    step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius, corners, s->prob.op.has_prev,
-                     s->plan.block_steps, NULL, &choice, s->top.comm);
+    step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius,
+                     corners, s->prob.op.has_prev, s->plan.block_steps, NULL, &choice, s->top.comm);
     assert_string_equal(halo_refused(s->pass.halo), "");
     s->pass.near = 1u << near;
     if (s->plan.block_steps > 1) return;
-    if (!step_pass_make_inkernel(&s->pass, &g->dec, s->dev, radius, corners, fields, s->top.comm, &why)) fail_msg("%s", why.text);
+    if (!step_pass_make_inkernel(&s->pass, &g->dec, s->dev, radius, corners, fields, s->top.comm, &why))
+        fail_msg("%s", why.text);
 }
 
 /* All of `weft run` that moves cells. */
@@ -95,7 +99,8 @@ static int rank_count(void)
 /* What the smallest rank has room for, of at most `asked` steps and the host's 16. */
 static int fits(const config *c, int asked)
 {
-    const int64_t x = c->grid.nx / c->run.ranks_x / c->problem.radius, y = c->grid.ny / c->run.ranks_y / c->problem.radius;
+    const int64_t x = c->grid.nx / c->run.ranks_x / c->problem.radius,
+                  y = c->grid.ny / c->run.ranks_y / c->problem.radius;
     const int64_t room = x < y ? x : y, most = asked < 16 ? asked : 16;
     return (int)(room < most ? room : most);
 }
@@ -104,14 +109,17 @@ static void expect_same(const config *c, const result *single)
 {
     const result r = run_of(c);
     if (memcmp(r.fingerprint, single->fingerprint, sizeof r.fingerprint) != 0 || r.level != single->level)
-        fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport %s: %016llx, %016llx at "
+        fail_msg("%s radius %d, fuse %d (asked %d), %s, ranks %d x %d, %s, feed %s, %d streams, transport "
+                 "%s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
-                 kind_name(c->problem.kind), c->problem.radius, r.block_steps, c->run.fuse, step_form_name[form],
-                 c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device), config_feed_name(c->run.feed), c->run.streams,
-                 transport_kind_name(c->run.transport), (unsigned long long)r.fingerprint[0],
-                 (unsigned long long)r.fingerprint[1], (long long)r.level, (unsigned long long)single->fingerprint[0],
+                 kind_name(c->problem.kind), c->problem.radius, r.block_steps, c->run.fuse,
+                 step_form_name[form], c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device),
+                 config_feed_name(c->run.feed), c->run.streams, transport_kind_name(c->run.transport),
+                 (unsigned long long)r.fingerprint[0], (unsigned long long)r.fingerprint[1],
+                 (long long)r.level, (unsigned long long)single->fingerprint[0],
                  (unsigned long long)single->fingerprint[1], (long long)single->level);
-    if (c->time.norm_every > 0) assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
+    if (c->time.norm_every > 0)
+        assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
 }
 
 /* What changes from run to run, in turn. */
@@ -128,7 +136,8 @@ static void next_way(config *c)
     c->run.device = tested;
     c->run.fuse = numbers[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
-    c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2; /* more threads than cores: OpenMP's then do not spin */
+    /* more threads than cores: OpenMP's then do not spin */
+    c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2;
     c->run.transport = host ? TRANSPORT_STAGED : transports[turn % 10];
     form = turn / 3 % 2 == 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
     if (turn / 2 % 2 == 1 && c->run.feed != CONFIG_FEED_GRAPH) form = STEP_MIXED;
@@ -146,7 +155,9 @@ static void every_way(const config *given)
     assert_int_equal(single.block_steps, 1);
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
         c.run.ranks_y = ranks / c.run.ranks_x;
-        for (int i = 0; i < each && c.run.ranks_x * c.run.ranks_y == ranks && (c.run.ranks_y == 1 || config_two_d(&c)); i++) {
+        for (int i = 0;
+             i < each && c.run.ranks_x * c.run.ranks_y == ranks && (c.run.ranks_y == 1 || config_two_d(&c));
+             i++) {
             next_way(&c);
             expect_same(&c, &single);
         }
@@ -187,7 +198,8 @@ enum { SIDES = sizeof sides / sizeof *sides };
 static void deck_of(config *c, const char *kind, const char *when, int side)
 {
     harness_config(c,
-                   "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\n%s\n[time]\n%s\n[run]\ndevice = host\nthreads = 1\n",
+                   "[problem]\n%s\ninitial = random\n[grid]\nnx = 61\nny = 47\n%s\n[time]\n%s\n[run]\ndevice "
+                   "= host\nthreads = 1\n",
                    kind, sides[side], when);
 }
 
@@ -211,7 +223,8 @@ static void boxes(void **state)
     (void)state;
     config c;
     for (int i = 0; i < SIDES; i += 3) {
-        deck_of(&c, "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115", "steps = 29", i);
+        deck_of(&c, "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
+                "steps = 29", i);
         every_way(&c);
     }
 }
@@ -234,12 +247,15 @@ static void products(void **state)
 static void lines(void **state)
 {
     (void)state;
-    static const char *const ends[] = { "boundary = periodic", "boundary = neumann", "x_low = dirichlet 0.5\nx_high = neumann" };
+    static const char *const ends[] = { "boundary = periodic", "boundary = neumann",
+                                        "x_low = dirichlet 0.5\nx_high = neumann" };
     config c;
     for (int i = 0; i < 9; i++) {
-        harness_config(&c, "[problem]\nkind = %s\nalpha = 0.2\norder = %d\ndtype = %s\ninitial = random\n[grid]\nnx = 613\n"
-                           "ny = 1\n%s\n[time]\nsteps = 29\n[run]\ndevice = host\nthreads = 1\n",
-                       i < 6 ? "heat" : "wave", i < 3 ? 2 : 8, i % 2 ? "f32" : "f64", ends[i % 3]);
+        harness_config(
+            &c,
+            "[problem]\nkind = %s\nalpha = 0.2\norder = %d\ndtype = %s\ninitial = random\n[grid]\nnx = 613\n"
+            "ny = 1\n%s\n[time]\nsteps = 29\n[run]\ndevice = host\nthreads = 1\n",
+            i < 6 ? "heat" : "wave", i < 3 ? 2 : 8, i % 2 ? "f32" : "f64", ends[i % 3]);
         every_way(&c);
     }
 }
@@ -248,7 +264,8 @@ static void lines(void **state)
 static void two_levels(void **state)
 {
     (void)state;
-    static const char *const problems[SIDES] = { /* advect: sides of one kind along an axis, or it is not stable */
+    /* advect: sides of one kind along an axis, or it is not stable */
+    static const char *const problems[SIDES] = {
         "kind = advect\nalpha = 0.3\norder = 4\ndtype = f32",
         "kind = wave\nalpha = 0.3",
         "kind = advect\nalpha = 0.2\norder = 8",
@@ -269,7 +286,8 @@ static void norms_and_a_tolerance(void **state)
     config c;
     deck_of(&c, "kind = laplace", "steps = 29\nnorm_every = 5", 3);
     every_way(&c);
-    deck_of(&c, "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 5); /* passes of 12, 8 and 4 steps with a norm */
+    /* passes of 12, 8 and 4 steps with a norm */
+    deck_of(&c, "kind = laplace\ndtype = f32", "steps = 48\nnorm_every = 12", 5);
     every_way(&c);
     deck_of(&c, "kind = laplace", "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 1);
     c.run.fuse = 1;
@@ -280,8 +298,8 @@ static void norms_and_a_tolerance(void **state)
     every_way(&c);
 }
 
-/* How many steps a pass really took: of those asked what fits the smallest rank, and what a norm leaves; 1 where there is no such
- * pass. 29 steps take 29 / block_steps passes, rounded up. */
+/* How many steps a pass really took: of those asked what fits the smallest rank, and what a norm leaves; 1
+ * where there is no such pass. 29 steps take 29 / block_steps passes, rounded up. */
 static void as_many_as_fit(void **state)
 {
     (void)state;
@@ -311,8 +329,10 @@ static void single_steps_of_the_mixed_form(void **state)
 {
     (void)state;
     static const char *const problems[] = {
-        "kind = heat\nalpha = 0.2", "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
-        "kind = wave\nalpha = 0.2\norder = 6", "kind = heat\nalpha = 0.15\norder = 8\ndtype = f32",
+        "kind = heat\nalpha = 0.2",
+        "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
+        "kind = wave\nalpha = 0.2\norder = 6",
+        "kind = heat\nalpha = 0.15\norder = 8\ndtype = f32",
     };
     config c;
     if (rank_count() == 1) skip();

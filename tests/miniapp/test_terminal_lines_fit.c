@@ -65,8 +65,8 @@ static void no_word_is_lost(void **state)
     char text[4096] = "verdict      ", back[4096] = "", line[512];
     for (int i = 0; i < 60; i++) {
         char word[64];
-        snprintf(word, sizeof word, "%.*s%d%s", i % 37, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", i,
-                 i < 59 ? " " : "");
+        snprintf(word, sizeof word, "%.*s%d%s", i % 37,
+                 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz", i, i < 59 ? " " : "");
         strcat(text, word);
     }
     char *out = wrapped(text, 13);

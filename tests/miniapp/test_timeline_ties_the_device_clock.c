@@ -1,5 +1,5 @@
-/* What a device did stands in the timeline between the host's looks at its clock before and after, however the device's own clock
- * runs: here a thousandth fast, with times that are told as coarsely as floats are.
+/* What a device did stands in the timeline between the host's looks at its clock before and after, however
+ * the device's own clock runs: here a thousandth fast, with times that are told as coarsely as floats are.
  * ranks: 1 2 */
 #include <jansson.h>
 #include <math.h>
@@ -34,7 +34,8 @@ static int ask(device *d, device_event *e, bool *done)
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
     (void)d;
-    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) * 1e-3; /* as cudaEventElapsedTime tells milliseconds */
+    *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) *
+               1e-3; /* as cudaEventElapsedTime tells milliseconds */
     return 0;
 }
 
@@ -76,7 +77,8 @@ static int count_tied(json_t *file, double error_us)
         if (strcmp(name, "launch") != 0) continue;
         launch = e;
         const double before_us = number(step, "ts") - number(launch, "ts");
-        const double after_us = number(launch, "ts") + number(launch, "dur") - number(step, "ts") - number(step, "dur");
+        const double after_us =
+            number(launch, "ts") + number(launch, "dur") - number(step, "ts") - number(step, "dur");
         if (before_us > -error_us && after_us > -error_us) tied++;
         else print_message("begins %.3f us after, ends %.3f us before\n", before_us, after_us);
     }

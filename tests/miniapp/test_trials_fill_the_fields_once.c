@@ -1,4 +1,5 @@
-/* The trials of a start share one fill of the fields: none fills them again before steps have changed them, and then it does.
+/* The trials of a start share one fill of the fields: none fills them again before steps have changed them,
+ * and then it does.
  *
  * ranks: 1 2
  */
@@ -17,8 +18,9 @@
 #include "sim/sim_trial.h"
 #include "support/problem_harness.h"
 
-static const char deck_text[] = "[problem]\nkind = %s\nalpha = 0.2\n[grid]\nnx = 500\nny = 400\n[time]\nsteps = 20\n"
-                                "[run]\ndevice = host\nfuse = 1\nthreads = 1\n";
+static const char deck_text[] =
+    "[problem]\nkind = %s\nalpha = 0.2\n[grid]\nnx = 500\nny = 400\n[time]\nsteps = 20\n"
+    "[run]\ndevice = host\nfuse = 1\nthreads = 1\n";
 
 static int fills;
 static int (*value_fill)(device *, const field_shape *, void *, const value *, box, device_stream *);
@@ -68,7 +70,8 @@ static void sweep(void **state) { (void)state, once("sweep", 4); }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(heat), cmocka_unit_test(wave), cmocka_unit_test(sweep) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(heat), cmocka_unit_test(wave),
+                                        cmocka_unit_test(sweep) };
     MPI_CHECK(MPI_Init(&argc, &argv));
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     MPI_CHECK(MPI_Finalize());

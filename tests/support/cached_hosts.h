@@ -1,17 +1,22 @@
-/* Hosts that share files and cache them as Linux's NFS client does: state files below one folder go to a server in memory that all
- * ranks share, through a cache of pages and one of names for each host. libc's calls are taken over by functions of their names, also
- * for libraries that call them; include in one source of a test. What was measured with Debian's 6.1 kernel (tests/long/nfs) is modelled:
+/* Hosts that share files and cache them as Linux's NFS client does: state files below one folder go to a
+ * server in memory that all ranks share, through a cache of pages and one of names for each host. libc's
+ * calls are taken over by functions of their names, also for libraries that call them; include in one source
+ * of a test. What was measured with Debian's 6.1 kernel (tests/long/nfs) is modelled:
  *
- *   pages   A write stays in pages of its host and goes to the server at any time, at the latest with fsync or close. Where the host
- *           believes to know what else the page holds (it has read it, or the page lies behind the file's end as it knows it) the
- *           whole page goes; not so under O_DSYNC or while the file is locked (the kernel's nfs_can_extend_write).
- *   length  What a host believes of a file, its length too, is as old as its last look at it. It looks when it opens or locks the
- *           file, and at times of its own; if the file has changed meanwhile it drops its pages.
- *   names   A name that was looked up may mean the same file for a while, whatever has that name now; likewise a name's absence.
- *           Names with O_CREAT | O_EXCL, rename and unlink always go to the server.
+ *   pages   A write stays in pages of its host and goes to the server at any time, at the latest with fsync
+ *           or close. Where the host believes to know what else the page holds (it has read it, or the page
+ *           lies behind the file's end as it knows it) the whole page goes; not so under O_DSYNC or while the
+ *           file is locked (the kernel's nfs_can_extend_write).
+ *   length  What a host believes of a file, its length too, is as old as its last look at it. It looks when
+ *           it opens or locks the file, and at times of its own; if the file has changed meanwhile it drops
+ *           its pages.
+ *   names   A name that was looked up may mean the same file for a while, whatever has that name now;
+ *           likewise a name's absence. Names with O_CREAT | O_EXCL, rename and unlink always go to the
+ *           server.
  *
- * Pages have 64 KiB, as arm64's kernels may have them. Chance, from a seed, decides what caches do, and whether a rank lets others
- * go first after a call. Not modelled: delegations, mmap, listings of directories. */
+ * Pages have 64 KiB, as arm64's kernels may have them. Chance, from a seed, decides what caches do, and
+ * whether a rank lets others go first after a call. Not modelled: delegations, mmap, listings of directories.
+ * */
 #pragma once
 
 #include <errno.h>
@@ -31,8 +36,17 @@
 
 #include "support/libc_call.h"
 
-enum { CACHED_PAGE_BYTES = 64 << 10, CACHED_PAGES = 64, CACHED_FILES = 8, CACHED_HOSTS = 4, CACHED_NAMES = 48, CACHED_NAME_BYTES = 80,
-       CACHED_FDS = 4096, CACHED_FILE_BYTES = CACHED_PAGES * CACHED_PAGE_BYTES, CACHED_NFS_MAGIC = 0x6969 };
+enum {
+    CACHED_PAGE_BYTES = 64 << 10,
+    CACHED_PAGES = 64,
+    CACHED_FILES = 8,
+    CACHED_HOSTS = 4,
+    CACHED_NAMES = 48,
+    CACHED_NAME_BYTES = 80,
+    CACHED_FDS = 4096,
+    CACHED_FILE_BYTES = CACHED_PAGES * CACHED_PAGE_BYTES,
+    CACHED_NFS_MAGIC = 0x6969
+};
 
 typedef struct cached_page { /* of one host */
     bool whole;   /* every byte of it is believed to be known */
@@ -102,9 +116,11 @@ static int cached_send(cached_file *f, cached_view *v, int p)
     const int64_t end = (int64_t)p * CACHED_PAGE_BYTES + g->to;
     const bool gone = !f->named && cached.server->version == 3;
     if (!gone) {
-        memcpy(f->data + (size_t)p * CACHED_PAGE_BYTES + g->from, g->bytes + g->from, (size_t)(g->to - g->from));
+        memcpy(f->data + (size_t)p * CACHED_PAGE_BYTES + g->from, g->bytes + g->from,
+               (size_t)(g->to - g->from));
         if (end > f->bytes) f->bytes = end;
-        if (v->change == f->change || cached_chance(2)) v->change = f->change + 1; /* it may take others' changes for its own */
+        /* it may take others' changes for its own */
+        if (v->change == f->change || cached_chance(2)) v->change = f->change + 1;
         f->change++;
         f->late_writes += f->published;
         if (f->bytes > v->bytes) v->bytes = f->bytes; /* the answer tells */
@@ -145,7 +161,8 @@ static void cached_fill(cached_file *f, cached_view *v, int p)
     v->page[p].whole = true;
 }
 
-static void cached_write_page(cached_file *f, cached_view *v, int flags, int p, int from, int to, const char *data)
+static void cached_write_page(cached_file *f, cached_view *v, int flags, int p, int from, int to,
+                              const char *data)
 {
     cached_page *g = &v->page[p];
     const int64_t rest = v->bytes - (int64_t)p * CACHED_PAGE_BYTES;
@@ -230,7 +247,8 @@ static int cached_lookup(const char *name)
     cached_server *const s = cached.server;
     cached_name *known = cached_name_at(s->known[cached.host], name, false);
     if (known && known->file < 0 && cached_chance(4)) return -1;
-    if (known && known->file >= 0 && s->file[known->file].number == known->number && s->file[known->file].named) {
+    if (known && known->file >= 0 && s->file[known->file].number == known->number &&
+        s->file[known->file].named) {
         const bool trusted = s->version > 3 || known->lookups > 1 ? !cached_chance(10) : cached_chance(10);
         if (trusted) {
             known->lookups++;
@@ -323,7 +341,9 @@ static const char *cached_path(const char *path)
 
 static cached_file *cached_fd(int fd)
 {
-    return cached.server && fd >= 0 && fd < CACHED_FDS && cached.fd[fd].file > 0 ? &cached.server->file[cached.fd[fd].file - 1] : NULL;
+    return cached.server && fd >= 0 && fd < CACHED_FDS && cached.fd[fd].file > 0
+               ? &cached.server->file[cached.fd[fd].file - 1]
+               : NULL;
 }
 
 static int cached_result(int code)
@@ -380,11 +400,13 @@ static ssize_t cached_pwrite(int fd, const char *data, size_t bytes, off_t at)
 {
     if (at + (off_t)bytes > CACHED_FILE_BYTES) abort();
     for (size_t done = 0; done < bytes;) {
-        const int p = (int)((at + (off_t)done) / CACHED_PAGE_BYTES), from = (int)((at + (off_t)done) % CACHED_PAGE_BYTES);
+        const int p = (int)((at + (off_t)done) / CACHED_PAGE_BYTES),
+                  from = (int)((at + (off_t)done) % CACHED_PAGE_BYTES);
         const size_t left = bytes - done;
         const int to = left < (size_t)(CACHED_PAGE_BYTES - from) ? from + (int)left : CACHED_PAGE_BYTES;
         cached_enter();
-        cached_write_page(cached_fd(fd), cached_view_of(cached_fd(fd)), cached.fd[fd].flags, p, from, to, data + done);
+        cached_write_page(cached_fd(fd), cached_view_of(cached_fd(fd)), cached.fd[fd].flags, p, from, to,
+                          data + done);
         cached_leave();
         done += (size_t)(to - from);
     }
@@ -398,7 +420,8 @@ static ssize_t cached_pread(int fd, char *data, size_t bytes, off_t at)
     cached_file *f = cached_fd(fd);
     cached_view *v = cached_view_of(f);
     while (done < bytes && at + (off_t)done < v->bytes) {
-        const int p = (int)((at + (off_t)done) / CACHED_PAGE_BYTES), from = (int)((at + (off_t)done) % CACHED_PAGE_BYTES);
+        const int p = (int)((at + (off_t)done) / CACHED_PAGE_BYTES),
+                  from = (int)((at + (off_t)done) % CACHED_PAGE_BYTES);
         int64_t n = CACHED_PAGE_BYTES - from;
         if (n > v->bytes - at - (off_t)done) n = v->bytes - at - (off_t)done;
         if (n > (int64_t)(bytes - done)) n = (int64_t)(bytes - done);
@@ -461,8 +484,11 @@ static int cached_ftruncate(int fd, off_t bytes)
     return 0;
 }
 
-#define CACHED_FTRUNCATE_AS(NAME)                                            \
-    int NAME(int fd, off_t bytes) { return cached_fd(fd) ? cached_ftruncate(fd, bytes) : LIBC_CALL(NAME)(fd, bytes); }
+#define CACHED_FTRUNCATE_AS(NAME)                                                        \
+    int NAME(int fd, off_t bytes)                                                        \
+    {                                                                                    \
+        return cached_fd(fd) ? cached_ftruncate(fd, bytes) : LIBC_CALL(NAME)(fd, bytes); \
+    }
 CACHED_FTRUNCATE_AS(ftruncate)
 CACHED_FTRUNCATE_AS(ftruncate64)
 
@@ -505,7 +531,8 @@ int posix_fadvise(int fd, off_t from, off_t bytes, int advice)
     }
 static bool cached_lock(int fd, int command, const struct flock *range)
 {
-    if (command != F_SETLK && command != F_SETLKW && command != F_OFD_SETLK && command != F_OFD_SETLKW) return false;
+    if (command != F_SETLK && command != F_SETLKW && command != F_OFD_SETLK && command != F_OFD_SETLKW)
+        return false;
     cached_enter();
     cached_file *f = cached_fd(fd);
     cached_view *v = cached_view_of(f);
@@ -551,12 +578,13 @@ int unlink(const char *path)
 }
 
 /* The folder is of a file system that several hosts share. */
-#define CACHED_STATFS_AS(NAME, INFO)                                         \
-    int NAME(const char *path, struct INFO *info)                            \
-    {                                                                        \
-        const int code = LIBC_CALL(NAME)(path, info);                        \
-        if (cached.server && strncmp(path, cached.folder, strlen(cached.folder)) == 0) info->f_type = CACHED_NFS_MAGIC; \
-        return code;                                                         \
+#define CACHED_STATFS_AS(NAME, INFO)                                                   \
+    int NAME(const char *path, struct INFO *info)                                      \
+    {                                                                                  \
+        const int code = LIBC_CALL(NAME)(path, info);                                  \
+        if (cached.server && strncmp(path, cached.folder, strlen(cached.folder)) == 0) \
+            info->f_type = CACHED_NFS_MAGIC;                                           \
+        return code;                                                                   \
     }
 CACHED_STATFS_AS(statfs, statfs)
 CACHED_STATFS_AS(statfs64, statfs64)

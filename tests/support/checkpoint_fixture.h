@@ -1,4 +1,5 @@
-/* States with known values, cut among ranks in several ways, in a folder of their own that the ranks share. */
+/* States with known values, cut among ranks in several ways, in a folder of their own that the ranks share.
+ * */
 #pragma once
 
 #include <dirent.h>
@@ -39,13 +40,15 @@ static inline int fixture_ranks(MPI_Comm comm)
     return ranks;
 }
 
-/* In memory where that has room: some tests write hundreds of files, each with several fsyncs, of which one takes seconds on a disk
- * that others use. */
+/* In memory where that has room: some tests write hundreds of files, each with several fsyncs, of which one
+ * takes seconds on a disk that others use. */
 static inline void fixture_folder(char folder[FIXTURE_PATH_BYTES])
 {
     struct statvfs room;
-    const bool in_memory = statvfs("/dev/shm", &room) == 0 && room.f_bavail * room.f_frsize > FIXTURE_ROOM_BYTES;
-    snprintf(folder, FIXTURE_PATH_BYTES, "%s/weft_test_XXXXXX", in_memory && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    const bool in_memory =
+        statvfs("/dev/shm", &room) == 0 && room.f_bavail * room.f_frsize > FIXTURE_ROOM_BYTES;
+    snprintf(folder, FIXTURE_PATH_BYTES, "%s/weft_test_XXXXXX",
+             in_memory && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (fixture_rank(MPI_COMM_WORLD) == 0 && !mkdtemp(folder)) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Bcast(folder, FIXTURE_PATH_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
@@ -100,7 +103,8 @@ static inline checkpoint_field fixture_field(const char *name, int64_t nx, int64
 }
 
 /* The same of rank r among columns x rows. */
-static inline checkpoint_field fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows, int r, dtype type)
+static inline checkpoint_field fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows,
+                                           int r, dtype type)
 {
     checkpoint_field f = fixture_field(name, nx, ny, fixture_box(nx, ny, columns, rows, r), type);
     f.columns = columns;
@@ -123,11 +127,13 @@ static inline void fixture_fill(checkpoint_field *f, dtype type, int number)
 {
     int64_t i = 0;
     for (int64_t y = f->own.y0; y < f->own.y1; y++)
-        for (int64_t x = f->own.x0; x < f->own.x1; x++) fixture_put(f->data, type, i++, fixture_value(number, y * f->nx + x));
+        for (int64_t x = f->own.x0; x < f->own.x1; x++)
+            fixture_put(f->data, type, i++, fixture_value(number, y * f->nx + x));
     f->fingerprint = 0;
     for (int64_t n = 0; n < f->nx * f->ny; n++) {
         const double v = fixture_value(number, n);
-        f->fingerprint += cell_fingerprint(type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v), (uint64_t)n);
+        f->fingerprint +=
+            cell_fingerprint(type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v), (uint64_t)n);
     }
 }
 
@@ -145,7 +151,8 @@ static inline bool fixture_ready(void *owner, checkpoint_state *s, double *held_
 {
     (void)owner;
     for (int i = 0; i < s->fields; i++)
-        s->field[i].fingerprint = checkpoint_fingerprint_share(s->type, s->field[i].data, s->field[i].own, s->field[i].nx);
+        s->field[i].fingerprint =
+            checkpoint_fingerprint_share(s->type, s->field[i].data, s->field[i].own, s->field[i].nx);
     *held_s = 0;
     return true;
 }
@@ -153,7 +160,9 @@ static inline bool fixture_ready(void *owner, checkpoint_state *s, double *held_
 /* One field u, rows cut among the ranks; the caller frees field[0].data. */
 static inline checkpoint_state fixture_state(MPI_Comm comm, int64_t nx, int64_t ny, dtype type, int64_t step)
 {
-    checkpoint_state s = { .kind = "heat", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 1 };
+    checkpoint_state s = {
+        .kind = "heat", .type = type, .step = step, .deck = "[grid]\nnx = 5\n", .fields = 1
+    };
     const int ranks = fixture_ranks(comm), rank = fixture_rank(comm);
     s.field[0] = fixture_cut("u", nx, ny, ny == 1 ? ranks : 1, ny == 1 ? 1 : ranks, rank, type);
     fixture_fill(&s.field[0], type, 0);

@@ -1,6 +1,7 @@
-/* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that this machine has:
- * host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that is missing is skipped with the
- * reason. Ranks count their mismatches and agree on the sum before they assert: no rank leaves another in an MPI call. */
+/* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that
+ * this machine has: host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that
+ * is missing is skipped with the reason. Ranks count their mismatches and agree on the sum before they
+ * assert: no rank leaves another in an MPI call. */
 #pragma once
 
 #include <setjmp.h>
@@ -58,7 +59,8 @@ static inline bool harness_has(device *d, transport_kind t, sentence *why)
     const transport_choice choice = transport_choice_of_all(t);
     decomp dec;
     if (t == TRANSPORT_AWARE) return topology_probe_aware(&harness, d, harness_exe, why);
-    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why)) return false;
+    if (!decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, why))
+        return false;
     const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
     halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
     sentence_set(why, "%s", halo_refused(h));
@@ -124,12 +126,19 @@ static inline int harness_main_cuda(int argc, char **argv, int (*run)(void))
 /* ... and for a body that every way of moving data has to pass: a test a way. */
 static harness_body *harness_every_body;
 static inline void harness_host_test(void **state) { (void)state, harness_on_host(harness_every_body); }
-static inline void harness_deferred_test(void **state) { harness_deferred(harness_every_body, *(transport_kind *)*state); }
-static inline void harness_cuda_test(void **state) { harness_on_cuda(harness_every_body, *(transport_kind *)*state); }
+static inline void harness_deferred_test(void **state)
+{
+    harness_deferred(harness_every_body, *(transport_kind *)*state);
+}
+static inline void harness_cuda_test(void **state)
+{
+    harness_on_cuda(harness_every_body, *(transport_kind *)*state);
+}
 
 static inline int harness_run_every_way(void)
 {
-    static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED, TRANSPORT_PEER, TRANSPORT_COPY, TRANSPORT_NCCL };
+    static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED,
+                                  TRANSPORT_PEER,   TRANSPORT_COPY,  TRANSPORT_NCCL };
     const struct CMUnitTest tests[] = {
         { "host staged", harness_host_test, NULL, NULL, NULL },
         { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },

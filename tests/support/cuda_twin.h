@@ -1,5 +1,5 @@
-/* For tests of the CUDA device against the host's: every allocation exists twice, once on each, with the same content; a case does
- * the same on both and then compares whole allocations, padding and ghosts included. */
+/* For tests of the CUDA device against the host's: every allocation exists twice, once on each, with the same
+ * content; a case does the same on both and then compares whole allocations, padding and ghosts included. */
 #pragma once
 
 #include <setjmp.h>

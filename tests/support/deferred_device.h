@@ -1,5 +1,5 @@
-/* A stand-in for a GPU where there is none: the host device behind a queue for each stream (device/device_deferred.h). It calls itself a
- * CUDA device, so that staging uses two memories. */
+/* A stand-in for a GPU where there is none: the host device behind a queue for each stream
+ * (device/device_deferred.h). It calls itself a CUDA device, so that staging uses two memories. */
 #pragma once
 
 #include "device/device_deferred.h"

@@ -1,4 +1,5 @@
-/* Events of a device whose clock a test makes up: what it stamps on them, and when they are done, is the test's. */
+/* Events of a device whose clock a test makes up: what it stamps on them, and when they are done, is the
+ * test's. */
 #pragma once
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* A host device whose memory is files without names, which travel between ranks as descriptors do: for tests of memory that neighbours
- * map. Pinned memory, and what the device gave out before, stays its own. The table of files is for one thread, as shared memory is; where
- * kernels allocate in threads of their own, DEVICE memory stays the device's too. */
+/* A host device whose memory is files without names, which travel between ranks as descriptors do: for tests
+ * of memory that neighbours map. Pinned memory, and what the device gave out before, stays its own. The table
+ * of files is for one thread, as shared memory is; where kernels allocate in threads of their own, DEVICE
+ * memory stays the device's too. */
 #pragma once
 
 #include <errno.h>
@@ -70,13 +71,15 @@ static inline int file_memory_unmap(device *d, device_memory where, void *p)
 
 static inline int file_memory_free(device *d, device_memory where, void *p)
 {
-    return !file_memory_has(where) || file_memory_find(p) < 0 ? file_memory.free(d, where, p) : file_memory_unmap(d, where, p);
+    return !file_memory_has(where) || file_memory_find(p) < 0 ? file_memory.free(d, where, p)
+                                                              : file_memory_unmap(d, where, p);
 }
 
 static inline int file_memory_make(device *d, device_memory where, void *allocation, device_handle *out)
 {
     const int i = file_memory_find(allocation);
-    *out = (device_handle){ .fd = passed_fd_offer(dup(file_memory.file[i].fd)), .mapped_bytes = file_memory.file[i].bytes };
+    *out = (device_handle){ .fd = passed_fd_offer(dup(file_memory.file[i].fd)),
+                            .mapped_bytes = file_memory.file[i].bytes };
     return 0;
 }
 

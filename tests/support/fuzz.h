@@ -1,7 +1,9 @@
-/* Sound inputs that are changed by chance: bytes, words of the language in wrong places, pieces cut out, repeated, exchanged.
+/* Sound inputs that are changed by chance: bytes, words of the language in wrong places, pieces cut out,
+ * repeated, exchanged.
  *
- * They are tried in batches, each in a child: what crashes it or takes longer than two minutes is counted, said with its
- * number, and kept in /tmp. WEFT_FUZZ_SEED asks for others, and a variable of each kind for more of them: `make fuzz`. */
+ * They are tried in batches, each in a child: what crashes it or takes longer than two minutes is counted,
+ * said with its number, and kept in /tmp. WEFT_FUZZ_SEED asks for others, and a variable of each kind for
+ * more of them: `make fuzz`. */
 #pragma once
 
 #include <setjmp.h>
@@ -23,7 +25,8 @@
 #include "support/sanitized.h"
 
 enum {
-    FUZZ_KNOWS_PEAK = !SANITIZED, /* they keep for a while what was freed; there max_allocation_size_mb sets the limit */
+    FUZZ_KNOWS_PEAK = !SANITIZED, /* they keep for a while what was freed; there max_allocation_size_mb
+                                   * sets the limit */
     FUZZ_INPUT_MAX = 1 << 16,
     FUZZ_BATCH = 200,
     FUZZ_LIMIT_S = 120, /* a child's child may take 5 s of a processor that others use */
@@ -67,7 +70,8 @@ static inline void fuzz_change(fuzz_input *in, const char *const *word, size_t w
 {
     static const unsigned char odd[] = { 0, 1, 2, 4, 8, 16, 32, 64, 127, 128, 254, 255 };
     char piece[512];
-    const size_t at = fuzz_chance(in->count + 1), left = in->count - at, run = left ? 1 + fuzz_chance(left < 64 ? left : 64) : 0;
+    const size_t at = fuzz_chance(in->count + 1), left = in->count - at,
+                 run = left ? 1 + fuzz_chance(left < 64 ? left : 64) : 0;
     switch (fuzz_chance(words ? 8 : 6)) {
     case 0:
         if (left) in->bytes[at] = (char)(in->bytes[at] ^ 1 << fuzz_chance(8));
@@ -173,12 +177,14 @@ static inline long fuzz_all(const char *what, fuzz_try *try_number, long count)
         if (status == 0) continue;
         first = fuzz_shared->at + 1;
         bad++;
-        if (WIFSIGNALED(status)) snprintf(fuzz_shared->wrong, sizeof fuzz_shared->wrong, "%s", strsignal(WTERMSIG(status)));
-        print_error("%s %ld of seed %llu: %s (status %d)\n", what, fuzz_shared->at, (unsigned long long)seed, fuzz_shared->wrong,
-                    status);
+        if (WIFSIGNALED(status))
+            snprintf(fuzz_shared->wrong, sizeof fuzz_shared->wrong, "%s", strsignal(WTERMSIG(status)));
+        print_error("%s %ld of seed %llu: %s (status %d)\n", what, fuzz_shared->at, (unsigned long long)seed,
+                    fuzz_shared->wrong, status);
         fuzz_keep(in, what, fuzz_shared->at);
     }
-    print_message("%ld inputs of kind '%s', seed %llu: %ld bad\n", count, what, (unsigned long long)seed, bad);
+    print_message("%ld inputs of kind '%s', seed %llu: %ld bad\n", count, what, (unsigned long long)seed,
+                  bad);
     munmap(fuzz_shared, sizeof *fuzz_shared);
     munmap(in, sizeof *in);
     return bad;

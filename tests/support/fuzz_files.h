@@ -1,5 +1,5 @@
-/* Sound state files, their damage with the library's own checksums made right again, and what must come of reading one. What HDF5
- * does not live through ends a process of its own here, as in the program. */
+/* Sound state files, their damage with the library's own checksums made right again, and what must come of
+ * reading one. What HDF5 does not live through ends a process of its own here, as in the program. */
 #pragma once
 
 #include "support/fuzz.h"
@@ -18,12 +18,13 @@ enum { NX = 37, NY = 23, SOUND_FILES = 4, REPACKED = 3 };
 
 static char folder[FIXTURE_PATH_BYTES];
 
-extern uint32_t H5_checksum_metadata(const void *data, size_t bytes, uint32_t start); /* the library's, for what it checks */
+/* the library's, for what it checks */
+extern uint32_t H5_checksum_metadata(const void *data, size_t bytes, uint32_t start);
 
 static long *probes_ended; /* shared with the children; by a crash, or by what a sanitizer found */
 
-/* State files: heat, wave in f32, transpose, heat as another program may pack it. All without the checksums of weft's own that older
- * versions do not write: these would keep every damaged file from the parsers. */
+/* State files: heat, wave in f32, transpose, heat as another program may pack it. All without the checksums
+ * of weft's own that older versions do not write: these would keep every damaged file from the parsers. */
 static fuzz_input sound[SOUND_FILES];
 
 static void put_checksum(fuzz_input *in, size_t from, size_t bytes)
@@ -51,18 +52,23 @@ static void mend_checksums(fuzz_input *in)
 static checkpoint_state fields_for(const char *kind, dtype type, int64_t step)
 {
     const int fields = strcmp(kind, "heat") == 0 ? 1 : 2;
-    checkpoint_state s = { .kind = kind, .type = type, .step = step, .deck = "[grid]\nnx = 37\n", .fields = fields };
+    checkpoint_state s = {
+        .kind = kind, .type = type, .step = step, .deck = "[grid]\nnx = 37\n", .fields = fields
+    };
     const bool transposed = strcmp(kind, "transpose") == 0;
     s.field[0] = fixture_field(transposed ? "a" : "u", NX, NY, box_make(0, NX, 0, NY), type);
     if (s.fields == 2 && transposed) s.field[1] = fixture_field("b", NY, NX, box_make(0, NY, 0, NX), type);
-    if (s.fields == 2 && !transposed) s.field[1] = fixture_field("u_prev", NX, NY, box_make(0, NX, 0, NY), type);
+    if (s.fields == 2 && !transposed)
+        s.field[1] = fixture_field("u_prev", NX, NY, box_make(0, NX, 0, NY), type);
     return s;
 }
 
 static const struct {
     const char *kind;
     dtype type;
-} kinds[SOUND_FILES] = { { "heat", DTYPE_F64 }, { "wave", DTYPE_F32 }, { "transpose", DTYPE_F64 }, { "heat", DTYPE_F64 } };
+} kinds[SOUND_FILES] = {
+    { "heat", DTYPE_F64 }, { "wave", DTYPE_F32 }, { "transpose", DTYPE_F64 }, { "heat", DTYPE_F64 }
+};
 
 /* /fields/u in compressed chunks. */
 static void repack(const char *path, const checkpoint_field *u)
@@ -75,7 +81,8 @@ static void repack(const char *path, const checkpoint_field *u)
     H5Pset_chunk(layout, 2, chunk);
     H5Pset_shuffle(layout);
     H5Pset_deflate(layout, 6);
-    const hid_t dataset = H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "/fields/u", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)u->fingerprint);
     if (H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u->data) < 0
         || !checkpoint_h5_put_text(dataset, "fingerprint", digits))
@@ -121,19 +128,21 @@ static void put_bytes(const char *path, const fuzz_input *in)
     if (!f || fwrite(in->bytes, 1, in->count, f) != in->count || fclose(f) != 0) abort();
 }
 
-/* In a process of its own, as in the program: what HDF5 has written where it should not is gone with it. what: as
- * checkpoint_probe_child's, a path alone: all. */
+/* In a process of its own, as in the program: what HDF5 has written where it should not is gone with it.
+ * what: as checkpoint_probe_child's, a path alone: all. */
 static bool probe_lives(const char *what)
 {
     int status = 0;
     const pid_t pid = fork();
     if (pid == 0) {
         fuzz_default_signals();
-        (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 }); /* what libFuzzer would keep of a process that crashes */
+        /* what libFuzzer would keep of a process that crashes */
+        (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 0, 0 });
         if (freopen("/dev/null", "w", stderr)) _exit(checkpoint_probe_child(what));
         _exit(1);
     }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue; /* libFuzzer has an alarm of its own */
+    /* libFuzzer has an alarm of its own */
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     if (pid < 0) abort();
     if (status != 0) (*probes_ended)++;
     return status == 0;
@@ -151,7 +160,8 @@ static void read_foreign_file(const char *path, int k)
     if (probe_lives(what)) (void)checkpoint_read_foreign(MPI_COMM_SELF, &first, cells, NULL, NULL, &why);
 }
 
-/* The state file at path, of which a process that looks first lives: as one of that kind. NULL, or what is wrong. */
+/* The state file at path, of which a process that looks first lives: as one of that kind. NULL, or what is
+ * wrong. */
 static const char *read_file(const char *path, int k)
 {
     sentence why = { "" };
@@ -159,7 +169,8 @@ static const char *read_file(const char *path, int k)
     checkpoint_state s = fields_for(kinds[k].kind, kinds[k].type, 0);
     const char *wrong = NULL;
     const checkpoint_status verified = checkpoint_verify(MPI_COMM_SELF, path, &report, &why);
-    if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why.text)) wrong = "verify fails without a sentence";
+    if (verified != CHECKPOINT_OK && !report.damaged && !fuzz_one_sentence(why.text))
+        wrong = "verify fails without a sentence";
     if (report.damaged && !fuzz_one_sentence(report.damage[0].text)) wrong = "damage without a sentence";
     why.text[0] = '\0';
     const checkpoint_status status = checkpoint_read(MPI_COMM_SELF, path, &s, &why);
@@ -167,8 +178,8 @@ static const char *read_file(const char *path, int k)
     for (int i = 0; i < s.fields && status == CHECKPOINT_OK; i++)
         if (!fixture_holds(&s.field[i], s.type, i)) wrong = "other values were taken for whole";
     /* what verify finds whole, a reader of that kind has to take */
-    if (verified == CHECKPOINT_OK && strcmp(report.info.kind, s.kind) == 0 && report.info.nx == NX && report.info.ny == NY
-        && report.info.type == s.type && status != CHECKPOINT_OK)
+    if (verified == CHECKPOINT_OK && strcmp(report.info.kind, s.kind) == 0 && report.info.nx == NX &&
+        report.info.ny == NY && report.info.type == s.type && status != CHECKPOINT_OK)
         wrong = "verify finds whole what cannot be read";
     checkpoint_info_free(&report.info);
     for (int i = 0; i < s.fields; i++) free(s.field[i].data);

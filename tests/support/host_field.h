@@ -1,5 +1,5 @@
-/* Fields for the host device's unit tests: allocated through the device, every cell, ghosts and padding too, filled with
- * reproducible numbers in (-1, 1). */
+/* Fields for the host device's unit tests: allocated through the device, every cell, ghosts and padding too,
+ * filled with reproducible numbers in (-1, 1). */
 #pragma once
 
 #include <setjmp.h>
@@ -51,7 +51,8 @@ static inline void *host_field_clone(device *d, const field_shape *f, const void
 static inline void host_field_free(device *d, void *data) { d->free(d, DEVICE_MEMORY_DEVICE, data); }
 
 /* Ghosts beyond all sides; s: NULL, or a stream of d. */
-static inline void host_field_fill_ghosts(device *d, const field_shape *f, void *field, const boundary *sides, device_stream *s)
+static inline void host_field_fill_ghosts(device *d, const field_shape *f, void *field, const boundary *sides,
+                                          device_stream *s)
 {
     const int64_t dx = f->depth_x, dy = f->depth_y;
     const box boxes[] = { { -dx, 0, 0, f->ny },
@@ -62,8 +63,8 @@ static inline void host_field_fill_ghosts(device *d, const field_shape *f, void 
 }
 
 /* Single steps with the bound stencil: level[0] is the newest level, level[1] the one before. */
-static inline void host_field_step(device *d, const field_shape *f, void *level[2], bool has_prev, const boundary *sides, int steps,
-                                   device_stream *s)
+static inline void host_field_step(device *d, const field_shape *f, void *level[2], bool has_prev,
+                                   const boundary *sides, int steps, device_stream *s)
 {
     const box all = field_own(f);
     for (int i = 0; i < steps; i++) {

@@ -1,5 +1,5 @@
-/* In-kernel exchange on the host device, cell by cell, as kernels/core/inkernel.h has it: what it needs of a GPU for tests of several
- * ranks. Memory that neighbours map is a memfd's. Norms are not taken. */
+/* In-kernel exchange on the host device, cell by cell, as kernels/core/inkernel.h has it: what it needs of a
+ * GPU for tests of several ranks. Memory that neighbours map is a memfd's. Norms are not taken. */
 #pragma once
 
 #include <sched.h>
@@ -29,7 +29,8 @@ static inline void host_inkernel_put_words(dtype t, uint64_t *to, double u, uint
 }
 
 /* Of the cells of a level of that epoch: all, or those alone that go to neighbours. */
-static inline void host_inkernel_store(const field_shape *f, const void *level, const inkernel_step *step, box cells, uint64_t epoch, bool all)
+static inline void host_inkernel_store(const field_shape *f, const void *level, const inkernel_step *step,
+                                       box cells, uint64_t epoch, bool all)
 {
     const dtype t = f->type;
     for (int i = 0; i < step->images; i++) {
@@ -41,7 +42,8 @@ static inline void host_inkernel_store(const field_shape *f, const void *level, 
                 if (m->odd_x) u = host_inkernel_mirror(t, m->value_x, u);
                 if (m->odd_y) u = host_inkernel_mirror(t, m->value_y, u);
                 const int64_t at = (y - m->cells.y0) * m->step_y + (x - m->cells.x0) * m->step_x;
-                if (m->flag_words) host_inkernel_put_words(t, (uint64_t *)m->to + at * host_inkernel_parts(t), u, epoch);
+                if (m->flag_words)
+                    host_inkernel_put_words(t, (uint64_t *)m->to + at * host_inkernel_parts(t), u, epoch);
                 else host_field_set(t, m->to, at, u);
             }
     }
@@ -68,16 +70,18 @@ static inline void host_inkernel_take(const field_shape *f, const inkernel_step 
             for (int64_t x = part.x0; x < part.x1; x++)
                 for (int64_t k = 0; k < parts; k++) {
                     const int64_t gx = x - in->ghosts.x0, gy = y - in->ghosts.y0;
-                    const uint32_t bits = host_inkernel_wait(in->from + (gy * in->pitch + gx) * parts + k, step->epoch);
-                    memcpy((char *)in->to + ((gy * f->pitch + gx) * parts + k) * (int64_t)sizeof bits, &bits, sizeof bits);
+                    const uint32_t bits =
+                        host_inkernel_wait(in->from + (gy * in->pitch + gx) * parts + k, step->epoch);
+                    memcpy((char *)in->to + ((gy * f->pitch + gx) * parts + k) * (int64_t)sizeof bits, &bits,
+                           sizeof bits);
                 }
     }
 }
 
 static inline bool host_inkernel_can(device *d, bool change) { return !change; }
 
-static inline int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
-                                     const inkernel_step *step, device_stream *s)
+static inline int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur,
+                                     const void *prev, const inkernel_step *step, device_stream *s)
 {
     if (box_empty(step->cells)) return 0;
     host_inkernel_take(f, step);
@@ -86,7 +90,8 @@ static inline int host_inkernel_step(device *d, const field_shape *f, void *next
     return code;
 }
 
-static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level, const inkernel_step *step, device_stream *s)
+static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level,
+                                           const inkernel_step *step, device_stream *s)
 {
     host_inkernel_store(f, level, step, step->cells, step->epoch, false);
     return 0;

@@ -1,4 +1,5 @@
-/* For tests that take libc's calls over by functions of their names, also for the libraries that call them. */
+/* For tests that take libc's calls over by functions of their names, also for the libraries that call them.
+ * */
 #pragma once
 
 #include <dlfcn.h>
@@ -19,8 +20,8 @@
         va_end(args);                                                        \
     }
 
-/* The name that -D_FORTIFY_SOURCE gives a call of open whose flags the compiler does not know. Tests are compiled without it, so that this
- * is the open that the test takes over. */
+/* The name that -D_FORTIFY_SOURCE gives a call of open whose flags the compiler does not know. Tests are
+ * compiled without it, so that this is the open that the test takes over. */
 int open(const char *path, int flags, ...);
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags) { return open(path, flags); }

@@ -1,4 +1,5 @@
-/* Findings of a machine that is made up: hosts with as many GPUs each, rates that load of others lowers, and what is slower by intent. */
+/* Findings of a machine that is made up: hosts with as many GPUs each, rates that load of others lowers, and
+ * what is slower by intent. */
 #pragma once
 
 #include <math.h>
@@ -35,7 +36,8 @@ static double made_normal(uint64_t *state)
 static void made_add(check_findings *f, made_machine *m, check_figure figure, double rate)
 {
     for (figure.round = 0; figure.round < m->rounds; figure.round++) {
-        figure.rate = rate * exp(-m->load * fabs(made_normal(&m->seed))) * (m->factor ? m->factor(m, &figure) : 1);
+        figure.rate =
+            rate * exp(-m->load * fabs(made_normal(&m->seed))) * (m->factor ? m->factor(m, &figure) : 1);
         figure.noise = m->noise;
         check_findings_add(f, figure);
     }
@@ -48,11 +50,13 @@ static void made_gpus(check_findings *f, made_machine *m, bool alone)
     static const struct {
         check_like like;
         double rate;
-    } all[] = { { CHECK_COPY, 4.2e12 },     { CHECK_READ, 4.5e12 },       { CHECK_FMA_F32, 5.1e13 },     { CHECK_FMA_F64, 2.6e13 },
-                { CHECK_TO_HOST, 5.5e10 },  { CHECK_FROM_HOST, 5.6e10 },  { CHECK_HEAT_SINGLE, 5.3e11 }, { CHECK_HEAT_BLOCKS, 4.3e12 },
-                { CHECK_TRANSPOSE, 4.0e11 } };
+    } all[] = { { CHECK_COPY, 4.2e12 },        { CHECK_READ, 4.5e12 },        { CHECK_FMA_F32, 5.1e13 },
+                { CHECK_FMA_F64, 2.6e13 },     { CHECK_TO_HOST, 5.5e10 },     { CHECK_FROM_HOST, 5.6e10 },
+                { CHECK_HEAT_SINGLE, 5.3e11 }, { CHECK_HEAT_BLOCKS, 4.3e12 }, { CHECK_TRANSPOSE, 4.0e11 } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int r = 0; r < m->ranks; r++) made_add(f, m, (check_figure){ .like = all[i].like, .a = r, .b = -1, .alone = alone }, all[i].rate);
+        for (int r = 0; r < m->ranks; r++)
+            made_add(f, m, (check_figure){ .like = all[i].like, .a = r, .b = -1, .alone = alone },
+                     all[i].rate);
 }
 
 static void made_links(check_findings *f, made_machine *m, bool alone)
@@ -61,8 +65,11 @@ static void made_links(check_findings *f, made_machine *m, bool alone)
     for (int a = 0; a < m->ranks; a++)
         for (int b = a / each * each; b < (a / each + 1) * each; b++) {
             if (a == b) continue;
-            made_add(f, m, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b, .alone = alone }, 4.0e11);
-            if (a < b) made_add(f, m, (check_figure){ .like = CHECK_PAIR_BOTH, .a = a, .b = b, .alone = alone }, 3.9e11);
+            made_add(f, m, (check_figure){ .like = CHECK_PAIR_ONEWAY, .a = a, .b = b, .alone = alone },
+                     4.0e11);
+            if (a < b)
+                made_add(f, m, (check_figure){ .like = CHECK_PAIR_BOTH, .a = a, .b = b, .alone = alone },
+                         3.9e11);
         }
 }
 
@@ -85,11 +92,16 @@ static void made_job(check_findings *f, made_machine *m)
 
 static void made_rank(check_rank *rank, const made_machine *m, int r)
 {
-    *rank = (check_rank){ .host_number = made_host_of(m, r), .clock_mhz = 1980, .power_w = 600, .temperature_c = 55, .ended = true };
+    *rank = (check_rank){ .host_number = made_host_of(m, r),
+                          .clock_mhz = 1980,
+                          .power_w = 600,
+                          .temperature_c = 55,
+                          .ended = true };
     snprintf(rank->host, sizeof rank->host, "node%d", rank->host_number);
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
     const int gpu = m->sharing ? r / m->sharing : r;
-    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e", (unsigned)(0x3644657b + gpu));
+    snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e",
+             (unsigned)(0x3644657b + gpu));
     snprintf(rank->pci, sizeof rank->pci, "0000:%02x:00.0", (unsigned)(r & 255));
 }
 
@@ -138,7 +150,10 @@ __attribute__((unused)) static double made_slow_way(const made_machine *m, const
 /* a: a rank of the host */
 __attribute__((unused)) static double made_slow_host_copies(const made_machine *m, const check_figure *g)
 {
-    return (g->like == CHECK_TO_HOST || g->like == CHECK_FROM_HOST) && made_host_of(m, g->a) == made_host_of(m, m->a) ? m->by : 1;
+    return (g->like == CHECK_TO_HOST || g->like == CHECK_FROM_HOST) &&
+                   made_host_of(m, g->a) == made_host_of(m, m->a)
+               ? m->by
+               : 1;
 }
 __attribute__((unused)) static double made_slow_host_pairs(const made_machine *m, const check_figure *g)
 {

@@ -1,6 +1,6 @@
-/* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by index, fma of libm.
- * Written from the definitions alone (docs/numerics.md), without a line of kernels/ or miniapp/.
- * Cells are doubles; those of an f32 field are rounded after every operation. */
+/* weft's steps once more, in the plainest way: every cell by itself, each of its neighbours looked up by
+ * index, fma of libm. Written from the definitions alone (docs/numerics.md), without a line of kernels/ or
+ * miniapp/. Cells are doubles; those of an f32 field are rounded after every operation. */
 #pragma once
 
 #include <math.h>
@@ -25,7 +25,8 @@ typedef struct plain {
     bool f32, two_d;
     int nx, ny, radius;
     double alpha;
-    double weight[PLAIN_WIDTH_MAX][PLAIN_WIDTH_MAX]; /* of custom, [dy + radius][dx + radius]; in 1D only row `radius` */
+    double weight[PLAIN_WIDTH_MAX][PLAIN_WIDTH_MAX]; /* of custom, [dy + radius][dx + radius]; in 1D only
+                                                      * row `radius` */
     int products;
     double row[2][PLAIN_WIDTH_MAX], column[2][PLAIN_WIDTH_MAX]; /* of separable, [product][offset + radius] */
     plain_side x_low, x_high, y_low, y_high;
@@ -41,12 +42,21 @@ static inline double plain_fma(const plain *p, double a, double b, double c)
 {
     return p->f32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
 }
-static inline double plain_product(const plain *p, double a, double b) { return p->f32 ? (double)((float)a * (float)b) : a * b; }
-static inline double plain_sum(const plain *p, double a, double b) { return p->f32 ? (double)((float)a + (float)b) : a + b; }
+static inline double plain_product(const plain *p, double a, double b)
+{
+    return p->f32 ? (double)((float)a * (float)b) : a * b;
+}
+static inline double plain_sum(const plain *p, double a, double b)
+{
+    return p->f32 ? (double)((float)a + (float)b) : a + b;
+}
 
 /* ---- cells, also those outside ---- */
 
-static inline double plain_mirrored(const plain *p, double v, double u) { return plain_sum(p, plain_sum(p, v, v), -u); }
+static inline double plain_mirrored(const plain *p, double v, double u)
+{
+    return plain_sum(p, plain_sum(p, v, v), -u);
+}
 
 static inline double plain_cell(const plain *p, const double *u, int x, int y)
 {
@@ -71,9 +81,9 @@ static inline double plain_cell(const plain *p, const double *u, int x, int y)
 
 /* ---- coefficients ---- */
 
-/* All are fractions over (2r)!, as r!^2 / ((r-k)! (r+k)!) = r!^2 C(2r, r-k) / (2r)!: integers of less than 48 bits. With
- * an alpha above 2^-10 the numerators below are exact in 113 bits, and no quotient that is not the middle of two
- * doubles is so near to it that 113 bits could not tell. */
+/* All are fractions over (2r)!, as r!^2 / ((r-k)! (r+k)!) = r!^2 C(2r, r-k) / (2r)!: integers of less than 48
+ * bits. With an alpha above 2^-10 the numerators below are exact in 113 bits, and no quotient that is not the
+ * middle of two doubles is so near to it that 113 bits could not tell. */
 static inline int64_t plain_factorial(int n) { return n < 2 ? 1 : n * plain_factorial(n - 1); }
 
 static inline int64_t plain_over(int r, int k) /* of w_k; of w_0 = -2 sum w_k */
@@ -157,7 +167,8 @@ static inline double plain_separable(const plain *p, const double *u, int x, int
     for (int dy = -r; dy <= r; dy++)
         for (int k = 0; k < p->products; k++) {
             plain_chain row = { false, 0.0 };
-            for (int dx = -r; dx <= r; dx++) plain_add(p, &row, plain_round(p, p->row[k][r + dx]), plain_cell(p, u, x + dx, y + dy));
+            for (int dx = -r; dx <= r; dx++)
+                plain_add(p, &row, plain_round(p, p->row[k][r + dx]), plain_cell(p, u, x + dx, y + dy));
             plain_add(p, &cell, plain_round(p, p->column[k][r + dy]), row.sum);
         }
     return cell.sum;
@@ -175,7 +186,8 @@ static inline bool plain_is_box(const plain *p)
 /* ---- steps: ny * nx cells each ---- */
 
 /* next from u and, for wave and advect, prev; `between` is for the first half of a sweep. */
-static inline void plain_step(const plain *p, double *next, const double *u, const double *prev, double *between)
+static inline void plain_step(const plain *p, double *next, const double *u, const double *prev,
+                              double *between)
 {
     const bool box = plain_is_box(p), two_levels = p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT;
     const double beta = p->kind == PLAIN_WAVE ? -1.0 : 1.0;

@@ -14,7 +14,8 @@ typedef struct made_up {
     double (*by_rank)(int rank, transport_kind t, link_kind kind); /* NULL: none */
     const char *note; /* of peer, where it serves; NULL: nothing */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
-    double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer steps */
+    double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer
+                                                           * steps */
     double persistent_step_s;
     double overlapped_s, exchange_first_s, mixed_s;
     int asked; /* how often anything was */
@@ -80,7 +81,8 @@ static inline void made_up_blocks(void *context, const plan *p, const int steps[
     made_up *m = context;
     (void)p;
     m->asked++;
-    for (int i = 0; i < count; i++) step_s[i] = steps[i] == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
+    for (int i = 0; i < count; i++)
+        step_s[i] = steps[i] == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
 }
 
 static inline double made_up_persistent(void *context, const plan *p, int steps, sentence *why)
@@ -92,26 +94,39 @@ static inline double made_up_persistent(void *context, const plan *p, int steps,
     return m->persistent_step_s;
 }
 
-static inline void made_up_forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
+static inline void made_up_forms(void *context, const plan *p, const step_form *form, int count,
+                                 double pass_s[])
 {
     made_up *m = context;
     (void)p;
     m->asked++;
     for (int i = 0; i < count; i++)
-        pass_s[i] = form[i] == STEP_MIXED ? m->mixed_s : form[i] == STEP_OVERLAPPED ? m->overlapped_s : m->exchange_first_s;
+        pass_s[i] = form[i] == STEP_MIXED        ? m->mixed_s
+                    : form[i] == STEP_OVERLAPPED ? m->overlapped_s
+                                                 : m->exchange_first_s;
 }
 
 static inline plan_trial made_up_trial(made_up *m)
 {
-    return (plan_trial){ .context = m, .exchange = made_up_exchange, .halos = made_up_halos, .transposes = made_up_transposes,
-                         .in_kernel = made_up_in_kernel, .blocks = made_up_blocks, .persistent = made_up_persistent,
+    return (plan_trial){ .context = m,
+                         .exchange = made_up_exchange,
+                         .halos = made_up_halos,
+                         .transposes = made_up_transposes,
+                         .in_kernel = made_up_in_kernel,
+                         .blocks = made_up_blocks,
+                         .persistent = made_up_persistent,
                          .forms = made_up_forms };
 }
 
 /* Everything serves, all alike; blocks of steps are twice as fast. */
 static inline made_up made_up_all_serve(void)
 {
-    made_up m = { .single_step_s = 2e-3, .longest_step_s = 1e-3, .shorter_step_s = 1.5e-3, .overlapped_s = 1e-3, .exchange_first_s = 1e-3, .mixed_s = 1e-3 };
+    made_up m = { .single_step_s = 2e-3,
+                  .longest_step_s = 1e-3,
+                  .shorter_step_s = 1.5e-3,
+                  .overlapped_s = 1e-3,
+                  .exchange_first_s = 1e-3,
+                  .mixed_s = 1e-3 };
     for (int t = 0; t < TRANSPORT_KINDS; t++)
         for (int kind = 0; kind < LINK_KINDS; kind++) m.exchange_s[t][kind] = 1e-5;
     return m;
@@ -120,9 +135,15 @@ static inline made_up made_up_all_serve(void)
 /* Hosts of per_host ranks. */
 static inline plan_facts made_up_facts(device_kind kind, int ranks, int per_host, const int *with_norm_most)
 {
-    return (plan_facts){ .device = kind, .threads = 4, .ranks = ranks, .hosts = (ranks + per_host - 1) / per_host, .per_host = per_host,
-                         .most_on_device = 1, .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
-                         .block_steps = made_up_block_steps, .owner = (void *)with_norm_most };
+    return (plan_facts){ .device = kind,
+                         .threads = 4,
+                         .ranks = ranks,
+                         .hosts = (ranks + per_host - 1) / per_host,
+                         .per_host = per_host,
+                         .most_on_device = 1,
+                         .no_graphs = kind == DEVICE_HOST ? "the host device has no graphs" : NULL,
+                         .block_steps = made_up_block_steps,
+                         .owner = (void *)with_norm_most };
 }
 
 /* trial may be NULL. The plan is static: the next call's takes its place. */

@@ -15,6 +15,7 @@ static inline void harness_config(config *c, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (!deck_read_text(&d, text, "deck", &why) || !config_from_deck(c, &d, &why)) fail_msg("refused: %s\n%s", why.text, text);
+    if (!deck_read_text(&d, text, "deck", &why) || !config_from_deck(c, &d, &why))
+        fail_msg("refused: %s\n%s", why.text, text);
     deck_free(&d);
 }

@@ -1,8 +1,10 @@
-/* What this process does to the files of one folder, recorded: libc's calls are taken over by functions of their names here,
- * which do the same and note it, also for libraries that call them. Include in one source of a test.
+/* What this process does to the files of one folder, recorded: libc's calls are taken over by functions of
+ * their names here, which do the same and note it, also for libraries that call them. Include in one source
+ * of a test.
  *
- * Writes and changes of names are noted when they are done, an fsync when it begins: it promises what was done by then, and no
- * more. Times are of one clock of the machine, so that the notes of several ranks can be put in one order. */
+ * Writes and changes of names are noted when they are done, an fsync when it begins: it promises what was
+ * done by then, and no more. Times are of one clock of the machine, so that the notes of several ranks can be
+ * put in one order. */
 #pragma once
 
 #include <fcntl.h>
@@ -28,7 +30,8 @@ typedef struct disk_note {
     disk_what what;
     int rank, handle;                                /* of one open, of one rank */
     bool creates, empties;                           /* of an open */
-    int64_t offset, bytes;                           /* write, truncate (the new length); promise: offset is the step */
+    int64_t offset, bytes;                           /* write, truncate (the new length); promise: offset
+                                                      * is the step */
     int64_t data_at;                                 /* of a write: where its bytes are in disk.data */
     char name[DISK_NAME_BYTES], to[DISK_NAME_BYTES]; /* below the folder; "" is the folder itself */
 } disk_note;
@@ -49,7 +52,8 @@ static struct {
 static bool disk_name(const char *path, char name[DISK_NAME_BYTES])
 {
     const size_t length = strlen(disk.folder);
-    if (!disk.records || strncmp(path, disk.folder, length) != 0 || (path[length] && path[length] != '/')) return false;
+    if (!disk.records || strncmp(path, disk.folder, length) != 0 || (path[length] && path[length] != '/'))
+        return false;
     const char *rest = path + length + (path[length] == '/');
     if (strlen(rest) >= DISK_NAME_BYTES) abort();
     strcpy(name, rest);

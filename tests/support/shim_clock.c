@@ -1,4 +1,5 @@
-/* Preloaded: the time of day is SHIM_CLOCK_S seconds later than it is, as on a host whose clock was never set. */
+/* Preloaded: the time of day is SHIM_CLOCK_S seconds later than it is, as on a host whose clock was never
+ * set. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name: border (a write also clears the
- * byte behind it), excl, rename (two steps), flock, room (nothing can be reserved beyond what is free by a quota), fsync (an error). slow:
- * each call takes 30 ms longer, as over a busy network, and a write 10 ms per MiB, of which another rank than 0 writes but one in half a
- * second, as where it waits for pages of others; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
+/* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name:
+ * border (a write also clears the byte behind it), excl, rename (two steps), flock, room (nothing can be
+ * reserved beyond what is free by a quota), fsync (an error). slow: each call takes 30 ms longer, as over a
+ * busy network, and a write 10 ms per MiB, of which another rank than 0 writes but one in half a second, as
+ * where it waits for pages of others; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,7 +74,10 @@ int rename(const char *from, const char *to)
     return REAL(rename)(from, to);
 }
 
-int flock(int fd, int operation) { return lies("flock") && is_trial(fd, "/locked_") ? 0 : REAL(flock)(fd, operation); }
+int flock(int fd, int operation)
+{
+    return lies("flock") && is_trial(fd, "/locked_") ? 0 : REAL(flock)(fd, operation);
+}
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {

@@ -1,11 +1,13 @@
-/* Kinds of sides that single steps and several steps at once must agree on: those of an axis, low and high. */
+/* Kinds of sides that single steps and several steps at once must agree on: those of an axis, low and high.
+ * */
 #pragma once
 
 #include "core/boundary.h"
 
 static const boundary_kind side_pairs[][2] = {
-    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET }, { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },
-    { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN }, { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
+    { BOUNDARY_PERIODIC, BOUNDARY_PERIODIC }, { BOUNDARY_DIRICHLET, BOUNDARY_DIRICHLET },
+    { BOUNDARY_NEUMANN, BOUNDARY_NEUMANN },   { BOUNDARY_DIRICHLET, BOUNDARY_NEUMANN },
+    { BOUNDARY_NEUMANN, BOUNDARY_DIRICHLET },
 };
 enum { SIDE_PAIRS = sizeof side_pairs / sizeof *side_pairs };
 
