@@ -333,6 +333,10 @@ install-built:
 	install -m 644 jobs/reframe/weft.py jobs/reframe/local.py $(SHARE)/weft/jobs/reframe
 	for file in LICENSE $(PAGES); do install -D -m 644 $$file $(SHARE)/weft/$$file || exit; done
 
+.PHONY: lines
+lines:
+	@tests/support/lines.py . tests/support/ceilings
+
 clean:
 	rm -rf build
 
@@ -345,6 +349,7 @@ help:
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
 	@echo 'make test-elsewhere builds for arm64 with a cross compiler and compares units, decks and checkpoints under qemu, in some 20 minutes'
+	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'
 	@echo 'make units          builds the unit tests in BUILD/tests'
 	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
 	@echo 'make clean          deletes build/'

@@ -29,6 +29,15 @@ test_hidden.c opens a GPU, and its first comment has no line gpus:
 simulate.bats: 'a dragonfly takes other seconds to the same bits' needs no exception" "$output"
 }
 
+@test "the tree is no larger than its ceilings" {
+    git -C "$top" rev-parse -q --verify HEAD >/dev/null 2>&1 || skip "not a git checkout: what is tracked is not known"
+    python3 "$top/tests/support/lines.py" "$top" "$top/tests/support/ceilings"
+    sed 's/^weft *[0-9]*/weft 9/' "$top/tests/support/ceilings" >small
+    run python3 "$top/tests/support/lines.py" "$top" small
+    expect status 1 "$status"
+    [[ $output = *"weft: "*" lines, the ceiling is 9"* ]]
+}
+
 @test "functions that libraries round differently serve measured times alone; no type is wider than double" {
     structure numbers "$BUILD"
 }
