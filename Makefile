@@ -1,7 +1,8 @@
 # weft: MPI multi-GPU stencil and transpose mini-app.  `make help` lists targets and knobs.
 #
-# Three builds live side by side: build (release), build/debug (DEBUG=1) and build/sanitize (SANITIZE=1). A change of
-# flags within one of them rebuilds what it affects: every object depends on a stamp that holds its flags.
+# Builds live side by side: build (release), build/sanitize (SANITIZE=1) and, on demand, build/debug (DEBUG=1),
+# build/sim (SIM=1). A change of flags within one of them rebuilds what it affects:
+# every object depends on a stamp that holds its flags.
 
 VERSION   := 1.0.0
 # Ranks that SimGrid's SMPI simulates (jobs/simulate): no threads, for which there is no simulated clock, so no OpenMP. Each rank has
@@ -30,7 +31,8 @@ RANKS     ?= $(or $(filter-out 0,$(GPUS)),2)
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 ifdef SANITIZE
 BUILD ?= build/sanitize
-OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+         -fno-omit-frame-pointer -fPIC
 else ifdef DEBUG
 BUILD ?= build/debug
 OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY)
@@ -77,7 +79,13 @@ OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a)),$(BUILD)/kernels/ladder_compute/ladder_reduce_nested)
 OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
+# Units are linked with all but main: shared in the builds that have every unit, of thin members in the release,
+# whose objects are not -fPIC.
+LIB    := $(BUILD)/libweft.$(if $(SANITIZE),so,a)
 UNITS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
+# Units that tests/run starts in this build too, by a line of the first comment.
+UNITS_RELEASE = $(patsubst %.c,$(BUILD)/%,$(shell awk '\
+    / release: /$(if $(CUSRC), || / gpus: /) { print FILENAME; nextfile } /\*\// { nextfile }' tests/*/test_*.c))
 
 ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
@@ -163,12 +171,16 @@ GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --a
 $(BUILD)/miniapp/base/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
 $(BUILD)/miniapp/base/version.o: $(BUILD)/version.flags
 
-# A test's objects: everything but main. Tests keep their asserts in every build, and take libc's calls over by their plain names.
+# Tests keep their asserts in every build, and take libc's calls over by their plain names, for libweft too.
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -DNDEBUG,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE $(INC_tests) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIBOBJ) $(BUILD)/link.flags
-	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(filter %.o,$^) $(LIBS) $(CUDA_LIBS) -lcmocka
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(LIB)
+	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $^ -Wl,-rpath,'$$ORIGIN/../..' $(LIBS) $(CUDA_LIBS) -lcmocka
+$(BUILD)/libweft.so: $(LIBOBJ) $(BUILD)/link.flags
+	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -shared -Wl,-soname,$(@F) -o $@ $(LIBOBJ) $(LIBS)
+$(BUILD)/libweft.a: $(LIBOBJ) $(BUILD)/link.flags
+	$(call say,AR)rm -f $@ && ar=$$($(CC) -print-prog-name=ar) && "$${ar:-ar}" rcsT $@ $(LIBOBJ)
 
 # Programs that measure kernels: built by name, no tests.
 $(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
@@ -206,35 +218,35 @@ FOR_CUDA   := There is an nvcc, but no GPU is visible: this builds and runs the 
               program for an H100 in about $(shell echo $$(($(BUILD_S) / $$(nproc)))) s.
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
-.PHONY: run test deps run-built test-built
-run test:
-	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) $@
+.PHONY: run test test-all deps run-built test-built test-all-built
+run test test-all:
+	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) $(@:-all=)
 	@$(if $(and $(filter run,$@),$(HOST_FIRST)),echo "$(FOR_CUDA)")
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) $(if $(filter run,$@),$(if $(HOST_FIRST),CUDA=0)) $@-built
 deps:
 	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) jobs
 
 # Open MPI refuses root unless both are set; here only for the tests.
-test-built: export OMPI_ALLOW_RUN_AS_ROOT := 1
-test-built: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-test-built: export TESTS_BEGAN := $(shell date +%s)
+TESTED := test-built test-all-built
+$(TESTED): export OMPI_ALLOW_RUN_AS_ROOT := 1
+$(TESTED): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+$(TESTED): export TESTS_BEGAN := $(shell date +%s)
 run-built: announce $(BUILD)/weft
 	@BUILD='$(BUILD)' MPIRUN='$(MPIRUN)' RANKS='$(RANKS)' .ci/first-run
 
-# Faults are injected in the debug build; the sanitizers' build runs the units once more and a few whole runs. Built side by side: the
-# last files and links of one leave cores to the others.
-TESTED := tested-release tested-debug tested-sanitize tested-sim
-.PHONY: $(TESTED)
+# The release build and that of the sanitizers, with faults and most units, are built side by side: the last files
+# and links of one leave cores to the other.
+.PHONY: tested-release tested-sanitize tested-sim
 tested-release:
-	@$(MAKE) --no-print-directory all units
-tested-debug:
-	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
+	@$(MAKE) --no-print-directory all units-release
 tested-sanitize:
 	@$(MAKE) --no-print-directory all units SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 tested-sim:
 	@! command -v smpicc >/dev/null || $(MAKE) --no-print-directory all SIM=1 BUILD=$(BUILD)/sim
-test-built: $(TESTED)
+test-built: tested-release tested-sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
+test-all-built: tested-release tested-sanitize tested-sim
+	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run --all
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
@@ -303,8 +315,9 @@ valgrind:
 	    case $$code in 0 | 77) ;; *) failed=1; cat $$unit.valgrind ;; esac; \
 	    echo "$$name: $$code, $$(grep -c '^==' $$unit.valgrind) lines of valgrind"; done; exit $$failed
 
-.PHONY: units install install-built clean help
+.PHONY: units units-release install install-built clean help
 units: $(UNITS)
+units-release: $(UNITS_RELEASE)
 
 # Manual and completion are made by the program, from the table behind its --help.
 # Pages are where they are in the tree, with what they link to.
@@ -343,7 +356,8 @@ clean:
 help:
 	@echo 'make                builds build/weft, with the CUDA device if nvcc is found'
 	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
-	@echo 'make test           installs what is missing, builds all three builds, runs all tests'
+	@echo 'make test           installs what is missing, builds the release and that of the sanitizers, tests'
+	@echo 'make test-all       runs also tests that need a service: Slurm, a browser, VTK, MPICH, SimGrid'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'

@@ -1,7 +1,8 @@
 /* Every ghost that a neighbour owns, corners included, holds that neighbour's cell after an exchange, and
  * nothing else in the allocation has changed: grids, process grids, boundaries, depths, types, with and
  * without corners. (Padding, which may travel between rows, is alike on all ranks here.) ranks: 1 2 3 4 6
- * gpus: rank */
+ * gpus: rank
+ * release: seven times as many cases */
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
 #include "transports/message.h"

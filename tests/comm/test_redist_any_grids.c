@@ -1,6 +1,7 @@
 /* The distributed transpose puts every source cell, once, at its mirrored place, between any two process
  * grids: store, add, add and increment the source, twice in a row; ghosts and padding of both fields stay as
- * they were. ranks: 1 2 3 4 6 gpus: rank */
+ * they were. ranks: 1 2 3 4 6 gpus: rank
+ * release: three times as many cases */
 #include "exchange/redist.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"

@@ -1,6 +1,7 @@
 /* A probe's child finds nothing of the job in its environment but all that the user set, and a TMPDIR of its
  * own, of which nothing stays; and however it ends (status, signal, too late, not there) the parent learns it
- * in time. */
+ * in time.
+ * release: AddressSanitizer takes a signal for a status */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* Whatever a deck holds, reading it ends: with what it means, or with one sentence. Nothing crashes, hangs,
- * or takes much memory. Inputs are those of fuzz.h; WEFT_FUZZ_DECKS says how many. */
+ * or takes much memory. Inputs are those of fuzz.h; WEFT_FUZZ_DECKS says how many.
+ * release: the memory that a deck takes */
 #include "support/fuzz_decks.h"
 
 static const char *deck_number(uint64_t seed, fuzz_input *in)

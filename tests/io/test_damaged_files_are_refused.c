@@ -3,7 +3,8 @@
  *
  * Inputs are those of fuzz.h; in every other file the library's own checksums over its structures are made
  * right again, so that what lies behind them is reached. Only in the look at a file that a process of its own
- * has, checkpoint_probe.h, may HDF5 crash, and that in few. WEFT_FUZZ_FILES says how many files. ranks: 1 */
+ * has, checkpoint_probe.h, may HDF5 crash, and that in few. WEFT_FUZZ_FILES says how many files. ranks: 1
+ * release: the memory that a file takes, and three times as many files */
 #include "support/fuzz_files.h"
 
 #include <omp.h>

@@ -1,5 +1,6 @@
 /* A directory is one run's: a lock of a run that may be alive is refused, one of a run that is known to be
- * gone is taken over. ranks: 3 */
+ * gone is taken over. ranks: 3
+ * release: twice as many locks, each of which takes a second */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* The least limit counts: the free memory of the machine, the cgroups of every level and version, the limits
- * of the process. */
+ * of the process.
+ * release: AddressSanitizer maps terabytes */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

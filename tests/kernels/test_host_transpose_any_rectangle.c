@@ -1,5 +1,6 @@
 /* Claim: the host transposes rectangles of any size and pitch, storing or adding, increments the source where
- * asked and nowhere else, and writes no cell outside the rectangle. */
+ * asked and nowhere else, and writes no cell outside the rectangle.
+ * release: all flags */
 #include "support/host_field.h"
 #include "support/sanitized.h"
 

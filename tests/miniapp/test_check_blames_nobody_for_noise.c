@@ -2,7 +2,8 @@
  * times that is blamed rightly, alone, in at least 990 of 1000. The same holds for four ranks whose repeats
  * scatter far more than their rounds, as on a host of fewer cores, and where their rounds scatter so much
  * that only the order of the figures in each round tells. Where rounds scatter by 0.4 %, as on quiet GPUs, a
- * GPU of two that is slower by 5 % is blamed. */
+ * GPU of two that is slower by 5 % is blamed.
+ * release: a hundred times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Whatever a command line holds, reading it ends: with what it means, or with one sentence. Nothing crashes,
  * hangs, or takes much memory. Inputs are those of fuzz.h, an argument per line; WEFT_FUZZ_LINES says how
- * many. ranks: 1 */
+ * many. ranks: 1
+ * release: the memory that a line takes */
 #include "support/checkpoint_fixture.h"
 #include "support/fuzz_decks.h"
 

@@ -1,7 +1,7 @@
 /* A dry run of a grid that takes half a gigabyte a rank takes its steps within 200 MB.
  *
  * ranks: 3
- */
+ * release: debug builds fill all memory */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
  * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number;
  * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where
  * cells differ, the deck and the first of them are printed.
- */
+ * release: three times as many decks */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,8 @@
 /* A storm over the program as it is finds nothing, and each wait that is left out on purpose is found, by a
  * cell that is not of its level or a wrong result.
  *
- * ranks: 2 4 */
+ * ranks: 2 4
+ * release: four times as many runs */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

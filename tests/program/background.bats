@@ -1,5 +1,6 @@
-# Checkpoints that a thread of each rank writes while time steps go on: what the run, its files and its record look like when writes
-# are slow, overtaken, failing and signalled. Slow and failing writes come from the debug build on request of WEFT_FAULT.
+# Checkpoints that a thread of each rank writes while time steps go on: what the run, its files and its record
+# look like when writes are slow, overtaken, failing and signalled. Slow and failing writes come from the
+# sanitizers' build on request of WEFT_FAULT.
 load ../support/helper
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
@@ -62,7 +63,7 @@ ended() { # sets status
 }
 
 @test "steps go on beside a slow write; a checkpoint that comes too early waits, is counted as stall, and both files are whole" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}" checkpoint.keep=0 time.steps=8
     export WEFT_FAULT=checkpoint_slow:300
     weft_run 2 d.ini checkpoint.every=4 checkpoint.dir=two
@@ -74,7 +75,7 @@ ended() { # sets status
 }
 
 @test "a write that fails in one rank's thread: exit 3 with one sentence of it, or said once and gone on; nothing half written" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100
     WEFT_FAULT=checkpoint_write:1 run weft_run 3 d.ini
     refused 3 checkpoints/step_0000000100.h5 "Input/output error"
@@ -87,7 +88,7 @@ ended() { # sets status
 }
 
 @test "a rank without the memory to collect in: said once, nothing is sent, and the run goes on" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.on_error=continue
     WEFT_FAULT=checkpoint_memory:1 run --separate-stderr weft_run 3 d.ini checkpoint.aggregators=2
     expect "status" 0 "$status"
@@ -96,7 +97,7 @@ ended() { # sets status
 }
 
 @test "a write that fails stops the run soon, not at its end" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=1000000000 checkpoint.every=1000000000
     endless 2 checkpoint.every=300000000
     kill -9 $run # the deck is right: it would have run
@@ -109,7 +110,7 @@ ended() { # sets status
 }
 
 @test "other bytes in the file than were written: written once more, and given up if that does not help" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     local how
     deck d.ini "${heat[@]}" time.steps=6 checkpoint.every=3 checkpoint.keep=0
     for how in full sample; do
@@ -163,7 +164,7 @@ ended() { # sets status
 }
 
 @test "USR1 during a write: that file and the one of the step at which it stops are whole, exit 75" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}" checkpoint.keep=0
     export WEFT_FAULT=checkpoint_slow:400
     endless 2 checkpoint.every=50

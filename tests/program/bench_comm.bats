@@ -118,7 +118,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
 }
 
 @test "a slow rank is named, in the table and the record" {
-    WEFT_FAULT=slow_rank launch 4 "$weft_debug" bench halo/staged_ring io/read_slabs device=host bytes=512 samples=15 >table
+    WEFT_FAULT=slow_rank launch 4 "$weft_sanitize" bench halo/staged_ring io/read_slabs device=host bytes=512 samples=15 >table
     expect slowest "3 3" "$(jq -rs 'map(.slowest.rank) | join(" ")' results.jsonl)"
     expect host "$(hostname)" "$(record .slowest.host)"
     expect "lines that name it" 2 "$(grep -c 'slowest: rank 3 on .* over the median' table)"

@@ -100,7 +100,7 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
 
 @test "two hosts of two ranks: pairs within each, and the hosts with each other, every rank with its like" {
     export WEFT_PRETEND_HOSTS=2
-    weft=$weft_debug check 4
+    weft=$weft_sanitize check 4
     expect "pairs" "host_pair 0-2 pair_both 0-1 pair_both 2-3" \
         "$(record_of_check '[.check.figures[] | select(.like == "pair_both" or .like == "host_pair") | "\(.like) \(.a)-\(.b)"] | sort | join(" ")')"
 }

@@ -1,7 +1,7 @@
-# weft check names the part that is at fault: memory that flips a bit, a disk that loses a page, a rank that hangs. The debug build has
-# these faults on request of WEFT_FAULT.
+# weft check names the part that is at fault: memory that flips a bit, a disk that loses a page, a rank that
+# hangs. The sanitizers' build has these faults on request of WEFT_FAULT.
 load ../support/helper
-weft=$weft_debug
+weft=$weft_sanitize
 
 check() { # fault key=value...
     WEFT_FAULT=$1 run launch 3 "$weft" check device=host level=quick budget=0.1 "${@:2}"

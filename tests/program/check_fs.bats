@@ -54,9 +54,9 @@ lying() { # what... : preloaded, in what is started here
 @test "bytes that hosts lose at borders are no fault where the rule keeps hosts apart, and one where it trusts the file system" {
     mkdir shared
     lying border
-    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=nfs run checked 2 "$weft_debug" shared ./lying
+    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=nfs run checked 2 "$weft_sanitize" shared ./lying
     expect "status on nfs" "0 note one_host" "$status $(word borders) $(record .check_fs.rule fs.jsonl)" || { echo "$output"; return 1; }
-    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=lustre run checked 2 "$weft_debug" shared ./lying
+    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=lustre run checked 2 "$weft_sanitize" shared ./lying
     expect "status on lustre" "1 BROKEN aligned" "$status $(word 'piece borders') $(record .check_fs.rule fs.jsonl)"
     expect "by whom" "2 ranks of all 2 hosts, in shares that begin and end at multiples of 1 MiB" "$(record '.check_fs.written_by | sub(", because .*"; "")' fs.jsonl)"
 }

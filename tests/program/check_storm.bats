@@ -1,5 +1,5 @@
-# `weft check storm`: nothing is found in the program as it is, a wait that is left out in a debug build is named with its cell and the
-# run that it was in, and a mistake in its words costs one sentence.
+# `weft check storm`: nothing is found in the program as it is, a wait that is left out in the sanitizers'
+# build is named with its cell and the run that it was in, and a mistake in its words costs one sentence.
 load ../support/helper
 
 storm() { # ranks words...
@@ -18,7 +18,7 @@ storm() { # ranks words...
 }
 
 @test "a wait that is left out is found and named" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=race:1 run storm 2 device=host
     expect status 1 "$status"
     [[ $output =~ "seed 1: found" ]]

@@ -170,7 +170,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     gpu=("$top"/jobs/results/{h200x2/*-overlap,h200x1/*-shared-gpu,h100x1/*-small-grids}.jsonl)
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 time.steps=20 checkpoint.every=5 run.device=host
     weft_alone d.ini --quiet
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=slow_rank weft_run 2 d.ini --quiet
     keys_of <results.jsonl >keys
     jq 'select(.rung == null)' "${gpu[@]}" | keys_of >keys_gpu
@@ -204,7 +204,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
 
 @test "the contract has every key of a bench record, and only those; so has a row of --csv, and what predict and info leave" {
     local bench=(stencil/lineRows halo/staged_pair device=host n=64k bytes=64k samples=3)
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=slow_rank launch 2 "$weft" bench "${bench[@]}" >/dev/null
     keys_of <results.jsonl >keys
     all_documented '### Bench record' keys

@@ -213,7 +213,7 @@ bad() { # key=value text...
 }
 
 @test "a device that fails is exit 3: what failed, in which phase and step, and the checkpoint to go on from" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${good[@]}" time.steps=1000000
     sed -i 's/^steps = 5$//' d.ini
     WEFT_FAULT=device_error:7 run weft_run 2 d.ini

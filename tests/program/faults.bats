@@ -1,5 +1,6 @@
-# The verifiers can fail: one wrong cell, one lost halo row, one corner taken from the wrong place are each seen. The faults
-# are injected by the debug build on request of WEFT_FAULT; the release build does not know the variable.
+# The verifiers can fail: one wrong cell, one lost halo row, one corner taken from the wrong place are each
+# seen. The faults are injected by the sanitizers' build on request of WEFT_FAULT; the release build does not
+# know the variable.
 load ../support/helper
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=8 problem.mode_x=3 problem.mode_y=2)
@@ -9,7 +10,7 @@ box=(problem.kind=custom grid.nx=40 grid.ny=30 time.steps=8 problem.mode_x=3 pro
 seen() { # fault ranks deck options...
     local fault=$1 ranks=$2
     shift 2
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT='' weft_run "$ranks" "$@"
     expect "verdict without the fault" exact "$(record .verdict)"
     local sound
@@ -54,7 +55,7 @@ seen() { # fault ranks deck options...
 
 @test "one cell beside dirichlet sides whose value hides the mode is never exact" {
     deck d.ini "${heat[@]}" problem.dtype=f32 "grid.boundary=dirichlet 100"
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=cell run weft_alone d.ini grid.nx=400 grid.ny=300 time.steps=100
     expect "verdict with a broken cell" unchecked "$(record .verdict)"
     [[ $(record .verdict_why) == "the sides' value V hides the mode"* ]] || { record .verdict_why; return 1; }

@@ -134,7 +134,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
 @test "a halo row that was not filled is seen by the verifier" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=20 problem.mode_x=3 problem.mode_y=2
-    weft=$weft_debug
+    weft=$weft_sanitize
     weft_run 2 d.ini run.fuse=4
     expect "verdict without the fault" exact "$(record .verdict)"
     WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4

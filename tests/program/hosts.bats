@@ -1,12 +1,13 @@
-# Checkpoints of ranks on several hosts. The debug build takes the ranks of this machine for WEFT_PRETEND_HOSTS hosts and its file
-# system for WEFT_PRETEND_FS: who writes, who reads back what, and that the file's bytes depend on neither.
+# Checkpoints of ranks on several hosts. The sanitizers' build takes the ranks of this machine for
+# WEFT_PRETEND_HOSTS hosts and its file system for WEFT_PRETEND_FS: who writes, who reads back what, and that
+# the file's bytes depend on neither.
 load ../support/helper
 
 heat=(problem.kind=wave problem.alpha=0.2 grid.nx=1003 grid.ny=700 time.steps=3 checkpoint.every=3) # two fields of 5.6 MB, rows of 8024 bytes
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini "${heat[@]}"
 }
 

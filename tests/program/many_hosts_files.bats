@@ -90,9 +90,9 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     expect "rule" "one_host 3" "$(record '"\(.checkpoint.rule) \(.checkpoint.count)"')"
     run over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other
     refused 3 "checkpoint.dir" "shared/other" "Read-only"
-    WEFT_PRETEND_FS=lustre run over a:1,b:1 "$weft_debug" run d.ini
+    WEFT_PRETEND_FS=lustre run over a:1,b:1 "$weft_sanitize" run d.ini
     refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
-    run over a:1,b:1 "$weft_debug" run d.ini checkpoint.aggregators=2 --dry-run
+    run over a:1,b:1 "$weft_sanitize" run d.ini checkpoint.aggregators=2 --dry-run
     refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
     expect "steps that were run for it" 1 "$(wc -l <results.jsonl)"
     on hostb umount shared

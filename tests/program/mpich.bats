@@ -1,6 +1,8 @@
 # The same bits with MPICH: decks, a restart and weft's own commands, of the build in BUILD/mpich, which .ci/run makes.
 #
 #   make MPICC=mpicc.mpich MPIRUN=mpirun.mpich CUDA=0 BUILD=build/mpich
+#
+# test-all: MPICH, and a build with it
 load ../support/helper
 
 setup() {

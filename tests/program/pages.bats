@@ -28,6 +28,7 @@ excepted() { # command: prints the exception that it falls under
 # A reader's machine: as many slots as are asked for, no root, and a home that is empty.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
+    unset OMPI_MCA_ess_singleton_isolated
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
     while read -r command <&4; do
         excepted "$command" >>excepted && continue

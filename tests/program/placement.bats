@@ -1,11 +1,11 @@
-# Who drives what, on made-up hosts: the debug build reads WEFT_PRETEND_SYSFS in place of /sys, and its ranks are placed as if they drove
-# the GPUs at WEFT_PRETEND_GPUS.
+# Who drives what, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS in place of /sys, and its
+# ranks are placed as if they drove the GPUs at WEFT_PRETEND_GPUS.
 load ../support/helper
 load ../support/sysfs
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
-    weft=$weft_debug
+    weft=$weft_sanitize
     sysfs=$PWD/sys
     export WEFT_PRETEND_SYSFS=$sysfs WEFT_PRETEND_GPUS="0000:01:00.0 0000:11:00.0 0000:41:00.0"
     sysfs_dgx

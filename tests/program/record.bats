@@ -183,7 +183,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 }
 
 @test "a rank whose copies are slow is named, in the table and the record" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200 grid.ny=900 time.steps=6
     WEFT_FAULT=slow_rank weft_run 2 d.ini >table
     expect "rank, host, far longer" "1 $(hostname) true" "$(record '.slowest.copies | "\(.rank) \(.host) \(.over_median > 1)"')"

@@ -11,7 +11,7 @@ setup() {
     cp "$top/.ci/release" .ci/
     cp "$top/jobs/pyproject.toml" jobs/
     cp "$top/CITATION.cff" .
-    printf 'VERSION   := 0.9.0\ntest:\n\ttest ! -e ../broken\n' >Makefile
+    printf 'VERSION   := 0.9.0\ntest-all:\n\ttest ! -e ../broken\n' >Makefile
     printf '# Changelog\n\n## 7.8.9\n' >CHANGELOG.md
     git add .
     git commit -qm "what is there"

@@ -1,5 +1,5 @@
-# tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: who sees which, who runs beside whom, and that a job
-# that is killed is told.
+# tests/run, on a made tree of units, where `nvidia-smi` says that there are GPUs: which build runs, who sees which
+# GPU, who runs beside whom, and when a test is told of.
 load ../support/helper
 
 setup() {
@@ -16,10 +16,12 @@ gpus() { # how many there are
     chmod +x bin/nvidia-smi
 }
 
-# A unit that tells the log when it begins and ends, and on which GPUs. `await NAME` waits for another one to begin.
+# A unit whose release build tells the log when it begins and ends, and on which GPUs; that of the sanitizers tells
+# that it ran, and on how many ranks. `await NAME` waits for another one to begin.
 unit() { # name, line of its first comment, what it does
     printf '/* Made.\n * %s */\n' "$2" >"tests/made/test_$1.c"
-    printf '#!/bin/bash\nexit 0\n' >"build/sanitize/tests/made/test_$1"
+    printf '#!/bin/bash\necho "sanitized %s ${RANKS-alone}" >>"%s/log"\n' "$1" "$PWD" \
+        >"build/sanitize/tests/made/test_$1"
     {
         printf '#!/bin/bash\ncd "%s"\n' "$PWD"
         printf 'await() { for ((i = 0; i < %s; i++)); do ! grep -q "^begins $1 " log || return 0; sleep .1; done; exit 1; }\n' $((10 * hang_s))
@@ -28,16 +30,28 @@ unit() { # name, line of its first comment, what it does
     chmod +x build/tests/made/test_"$1" build/sanitize/tests/made/test_"$1"
 }
 
+a_launcher() { # of one process
+    printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nexport RANKS=$2\nshift 2\n"$@"\n' >bin/mpirun
+    chmod +x bin/mpirun
+}
+
 seen_by() { sed -n "s/^begins $1 //p" log; }
 
 most_on_a_gpu() { # the largest number of jobs that one had at once
-    awk '{ n = split($3, gpu, ","); for (i = 1; i <= n; i++) { now[gpu[i]] += $1 == "begins" ? 1 : -1; if (now[gpu[i]] > most) most = now[gpu[i]] } }
+    awk '/^sanitized/ { next }
+        {
+            n = split($3, gpu, ",")
+            for (i = 1; i <= n; i++) {
+                now[gpu[i]] += $1 == "begins" ? 1 : -1
+                if (now[gpu[i]] > most) most = now[gpu[i]]
+            }
+        }
         END { print most + 0 }'
 }
 
 @test "jobs without GPUs see none, run beside those with GPUs, and a GPU has one job at a time" {
     gpus 2
-    unit plain "no GPU" "await one_a"
+    unit plain "release: it tells" "await one_a"
     unit one_a "gpus: 1" "await plain; await one_b"
     unit one_b "gpus: 1" "await one_a"
     unit one_c "gpus: 1" ""
@@ -45,32 +59,33 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     unit ranks "ranks: 1 2 3
  * gpus: rank" "sleep .3"
     export SLURM_JOB_GPUS=0,1
-    printf '#!/bin/sh\nwhile [ "$1" != -n ]; do shift; done\nshift 2\n"$@"\n' >bin/mpirun
-    chmod +x bin/mpirun
+    a_launcher
     MPIRUN=mpirun run tests/run
     expect status 0 "$status" || { echo "$output"; return 1; }
-    expect "first line" "14 jobs, 4 at a time; 6 of them with GPUs, of which there are 2" "${lines[0]}"
-    expect "last line" "14 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    expect "first line" "15 tests in 15 jobs, 4 at a time; 6 of them with GPUs, of which there are 2: about 13 s" \
+        "${lines[0]}"
+    expect "last line" "15 passed, 0 failed, 0 skipped" "${lines[-1]}"
     cat log
     expect "what the plain one sees" "" "$(seen_by plain)"
     expect "what those of one GPU see" "0 1" "$(seen_by 'one_[ab]' | sort | xargs)"
     expect "what all see" "0,1" "$(seen_by all)"
-    expect "how many three, one and two ranks see" "0 1 2" "$(seen_by ranks | awk -F , '{ print NF }' | sort | xargs)"
+    expect "how many one and two ranks see" "1 2" "$(seen_by ranks | awk -F , '{ print NF }' | sort | xargs)"
+    expect "ranks without GPUs" "1 2 3" "$(sed -n 's/^sanitized ranks //p' log | sort | xargs)"
     expect "jobs on a GPU" 1 "$(grep -v plain log | most_on_a_gpu)"
-    expect "the record" "2 Made Up M0 14 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
+    expect "the record" "2 Made Up M0 15 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
 }
 
 @test "jobs that share a GPU, as many as may; CUDA_VISIBLE_DEVICES names the GPUs; a file that is to be alone is alone" {
     gpus 4
     local n
     for n in 1 2 3; do unit part_$n "gpus: part" "await part_1; await part_2; sleep .2"; done
-    unit alone "alone: a reason" ""
+    unit alone "alone: a reason release: it tells" ""
     CUDA_VISIBLE_DEVICES=GPU-3 TEST_GPU_JOBS=2 run tests/run part alone
     expect status 0 "$status" || { echo "$output"; return 1; }
     cat log
     expect "what they see" "GPU-3 GPU-3 GPU-3" "$(seen_by 'part_.' | xargs)"
     expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
-    expect "the last of all" "ends alone " "$(tail -n 1 log)"
+    expect "the last of all" "begins alone /ends alone /sanitized alone alone" "$(tail -n 3 log | paste -sd /)"
     [ ! -e build/tests.json ] # these were not all
 }
 
@@ -86,7 +101,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
 }
 
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
-    unit one "gpus: 1" ""
+    unit one "gpus: 1 release: it tells" ""
     printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
     chmod +x bin/nvidia-smi
     tests/run
@@ -94,7 +109,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     tests/run
     gpus 2
     CUDA_VISIBLE_DEVICES=-1 tests/run >out
-    expect "first line" "2 jobs, 4 at a time" "$(head -n 1 out)"
+    expect "first line" "2 tests in 2 jobs, 4 at a time: about" "$(sed -n '1s/ [0-9]* s$//p' out)"
     rm build/kernels/made/one.cu.o
     tests/run
     expect "what it saw" "any any -1 any" "$(seen_by one | xargs)"
@@ -114,21 +129,65 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
     printf '%s\n' '# bats file_tags=gpus:all' '@test "first" { false; }' '@test "second" { false; }' >tests/program/made.bats
     run tests/run made.bats
-    expect "jobs" "3 jobs, 4 at a time; 2 of them with GPUs, of which there are 2" "${lines[0]}"
+    expect "jobs" "4 tests in 3 jobs, 4 at a time; 2 of them with GPUs, of which there are 2" "${lines[0]%:*}"
 }
 
-@test "a report is printed when its job ends; a job that is killed has one, too" {
-    unit slow "" "await quick; until grep -q quick printed; do sleep .1; done"
-    unit quick "" ""
-    unit killed "" 'echo $PPID >limit; sleep 5'
+@test "a unit runs under the sanitizers on all its ranks; one that says release: has them in the release" {
+    a_launcher
+    unit most "ranks: 1 2 6" ""
+    rm build/tests/made/test_most
+    unit some "ranks: 1 2 6 release: it tells" 'echo "released $RANKS" >>log'
+    MPIRUN=mpirun run tests/run
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    expect "ranks of most" "1 2 6" "$(sed -n 's/^sanitized most //p' log | sort | xargs)"
+    expect "ranks of some" "2" "$(sed -n 's/^sanitized some //p' log | xargs)"
+    expect "in the release" "1 2 6" "$(sed -n 's/^released //p' log | sort | xargs)"
+    expect "names" "test_most, 1 ranks/test_some, 2 ranks/test_some, release, 1 ranks" \
+        "$(sed -n 's/^ok .* s  //p' <<<"$output" | sort | sed -n '1p; 4p; 5p' | paste -sd /)"
+}
+
+@test "a unit's line is printed when it ends; a job that is killed has one, too" {
+    unit slow "release: it tells" "await quick; until grep -q 'quick, release' printed; do sleep .1; done"
+    unit quick "release: it tells" ""
+    unit killed "release: it tells" 'echo $PPID >limit; sleep 5'
     TEST_JOBS=9 tests/run >printed 3>&- &
     local runner=$! status=0
     wait_for grep -qs . limit
-    wait_for grep -q test_slow printed
+    wait_for grep -q 'test_slow, release' printed
     kill -KILL "$(ps -o ppid= -p "$(<limit)" | tr -d ' ')" # the job that started the unit's time limit
     wait $runner || status=$?
     cat printed
     expect status 1 "$status"
     expect "what was killed" 1 "$(grep -c '^FAIL .*made/test_killed . 0  (ended without a report)' printed)"
     expect "last line" "5 passed, 1 failed, 0 skipped" "$(tail -n 1 printed)"
+}
+
+@test "a line of a file of bats is printed when its test ends, with the output of one that fails" {
+    local n
+    for n in 1 2; do
+        printf '%s\n' '@test "quick" { true; }' '@test "slow" {' \
+            "until grep -q 'made$n.bats: quick' '$PWD/printed'; do sleep .1; done" '}' \
+            '@test "wrong" { seq 3; false; }' '@test "last" { true; }' >tests/program/made$n.bats
+    done
+    timeout -k 5 $hang_s tests/run >printed 3>&- || true
+    cat printed
+    expect "blocks that are whole" 2 "$(grep -A 5 '^FAIL .*wrong' printed | grep -cE '^    # 3$')"
+    expect "lines in them" 5 "$(sed -n '/^FAIL .*made1/,/^[^ ]/p' printed | grep -c '^    ')"
+    expect "last line" "6 passed, 2 failed, 0 skipped" "$(tail -n 1 printed)"
+}
+
+@test "a file that needs a service is left to --all, or named; the last line counts its tests" {
+    printf '%s\n' '# Made.' '# test-all: a service' '@test "served" { true; }' '@test "too" { true; }' \
+        >tests/program/served.bats
+    echo '@test "plain" { true; }' >tests/program/plain.bats
+    run tests/run
+    expect "last line" "1 passed, 0 failed, 0 skipped; 'make test-all' runs 2 more, which need services" \
+        "${lines[-1]}"
+    expect "the count" "1 passed, 0 failed, 0 skipped" "$(cat build/tests.count)"
+    run tests/run served
+    expect "by its name" "2 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    rm build/tests.json
+    run tests/run --all
+    expect "all" "3 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    expect "the record" 3 "$(jq .passed build/tests.json)"
 }

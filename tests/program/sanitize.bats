@@ -1,9 +1,8 @@
-# Whole runs under AddressSanitizer and UBSan: every kind, several ranks, checkpoint and restart, files, pictures, mistakes.
-# A finding ends the run with a status of its own. Leaks are not looked for here: MPI itself leaks.
+# Whole runs under AddressSanitizer and UBSan: every kind, several ranks, checkpoint and restart, files,
+# pictures, mistakes. A finding ends the run with a status of its own. Tests of faults run this build too.
 load ../support/helper
 
 weft=$weft_sanitize
-export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
 
 @test "every kind on 1 and 4 ranks, with checkpoints, a picture and a restart" {
     local kind

@@ -223,7 +223,7 @@ END
 
 @test "INT: a checkpoint and exit 75; INT once more while that is written: at once, and the one before is whole" {
     local signals before
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000000000
     weft_alone d.ini time.steps=7 checkpoint.every=7
     for signals in 1 2; do
@@ -283,7 +283,7 @@ END
 }
 
 @test "writes that take long are begun so much earlier" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=1000000000 checkpoint.every=20000
     export WEFT_FAULT=checkpoint_slow:2500
     in_time 12000 timed_run 2 d.ini run.wall_limit=12

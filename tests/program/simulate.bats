@@ -1,4 +1,6 @@
 # Hundreds of ranks: the real program under SimGrid's SMPI gives the fingerprints of one rank, and its checkpoints end.
+#
+# test-all: SimGrid, and minutes
 load ../support/helper
 
 setup() {

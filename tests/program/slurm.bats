@@ -1,6 +1,8 @@
 # jobs/weft.sbatch and check.sbatch under Slurm's own daemons: two "nodes" on this machine, everything of theirs in the test's folder. A job
 # over two nodes ends with an exact verdict; one that is told to stop leaves a checkpoint, is requeued, and goes on; the arrays
 # of a study fill one results file.
+#
+# test-all: Slurm's daemons, and a minute
 load ../support/helper
 
 # Leaves the reason for setup to find: bats 1.8 takes a skip in setup_file for a failure.

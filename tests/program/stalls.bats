@@ -34,7 +34,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 }
 
 @test "a file system that does not answer: the phase is named" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=4 time.steps=500 checkpoint.every=200
     ends
     cat out
@@ -62,7 +62,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 }
 
 @test "a run that makes progress is left alone, whatever it waits for" {
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=checkpoint_slow:700 weft_run 2 d.ini run.stall_limit=5 time.steps=1000 checkpoint.every=100
     expect verdict exact "$(record .verdict)"
     expect checkpoints 10 "$(record .checkpoint.count)"
@@ -71,7 +71,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
-    weft=$weft_debug
+    weft=$weft_sanitize
     WEFT_FAULT=checkpoint_slow:3000 begin 2 run.stall_limit=5 time.steps=250 checkpoint.every=100 output.record=suspended.jsonl
     wait_for compgen -G 'checkpoints/*.tmp.*' >/dev/null
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)

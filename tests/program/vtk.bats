@@ -1,6 +1,8 @@
 # Other people's tools see the values that are in a state file: VTK's own readers, which are ParaView's, beside h5dump and h5py.
 # Debian's python3-vtk9 reads /VTKHDF; the .xmf is for the VTK of PyPI, which has both readers (WEFT_PYTHON names a Python that has
 # it). Each test takes every Python here that has what it needs.
+#
+# test-all: VTK
 load ../support/helper
 
 pythons() { # module

@@ -30,3 +30,7 @@ check_records() { # hosts ranks-per-host rounds
              ranks: [range($n) as $r | {host: "n\(host($r) + 1)", gpu: "NVIDIA H200", uuid: "GPU-0b5b4cd\($r)", pci: "0000:0\($r % $each):00.0",
                clock_mhz: 1830, power_w: 612, temperature_c: 58, held_by_power: false, held_by_heat: ($r == 5), ended: true}]}}'
 }
+
+check_page() { # FILE: makes FILE.html of FILE.jsonl
+    "$BUILD/sanitize/tests/miniapp/test_check_report_stands_alone" "$1.jsonl" "$1.html"
+}

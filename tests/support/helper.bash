@@ -6,10 +6,14 @@ top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 : "${BUILD:=build}" "${MPIRUN:=mpirun}" "${LAUNCH_FLAGS=--oversubscribe --bind-to none}"
 case $BUILD in /*) ;; *) BUILD=$top/$BUILD ;; esac
 weft_release=$BUILD/weft
-weft_debug=$BUILD/debug/weft
-weft_sanitize=$BUILD/sanitize/weft
+weft_sanitize=$BUILD/sanitize/weft # with the sanitizers, hooks for faults (WEFT_FAULT) and NaN in unset ghosts
 weft=$weft_release
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+# MPI itself leaks; shims are loaded before AddressSanitizer's library; for the stack see tests/run.
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0
+export UBSAN_OPTIONS=print_stacktrace=1
+# A process that no launcher started needs no daemon of Open MPI's (pages.bats does without this).
+export OMPI_MCA_ess_singleton_isolated=1
 
 setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 

@@ -144,7 +144,7 @@ def check_callers(top, found):
 CHOICES = r"\.(fuse|fuse_trial|sweeps|persistent|redundant_fraction|step_form|feed|lanes|tune|variant|phases|memory|transport|power)\b"
 OPENS_GPU = r"\b(harness_main_every_way|harness_on_cuda|harness_main_cuda|twin_main|device_cuda_(create|count)|TOPOLOGY_(CUDA|AUTO))\b"
 # Builds that have no CUDA, and words that settle the device.
-NAMED = r"\bdevice=|weft_debug|weft_sanitize|device = (host|cuda)"
+NAMED = r"\bdevice=|weft_sanitize|device = (host|cuda)"
 
 
 def text_of(name, bodies, seen):
@@ -158,7 +158,7 @@ def check_devices(top):
     broken, unneeded = [], dict(DEVICE_LEFT_OPEN)
     for file in sorted((top / "tests/program").glob("*.bats")):
         text, bodies = file.read_text(), {}
-        whole = re.search(r"^# bats file_tags=.*gpus:", text, re.M) or re.search(r"^weft=\$weft_(debug|sanitize)", text, re.M)
+        whole = re.search(r"^# bats file_tags=.*gpus:", text, re.M) or re.search(r"^weft=\$weft_sanitize", text, re.M)
         for m in re.finditer(r"^(\w+)=(\((?:.|\n)*?\)$|.*$)", text, re.M):
             bodies[m[1]] = m[2]
         for m in re.finditer(r"^(\w+)\(\) \{(.*\}(?: # .*)?$|(?:.|\n)*?^\})", text, re.M):
