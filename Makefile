@@ -1,7 +1,7 @@
 # weft: MPI multi-GPU stencil and transpose mini-app.  `make help` lists targets and knobs.
 #
 # Builds live side by side: build (release), build/sanitize (SANITIZE=1) and, on demand, build/debug (DEBUG=1),
-# build/sim (SIM=1). A change of flags within one of them rebuilds what it affects:
+# build/sim (SIM=1) and build/coverage (COVERAGE=1). A change of flags within one of them rebuilds what it affects:
 # every object depends on a stamp that holds its flags.
 
 VERSION   := 1.0.0
@@ -33,6 +33,9 @@ ifdef SANITIZE
 BUILD ?= build/sanitize
 OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined \
          -fno-omit-frame-pointer -fPIC
+else ifdef COVERAGE
+BUILD ?= build/coverage
+OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY) --coverage -fprofile-update=atomic -fPIC
 else ifdef DEBUG
 BUILD ?= build/debug
 OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY)
@@ -81,7 +84,7 @@ OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
 # Units are linked with all but main: shared in the builds that have every unit, of thin members in the release,
 # whose objects are not -fPIC.
-LIB    := $(BUILD)/libweft.$(if $(SANITIZE),so,a)
+LIB    := $(BUILD)/libweft.$(if $(SANITIZE)$(COVERAGE),so,a)
 UNITS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
 # Units that tests/run starts in this build too, by a line of the first comment.
 UNITS_RELEASE = $(patsubst %.c,$(BUILD)/%,$(shell awk '\
@@ -227,7 +230,7 @@ deps:
 	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) jobs
 
 # Open MPI refuses root unless both are set; here only for the tests.
-TESTED := test-built test-all-built
+TESTED := test-built test-all-built coverage-built
 $(TESTED): export OMPI_ALLOW_RUN_AS_ROOT := 1
 $(TESTED): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 $(TESTED): export TESTS_BEGAN := $(shell date +%s)
@@ -247,6 +250,21 @@ test-built: tested-release tested-sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run
 test-all-built: tested-release tested-sanitize tested-sim
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/run --all
+
+# One build, which counts what it reaches, is both the release and the one with faults: tests that see no fault in
+# the release fail. PARTS="halo restart": by these tests alone.
+.PHONY: coverage coverage-built
+coverage:
+	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) coverage
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) coverage-built
+coverage-built:
+	@$(MAKE) --no-print-directory all units COVERAGE=1 CUDA=0 BUILD=$(BUILD)/coverage
+	@ln -sfn . $(BUILD)/coverage/sanitize
+	@find $(BUILD)/coverage -name '*.gcda' -delete
+	-@BUILD=$(BUILD)/coverage MPIRUN='$(MPIRUN)' tests/run $(PARTS)
+	@gcovr -j $$(nproc) --root . --json $(BUILD)/coverage/coverage.json \
+	    $(addprefix $(BUILD)/coverage/,kernels comm io miniapp)
+	@tests/support/coverage.py $(BUILD)/coverage/coverage.json | tee $(BUILD)/coverage/coverage.txt
 
 # The long forms, whose results stand in tests/README.md. FUZZ_FLAGS and SOAK_FLAGS: variables NAME=VALUE of the test's own.
 .PHONY: fuzz soak
@@ -358,6 +376,7 @@ help:
 	@echo 'make run            installs what is missing, builds, runs heat2d and draws a wave, on 2 ranks or one per GPU'
 	@echo 'make test           installs what is missing, builds the release and that of the sanitizers, tests'
 	@echo 'make test-all       runs also tests that need a service: Slurm, a browser, VTK, MPICH, SimGrid'
+	@echo 'make coverage       lines and branches that the tests reach, by room, and functions that none reaches'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
@@ -379,6 +398,7 @@ help:
 	@echo 'RANKS=2             number of ranks of make run'
 	@echo 'DEBUG=1             -O1, NaN-poisoned ghosts, fault hooks for the tests     (build/debug)'
 	@echo 'SANITIZE=1          DEBUG with AddressSanitizer and UBSan                   (build/sanitize)'
+	@echo 'COVERAGE=1          DEBUG with counters for gcov                           (build/coverage)'
 	@echo 'SIM=1               ranks for jobs/simulate, with SimGrid (.ci/install-deps simgrid) (build/sim)'
 	@echo 'V=1                 shows every command in full'
 	@echo 'WERROR=-Werror      warnings are errors (as in CI)'
