@@ -9,6 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Calls of Linux 5.3 and 5.6, whose numbers older headers lack; older kernels refuse them (ENOSYS). */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
 /* The same number means the same process for two that agree in this: all namespaces that a boot begins with
  * have one inode. */
 static uint64_t numbering(void)
