@@ -303,7 +303,7 @@ soak:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
-# On arm64, under qemu. ELSEWHERE="units decks": only these parts.
+# With other compilers, C libraries, MPIs, HDF5s, CUDAs and on arm64. ELSEWHERE="gcc-9 arm64": these alone.
 .PHONY: test-elsewhere
 test-elsewhere:
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/miniapp/test_random_decks_match_a_plain_reference
@@ -376,7 +376,7 @@ help:
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
-	@echo 'make test-elsewhere builds for arm64 with a cross compiler and compares units, decks and checkpoints under qemu, in some 20 minutes'
+	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'
 	@echo 'make units          builds the unit tests in BUILD/tests'
 	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
@@ -387,6 +387,7 @@ help:
 	@echo 'ARCH="80 90"        compute capabilities (default: those of the GPUs found here, else 90); PTX of the last is added'
 	@echo 'COMPRESS=size       compresses CUDA code most: the default with CUDA 13; with CUDA 12.4 it needs a driver from 550 on'
 	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
+	@echo 'CC= NVCC_CCBIN=     C compiler, also beneath MPICC (CC="ccache gcc-12"); host compiler of nvcc, where it refuses g++'
 	@echo 'HDF5_DIR=           folder of an HDF5 that pkg-config does not find: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          folder of CUDA, if nvcc is neither on PATH nor in /usr/local/cuda'
 	@echo 'NCCL=0 NCCL_HOME=   builds without NCCL even if its header is found; folder of NCCL, if neither that of CUDA nor /usr'
