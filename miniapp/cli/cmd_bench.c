@@ -211,8 +211,8 @@ int cmd_bench(int argc, char **argv)
     int status = 0;
     topology top;
     set_connections(argc, argv);
-    (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, bench_io_catch_signals, argc,
-                    argv);
+    (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, NULL, argc, argv);
+    bench_io_catch_signals(); /* after MPI_Init, which a signal may end: there are no files yet */
     topology_create(&top);
     status = bench_all(&top, argc, argv);
     topology_destroy(&top);

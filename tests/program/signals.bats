@@ -190,6 +190,37 @@ batch() { # sets $mpirun, the shell's pid
     grep -q '^weft: output.picture = pictures/p.png' out
 }
 
+@test "a signal to verify, diff, info or predict ends it at once with the signal's own status, and leaves nothing" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=3000 grid.ny=3000 time.steps=1 checkpoint.every=1 run.device=host
+    weft_run 1 d.ini
+    rm d.ini
+    local file=checkpoints/step_0000000001.h5 before name words number begun_ms tries ended records
+    records=$(echo "$top"/jobs/results/*/*.jsonl | tr ' ' ,)
+    before=$(find . | sort)
+    while read -r name number words; do
+        for ((tries = 0, ended = 0; ended != 128 + number; tries++)); do # one that had ended by itself says nothing
+            [ $tries -lt 50 ]
+            begun_ms=$(date +%s%3N)
+            "$weft" $words >/dev/null 2>&1 3>&- &
+            sleep 0.0$((RANDOM % 6 + 1))
+            kill -$name $! 2>/dev/null || true
+            wait $! && ended=0 || ended=$?
+            echo "weft $words: $name ended with $ended"
+            [ $ended = 0 ] || [ $ended = $((128 + number)) ]
+        done
+        [ $(($(date +%s%3N) - begun_ms)) -lt 1000 ]
+    done <<END
+TERM 15 verify $file
+USR1 10 verify $file
+TERM 15 diff $file $file
+HUP 1 diff $file $file
+TERM 15 info --measure
+USR1 10 info --measure
+TERM 15 predict from=$records check=$records
+END
+    expect "what is there" "$before" "$(find . | sort)"
+}
+
 @test "INT: a checkpoint and exit 75; INT once more while that is written: at once, and the one before is whole" {
     local signals before
     weft=$weft_debug
