@@ -302,23 +302,15 @@ static const char *xid_of(int code)
     }
 }
 
-/* PTX, and code that is compressed, are read by no driver that is older than they are. */
-static bool wants_newer_driver(int code)
-{
-    return code == cudaErrorInsufficientDriver || code == cudaErrorUnsupportedPtxVersion ||
-           code == cudaErrorInvalidKernelImage;
-}
-
 const char *device_cuda_error_text(int code)
 {
     static _Thread_local char text[256];
     const char *const said = cudaGetErrorString((cudaError_t)code), *const xid = xid_of(code);
     int driver = 0;
-    if (wants_newer_driver(code) && cudaDriverGetVersion(&driver) == cudaSuccess && driver < CUDART_VERSION) {
-        snprintf(text, sizeof text,
-                 "%s: the driver is of CUDA %d.%d, weft is built with CUDA %d.%d; update the driver, or build "
-                 "with an older toolkit",
-                 said, driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if ((code == cudaErrorInsufficientDriver || code == cudaErrorUnsupportedPtxVersion) &&
+        cudaDriverGetVersion(&driver) == cudaSuccess) {
+        snprintf(text, sizeof text, "%s: the driver is of CUDA %d.%d, weft is built with CUDA %d.%d", said,
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
         return text;
     }
     if (!xid) return said;
