@@ -59,7 +59,8 @@ endif
 
 # MPICH and what is made of it, Intel's and Cray's. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings
 # another MPI: .ci/install-deps --check refuses that.
-MPI_IS_MPICH := $(shell echo '\#include <mpi.h>' | $(MPICC) -E -dM -x c - 2>/dev/null | grep -o MPICH_NUMVERSION)
+hash         := \#
+MPI_IS_MPICH := $(shell echo '$(hash)include <mpi.h>' | $(MPICC) -E -dM -x c - 2>/dev/null | grep -o MPICH_NUMVERSION)
 ifneq ($(HDF5_DIR),)
 HDF5_LIB    := $(or $(patsubst %/,%,$(dir $(firstword $(wildcard $(HDF5_DIR)/lib/libhdf5.* $(HDF5_DIR)/lib64/libhdf5.*)))),$(HDF5_DIR)/lib)
 HDF5_CFLAGS := -I$(HDF5_DIR)/include

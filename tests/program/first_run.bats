@@ -150,6 +150,9 @@ hpc/compilers/bin hpc/cuda include lib64'
     checked CUDA=0 MPICC=mpiicx CC='some_cache cc'
     expect "status" "0 " "$status $output"
     expect "the compiler beneath MPICC" "some_cache cc" "$(tail -n 1 calls)"
+    stand_in mpimade 'mpicc "$@" | sed s/OMPI_MAJOR_VERSION/MPICH_NUMVERSION/'
+    asked -n V=1 "$PWD/b/kernels/core/fp.o" CUDA=0 MPICC=mpimade
+    [[ $output == *" -Wno-stringop-overflow "* ]] || { echo "not taken for MPICH: $output"; return 1; }
     checked CUDA=0 CC='some_cache gcc.nowhere'
     expect sentence "CC=gcc.nowhere is not on PATH: load its module, or leave CC= out for cc." "$output"
     checked CUDA=0 MPICC=cc
