@@ -17,10 +17,28 @@ comma     := ,
 COUNTED   := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc strdup strndup)
 endif
 MPICC     ?= mpicc
-MPIRUN    ?= $(subst mpicc,mpirun,$(MPICC))
+# The launcher of that MPI; where MPICC has another name (mpiicx, Cray's cc), what is on PATH.
+MPI_CC    := $(lastword $(MPICC))
+MPIRUN    ?= $(or $(filter-out $(MPI_CC),$(subst mpicc,mpirun,$(MPI_CC))),\
+                  $(notdir $(shell command -v mpirun || command -v mpiexec || command -v srun)),mpirun)
+# CC compiles kernels, MPICC the rest and links: one compiler beneath both, so that there is one OpenMP.
+ifneq ($(and $(filter environment command,$(origin CC)),$(if $(findstring mpi,$(CC)),,yes)),)
+export OMPI_CC ?= $(CC)
+export MPICH_CC ?= $(CC)
+export I_MPI_CC ?= $(CC)
+endif
 PREFIX    ?= /usr/local
-CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc)))
+# The toolkit of the nvcc on PATH or in /usr/local/cuda: the first that has headers, which are in targets/*/include with conda, in another
+# folder where nvcc is a link, and in ../cuda with NVHPC. Of CUDA's libraries, too, there are several places.
+cuda_headers = $(wildcard $(1)/include/cuda_runtime_api.h $(1)/targets/*/include/cuda_runtime_api.h)
+NVCCS     := $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDAS     := $(patsubst %/bin/nvcc,%,$(wildcard $(foreach n,$(NVCCS) $(realpath $(NVCCS)),$(n) \
+               $(abspath $(n:%/bin/nvcc=%/../cuda))/bin/nvcc)))
+CUDA_HOME ?= $(firstword $(foreach h,$(CUDAS),$(if $(call cuda_headers,$(h)),$(h))) $(CUDAS))
 NVCC      := $(wildcard $(CUDA_HOME:%=%/bin/nvcc))
+CUDA_HEADERS := $(patsubst %/,%,$(dir $(firstword $(call cuda_headers,$(CUDA_HOME)))))
+CUDA_LIB  := $(patsubst %/,%,$(dir $(firstword $(wildcard \
+               $(patsubst %,$(CUDA_HOME)/%/libcudart_static.a,lib64 lib targets/*/lib lib/*-linux-gnu)))))
 CUDA      ?= $(if $(NVCC),1,0)
 NCCL_HOME ?= $(patsubst %/include/nccl.h,%,$(firstword $(wildcard $(patsubst %,%/include/nccl.h,$(CUDA_HOME) /usr /usr/local))))
 NCCL      ?= $(if $(and $(filter 1,$(CUDA)),$(wildcard $(NCCL_HOME:%=%/include/nccl.h))),1,0)
@@ -44,12 +62,14 @@ BUILD ?= build
 OPT   := -O3 $(if $(SIM),-s,-g) -DNDEBUG $(FORTIFY)
 endif
 
-# Open MPI and MPICH both know -show. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings another
-# MPI: .ci/install-deps --check refuses that.
-MPI_IS_MPICH := $(findstring mpich,$(shell $(MPICC) -show 2>/dev/null))
+# MPICH and what is made of it, Intel's and Cray's. weft makes no parallel HDF5 call, so that any HDF5 will do, but for one that brings
+# another MPI: .ci/install-deps --check refuses that.
+hash         := \#
+MPI_IS_MPICH := $(shell echo '$(hash)include <mpi.h>' | $(MPICC) -E -dM -x c - 2>/dev/null | grep -o MPICH_NUMVERSION)
 ifneq ($(HDF5_DIR),)
+HDF5_LIB    := $(or $(patsubst %/,%,$(dir $(firstword $(wildcard $(HDF5_DIR)/lib/libhdf5.* $(HDF5_DIR)/lib64/libhdf5.*)))),$(HDF5_DIR)/lib)
 HDF5_CFLAGS := -I$(HDF5_DIR)/include
-HDF5_LIBS   := -L$(HDF5_DIR)/lib -Wl,-rpath,$(HDF5_DIR)/lib -lhdf5
+HDF5_LIBS   := -L$(HDF5_LIB) -Wl,-rpath,$(HDF5_LIB) -lhdf5
 else
 HDF5_PCS    := hdf5-serial $(if $(MPI_IS_MPICH),hdf5-mpich,hdf5-openmpi) hdf5
 HDF5_PC     := $(shell for p in $(HDF5_PCS); do pkg-config --exists $$p 2>/dev/null && echo $$p && break; done)
@@ -61,8 +81,9 @@ LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo
                $(HDF5_LIBS) -lm -lpthread -ldl $(if $(SIM),-lgomp $(COUNTED))
 
 CFLAGS   ?=
-# MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements.
+# MPICH's MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array of no elements. clang's -Wconversion has more than gcc's.
 WARN     := -Wall -Wextra -Wno-unused-parameter -Wconversion -Wshadow -Wstrict-prototypes -Werror=implicit \
+            $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Wno-sign-conversion -Wno-enum-enum-conversion -Wno-enum-float-conversion) \
             $(if $(MPI_IS_MPICH),-Wno-stringop-overflow) $(WERROR)
 CSTD     := -std=c11 -D_GNU_SOURCE $(if $(SIM),,-fopenmp) -ffp-contract=off -fno-math-errno
 ALL_CFLAGS := $(CSTD) $(OPT) $(WARN) -DWEFT_CUDA=$(CUDA) -DWEFT_SIM=$(if $(SIM),1,0) $(SIMULATED) $(CFLAGS)
@@ -79,7 +100,7 @@ CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
 # Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
 # file, so that all others are compiled as they always were.
-NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_HOME)/lib64/libcudadevrt.a)),$(BUILD)/kernels/ladder_compute/ladder_reduce_nested)
+NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_LIB)/libcudadevrt.a)),$(BUILD)/kernels/ladder_compute/ladder_reduce_nested)
 OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
 # Units are linked with all but main: shared in the builds that have every unit, of thin members in the release,
@@ -92,19 +113,22 @@ UNITS_RELEASE = $(patsubst %.c,$(BUILD)/%,$(shell awk '\
 
 ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
-$(error CUDA=1 needs nvcc: put it on PATH, or name its folder with CUDA_HOME=)
+$(error CUDA=1 needs nvcc: put it on PATH, or name the folder above its bin/ with CUDA_HOME=)
 endif
 ARCH  ?= $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$$' | \
                  tr -d . | sort -un)
 ARCHS := $(or $(strip $(ARCH)),90)
+CUDA_VERSION := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 # CUDA 12 has the smallest objects too, which its drivers before 550 cannot load; CUDA 13 needs a newer driver anyway.
-COMPRESS ?= $(shell $(NVCC) --version | awk '/release/ && $$5 + 0 >= 13 { print "size" }')
+COMPRESS ?= $(if $(filter-out 11.% 12.%,$(CUDA_VERSION)),size)
+# The ptxas of CUDA 12.0 crashes on line numbers in loops over a clock (sm_90).
+LINES    := $(if $(filter-out 12.0,$(CUDA_VERSION)),-lineinfo)
 GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
            -gencode arch=compute_$(lastword $(ARCHS)),code=compute_$(lastword $(ARCHS))
-NVFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off -Werror all-warnings \
-           $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
-CUDA_INC  := -I$(CUDA_HOME)/include
-CUDA_LIBS := -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
+NVFLAGS := -std=c++17 -O3 $(LINES) -fmad=false -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off -Werror all-warnings \
+           $(NVCC_CCBIN:%=-ccbin %) $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG)
+CUDA_INC  := $(patsubst %,-I%,$(filter-out /usr/include,$(CUDA_HEADERS)))
+CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
 endif
 
 # NCCL's library is opened at run time, where a halo asks for it: the program needs its header here and no more.
@@ -115,7 +139,7 @@ ifeq ($(NCCL),1)
 ifeq ($(wildcard $(NCCL_HOME:%=%/include/nccl.h)),)
 $(error NCCL=1 needs nccl.h: name the folder above include/ with NCCL_HOME=)
 endif
-NCCL_INC := $(patsubst %,-isystem %,$(CUDA_HOME)/include $(filter-out /usr/include,$(NCCL_HOME)/include))
+NCCL_INC := $(patsubst %,-isystem %,$(filter-out /usr/include,$(CUDA_HEADERS) $(NCCL_HOME)/include))
 NCCL_LIB := $(firstword $(wildcard $(NCCL_HOME)/lib/libnccl.so.2 $(NCCL_HOME)/lib64/libnccl.so.2))
 CUDA_LIBS += $(if $(NCCL_LIB),-Xlinker -rpath -Xlinker $(patsubst %/,%,$(dir $(NCCL_LIB))))
 endif
@@ -131,7 +155,7 @@ BUILDING = Building $(BUILD)/weft for $(if $(filter 1,$(CUDA)),CUDA ($(ARCHS)) a
 .PHONY: all announce
 all: announce $(BUILD)/weft
 announce:
-	@[ -e $(BUILD)/weft ] || echo "$(BUILDING)"
+	@[ -e $(BUILD)/weft ] || { echo "$(BUILDING)" && $(FIND_DEPS) --found; }
 
 $(BUILD)/weft: $(OBJ) $(BUILD)/link.flags
 	$(call say,LINK)$(MPICC) $(CSTD) $(OPT) -o $@ $(OBJ) $(LIBS) $(CUDA_LIBS)
@@ -151,7 +175,7 @@ $(BUILD)/kernels/ladder_%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initial
 ifneq ($(NESTED),)
 $(NESTED).cu.o: NVFLAGS += -rdc=true
 $(NESTED).dlink.o: $(NESTED).cu.o
-	$(call say,DLINK)$(NVCC) $(GENCODE) -dlink -o $@ $< -L$(CUDA_HOME)/lib64 -lcudadevrt
+	$(call say,DLINK)$(NVCC) $(GENCODE) -dlink -o $@ $< -L$(CUDA_LIB) -lcudadevrt
 endif
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
@@ -212,7 +236,11 @@ $(BUILD)/%.flags: always
 
 # ---- what people type ----
 
-FIND_DEPS := CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' HDF5_LIBS='$(HDF5_LIBS)' .ci/install-deps
+# A CUDA_HOME that names no toolkit is not passed over.
+NO_NVCC_IN := $(if $(and $(filter file,$(origin CUDA)),$(filter-out file,$(origin CUDA_HOME))),$(if $(NVCC),,$(CUDA_HOME)))
+FIND_DEPS = CC='$(CC)' MPICC='$(MPICC)' MPIRUN='$(MPIRUN)' HDF5_DIR='$(HDF5_DIR)' HDF5_CFLAGS='$(HDF5_CFLAGS)' HDF5_LIBS='$(HDF5_LIBS)' \
+            CUDA='$(or $(CUDA_NOW),$(CUDA))' NO_NVCC_IN='$(NO_NVCC_IN)' CUDA_HOME='$(CUDA_HOME)' NVCC='$(NVCC)' CUDA_VERSION='$(CUDA_VERSION)' \
+            CCBIN='$(NVCC_CCBIN)' CUDA_HEADERS='$(CUDA_HEADERS)' CUDA_LIB='$(CUDA_LIB)' .ci/install-deps
 
 # With nvcc and no GPU `make run` builds for the host, unless CUDA= or ARCH= is given or a CUDA build is there.
 HOST_FIRST := $(and $(filter 1,$(CUDA)),$(filter file,$(origin CUDA)),$(filter file,$(origin ARCH)),$(filter 0,$(GPUS)),\
@@ -222,6 +250,7 @@ FOR_CUDA   := There is an nvcc, but no GPU is visible: this builds and runs the 
 
 # run and test enter make once more after the installation: what pkg-config says is read when make starts.
 .PHONY: run test test-all deps run-built test-built test-all-built
+run: CUDA_NOW = $(if $(HOST_FIRST),0)
 run test test-all:
 	@$(FIND_DEPS) $(if $(filter no,$(DEPS)),--check) $(@:-all=)
 	@$(if $(and $(filter run,$@),$(HOST_FIRST)),echo "$(FOR_CUDA)")
@@ -305,7 +334,7 @@ soak:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
-# On arm64, under qemu. ELSEWHERE="units decks": only these parts.
+# With other compilers, C libraries, MPIs, HDF5s, CUDAs and on arm64. ELSEWHERE="gcc-9 arm64": these alone.
 .PHONY: test-elsewhere
 test-elsewhere:
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/miniapp/test_random_decks_match_a_plain_reference
@@ -381,7 +410,7 @@ help:
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
-	@echo 'make test-elsewhere builds for arm64 with a cross compiler and compares units, decks and checkpoints under qemu, in some 20 minutes'
+	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'
 	@echo 'make units          builds the unit tests in BUILD/tests'
 	@echo 'make install        installs PREFIX/bin/weft, PREFIX/share/{man,bash-completion,weft} with decks, jobs/ and pages; PREFIX=/usr/local'
@@ -392,6 +421,7 @@ help:
 	@echo 'ARCH="80 90"        compute capabilities (default: those of the GPUs found here, else 90); PTX of the last is added'
 	@echo 'COMPRESS=size       compresses CUDA code most: the default with CUDA 13; with CUDA 12.4 it needs a driver from 550 on'
 	@echo 'MPICC= MPIRUN=      MPI compiler and launcher (mpicc, mpirun); MPICH works too: MPICC=mpicc.mpich'
+	@echo 'CC= NVCC_CCBIN=     C compiler, also beneath MPICC (CC="ccache gcc-12"); host compiler of nvcc, where it refuses g++'
 	@echo 'HDF5_DIR=           folder of an HDF5 that pkg-config does not find: serial, or parallel over the same MPI'
 	@echo 'CUDA_HOME=          folder of CUDA, if nvcc is neither on PATH nor in /usr/local/cuda'
 	@echo 'NCCL=0 NCCL_HOME=   builds without NCCL even if its header is found; folder of NCCL, if neither that of CUDA nor /usr'

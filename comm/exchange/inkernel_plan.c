@@ -39,7 +39,7 @@ static int direction_of(int dx, int dy)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         if (decomp_dx[k] == dx && decomp_dy[k] == dy) return k;
-    assert(!"no such direction");
+    assert(0 && "no such direction");
     return -1;
 }
 

@@ -115,8 +115,9 @@ FOLDS static uint32_t raw_folding(uint32_t state, const void *data, size_t bytes
     const unsigned char *p = data;
     if (bytes < FOLDED_BYTES) return raw_instruction(state, p, bytes);
     const __m512i by = multipliers(&fold_far), near = multipliers(&fold_near);
-    __m512i a =
-        _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
+    const __m512i begun =
+        _mm512_inserti32x4(_mm512_setzero_si512(), _mm_cvtsi32_si128((int)state), 0); /* gcc 9 has no zext */
+    __m512i a = _mm512_xor_si512(_mm512_loadu_si512(p), begun);
     __m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128), d = _mm512_loadu_si512(p + 192);
     for (p += FOLDED_BYTES, bytes -= FOLDED_BYTES; bytes >= FOLDED_BYTES;
          p += FOLDED_BYTES, bytes -= FOLDED_BYTES) {

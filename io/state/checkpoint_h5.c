@@ -35,6 +35,15 @@ const char *checkpoint_h5_reason(void)
     return text.text;
 }
 
+void checkpoint_h5_without_locks(hid_t access)
+{
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERS_MINOR == 10)
+    H5Pset_file_locking(access, false, true);
+#else
+    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
+#endif
+}
+
 checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why)
 {
     checkpoint_h5_quiet();
@@ -53,8 +62,7 @@ checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *wh
         return checkpoint_fail(CHECKPOINT_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 
     CHECKPOINT_H5_SCOPED const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    /* Parallel file systems often have no locks, and a file under its final name has no writer. */
-    H5Pset_file_locking(access, false, true);
+    checkpoint_h5_without_locks(access); /* a file under its final name has no writer */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return CHECKPOINT_OK;

@@ -24,6 +24,11 @@ const char *checkpoint_h5_reason(void);
 /* HDF5 prints no error stacks of its own from here on. */
 void checkpoint_h5_quiet(void);
 
+/* Files are opened without locks, which parallel file systems often lack, unless the user's
+ * HDF5_USE_FILE_LOCKING asks for them. HDF5 before 1.10.7, and 1.12.0, read that variable alone: there it is
+ * set. */
+void checkpoint_h5_without_locks(hid_t access);
+
 /* Opens an existing file for reading by this rank alone, with POSIX calls: no rank waits for another.
  * MISSING, DAMAGED (not HDF5, truncated) or IO with a sentence. */
 checkpoint_status checkpoint_h5_open(const char *path, hid_t *file, sentence *why);

@@ -189,8 +189,7 @@ checkpoint_status checkpoint_structure_write(const char *path, const checkpoint_
                                              sentence *why)
 {
     CHECKPOINT_H5_SCOPED const hid_t access = H5Pcreate(H5P_FILE_ACCESS), how = H5Pcreate(H5P_FILE_CREATE);
-    H5Pset_file_locking(access, false, true); /* nobody else writes NAME.tmp, and parallel file systems
-                                               * often have no locks */
+    checkpoint_h5_without_locks(access); /* NAME.tmp has no other writer */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     /* The 1.8 format has checksums over everything but the raw data, which fingerprints and block checksums
      * cover; what it lacks is virtual datasets, so that older libraries read all but /VTKHDF. */

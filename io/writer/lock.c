@@ -66,7 +66,7 @@ struct lock {
 /* One word without blanks, as sscanf reads it. */
 static void put_word(char to[NAME_BYTES], const char *from)
 {
-    snprintf(to, NAME_BYTES, "%s", from && *from ? from : "-");
+    snprintf(to, NAME_BYTES, "%.*s", NAME_BYTES - 1, from && *from ? from : "-");
     for (char *c = to; *c; c++)
         if (!isgraph((unsigned char)*c)) *c = '_';
 }

@@ -37,7 +37,8 @@ static bool is_coherent(uint32_t type)
 /* "nfs", or its number; "" for 0. */
 static void file_system_name(char name[WRITERS_NAME_BYTES], uint32_t type)
 {
-    snprintf(name, WRITERS_NAME_BYTES, type ? "0x%x" : "", type);
+    name[0] = '\0';
+    if (type) snprintf(name, WRITERS_NAME_BYTES, "0x%x", type);
     for (int i = 0; i < KNOWN; i++)
         if (known[i].type == type) snprintf(name, WRITERS_NAME_BYTES, "%s", known[i].name);
 }

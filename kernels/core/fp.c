@@ -2,6 +2,7 @@
 
 #include <fenv.h>
 #include <signal.h>
+#include <stddef.h>
 #include <ucontext.h>
 
 enum { SSE_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f };

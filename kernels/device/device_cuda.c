@@ -306,6 +306,13 @@ const char *device_cuda_error_text(int code)
 {
     static _Thread_local char text[256];
     const char *const said = cudaGetErrorString((cudaError_t)code), *const xid = xid_of(code);
+    int driver = 0;
+    if ((code == cudaErrorInsufficientDriver || code == cudaErrorUnsupportedPtxVersion) &&
+        cudaDriverGetVersion(&driver) == cudaSuccess) {
+        snprintf(text, sizeof text, "%s: the driver is of CUDA %d.%d, weft is built with CUDA %d.%d", said,
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        return text;
+    }
     if (!xid) return said;
     snprintf(text, sizeof text, "%s; this GPU is lost to the job, dmesg has the cause (Xid %s)", said, xid);
     return text;

@@ -30,7 +30,7 @@ int device_cuda_count(const char **why)
     if (!why) return 0;
     if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0)
         *why = "no NVIDIA driver is installed";
-    else *why = e == cudaSuccess ? "no CUDA device is visible" : cudaGetErrorString(e);
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : device_cuda_error_text(e);
     return 0;
 }
 

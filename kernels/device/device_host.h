@@ -18,7 +18,11 @@
 #include "device/device.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
+#if __GNUC__ >= 12
 #define DEVICE_HOST_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else /* choose by single features; arch=haswell is Intel's alone */
+#define DEVICE_HOST_CLONES __attribute__((target_clones("avx512f", "fma", "default")))
+#endif
 #else
 #define DEVICE_HOST_CLONES
 #endif

@@ -17,7 +17,7 @@ int graph_cuda_end(device *, device_stream *s, device_graph **out)
     cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
     /* as its stream was: without it an exchange waited behind the interior beside it */
     if (e == cudaSuccess)
-        e = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
+        e = cudaGraphInstantiateWithFlags(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
     /* else the first launch does it */
     if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s));
     if (graph) (void)cudaGraphDestroy(graph);

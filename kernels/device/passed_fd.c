@@ -9,6 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* SYS_pidfd_open and SYS_pidfd_getfd, which headers before Linux 5.6 lack, and kernels refuse. */
+enum { PIDFD_OPEN = 434, PIDFD_GETFD = 438 };
+
 /* The same number means the same process for two that agree in this: all namespaces that a boot begins with
  * have one inode. */
 static uint64_t numbering(void)
@@ -39,8 +42,8 @@ int passed_fd_take(const passed_fd *p)
 {
     errno = ESRCH;
     if (!p->numbering || p->numbering != numbering()) return -1;
-    const int process = (int)syscall(SYS_pidfd_open, p->pid, 0);
-    const int taken = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, p->fd, 0);
+    const int process = (int)syscall(PIDFD_OPEN, p->pid, 0);
+    const int taken = process < 0 ? -1 : (int)syscall(PIDFD_GETFD, process, p->fd, 0);
     const int why = errno;
     if (process >= 0) (void)close(process);
     errno = why;

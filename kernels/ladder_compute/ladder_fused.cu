@@ -211,8 +211,7 @@ constexpr ladder_rung rung(const char *name, const char *why, int variant, int (
                            int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT],
                            const char *teaches)
 {
-    return ladder_scanned(scanned, values,
-                          { .name = name,
+    const ladder_rung r = { .name = name,
                             .why = why,
                             .teaches = teaches,
                             .variant = variant,
@@ -221,7 +220,8 @@ constexpr ladder_rung rung(const char *name, const char *why, int variant, int (
                             .verify = ladder_fused_verify,
                             .unit = LADDER_BYTES,
                             .ceiling = "copy",
-                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS });
+                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS };
+    return ladder_scanned(scanned, values, r);
 }
 
 constexpr int OWN = -1;

@@ -194,8 +194,7 @@ constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(l
                              int (*enqueue)(ladder_case *), int parameter, const int64_t (&values)[COUNT],
                              unsigned also, const char *teaches)
 {
-    return ladder_scanned(parameter, values,
-                          { .name = name,
+    const ladder_rung r = { .name = name,
                             .why = why,
                             .teaches = teaches,
                             .prepare = prepare,
@@ -203,7 +202,8 @@ constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(l
                             .verify = ladder_verify_copy,
                             .unit = LADDER_BYTES,
                             .ceiling = "copy",
-                            .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also) });
+                            .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also) };
+    return ladder_scanned(parameter, values, r);
 }
 
 constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *),

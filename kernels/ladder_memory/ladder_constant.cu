@@ -325,14 +325,14 @@ const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully
 
 template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why, const char *teaches)
 {
-    return ladder_scanned(ADDRESSES, address_counts,
-                          { .name = name,
+    const ladder_rung r = { .name = name,
                             .why = why,
                             .teaches = teaches,
                             .prepare = table_prepare,
                             .enqueue = table_enqueue<WHERE>,
                             .verify = table_verify,
-                            .unit = LADDER_CALLS });
+                            .unit = LADDER_CALLS };
+    return ladder_scanned(ADDRESSES, address_counts, r);
 }
 
 const ladder_rung rungs[] = {

@@ -15,7 +15,7 @@
 #include "state/checkpoint_xdmf.h"
 
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
-static const char longest_in_folder[] = "/step_NNNNNNNNNN.xmf";
+enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.xmf" };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
 
@@ -119,7 +119,7 @@ static int check_length(const place *p, sentence *why)
     split(p->path, folder, name);
     const long limit = pathconf(folder, _PC_NAME_MAX);
     const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : OUTPUTS_TMP_BYTES,
-                 in_it = sizeof longest_in_folder - 1;
+                 in_it = LONGEST_IN_FOLDER_BYTES - 1;
     const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
     if (strlen(name) > name_max)

@@ -126,6 +126,17 @@ bad() { # key=value text...
     refused 3 "run.device = cuda" "$why"
 }
 
+@test "a driver older than the toolkit is exit 3, with both versions" {
+    local built
+    built=$("$weft" --version | awk '$1 == "CUDA" { sub(",", ""); print $2 }')
+    [ "$built" != none ] || skip "built without CUDA"
+    echo 'int cuInit(void) { return 0; } int cuDriverGetVersion(int *v) { *v = 11040; return 0; }' >driver.c
+    cc -shared -fPIC -o libcuda.so.1 driver.c
+    deck d.ini "${good[@]}"
+    LD_LIBRARY_PATH=$PWD run weft_alone d.ini run.device=cuda
+    refused 3 "driver is of CUDA 11.4, weft is built with CUDA $built"
+}
+
 @test "what was asked and cannot work here: one sentence, and the record holds both" {
     deck d.ini "${good[@]}"
     run weft_run 2 d.ini run.device=host run.transport=aware

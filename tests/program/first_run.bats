@@ -70,9 +70,94 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
     expect "files that drivers before 550 cannot load" 0 "$(grep -c compress-mode cuda.90 || true)"
     grep -q 'for CUDA (90) and the host:' cuda.90
     ! grep -q sm_80 cuda.90
-    expect "what is printed" "Building $PWD/b/weft for the host: about 40 s on 2 cores." "$(make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce)"
+    make -s -C "$top" -j2 CUDA=0 BUILD="$PWD/b" announce >said
+    expect "what is printed" "Building $PWD/b/weft for the host: about 40 s on 2 cores." "$(head -n 1 said)"
+    grep -qE '^with .+, (Open MPI|MPICH|Intel MPI) [0-9.]+, HDF5 [0-9.]+, (no|without the) CUDA' said
     mkdir -p b/kernels/device
     touch b/kernels/device/graph_cuda.cu.o
     tried run >there
     ! grep -q 'There is an nvcc' there
+}
+
+# Whether a build can begin, and what is said.
+asked() {
+    run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - \
+        env -u CUDA -u CUDA_HOME -u ARCH make -s -C "$top" BUILD="$PWD/b" "$@"
+}
+checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
+stand_in() { # file, script
+    mkdir -p "$(dirname "$1")"
+    printf '#!/bin/sh\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+toolkit() { # folder of nvcc, of headers, of libraries
+    stand_in "$1/bin/nvcc" '[ "$*" != --version ] || exec echo "release ${RELEASE:-12.4}, V12"
+        echo "$REFUSED" >&2; [ -z "$REFUSED" ]'
+    mkdir -p "$2" "$3"
+    touch "$2/cuda_runtime_api.h" "$3/libcudart_static.a"
+}
+
+@test "CUDA as conda, Debian and NVHPC lay it out is found: nvcc, headers and libraries" {
+    local on_path home headers libraries text
+    toolkit "$PWD/conda" conda/targets/x86_64-linux/include conda/targets/x86_64-linux/lib
+    toolkit "$PWD/plain" plain/include plain/lib
+    toolkit "$PWD/hpc/cuda" hpc/cuda/include hpc/cuda/lib64
+    stand_in hpc/compilers/bin/nvcc 'exit 1'
+    mkdir linked
+    ln -s "$PWD/plain/bin/nvcc" linked/nvcc
+    while read -r on_path home headers libraries; do
+        PATH=$PWD/$on_path:$PATH asked -n V=1 "$PWD/b/weft"
+        for text in "-I$PWD/$home/$headers " "-L$PWD/$home/$libraries " "$PWD/$home/bin/nvcc -std"; do
+            [[ " ${output//$'\n'/ }" == *" $text"* ]] || { echo "$on_path: no $text"; return 1; }
+        done
+        PATH=$PWD/$on_path:$PATH checked
+        expect "status with $on_path" 0 "$status"
+    done <<<'conda/bin conda targets/x86_64-linux/include targets/x86_64-linux/lib
+plain/bin plain include lib
+linked plain include lib
+hpc/compilers/bin hpc/cuda include lib64'
+}
+
+@test "CUDA that is not whole, is too old or refuses the host's compiler is one sentence, and no file is built" {
+    toolkit "$PWD/cuda" cuda/include cuda/lib64
+    said() { # sentence's begin, arguments of make...
+        checked "${@:2}"
+        expect "status of ${*:2}" 2 "$status"
+        [[ $output == "$1"*"CUDA=0 builds for the host alone." && $(wc -l <<<"$output") = 1 ]] ||
+            { echo "$output"; return 1; }
+    }
+    local home=$PWD/cuda
+    said "CUDA_HOME=$PWD has no bin/nvcc: CUDA_HOME= selects another toolkit" CUDA_HOME="$PWD"
+    RELEASE=11.8 said "CUDA 11.8 ($home) is too old, weft needs 12.0 or newer: " CUDA_HOME="$home"
+    export REFUSED='error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!'
+    said "nvcc 12.4 does not take its host compiler ($REFUSED): NVCC_CCBIN= names another" CUDA_HOME="$home"
+    unset REFUSED
+    rm cuda/lib64/*
+    said "$home/bin/nvcc is there, but no libcudart_static.a in lib64, lib or targets/*/lib of $home: " \
+        CUDA_HOME="$home"
+    rm cuda/include/*
+    PATH=$home/bin:$PATH said "$home/bin/nvcc is there, but no cuda_runtime_api.h in include or targets/*/"
+    checked CUDA_HOME="$home" CUDA=0
+    expect "status for the host alone" 0 "$status"
+}
+
+@test "an MPI compiler of any name and a compiler of several words are taken; no mpi.h is one sentence" {
+    stand_in mpiicx "echo \$OMPI_CC >>$PWD/calls; exec mpicc \"\$@\""
+    stand_in some_cache 'exec "$@"'
+    export PATH=$PWD:$PATH
+    asked -n run-built CUDA=0 MPICC=mpiicx
+    [[ $output == *"MPIRUN='mpirun'"* ]] || { echo "$output" | tail -n 3; return 1; }
+    checked CUDA=0 MPICC=mpiicx CC='some_cache cc'
+    expect "status" "0 " "$status $output"
+    expect "the compiler beneath MPICC" "some_cache cc" "$(tail -n 1 calls)"
+    stand_in mpimade 'mpicc "$@" | sed s/OMPI_MAJOR_VERSION/MPICH_NUMVERSION/'
+    asked -n V=1 "$PWD/b/kernels/core/fp.o" CUDA=0 MPICC=mpimade
+    [[ $output == *" -Wno-stringop-overflow "* ]] || { echo "not taken for MPICH: $output"; return 1; }
+    checked CUDA=0 CC='some_cache gcc.nowhere'
+    expect sentence "CC=gcc.nowhere is not on PATH: load its module, or leave CC= out for cc." "$output"
+    checked CUDA=0 MPICC=cc
+    expect status 2 "$status"
+    expect begin "MPICC=cc does not build a program with mpi.h (" "${output%%(*}("
+    expect end ": name the compiler of an MPI (mpicc, mpiicx, Cray's cc), or load its module." "${output#*)}"
+    [[ $output == *"error: mpi.h: No such file"* ]]
 }

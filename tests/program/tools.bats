@@ -91,7 +91,7 @@ END
     expect "where the clone is" "file://$(realpath "$top")" "$(of_recipe .git)"
     expect "an archive of the release" "file://$(realpath "$top")/weft-1.0.0.tar.gz" "$(of_recipe .url)"
     expect HDF5 "hdf5@1.10: ~mpi" "$(of_recipe '.directives[] | select(.[1][0] | startswith("hdf5")) | .[1][0]')"
-    expect "for CUDA alone" "cuda@11.8: cxx" "$(of_recipe '[.directives[] | select(.[2].when == "+cuda" and .[0] == "depends_on")
+    expect "for CUDA alone" "cuda@12.0: cxx" "$(of_recipe '[.directives[] | select(.[2].when == "+cuda" and .[0] == "depends_on")
         | .[1][0]] | join(" ")')"
     expect "who maintains it" 1 "$(of_recipe '[.directives[] | select(.[0] == "maintainers")] | length')"
     expect "for CUDA" 'CUDA=1 NCCL=1 CUDA_HOME=/opt/cuda ARCH=80 90 NCCL_HOME=/opt/nccl PREFIX=/opt/weft install' \

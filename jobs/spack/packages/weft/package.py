@@ -40,7 +40,7 @@ class Weft(MakefilePackage, CudaPackage):
     depends_on("libinih")
     depends_on("jansson")
     depends_on("libpng")
-    depends_on("cuda@11.8:", when="+cuda")
+    depends_on("cuda@12.0:", when="+cuda")
     depends_on("cxx", type="build", when="+cuda")
     depends_on("nccl", when="+nccl")
     for arch in CudaPackage.cuda_arch_values:
