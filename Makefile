@@ -334,6 +334,11 @@ soak:
 	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
+# Deliberate faults in copies of the tree, and which of them the tests find. FAULTS="io miniapp/run": only these rooms, or names.
+.PHONY: faults
+faults:
+	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' tests/long/faults $(FAULTS)
+
 # With other compilers, C libraries, MPIs, HDF5s, CUDAs and on arm64. ELSEWHERE="gcc-9 arm64": these alone.
 .PHONY: test-elsewhere
 test-elsewhere:
@@ -410,6 +415,7 @@ help:
 	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
+	@echo 'make faults         breaks copies of the tree, one place at a time, and says what the tests find; FAULTS="io jobs": in these rooms'
 	@echo 'make test-elsewhere builds with the oldest and newest gcc, clang, MPIs, HDF5 and CUDA, and for arm64, and compares decks; an hour'
 	@echo 'make lines          lines, tokens and files of each room, and what is above tests/support/ceilings'
 	@echo 'make units          builds the unit tests in BUILD/tests'

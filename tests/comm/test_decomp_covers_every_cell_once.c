@@ -128,6 +128,8 @@ static void splits_are_even_to_one_cell(void **state)
         /* part i starts at floor(n i / parts): 128-bit arithmetic as the judge */
         assert_true(b.x0 == (int64_t)((__extension__(__int128)huge) * (r % 7) / 7));
     }
+    const decomp most = { .nx = huge, .ny = 1, .ranks_x = 1 << 24, .ranks_y = 1 }; /* cells times ranks: 2^64 */
+    assert_true(decomp_box(&most, most.ranks_x - 1).x1 == huge);
 }
 
 static void cheapest_halo_and_rows_first(void **state)

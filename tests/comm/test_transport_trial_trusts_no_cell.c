@@ -80,12 +80,13 @@ static void what_is_refused_has_its_reason(void **state)
 }
 
 static DEVICE_FUNCTION(unpack, (*whole_unpack));
+static int exchanges, lost_in; /* a probe has three */
 static int lose_a_cell(device *d, const field_shape *shape, void *field, const void *buffer,
                        const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
 {
     pack_piece fewer[PACK_PIECES_MAX];
     memcpy(fewer, pieces, (size_t)count * sizeof *pieces);
-    if (harness.rank == harness.ranks - 1) fewer[count - 1].cells.x1--;
+    if (exchanges++ == lost_in && harness.rank == harness.ranks - 1) fewer[count - 1].cells.x1--;
     return whole_unpack(d, shape, field, buffer, fewer, count, mode, s);
 }
 
@@ -97,8 +98,11 @@ static void what_loses_a_cell_does_not_serve(void **state)
     fixture f = make(1);
     whole_unpack = f.d->unpack;
     f.d->unpack = lose_a_cell;
-    assert_true(isinf(trial_of(&f, TRANSPORT_MAPPED, &why)));
-    assert_non_null(strstr(why.text, "arrived wrong"));
+    for (lost_in = 0; lost_in < 3; lost_in++) {
+        exchanges = 0;
+        assert_true(isinf(trial_of(&f, TRANSPORT_MAPPED, &why)));
+        assert_non_null(strstr(why.text, "arrived wrong"));
+    }
     f.d->unpack = whole_unpack;
     assert_true(isfinite(trial_of(&f, TRANSPORT_MAPPED, &why)));
     drop(&f);

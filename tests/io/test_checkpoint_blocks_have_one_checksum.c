@@ -246,6 +246,23 @@ static void files_without_checksums(void **state)
     expect_damage(1, "/fields/u has fingerprint");
 }
 
+/* docs/contract.md, "State file": one line, and the deck. */
+static void the_description_has_one(void **state)
+{
+    char text[128];
+    int64_t stored = 0;
+    hid_t file;
+    (void)state;
+    checkpoint_state s = fixture_state(MPI_COMM_WORLD, 5, 4, DTYPE_F32, 12);
+    snprintf(text, sizeof text, "heat f32 5 4 12 %016llx\n%s", (unsigned long long)s.field[0].fingerprint, s.deck);
+    assert_int_equal(checkpoint_write(MPI_COMM_WORLD, path, &s, NULL, &why), CHECKPOINT_OK);
+    free(s.field[0].data);
+    assert_int_equal(checkpoint_h5_open(path, &file, &why), CHECKPOINT_OK);
+    assert_true(checkpoint_h5_get_integer(file, "description_crc32c", &stored));
+    H5Fclose(file);
+    assert_true(stored == crc32c(0, text, strlen(text)));
+}
+
 int main(int argc, char **argv)
 {
     checkpoint_before_mpi_init();
@@ -258,6 +275,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(flipped_bits_are_named),
         cmocka_unit_test(reading_back_finds_what_it_looks_at),
         cmocka_unit_test(files_without_checksums),
+        cmocka_unit_test(the_description_has_one),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);

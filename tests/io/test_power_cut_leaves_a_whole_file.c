@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "files/replace.h"
 #include "state/checkpoint.h"
 #include "support/checkpoint_fixture.h"
 #include "support/recorded_disk.h"
@@ -47,13 +48,14 @@ static void must(bool holds, const char *what)
 
 /* ---- the run that is recorded ---- */
 
-static checkpoint_state state_of(int64_t step)
+/* Cut into rows, each rank writes its own cells; cut into columns, rank 0 collects them. */
+static checkpoint_state state_of(int64_t step, bool rows)
 {
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     checkpoint_state s = {
         .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 61\n", .fields = 1
     };
-    s.field[0] = fixture_cut("u", NX, NY, ranks, 1, rank, DTYPE_F64);
+    s.field[0] = fixture_cut("u", NX, NY, rows ? 1 : ranks, rows ? ranks : 1, rank, DTYPE_F64);
     fixture_fill(&s.field[0], DTYPE_F64, (int)step);
     return s;
 }
@@ -69,7 +71,7 @@ static void record_run(bool async)
     writer *w = writer_create(MPI_COMM_WORLD, dir, (retain_rule){ 1, 0 }, async, &status, &why);
     assert_int_equal(status, CHECKPOINT_OK);
     for (int64_t i = 1; i <= STEPS + 1; i++) {
-        checkpoint_state s = state_of(i <= STEPS ? i : STEPS);
+        checkpoint_state s = state_of(i <= STEPS ? i : STEPS, async);
         const writer_request request = { &s, fixture_ready, NULL, NULL };
         assert_int_equal(writer_submit(w, &request, &why), CHECKPOINT_OK);
         assert_int_equal(writer_wait(w, &why), CHECKPOINT_OK);
@@ -387,6 +389,26 @@ static void cut_anywhere(bool async)
     assert_true(on_all(MPI_COMM_WORLD, wrong == 0));
 }
 
+/* Pictures, traces and series.xmf: stdio writes them, so that of their bytes the order of the calls must do. */
+static void what_is_replaced_is_on_disk_before_it_is_named(void **state)
+{
+    static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };
+    char path[FIXTURE_PATH_BYTES + 16];
+    replace r;
+    (void)state;
+    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
+    snprintf(path, sizeof path, "%s/picture.png", folder);
+    disk_record(folder, 0);
+    assert_int_equal(replace_begin(&r, path), 0);
+    fputs("a picture", r.to);
+    assert_int_equal(replace_end(&r, true), 0);
+    disk.records = false;
+    assert_int_equal(disk.notes, sizeof wanted / sizeof *wanted);
+    for (int i = 0; i < disk.notes; i++) assert_int_equal(disk.note[i].what, wanted[i]);
+    assert_string_equal(disk.note[2].to, "picture.png");
+    assert_string_equal(disk.note[3].name, ""); /* the folder */
+}
+
 static void in_the_background(void **state)
 {
     (void)state;
@@ -407,7 +429,8 @@ int main(int argc, char **argv)
     snprintf(found, sizeof found, "%.290s_f", folder);
     if (fixture_rank(MPI_COMM_WORLD) == 0 && mkdir(found, 0700) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
     const struct CMUnitTest tests[] = { cmocka_unit_test(in_the_background),
-                                        cmocka_unit_test(in_the_foreground) };
+                                        cmocka_unit_test(in_the_foreground),
+                                        cmocka_unit_test(what_is_replaced_is_on_disk_before_it_is_named) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fixture_remove(folder);
     fixture_remove(found);

@@ -35,6 +35,19 @@ static void assert_blamed(made_machine m, check_part part, int a, int b, const c
     check_findings_destroy(&f);
 }
 
+/* Each suspect shares its confidence with another explanation that is as good. */
+static void assert_doubtful(made_machine m)
+{
+    check_findings f;
+    check_verdict v;
+    made_findings(&f, m);
+    check_judge(&f, NULL, &v);
+    assert_true(v.suspects > 0);
+    for (int i = 0; i < v.suspects; i++) assert_true(v.suspect[i].confidence <= 0.5);
+    check_verdict_destroy(&v);
+    check_findings_destroy(&f);
+}
+
 static void assert_nobody_blamed(made_machine m)
 {
     check_findings f;
@@ -136,6 +149,7 @@ static void a_gpu_in_its_pairs(void **state)
         m.factor = made_slow_pairs;
         m.a = 2;
         if (m.ranks / m.hosts > 2) assert_blamed(m, CHECK_GPU, 2, -1, gpu(2, 0));
+        else if (m.ranks > 2 && m.ranks > m.hosts) assert_doubtful(m);
     }
 }
 

@@ -99,7 +99,7 @@ static const mistake mistakes[] = {
     { "checkpoint.aggregators=1.5", "checkpoint.aggregators", "1.5", "0 .. 16777216" },
     { "checkpoint.keep=all", "checkpoint.keep", "all", "0 .. 1000000" },
     { "problem.mode_x=one", "problem.mode_x", "one", "whole numbers" },
-    { "grid.nx=1099511627776\ngrid.ny=1099511627776", "grid.nx", "1099511627776",
+    { "grid.nx=1048577\ngrid.ny=1099511627776", "grid.nx", "1048577",
       "2^60, so with ny = 1099511627776 at most 1048576" },
     /* stability */
     { "problem.alpha=0.2501", "problem.alpha", "0.2501",

@@ -196,6 +196,9 @@ static void sides_and_differences(void **state)
     assert_null(config_first_difference(&first, &again));
     again.problem.alpha = 0.2;
     assert_string_equal(config_first_difference(&first, &again), "problem.alpha");
+    again = first;
+    again.problem.seed++;
+    assert_string_equal(config_first_difference(&first, &again), "problem.seed");
     harness_config(&first,
                    "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1\n[grid]\nnx = 8\nny = 8" TAIL);
     harness_config(&again,

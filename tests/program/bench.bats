@@ -263,6 +263,10 @@ right_on_the_gpu() { # type families...
     expect parameters "640 480" "$(record '"\(.parameters.nx) \(.parameters.ny)"')"
     expect dtype f64 "$(record .dtype)"
     expect unit B/s "$(record .unit)"
+    bench memory/allThreads device=host bytes=65536 ceiling_bytes=1M
+    expect "a copy reads and writes" true "$(record '(.rate * .time_s.p50 / (2 * 65536) - 1) | fabs < 1e-9')"
+    bench reduce/registers device=host n=4096 ceiling_bytes=1M dtype=f64
+    expect "a sum reads" true "$(record '(.rate * .time_s.p50 / (8 * 4096) - 1) | fabs < 1e-9')"
 }
 
 @test "output=none leaves no file, output=FILE leaves that one" {

@@ -56,6 +56,8 @@ study() { # arguments of jobs/study
     row 'lanes=1      4' 'lanes=1 4 2 250 us 16.0 %* 0.48 4.000 1.000 0.600 0.900'
     row 'lanes=2      1' 'lanes=2 1 2 800 us 0.0 % 0.15 1.000 1.000 0.600 0.900'
     grep -q 'the repeats of 1 of 4 points differ' said
+    study deck=d.ini ranks="2 4" repeats=2 out=made.jsonl run.lanes=1,2 --table >said
+    row 'lanes=1      4' 'lanes=1 4 2 250 us 16.0 %* 0.48 2.000 1.000 0.600 0.900'
     study mode=sweep deck=d.ini ranks=1 repeats=2 out=made.jsonl run.lanes=1,2 >said
     row 'lanes=1      1' 'lanes=1 1 2 1 ms 0.0 % 0.12 0.800 0.600 0.900'
     jq -c '.verdict = "failed"' made.jsonl >wrong.jsonl

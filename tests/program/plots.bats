@@ -61,6 +61,7 @@ END_OF_PYTHON
     lines_of gap.jsonl draw_scaling >lines
     expect "efficiencies" $'o - filled 1:1 2:1 4:1\ns - filled 1:1 2:nan 4:1' "$(awk '$1 != "None" { $4 = ""; print }' lines | tr -s ' ')"
     jq -c 'select(.asked.lanes == 1 and .ranks != 2)' made.jsonl >two.jsonl
+    head -n 1 two.jsonl | jq -c '.step_s.p50 *= 4' >>two.jsonl # and their mean is another
     PYTHONPATH=$top/jobs $python - <<'END_OF_PYTHON'
 from weftlab import frame, series
 points = series.study_of(frame.read(["two.jsonl"], "test")[0]).series[0].points

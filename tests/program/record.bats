@@ -166,6 +166,10 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
             sum[d] = 0; over[d] = whole[d - 1]
         }
         END { for (d = 1; d < 4; d++) adds_up(d); exit bad }' table
+    record '.phases | to_entries[] | "\(.key) \(.value.mean_s)"' >means
+    expect "rows with another mean than the record's" "" "$(awk 'BEGIN { unit["s"] = 1; unit["ms"] = 1e-3; unit["us"] = 1e-6 }
+        FNR == NR { mean[$1] = $2; next } /^phase/ { on = 1; next } NF == 0 { on = 0 }
+        on && $1 in mean { at = NF - 5; if (($at * unit[$(at + 1)] / mean[$1] - 1)^2 > 1e-4) print }' means table)"
     grep -q '^run  *100.0 ' table
     expect "a row of the steps" "$(record '.phases | .steps.mean_s >= 0.001 * .run.mean_s')" "$(grep -q '^    steps ' table && echo true || echo false)"
 }

@@ -235,6 +235,10 @@ unprivileged() {
     refused 3 same.h5 /fields/u
     run "$weft" verify nowhere.h5
     refused 2 nowhere.h5
+    deck ab.ini problem.kind=transpose problem.initial=random grid.nx=8 grid.ny=6 time.steps=0
+    for seed in 1 2; do weft_alone ab.ini problem.seed=$seed output.final=$seed.h5; done
+    run "$weft" diff 1.h5 2.h5
+    expect "of two fields the first differs" "1 same" "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
 }
 
 @test "weft verify and weft diff: more ranks than rows, and a difference that is only a sign of zero" {

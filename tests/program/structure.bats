@@ -38,6 +38,10 @@ simulate.bats: 'a dragonfly takes other seconds to the same bits' needs no excep
     [[ $output = *"weft: "*" lines, the ceiling is 9"* ]]
 }
 
+@test "each deliberate fault applies to the code as it is, and its PART is a test" {
+    python3 "$top/tests/long/faults" --check
+}
+
 @test "functions that libraries round differently serve measured times alone; no type is wider than double" {
     structure numbers "$BUILD"
 }
