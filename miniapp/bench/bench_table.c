@@ -71,8 +71,9 @@ static void spread_cell(char *out, const bench_row *r)
 {
     const double spread = r->point.spread;
     if (isnan(spread)) snprintf(out, CELL_BYTES, "-  ");
+    else if (spread > 99.99) snprintf(out, CELL_BYTES, ">9999 %% *");
     else
-        snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 10 ? 1 : 0, 100 * spread,
+        snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 9.99 ? 1 : 0, 100 * spread,
                  spread > BENCH_SPREAD_QUIET ? " *" : "  ");
 }
 
