@@ -318,6 +318,14 @@ const char *device_cuda_error_text(int code)
     return text;
 }
 
+void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(text, DEVICE_UUID_BYTES,
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+             b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
 int device_cuda_built(void) { return CUDART_VERSION; }
 
 #else

@@ -11,7 +11,6 @@ bool device_cuda_none_named(const char *shown)
 
 #if WEFT_CUDA
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "device/device_cuda.h"
@@ -32,14 +31,6 @@ int device_cuda_count(const char **why)
         *why = "no NVIDIA driver is installed";
     else *why = e == cudaSuccess ? "no CUDA device is visible" : device_cuda_error_text(e);
     return 0;
-}
-
-void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
-{
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(text, DEVICE_UUID_BYTES,
-             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
-             b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
