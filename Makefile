@@ -331,7 +331,7 @@ $(FUZZ_BY_COVERAGE:=.run): %.run: %
 soak:
 	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_file \
 	    io/test_checkpoint_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
-	@$(MAKE) --no-print-directory all DEBUG=1 CUDA=0 BUILD=$(BUILD)/debug
+	@$(MAKE) --no-print-directory all SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
 # Deliberate faults in copies of the tree, and which of them the tests find. FAULTS="io miniapp/run": only these rooms, or names.
