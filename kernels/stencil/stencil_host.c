@@ -6,22 +6,21 @@
  * prev, whose lines were read anyway, and the rows that will be read soon are prefetched by hand. What then
  * decides is the schedule of the work, and none is best on every processor (docs/stencil-kernels.md), so
  * there are variants:
- *   row by row       radius 1 and 2: straight loops (stencil_host_row.h); all rows but one come from the
- *                    core's own cache, L2
- *   N rows, along    sums of several vectors in registers (stencil_host_block.c), block after block along N
- *                    rows, which are long, as the hardware's prefetchers like them. By hand only what they do
- *                    last: into L1, a little before its use
+ *   N rows, along    block after block along N rows, which are long, as the hardware's prefetchers like them.
+ *                    By hand only what they do last: into L1, a little before its use
  *   N rows, ahead    the same, but the rows of the next tile are asked for, into L1: most then wait in L2,
  *                    and DRAM is read in order
  *   N rows, wide     the same, into L2
- *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too */
+ *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too
+ * The rows themselves are computed by stencil_host_row.h. */
 #include <assert.h>
 #include <string.h>
 
 #include "stencil/stencil_host_pass.h"
 
 enum {
-    ROW_BLOCK_CELLS = 64,
+    TILE_ROWS_MOST = 16,
+    NARROW_BOX_CELLS = 64,
     TILE_CELLS_LEAST = 512,
     NARROW_TILE_BYTES = 1 << 13,
     ALONG_AHEAD_BYTES = 1 << 10,
@@ -30,10 +29,10 @@ enum {
 
 struct stencil_host_variant {
     const char *name;
-    enum { ROWS, ALONG, AHEAD, WIDE, NARROW } tile;
+    enum { ALONG, AHEAD, WIDE, NARROW } tile;
     int rows; /* of a tile */
 };
-static const stencil_host_variant row_by_row = { "row by row", ROWS, 1 };
+static const stencil_host_variant row_by_row = { "row by row", AHEAD, 1 };
 static const stencil_host_variant line_blocks = { "blocks", NARROW, 1 };
 static const stencil_host_variant blocks[] = {
     { "4 rows, along", ALONG, 4 },
@@ -45,16 +44,6 @@ static const stencil_host_variant blocks[] = {
     { "16 rows, narrow", NARROW, 16 },
 };
 _Static_assert(1 + sizeof blocks / sizeof *blocks <= STENCIL_HOST_VARIANTS_MAX, "row by row and the blocks");
-
-#define CELL float
-#define FMA cell_fma_f32
-#define NAME(x) x##_f32
-#include "stencil/stencil_host_row.h"
-
-#define CELL double
-#define FMA cell_fma_f64
-#define NAME(x) x##_f64
-#include "stencil/stencil_host_row.h"
 
 /* The first is the default. */
 static int list_variants(const stencil *op, const stencil_host_variant *variant[])
@@ -82,15 +71,6 @@ int stencil_host_bind(device *d, const stencil *op)
     return 0;
 }
 
-static stencil_host_kernel *kernel_of(const stencil_host_variant *v, const stencil *op)
-{
-    static stencil_host_kernel *const rows[2][STENCIL_FORMS] = {
-        [DTYPE_F32] = { line_f32, star_f32, square_f32, separable_f32, separable_sum_f32 },
-        [DTYPE_F64] = { line_f64, star_f64, square_f64, separable_f64, separable_sum_f64 },
-    };
-    return v->tile == ROWS ? rows[op->type][op->form] : stencil_host_block(op->type, op->form);
-}
-
 /* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's
  * own cache. */
 static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
@@ -100,6 +80,24 @@ static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
     const size_t fit_bytes = v->tile == NARROW ? NARROW_TILE_BYTES : h->near_cache_bytes / 4 * 3 / rows;
     const int64_t fit_cells = (int64_t)(fit_bytes / dtype_bytes(h->op.type));
     return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
+}
+
+/* The rows of a tile; `all` is what tiles of the pass have in common. */
+static void tile_pass(const stencil *op, const stencil_host_row *all, const field_shape *f, void *next,
+                      const void *cur, const void *prev, box b)
+{
+    const int64_t x0 = b.x0 & -(DEVICE_HOST_LINE_BYTES / (int64_t)dtype_bytes(f->type));
+    const int beside = op->form == STENCIL_LINE ? 0 : op->radius;
+    const void *row[TILE_ROWS_MOST + 2 * STENCIL_RADIUS_MAX];
+    stencil_host_row job = *all;
+    job.row = row;
+    job.rows = (int)box_height(b);
+    job.first = b.x0 - x0;
+    job.cells = b.x1 - x0;
+    for (int y = 0; y < job.rows + 2 * beside; y++) row[y] = field_at_const(f, cur, x0, b.y0 + y - beside);
+    job.sum = field_at(f, next, x0, b.y0);
+    job.before = prev ? field_at_const(f, prev, x0, b.y0) : NULL;
+    stencil_host_rows(op->type, op->form, op->radius)(&job);
 }
 
 int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
@@ -114,23 +112,20 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
     const stencil_host_variant *v = h->variant[d->stencil_variants.chosen];
-    const int tile_rows = v->rows, ahead_rows = line || v->tile == ALONG ? 0 : tile_rows;
+    const int ahead_rows = line || v->tile == ALONG ? 0 : v->rows;
     const ptrdiff_t along_bytes = line ? LINE_AHEAD_BYTES : v->tile == ALONG ? ALONG_AHEAD_BYTES : 0;
-    const stencil_host_job job = {
-        .op = op,
-        .shape = f,
-        .next = next,
-        .cur = cur,
-        .prev = op->has_prev ? prev : NULL,
+    const int64_t columns = tile_cells(h, v);
+    const stencil_host_row all = {
         .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
-        .tile_cells = tile_cells(h, v),
-        .tile_rows = tile_rows,
-        .ahead_bytes = along_bytes + (line ? 0 : (op->radius + ahead_rows) * row_bytes),
-        .prev_ahead_bytes = along_bytes + ahead_rows * row_bytes,
-        .ahead_to_l2 = v->tile == WIDE,
+        .beta = op->beta,
+        .pitch = f->pitch,
+        .radius = op->radius,
         .streams = !in_place && working_bytes > h->far_cache_bytes,
+        .asks = true,
+        .to_l2 = v->tile == WIDE,
+        .ahead_bytes = along_bytes + (line ? 0 : (op->radius + ahead_rows) * row_bytes),
+        .before_ahead_bytes = along_bytes + ahead_rows * row_bytes,
     };
-    stencil_host_kernel *const kernel = kernel_of(v, op);
     int64_t cells = 0;
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
@@ -138,13 +133,17 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     {
         for (int i = 0; i < count; i++) {
             const box part = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
+            /* narrow boxes: there a call costs more than the cells */
+            const int rows = box_width(part) < NARROW_BOX_CELLS ? TILE_ROWS_MOST : v->rows;
             for (int64_t x = part.x0, end; x < part.x1; x = end) {
-                end = stencil_host_least(part.x1, (x / job.tile_cells + 1) * job.tile_cells);
-                for (int64_t y = part.y0; y < part.y1; y += tile_rows)
-                    kernel(&job, box_make(x, end, y, stencil_host_least(part.y1, y + tile_rows)));
+                end = stencil_host_least(part.x1, (x / columns + 1) * columns);
+                for (int64_t y = part.y0, low; y < part.y1; y = low) {
+                    low = stencil_host_least(part.y1, y + rows);
+                    tile_pass(op, &all, f, next, cur, op->has_prev ? prev : NULL, box_make(x, end, y, low));
+                }
             }
         }
-        if (job.streams) device_host_stream_end();
+        if (all.streams) device_host_stream_end();
     }
     return 0;
 }

@@ -1,12 +1,9 @@
 /* The vector that starts k cells into a and goes on in b, for AVX-512. */
 #pragma once
 
-#include "stencil/stencil_host_pass.h"
-
-#if defined(__x86_64__)
 #include <immintrin.h>
 
-#define STENCIL_HOST_AVX512 __attribute__((target("avx512f")))
+#include "stencil/stencil_host_pass.h"
 
 /* valign wants its shift in the instruction: k is a constant wherever these are inlined. */
 #define CASE(K, TYPE, LANE)             \
@@ -18,7 +15,7 @@
     CASE(2, TYPE, LANE) CASE(3, TYPE, LANE) CASE(4, TYPE, LANE) CASE(5, TYPE, LANE) CASE(6, TYPE, LANE) \
         CASE(7, TYPE, LANE)
 
-static STENCIL_HOST_AVX512 STENCIL_HOST_INLINE __m512 stencil_host_cut_f32(__m512 a, __m512 b, int64_t k)
+static TARGET STENCIL_HOST_INLINE __m512 stencil_host_cut_f32(__m512 a, __m512 b, int64_t k)
 {
     switch (k) {
         CASES_1_TO_7(ps, epi32)
@@ -28,7 +25,7 @@ static STENCIL_HOST_AVX512 STENCIL_HOST_INLINE __m512 stencil_host_cut_f32(__m51
     return k == 0 ? a : b;
 }
 
-static STENCIL_HOST_AVX512 STENCIL_HOST_INLINE __m512d stencil_host_cut_f64(__m512d a, __m512d b, int64_t k)
+static TARGET STENCIL_HOST_INLINE __m512d stencil_host_cut_f64(__m512d a, __m512d b, int64_t k)
 {
     switch (k) {
         CASES_1_TO_7(pd, epi64)
@@ -38,5 +35,3 @@ static STENCIL_HOST_AVX512 STENCIL_HOST_INLINE __m512d stencil_host_cut_f64(__m5
 
 #undef CASE
 #undef CASES_1_TO_7
-
-#endif

@@ -1,5 +1,5 @@
-/* What the two ways of computing a pass on the host share: rows (stencil_host_row.h) and register blocks
- * (stencil_host_block.c). Both give the same bits; stencil_host.c has which is faster when. */
+/* Rows of one level from rows of the level before it, on the host: what single steps (stencil_host.c) and
+ * temporal blocks (temporal_host.c) share, and nothing else is computed by. */
 #pragma once
 
 #include "core/cell.h"
@@ -7,22 +7,31 @@
 
 #define STENCIL_HOST_INLINE inline __attribute__((always_inline))
 
-typedef struct stencil_host_job {
-    const stencil *op;
-    const field_shape *shape;
-    void *next;
-    const void *cur, *prev, *weight; /* prev: NULL where the stencil has none; weight: in the field's type */
-    int64_t tile_cells, tile_rows;
-    ptrdiff_t ahead_bytes, prev_ahead_bytes; /* from a cell of cur, of prev, to the one to prefetch
-                                              * meanwhile */
-    bool ahead_to_l2;                        /* prefetches stop there, else in L1 */
-    bool streams;                            /* stores go past the caches */
-} stencil_host_job;
+enum {
+    STENCIL_HOST_VECTORS = 8,          /* of a row that are computed side by side, at most */
+    STENCIL_HOST_LONE = 4,             /* of a row that is computed alone */
+    STENCIL_HOST_CONSTANT_RADIUS = 4,  /* largest that a kernel of its own may be made for */
+    STENCIL_HOST_CONSTANT_WEIGHTS = 25 /* most weights of such a kernel */
+};
 
-/* Computes a box of at most tile_rows rows. */
-typedef void stencil_host_kernel(const stencil_host_job *s, box b);
+/* Cells first <= i < cells of `rows` rows, in vectors from cell 0 on, which lies on a line in every row. */
+typedef struct stencil_host_row {
+    void *sum;
+    const void *const *row; /* rows + 2 radius of them, of lines `rows`: each where its cell 0 is read */
+    const void *before;     /* NULL where the stencil has one level */
+    const void *weight;     /* in the cells' type */
+    double beta;
+    int64_t first, cells;
+    int64_t pitch; /* cells from a row of sum to the next, and of before */
+    int rows, radius;
+    bool streams;                              /* sums go past the caches */
+    bool asks, to_l2;                          /* are lines asked for? into L2, else into L1 */
+    ptrdiff_t ahead_bytes, before_ahead_bytes; /* from a cell of the row's centre, of before, to those */
+} stencil_host_row;
 
-/* The kernel for this processor, any radius. */
-stencil_host_kernel *stencil_host_block(dtype t, stencil_form form);
+typedef void stencil_host_kernel(const stencil_host_row *job);
+
+/* The kernel for this processor. */
+stencil_host_kernel *stencil_host_rows(dtype t, stencil_form form, int radius);
 
 static STENCIL_HOST_INLINE int64_t stencil_host_least(int64_t a, int64_t b) { return a < b ? a : b; }

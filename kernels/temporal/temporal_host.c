@@ -32,46 +32,40 @@
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "stencil/stencil_host_pass.h"
-#include "temporal/temporal_host_pass.h"
 
-enum { STEPS_MAX = 16, ROWS_MAX = 2 * TEMPORAL_HOST_RADIUS_MAX + 1, IN_PLACE_RADIUS_MAX = 2 };
-enum { AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
+enum {
+    STEPS_MAX = 16,
+    RADIUS_MAX = 4,
+    BOX_RADIUS_MAX = 2,
+    ROWS_MAX = 2 * RADIUS_MAX + 1,
+    IN_PLACE_RADIUS_MAX = 2
+};
+enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
-#define CELL float
-#define FMA cell_fma_f32
-#define MIRROR cell_mirror_f32
-#define NAME(x) x##_f32
-#include "temporal/temporal_host_row.h"
-
-#define CELL double
-#define FMA cell_fma_f64
-#define MIRROR cell_mirror_f64
-#define NAME(x) x##_f64
-#include "temporal/temporal_host_row.h"
-
-#define FACTORS_OF(FORM, SUFFIX)                                                   \
-    {                                                                              \
-        {                                                                          \
-            FORM##_1##SUFFIX, FORM##_2##SUFFIX, FORM##_3##SUFFIX, FORM##_4##SUFFIX \
-        }                                                                          \
+/* n cells of a ghost row beyond a dirichlet side: the node itself, or the odd image of a row; ghosts of a row
+ * beyond one of its sides: ghost k at edge + k * step, which is its own image in a mirror at the first. */
+#define GHOSTS_OF(CELL, SUFFIX)                                                                         \
+    static void odd_row##SUFFIX(void *ghost, const void *image, double v, bool node, int64_t n)         \
+    {                                                                                                   \
+        CELL *to = ghost;                                                                               \
+        const CELL *from = image;                                                                       \
+        for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : cell_mirror##SUFFIX((CELL)v, from[i]); \
+    }                                                                                                   \
+    static void row_ghosts##SUFFIX(void *first_ghost, int step, int r, boundary_side side)              \
+    {                                                                                                   \
+        CELL *ghost = first_ghost;                                                                      \
+        const CELL v = (CELL)side.value;                                                                \
+        for (int k = 0; k < r; k++) {                                                                   \
+            if (side.kind == BOUNDARY_NEUMANN) ghost[k * step] = ghost[-(k + 1) * step];                \
+            else ghost[k * step] = k == 0 ? v : cell_mirror##SUFFIX(v, ghost[-k * step]);               \
+        }                                                                                               \
     }
+GHOSTS_OF(float, _f32)
+GHOSTS_OF(double, _f64)
 
-static temporal_host_kernel *loop_of(const stencil *op)
+static bool can_serve(const stencil *op)
 {
-    static temporal_host_kernels kernel = {
-        [DTYPE_F32] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f32),
-                        [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f32),
-                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f32),
-                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f32),
-                        [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f32) },
-        [DTYPE_F64] = { [STENCIL_LINE] = TEMPORAL_HOST_KERNELS(line, _f64),
-                        [STENCIL_STAR] = TEMPORAL_HOST_KERNELS(star, _f64),
-                        [STENCIL_BOX] = TEMPORAL_HOST_BOXES(_f64),
-                        [STENCIL_SEPARABLE] = FACTORS_OF(separable, _f64),
-                        [STENCIL_SEPARABLE_SUM] = FACTORS_OF(separable_sum, _f64) },
-    };
-    return op->radius <= TEMPORAL_HOST_RADIUS_MAX ? kernel[op->type][op->form][op->has_prev][op->radius - 1]
-                                                  : NULL;
+    return op->radius <= (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX);
 }
 
 /* A strip at work. */
@@ -79,8 +73,7 @@ typedef struct strip {
     /* the same for all of a pass */
     const field_shape *shape;
     const boundary *sides;
-    temporal_host_kernel *kernel;
-    bool kernel_streams;
+    stencil_host_kernel *kernel;
     const void *weight;
     double beta;
     stencil_form form;
@@ -101,7 +94,7 @@ typedef struct strip {
     bool in_place;  /* level 0 is read from cur */
     bool direct;    /* the last level is computed into next */
     box extent[STEPS_MAX + 1];
-    temporal_host_row job[STEPS_MAX + 1];      /* what a row of each level has in common */
+    stencil_host_row job[STEPS_MAX + 1];      /* what a row of each level has in common */
     const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice over, so that any `rows` in a row are
                                                   there; each where the next level's rows begin */
     int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, or in the level after
@@ -214,7 +207,7 @@ static void ask(const strip *s, const void *field, int level, int64_t y)
 /* Row y of a level, in whole lines: what lies beyond the row is undefined. */
 static void compute(strip *s, int level, int64_t y, void *next)
 {
-    temporal_host_row *job = &s->job[level];
+    stencil_host_row *job = &s->job[level];
     const box row = s->extent[level];
     const int64_t low = line_floor(s, row.x0);
     const void *in_place[ROWS_MAX];
@@ -261,12 +254,14 @@ static void begin(strip *s, box cells)
     s->y0 = s->extent[0].y0 - s->radius;
     s->in_place = s->form == STENCIL_STAR && s->radius <= IN_PLACE_RADIUS_MAX &&
                   !beyond_low(s, s->extent[0]) && !beyond_high(s, s->extent[0]);
-    s->direct = s->kernel_streams && !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
+    s->direct = !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
     for (int level = 1; level <= s->steps; level++) {
         const int64_t low = line_floor(s, s->extent[level].x0);
-        s->job[level] = (temporal_host_row){ .weight = s->weight,
+        s->job[level] = (stencil_host_row){ .weight = s->weight,
                                              .beta = s->beta,
                                              .cells = line_ceil(s, s->extent[level].x1) - low,
+                                             .rows = 1,
+                                             .radius = s->radius,
                                              .streams = level == s->steps && s->direct };
         for (int k = 0; k < 2 * s->rows; k++) s->ring[level - 1][k] = in_slot(s, level - 1, k % s->rows, low);
     }
@@ -310,7 +305,7 @@ int temporal_host_variants_with(device *d, const boundary *sides) { return d->te
 
 int temporal_host_steps(device *d, int most)
 {
-    return !loop_of(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
+    return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
 /* Lines of a row of a strip where these bytes hold the rows of all levels, and of level 0 those on their way
@@ -334,7 +329,7 @@ static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t colum
     s->lead = lead_cells(s);
     s->width = line_ceil(s, (columns + strips - 1) / strips);
     while ((s->width + 2 * line_ceil(s, (int64_t)(s->steps - 1) * s->radius)) / s->line_cells %
-               TEMPORAL_HOST_BLOCK_LINES !=
+               BLOCK_LINES !=
            0)
         s->width += s->line_cells;
     s->pitch = s->width + 2 * s->lead + s->line_cells;
@@ -376,15 +371,13 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const stencil *op = &h->op;
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius,
               team = device_host_team(d, box_cells(cells));
-    temporal_host_kernel *const blocks = temporal_host_block(op);
     assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
     assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,
                   .sides = sides,
-                  .kernel = blocks ? blocks : loop_of(op),
-                  .kernel_streams = blocks != NULL,
+                  .kernel = stencil_host_rows(f->type, op->form, op->radius),
                   .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
                   .beta = op->beta,
                   .form = op->form,
