@@ -103,7 +103,7 @@ static bool is_comparable(const check_reference *r, const check_row *row)
     return check_reference_repeats(r, row->like) && (row->alone || !shares);
 }
 
-/* Who is meant where all of a row lie below their reference: the one that there is, or all. */
+/* The part that is meant where all of a row lie below their reference: the one that there is, or all. */
 static check_candidate all_of(const check_points *p, const check_point_row *row)
 {
     const check_part part = check_like_part(row->like);
@@ -178,6 +178,16 @@ static void suspect_all(const check_findings *f, check_verdict *v, int from, che
                  terminal_rate(of, sizeof of, row->reference, unit));
 }
 
+/* Two GPUs have no median that tells them apart: where one alone is as the reference, the other is slow.
+ * NULL: it is not so. */
+static const check_point *slower_of_two(const check_points *p, const check_point_row *row, double low)
+{
+    const check_point *slow = &p->point[row->first], *fast = slow + 1;
+    if (row->count != 2 || check_like_part(row->like) != CHECK_GPU) return NULL;
+    if (slow->x > fast->x) slow = fast, fast = &p->point[row->first];
+    return slow->x < log(low) && fast->x >= log(low) ? slow : NULL;
+}
+
 /* p: points without the effects of those who were blamed, so that what remains is what the others deliver. */
 static void judge_by_reference(const check_findings *f, const check_points *p, const check_blames *b,
                                const check_reference *r, check_verdict *v)
@@ -190,11 +200,15 @@ static void judge_by_reference(const check_findings *f, const check_points *p, c
         row->is_judged = is_comparable(r, row) && p->row[i].rounds >= ROUNDS_LEAST;
         const double median = median_of(p, &p->row[i]);
         const double least = fmax(CHECK_LEAST_DIFFERENCE, 1 - exp(-b->errors_least * p->row[i].spread));
-        const check_candidate who = all_of(p, &p->row[i]);
-        if (!row->is_judged || median >= r->low[row->like] * (1 - least)) continue;
+        const double low = r->low[row->like] * (1 - least);
+        const check_point *slower = slower_of_two(p, &p->row[i], low);
+        const check_candidate who =
+            slower ? (check_candidate){ CHECK_GPU, slower->a, -1 } : all_of(p, &p->row[i]);
+        const double rate = slower ? exp(slower->x) : median;
+        if (!row->is_judged || rate >= low) continue;
         row->verdict = CHECK_SLOW;
         if (explained(v, who, check_like_part(row->like))) continue;
-        suspect_all(f, v, from, who, row, median / row->reference);
+        suspect_all(f, v, from, who, row, rate / row->reference);
     }
     for (int i = from; i < v->suspects; i++)
         if (v->suspect[i].part == CHECK_JOB) v->suspect[i].b = -1;

@@ -1,7 +1,7 @@
 /* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same
  * level: for every number of steps per pass, kind, boundary, process grid and feed, with a remainder of
- * steps, with norms on the way and at a tolerance. On a GPU too, over every transport, where there is one,
- * and there single steps of the mixed form; those compared with are always the host's.
+ * steps, with norms on the way and at a tolerance. On a GPU, where there is one, over every transport, and
+ * there single steps of the mixed form; those compared with are always the host's.
  *
  * ranks: 1 2 3 4 6
  * gpus: rank */
@@ -367,13 +367,9 @@ int main(int argc, char **argv)
     MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
     const char *no_gpu = NULL;
-    int failed = run();
-    if (device_cuda_count(&no_gpu) > 0) {
-        tested = CONFIG_DEVICE_CUDA;
-        failed += run();
-    } else {
-        print_message("the host only: %s\n", no_gpu);
-    }
+    if (device_cuda_count(&no_gpu) > 0) tested = CONFIG_DEVICE_CUDA;
+    else print_message("the host: %s\n", no_gpu);
+    const int failed = run();
     MPI_CHECK(MPI_Finalize());
     return failed ? 1 : 0;
 }

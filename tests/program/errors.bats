@@ -133,6 +133,7 @@ bad() { # key=value text...
     echo 'int cuInit(void) { return 0; } int cuDriverGetVersion(int *v) { *v = 11040; return 0; }' >driver.c
     cc -shared -fPIC -o libcuda.so.1 driver.c
     deck d.ini "${good[@]}"
+    export OMPI_MCA_mpi_cuda_support=0 # Open MPI with CUDA would call what the made driver lacks
     LD_LIBRARY_PATH=$PWD run weft_alone d.ini run.device=cuda
     refused 3 "driver is of CUDA 11.4, weft is built with CUDA $built"
 }

@@ -1,6 +1,6 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that
- * this machine has: host, a stand-in for a GPU (staged, aware, mapped), CUDA with each transport. A way that
- * is missing is skipped with the reason. Ranks count their mismatches and agree on the sum before they
+ * this machine has: CUDA with each transport where all ranks see a GPU, else host and a stand-in for a GPU
+ * (staged, aware, mapped). A way that is missing is skipped with the reason. Ranks count their mismatches and agree on the sum before they
  * assert: no rank leaves another in an MPI call. */
 #pragma once
 
@@ -139,11 +139,14 @@ static inline int harness_run_every_way(void)
 {
     static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED,
                                   TRANSPORT_PEER,   TRANSPORT_COPY,  TRANSPORT_NCCL };
-    const struct CMUnitTest tests[] = {
+    const char *no_cuda = NULL;
+    const struct CMUnitTest without[] = {
         { "host staged", harness_host_test, NULL, NULL, NULL },
         { "deferred staged", harness_deferred_test, NULL, NULL, &t[0] },
         { "deferred aware", harness_deferred_test, NULL, NULL, &t[1] },
         { "deferred mapped", harness_deferred_test, NULL, NULL, &t[2] },
+    };
+    const struct CMUnitTest with_gpus[] = {
         { "cuda staged", harness_cuda_test, NULL, NULL, &t[0] },
         { "cuda aware", harness_cuda_test, NULL, NULL, &t[1] },
         { "cuda mapped", harness_cuda_test, NULL, NULL, &t[2] },
@@ -151,7 +154,11 @@ static inline int harness_run_every_way(void)
         { "cuda copy", harness_cuda_test, NULL, NULL, &t[4] },
         { "cuda nccl", harness_cuda_test, NULL, NULL, &t[5] },
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (harness_cuda_missing(&no_cuda)) {
+        print_message("without GPUs: %s\n", no_cuda ? no_cuda : "no GPU on some rank");
+        return cmocka_run_group_tests(without, NULL, NULL);
+    }
+    return cmocka_run_group_tests(with_gpus, NULL, NULL);
 }
 
 static inline int harness_main_every_way(int argc, char **argv, harness_body *body)
