@@ -148,7 +148,8 @@ static void next_way(config *c)
 static void every_way(const config *given)
 {
     config c = *given;
-    const int ranks = rank_count(), each = ranks == 1 ? 7 : 3;
+    const int ranks = rank_count();
+    const int each = ranks == 1 ? 7 : ranks > 2 && tested == CONFIG_DEVICE_CUDA ? 2 : 3;
     c.run.fuse = 1;
     form = STEP_OVERLAPPED;
     const result single = run_of(&c);
