@@ -134,6 +134,7 @@ bad() { # key=value text...
     cc -shared -fPIC -o libcuda.so.1 driver.c
     deck d.ini "${good[@]}"
     export OMPI_MCA_mpi_cuda_support=0 # Open MPI with CUDA would call what the made driver lacks
+    unset CUDA_VISIBLE_DEVICES
     LD_LIBRARY_PATH=$PWD run weft_alone d.ini run.device=cuda
     refused 3 "driver is of CUDA 11.4, weft is built with CUDA $built"
 }
