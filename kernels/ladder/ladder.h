@@ -10,10 +10,9 @@
  *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
- * file's end, with what it teaches: that text, and not a comment, is where a technique is explained. `weft
- * bench FAMILY --help` prints it, and `jobs/report --pages` copies it to docs/teaching/FAMILY.md. To add a
- * family: one file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error
- * code of c->d. */
+ * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
+ * file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error code of
+ * c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -64,10 +63,10 @@ typedef struct ladder_case {
     const ladder_rung *rung;
     device *d;
     device_stream *stream;
-    dtype type; /* as asked; prepare may fix another, and so it is recorded */
+    dtype type;                           /* as asked; prepare may fix another, and so it is recorded */
     int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say
                                            * what was used instead */
-    int64_t size; /* set by prepare: elements that one repetition works on */
+    int64_t size;                         /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none
                    * is counted */
@@ -76,18 +75,18 @@ typedef struct ladder_case {
     const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this
                                * size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    const char *part_name; /* set by prepare where the work has parts that could run beside each other: the
-                            * slowest one, measured by it ... */
-    double part_rate;      /* ... alone; NULL and 0 otherwise */
-    sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy
-                       * is called */
+    const char *part_name;    /* set by prepare where the work has parts that could run beside each other: the
+                               * slowest one, measured by it ... */
+    double part_rate;         /* ... alone; NULL and 0 otherwise */
+    sentence missing;  /* set by prepare, which returns 0: why this point cannot run here; then only destroy
+                        * is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no
                         * news */
     const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h);
                         * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    void *state;       /* prepare's own (ladder_state); NULL before it */
+    void *state; /* prepare's own (ladder_state); NULL before it */
     ladder_beside beside;
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
@@ -101,13 +100,12 @@ typedef struct ladder_verdict {
 struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
-    const char *teaches; /* sentences for --help beside it, NULL: none */
-    int variant;         /* for enqueue and prepare functions that serve several rungs */
+    int variant;     /* for enqueue and prepare functions that serve several rungs */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c); /* NULL, or untimed: sets the stage anew before every repetition */
+    void (*destroy)(ladder_case *c);   /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);     /* NULL, or untimed: sets the stage anew before every repetition */
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
@@ -130,25 +128,22 @@ typedef struct ladder_way {
 typedef struct ladder_family {
     device_kind kind;
     const char *name;
-    const char *shows; /* one line */
+    const char *shows;        /* one line */
     const char *type_name[2]; /* by dtype; NULL where the type of the data does not matter */
     const ladder_parameter *parameter;
     int parameters;
     const ladder_rung *rung;
     int rungs;
-    const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's
-                          * opening comment */
     const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks
                             climb together, else NULL: why this rung cannot run on that device and that many
                             ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
-/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its
- * types. */
+/* A family of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
 #define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
     {                                                                                               \
         KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, \
-            sizeof rungs / sizeof *rungs, teaches, REFUSAL                                          \
+            sizeof rungs / sizeof *rungs, REFUSAL                                                   \
     }
 
 /* All families of this build, the ceilings first. */

@@ -5,7 +5,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-namespace {
+namespace
+{
 
 enum { OP_NONE = 0, OP_TRANSPOSE = 1 };
 

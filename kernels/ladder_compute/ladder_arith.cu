@@ -4,29 +4,8 @@
 #include "ladder_compute/ladder_arith_chains.cuh"
 #include "ladder_compute/ladder_arith_functions.cuh"
 
-static const char teaches[] =
-    "Arithmetic, and what gets in its way. The rungs of this family touch no memory to speak of: what they "
-    "show is what an SM "
-    "can do in a cycle, and the habits that make it do less. The library's functions stand beside the "
-    "special function unit, "
-    "each with the largest error measured, in ulp (units in the last place). A warp's sum goes through "
-    "shared memory, by "
-    "shuffles or by one instruction; additions to memory fall on one word or on many, and come from each "
-    "thread or are "
-    "collected by warp or by block first.\n"
-    "\n"
-    "What to expect on one H200, as a fraction of the measured f32 multiply-add peak: float 1, double .5, "
-    "fmadOff .5, branch .5 "
-    "up to 16 threads and 1 from 32 on, select 1, literal .06, spill .87 up to 2 blocks per SM, .06 at 4, "
-    ".03 at 6. Per second: "
-    "the fast functions 3.5 to 4 x 10^12, one special instruction for each, sin and log 1.1, exp 2.9, "
-    "division 1.8; a warp's "
-    "sum 1.5, 5.1 and 11.5 x 10^10; atomics on one word 1.4 x 10^9, one per cycle, 32 times as many when "
-    "each warp adds up "
-    "first, 180 times by blocks, 630 times spread over a million words. The types are the "
-    "rungs' own: with dtype=f64 only the ceiling changes.\n";
-
-namespace {
+namespace
+{
 
 /* ---- what threads tell each other: inside a warp a sum of 32 numbers, among all additions to the same few
  * words ---- */
@@ -196,12 +175,10 @@ template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue
 template <void (*KERNEL)(uint32_t *, uint32_t)>
 constexpr ladder_way additions = { atomics_prepare, atomics_enqueue<KERNEL>, atomics_verify };
 
-constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant,
-                            const char *teaches)
+constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant)
 {
     return { .name = name,
              .why = why,
-             .teaches = teaches,
              .variant = variant,
              .prepare = way.prepare,
              .enqueue = way.enqueue,
@@ -209,94 +186,42 @@ constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, i
              .unit = LADDER_CALLS };
 }
 
-constexpr ladder_rung flops(const char *name, const char *why, ladder_way way, const char *teaches)
+constexpr ladder_rung flops(const char *name, const char *why, ladder_way way)
 {
-    ladder_rung r = calls(name, why, way, 0, teaches);
+    ladder_rung r = calls(name, why, way, 0);
     r.unit = LADDER_FLOPS;
     r.ceiling = "fma";
     return r;
 }
 
 const ladder_rung rungs[] = {
-    flops("float", "f32 multiply-adds, fused: fmad on", chained<step_fused<float>>,
-          "x = x * factor + summand, again and again, in eight chains per thread. A step needs the result of "
-          "the one before, "
-          "which takes four cycles; eight chains and many warps hide that, so that the pipes are what is "
-          "measured. An H200's SM "
-          "has 128 lanes for f32."),
-    flops("double", "the same in f64", chained<step_fused<double>>,
-          "An H200's SM has 64 lanes for f64: half the speed. On GPUs made for graphics it is a 32nd or a "
-          "64th, and there a "
-          "forgotten suffix is a disaster (literal)."),
-    flops("literal", "f32 data, a constant without f", chained<step_literal>,
-          "With 0.001 instead of 0.001f, C computes in double and rounds back in every step, and the "
-          "conversions run at a quarter "
-          "of the speed of the arithmetic or less."),
-    flops("fmadOff", "product and sum rounded one by one", chained<step_separate>,
-          "As nvcc compiles with -fmad=false: half the speed and one rounding more. weft is built so and "
-          "writes fma where it "
-          "means it, because the compiler's choice would decide the bits."),
+    flops("float", "f32 multiply-adds, fused: fmad on", chained<step_fused<float>>),
+    flops("double", "the same in f64", chained<step_fused<double>>),
+    flops("literal", "f32 data, a constant without f", chained<step_literal>),
+    flops("fmadOff", "product and sum rounded one by one", chained<step_separate>),
     ladder_scanned(GRANULARITY, group_sizes,
-                   flops("branch", "threads part in groups of granularity", branched<branch>,
-                         "A warp whose threads want both sides runs both, one after the other, with half of "
-                         "its lanes off. Groups of 32 "
-                         "threads or more send whole warps one way or the other, and nothing is lost.")),
-    flops("select", "choose operands, not paths", branched<select>,
-          "The same result as branch: every thread runs the same instructions on operands of its own."),
-    calls("sin", "the library, exact to 2 ulp", evaluated<SIN>, 0,
-          "The library's functions are good to an ulp or two everywhere. The error is counted from the exact "
-          "value: a correctly "
-          "rounded function has 0.5."),
-    calls("sinFast", "__sinf: absolute error, bad near zeros", evaluated<SIN_FAST>, 0,
-          "__sinf and the other fast functions are little more than one instruction of the special function "
-          "unit (MUFU), with its "
-          "22 good bits and its narrow range. In [-pi, pi] __sinf is 2^-21.41 off at most, which means "
-          "nothing in ulp where the "
-          "sine is near zero: near pi it has lost most of its bits."),
-    calls("exp", "the library", evaluated<EXP>, 0, "At most 2 ulp from the correctly rounded result."),
-    calls("expFast", "__expf: error grows with the argument", evaluated<EXP_FAST>, 0,
-          "At most 2 + floor(1.173 abs x) ulp from the correctly rounded result."),
-    calls("log", "the library", evaluated<LOG>, 0, "At most 1 ulp from the correctly rounded result."),
-    calls("logFast", "__logf: absolute error, bad near one", evaluated<LOG_FAST>, 0,
-          "In [0.5, 2] at most 2^-21.41 off, in absolute terms."),
-    calls("divide", "a / x, correctly rounded", evaluated<DIVIDE>, 0,
-          "A reciprocal, and the steps that make its rounding right."),
-    calls("divideFast", "__fdividef: reciprocal times a", evaluated<DIVIDE_FAST>, 0,
-          "At most 2 ulp from the correctly rounded result."),
-    calls("sqrtDivide", "1 / sqrtf: two correct roundings", evaluated<SQRT_DIVIDE>, 0,
-          "A square root and a division, as the formula has them."),
-    calls("rsqrt", "rsqrtf: one special instruction", evaluated<RSQRT>, 0,
-          "At most 2 ulp from the correctly rounded result, one special instruction in place of two "
-          "functions."),
-    calls("sumShared", "a warp's sum through shared memory", warp_sums<SUM_SHARED>, 0,
-          "A tree of five levels; the warp stops at each until all of it has written."),
-    calls("sumShuffle", "five shuffles from register to register", warp_sums<SUM_SHUFFLE>, 0,
-          "The same tree as a butterfly, without memory: every lane ends with the sum."),
-    calls("sumRedux", "one instruction, whole numbers only", warp_sums<SUM_REDUX>, 0,
-          "__reduce_add_sync, since Ampere."),
-    calls("atomicOne", "all threads add to one word", additions<atomic_each>, IN_MEMORY,
-          "An atomic addition whose result nobody uses is sent off and done by the units at the L2 cache. "
-          "Those for one word "
-          "queue up. nvcc would add up a warp's contributions first where it can see that the address is the "
-          "same for all; here "
-          "it cannot, since the number of words is a parameter."),
+                   flops("branch", "threads part in groups of granularity", branched<branch>)),
+    flops("select", "choose operands, not paths", branched<select>),
+    calls("sin", "the library, exact to 2 ulp", evaluated<SIN>, 0),
+    calls("sinFast", "__sinf: absolute error, bad near zeros", evaluated<SIN_FAST>, 0),
+    calls("exp", "the library", evaluated<EXP>, 0),
+    calls("expFast", "__expf: error grows with the argument", evaluated<EXP_FAST>, 0),
+    calls("log", "the library", evaluated<LOG>, 0),
+    calls("logFast", "__logf: absolute error, bad near one", evaluated<LOG_FAST>, 0),
+    calls("divide", "a / x, correctly rounded", evaluated<DIVIDE>, 0),
+    calls("divideFast", "__fdividef: reciprocal times a", evaluated<DIVIDE_FAST>, 0),
+    calls("sqrtDivide", "1 / sqrtf: two correct roundings", evaluated<SQRT_DIVIDE>, 0),
+    calls("rsqrt", "rsqrtf: one special instruction", evaluated<RSQRT>, 0),
+    calls("sumShared", "a warp's sum through shared memory", warp_sums<SUM_SHARED>, 0),
+    calls("sumShuffle", "five shuffles from register to register", warp_sums<SUM_SHUFFLE>, 0),
+    calls("sumRedux", "one instruction, whole numbers only", warp_sums<SUM_REDUX>, 0),
+    calls("atomicOne", "all threads add to one word", additions<atomic_each>, IN_MEMORY),
     ladder_scanned(
         SLOTS, spread_slots,
-        calls("atomicSpread", "the same, spread over slots words", additions<atomic_each>, IN_MEMORY,
-              "How many additions are done per second depends on how many different words they fall on.")),
-    calls("atomicAggregated", "each warp adds up first", additions<atomic_aggregated>, IN_MEMORY,
-          "The warp adds up first, wherever its lanes mean the same word: match, then one addition by the "
-          "group's first lane."),
-    calls("atomicShared", "each block adds up first", additions<atomic_shared>, IN_SHARED,
-          "The block adds up first, in words of its own that are as near as L1; then one addition for each "
-          "word."),
-    ladder_scanned(BLOCKS, blocks_of_sm,
-                   flops("spill", "launch bounds leave too few registers", spilled,
-                         "96 values per thread are live at once. An SM has 65,536 registers: with 6 blocks "
-                         "of 256 threads there are 40 per "
-                         "thread, and the compiler keeps the rest in local memory, which is loads and stores "
-                         "of the L1 cache in the middle "
-                         "of the arithmetic. From 4 blocks on the values no longer fit.")),
+        calls("atomicSpread", "the same, spread over slots words", additions<atomic_each>, IN_MEMORY)),
+    calls("atomicAggregated", "each warp adds up first", additions<atomic_aggregated>, IN_MEMORY),
+    calls("atomicShared", "each block adds up first", additions<atomic_shared>, IN_SHARED),
+    ladder_scanned(BLOCKS, blocks_of_sm, flops("spill", "launch bounds leave too few registers", spilled)),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

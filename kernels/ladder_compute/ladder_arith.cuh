@@ -5,7 +5,8 @@
 
 #include "ladder/ladder_kernel.cuh"
 
-namespace {
+namespace
+{
 
 enum { GRANULARITY, SLOTS, BLOCKS, PARAMETERS };
 enum { SLOTS_MOST = 1 << 20, THREADS = 256 };

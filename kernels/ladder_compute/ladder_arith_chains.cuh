@@ -9,7 +9,8 @@
 #include "ladder/ladder_fma.cuh"
 #include "ladder_compute/ladder_arith.cuh"
 
-namespace {
+namespace
+{
 
 enum { SEED = 21, CHAINS = 8, CHAIN_STEPS = 2048, CHAIN_BLOCKS_PER_SM = 8, CHAIN_CELLS = THREADS * CHAINS };
 const double factor_even = 0.9990234375, summand_even = 0.0009765625; /* exact in both types */

@@ -15,7 +15,8 @@
 
 #include "ladder_compute/ladder_arith.cuh"
 
-namespace {
+namespace
+{
 
 enum {
     ARGUMENTS = 8,
@@ -27,11 +28,11 @@ enum { RESULTS = FUNCTION_CELLS * ARGUMENT_STEPS };
 enum { SIN, SIN_FAST, EXP, EXP_FAST, LOG, LOG_FAST, DIVIDE, DIVIDE_FAST, SQRT_DIVIDE, RSQRT, FUNCTIONS };
 
 typedef struct function {
-    float from, to;           /* the interval */
+    float from, to; /* the interval */
     double (*exact)(double);
-    double most_ulp;          /* from the rounded exact value; right is what is within this ... */
-    double most_ulp_of_x;     /* ... plus this times abs x, rounded down ... */
-    double most_absolute;     /* ... or within this of the exact value */
+    double most_ulp;      /* from the rounded exact value; right is what is within this ... */
+    double most_ulp_of_x; /* ... plus this times abs x, rounded down ... */
+    double most_absolute; /* ... or within this of the exact value */
 } function;
 
 const double numerator = 1.7; /* of the divisions; rounded to float first */
@@ -42,11 +43,16 @@ double exact_rsqrt(double x) { return 1 / sqrt(x); }
 const double absolute_bound = 3.6e-7; /* 2^-21.41 */
 
 const function functions[FUNCTIONS] = {
-    { -3.14159f, 3.14159f, sin, 2, 0, 0 },   { -3.14159f, 3.14159f, sin, 0, 0, absolute_bound },
-    { -8, 8, exp, 2, 0, 0 },                 { -8, 8, exp, 2, 1.173, 0 },
-    { 0.5f, 2, log, 1, 0, 0 },               { 0.5f, 2, log, 0, 0, absolute_bound },
-    { 0.01f, 100, exact_divide, 0, 0, 0 },   { 0.01f, 100, exact_divide, 2, 0, 0 },
-    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },
+    { -3.14159f, 3.14159f, sin, 2, 0, 0 },
+    { -3.14159f, 3.14159f, sin, 0, 0, absolute_bound },
+    { -8, 8, exp, 2, 0, 0 },
+    { -8, 8, exp, 2, 1.173, 0 },
+    { 0.5f, 2, log, 1, 0, 0 },
+    { 0.5f, 2, log, 0, 0, absolute_bound },
+    { 0.01f, 100, exact_divide, 0, 0, 0 },
+    { 0.01f, 100, exact_divide, 2, 0, 0 },
+    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },
+    { 0.01f, 100, exact_rsqrt, 2, 0, 0 },
 };
 
 template <int F> __device__ __forceinline__ float apply(float x, float a)
@@ -77,7 +83,8 @@ __host__ __device__ __forceinline__ float step_length(float from, float to)
     return (to - from) / FUNCTION_CELLS / ARGUMENT_STEPS;
 }
 
-template <int F, bool KEEP> __global__ void __launch_bounds__(THREADS)
+template <int F, bool KEEP>
+__global__ void __launch_bounds__(THREADS)
     evaluate(uint32_t *out, float *results, float from, float to, float a)
 {
     const float step = step_length(from, to);

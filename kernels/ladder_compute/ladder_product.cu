@@ -7,41 +7,8 @@
 #include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
 
-static const char teaches[] =
-    "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
-    "\n"
-    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 "
-    "does about 64 Tflop/s "
-    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte "
-    "waits for memory, "
-    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds "
-    "and is written, "
-    "and the rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
-    "\n"
-    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched "
-    "is used often. But "
-    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through "
-    "L1: the naive ones "
-    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the "
-    "load units. A tile in "
-    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two "
-    "for each "
-    "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
-    "\n"
-    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads "
-    "stand in 32 rows. "
-    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are "
-    "padded.\n"
-    "\n"
-    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 "
-    "coalesced and .008 not, "
-    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; "
-    "the roofline reaches "
-    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and "
-    "reaches 1.9: they "
-    "have a peak of their own, twice that of the multiply-adds.\n";
-
-namespace {
+namespace
+{
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
@@ -354,12 +321,10 @@ constexpr ladder_way product = { product_prepare, product_enqueue, ladder_produc
                      library = { product_prepare, cublas_enqueue, ladder_product_verify },
                      bend = { roofline_prepare, roofline_enqueue, roofline_verify };
 
-constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches,
-                           ladder_way way = product)
+constexpr ladder_rung rung(const char *name, const char *why, int variant, ladder_way way = product)
 {
     return { .name = name,
              .why = why,
-             .teaches = teaches,
              .variant = variant,
              .prepare = way.prepare,
              .enqueue = way.enqueue,
@@ -373,49 +338,16 @@ const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
 const ladder_rung rungs[] = {
     ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
-                   rung("roofline", "flops per word until memory is no limit", ROOFLINE,
-                        "Each word is read, goes through `fmas` multiply-adds and is written. The rate "
-                        "doubles with fmas while memory is "
-                        "the limit and lies flat where arithmetic is; the bend between is the machine's "
-                        "balance. One H200, f32: half the "
-                        "peak at 32, .95 at 512.",
-                        bend)),
-    rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
-         "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 "
-         "sectors for 32 words."),
-    rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
-         "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the "
-         "warp."),
-    rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
-         "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it "
-         "brought itself."),
-    rung("tiledAB", "each fetched word used 32 times", TILED_AB,
-         "Both tiles: what the block fetches, it uses 32 times."),
-    rung("registers", "8 x 8 cells of C per thread", REGISTERS,
-         "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
-         "multiply-adds, where "
-         "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its "
-         "way while one is used: "
-         "five times tiledAB."),
-    rung("cublas", "cuBLAS as the reference", CUBLAS,
-         "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without "
-         "cuBLAS the rung is "
-         "missing.",
-         library),
-    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
-         "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes "
-         "32 sectors for 32 "
-         "words: as slow as naiveCol."),
-    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED,
-         "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding "
-         "start in one and the "
-         "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns "
-         "for four instead of "
-         "for one.) One padding column shifts each row by one bank (aatPadded)."),
-    rung("aatPadded", "one padding column: no conflicts", AAT_PADDED,
-         "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five "
-         "times aatShared, and "
-         "all that tiledAB reaches."),
+                   rung("roofline", "flops per word until memory is no limit", ROOFLINE, bend)),
+    rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL),
+    rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW),
+    rung("tiledA", "A's tile read once, B's lines anew", TILED_A),
+    rung("tiledAB", "each fetched word used 32 times", TILED_AB),
+    rung("registers", "8 x 8 cells of C per thread", REGISTERS),
+    rung("cublas", "cuBLAS as the reference", CUBLAS, library),
+    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE),
+    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED),
+    rung("aatPadded", "one padding column: no conflicts", AAT_PADDED),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {

@@ -3,37 +3,8 @@
 #include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_reduce.cuh"
 
-static const char teaches[] =
-    "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"
-    "\n"
-    "The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes "
-    "it piece by piece. "
-    "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's "
-    "number. What is "
-    "lost on the way: threads of one warp that do different things (a warp runs both branches), rounds in "
-    "which most threads "
-    "idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that "
-    "never leave the "
-    "block, and blocks that start with a single load each. Every block's sum is summed by one more block; "
-    "its 10 us are in the "
-    "figures.\n"
-    "\n"
-    "The words are unsigned integers (the bit patterns of random numbers), so that every order of additions "
-    "gives the same sum, "
-    "which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before "
-    "each repetition.\n"
-    "\n"
-    "Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and "
-    "with whole warps no "
-    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, "
-    ".78: more loads in "
-    "flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more "
-    "(.67). On the chip, "
-    "by shared memory or shuffles, .92 / .95; one atomic per block .91 / .98; one per thread .20 / .02; "
-    "kernels that launch the "
-    "next level .76; CUB .93 / .97.\n";
-
-namespace {
+namespace
+{
 
 enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
 typedef ladder_reduce_word32 word32;
@@ -249,12 +220,10 @@ int verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                           const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
     return { .name = name,
              .why = why,
-             .teaches = teaches,
              .prepare = prepare,
              .enqueue = enqueue,
              .verify = verify,
@@ -264,83 +233,32 @@ constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(lad
 }
 
 template <int U, rounds<word32> R32, rounds<word64> R64>
-constexpr ladder_rung in_place(const char *name, const char *why, const char *teaches)
+constexpr ladder_rung in_place(const char *name, const char *why)
 {
-    ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>, teaches);
+    ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>);
     r.before = restore;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    in_place<1, neighboured, neighboured>(
-        "neighboured", "few threads of every warp work",
-        "Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round "
-        "the threads that work "
-        "are spread over all warps, and every warp runs for the sake of a few of its threads."),
-    in_place<1, neighboured_together, neighboured_together>(
-        "neighbouredTogether", "the same additions, whole warps",
-        "The same additions, done by the first threads of the block: whole warps work and whole warps are "
-        "done."),
-    in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines",
-                                          "Halves instead of neighbours: thread t adds the number half the "
-                                          "length away. The warp's loads are whole lines now."),
-    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread",
-                                          "A block takes the words of two: each thread adds two words before "
-                                          "the first round. Both loads are on their way at "
-                                          "once, and the same rounds serve twice the words."),
-    in_place<4, interleaved, interleaved>(
-        "unroll4", "four", "The same with four words per thread, and a quarter of the rounds per word."),
-    in_place<8, interleaved, interleaved>("unroll8", "eight",
-                                          "With eight it comes to .73 of the read (u32, one H200), from .17 "
-                                          "of interleaved: bytes on their way were missing, and "
-                                          "what is left are rounds through L1."),
-    in_place<8, until_last_warp, until_last_warp>(
-        "unrollLastWarp", "six rounds without a block's barrier",
-        "In the last six rounds a single warp works, which needs a barrier of its own only. The barriers of "
-        "the block are "
-        "saved, yet the rate falls to .67 on one H200: they were not what it waited for."),
-    in_place<8, no_loop, no_loop>(
-        "unrollCompletely", "no loop, size asked at run time",
-        "No loop at all. The block's size is still asked for at run time, once per round."),
-    in_place<8, sized_by_template, sized_by_template>(
-        "template", "size known when compiled",
-        "The block's size is an argument of the template: the compiler drops the questions that "
-        "unrollCompletely asks and the "
-        "rounds that a smaller block does not have. The same rate again: one comparison per round is nothing "
-        "beside memory."),
-    rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>,
-         "Eight words per thread are read as before, but all rounds take place in shared memory. Global "
-         "memory is read once, one "
-         "word per block is written, and the input stays as it was: .92 of the read on one H200."),
-    rung("shuffle", "rounds stay in registers", tree<by_shuffles<word32>, by_shuffles<word64>>,
-         "A warp sums its words by five shuffles, without memory or barrier; one word per warp then meets in "
-         "shared memory. No "
-         "faster than shared, since reading is the limit by now, but nothing is kept in shared memory "
-         "besides."),
+    in_place<1, neighboured, neighboured>("neighboured", "few threads of every warp work"),
+    in_place<1, neighboured_together, neighboured_together>("neighbouredTogether",
+                                                            "the same additions, whole warps"),
+    in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines"),
+    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread"),
+    in_place<4, interleaved, interleaved>("unroll4", "four"),
+    in_place<8, interleaved, interleaved>("unroll8", "eight"),
+    in_place<8, until_last_warp, until_last_warp>("unrollLastWarp", "six rounds without a block's barrier"),
+    in_place<8, no_loop, no_loop>("unrollCompletely", "no loop, size asked at run time"),
+    in_place<8, sized_by_template, sized_by_template>("template", "size known when compiled"),
+    rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>),
+    rung("shuffle", "rounds stay in registers", tree<by_shuffles<word32>, by_shuffles<word64>>),
     rung("atomicPerBlock", "one pass, one atomic per block",
-         atomics<atomic_a_block<word32>, atomic_a_block<word64>>,
-         "The block's sum is added to the result by an atomic, and the second kernel goes; the result is "
-         "zeroed before. One "
-         "atomic for 4096 words does not queue: as fast as two passes. With floating-point numbers the "
-         "order, and so the "
-         "rounding, would change from run to run."),
+         atomics<atomic_a_block<word32>, atomic_a_block<word64>>),
     rung("atomicPerThread", "no tree: atomics queue at one address",
-         atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>,
-         "Each thread adds the sum of its eight words to the result. L2 serves the atomics on one address "
-         "one after the other: "
-         ".20 of the read on one H200, and far less with words of 8 bytes, since only those of 4 are merged "
-         "within a warp "
-         "first."),
-    rung("nested", "each level launches the next", ladder_reduce_nested,
-         "Each level of the tree launches the next from the GPU, to start when its own grid is done (tail "
-         "launch). That pays "
-         "where only the GPU knows what is to be launched; here the CPU knows, and its second launch costs "
-         "less: .76 against .92 "
-         "of shuffle."),
-    rung("library", "CUB as the reference", run_library,
-         "cub::DeviceReduce::Sum, as CUDA ships it: little more than shared and shuffle, and below the "
-         "ceiling's own loop, which "
-         "is what a pass over memory leaves to be won."),
+         atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>),
+    rung("nested", "each level launches the next", ladder_reduce_nested),
+    rung("library", "CUB as the reference", run_library),
 };
 
 const ladder_parameter parameters[] = {

@@ -12,7 +12,8 @@
 
 #if defined(__CUDACC_RDC__) && CUDART_VERSION >= 12000
 
-namespace {
+namespace
+{
 
 enum { BLOCK = LADDER_REDUCE_BLOCK, UNROLL = LADDER_REDUCE_UNROLL, CHUNK = LADDER_REDUCE_CHUNK };
 

@@ -27,8 +27,8 @@ typedef struct ladder_streaming {
     /* how it is cut (ladder_streaming_cut) */
     int64_t chunks, reach; /* reach: rows of others that a chunk brings above and below its own */
     int buffers;
-    size_t array_bytes; /* a buffer has two: passes go to and fro */
-    char *memory;       /* of the device: the buffers */
+    size_t array_bytes;            /* a buffer has two: passes go to and fro */
+    char *memory;                  /* of the device: the buffers */
     device_stream *arrive, *leave; /* c->stream computes */
     device_event *begun, *from, *to;
     device_event *arrived[LADDER_STREAMING_BUFFERS_MAX], *worked[LADDER_STREAMING_BUFFERS_MAX],

@@ -4,63 +4,8 @@
 #include "ladder_compute/ladder_streams_order.cuh"
 #include "ladder_compute/ladder_streams_staged.cuh"
 
-static const char teaches[] =
-    "Streams: what may run at the same time, who decides it, and what each way of saying \"after that one\" "
-    "costs.\n"
-    "\n"
-    "A stream is a queue: its work runs in order, the work of two streams in any order. The driver lays the "
-    "streams onto a few "
-    "hardware connections (CUDA_DEVICE_MAX_CONNECTIONS, 1 to 32, usually 8, read when the context is made); "
-    "on one connection, "
-    "work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old "
-    "advice on order: 32 "
-    "independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far "
-    "as there are "
-    "connections; level by level (breadth first) they all overlap, on a single connection too. The price of "
-    "overlap is "
-    "launching: one thread starts a kernel every 2.5 to 4 us, so that kernels must last longer than that "
-    "times the streams, or "
-    "come from a graph, which is launched as one. Several threads share the driver's locks.\n"
-    "\n"
-    "The legacy default stream waits for all blocking streams and they for it: one launch without a stream "
-    "between two others "
-    "makes them wait for each other, which no profile shows as an error. Two ways out: streams made "
-    "non-blocking (all of "
-    "weft's), or the per-thread default stream.\n"
-    "\n"
-    "What to expect (one H200, a fast host; the shape is the same on any GPU since 2013). All of it but "
-    "graphs, priorities and "
-    "transfers is the CPU's own time: it differs by 3 to 10 % from run to run and by a quarter from host to "
-    "host.\n"
-    "  order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are "
-    "connections, 71 k to 80 k at 8 "
-    "streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At "
-    "32 streams 18 k on "
-    "1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 175 k to 310 k on any number. openmp: as "
-    "breadthFirst up to "
-    "8 threads, no better with more (the driver's locks: runs differ by 10 % and more); graph 330 k to 350 "
-    "k\n"
-    "  trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out "
-    "0.09 to 0.11 ms\n"
-    "  urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its "
-    "first blocks) with "
-    "priority\n"
-    "  launch      2.5 to 4 us per dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); "
-    "waiting for an event "
-    "of another stream adds 0.1 to 0.9\n"
-    "  host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) "
-    "and 10 to 11 us by "
-    "synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the "
-    "two parts, "
-    "cpuAfter their sum\n"
-    "  staged      whole: .53 of `both`; .90 in 16 chunks depth first; breadth first .87 with a chunk for "
-    "each stream, then less "
-    "and less\n"
-    "\n"
-    "The number of connections is fixed for a process. To see its effect:\n"
-    "  for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done\n";
-
-namespace {
+namespace
+{
 
 /* ---- what launching, waiting for one another and calling back cost: work that is short beside its
  * administration ---- */
@@ -70,10 +15,10 @@ namespace {
  * end before the next is launched.) */
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
 enum {
-    SHORT_STEPS = 64,       /* well below the cost of a launch */
-    LONG_STEPS = 1 << 18,   /* half a millisecond */
-    LOAD_THREADS = 1024,    /* two such blocks fill an SM */
-    LOAD_STEPS = 1 << 12,   /* some tens of microseconds */
+    SHORT_STEPS = 64,     /* well below the cost of a launch */
+    LONG_STEPS = 1 << 18, /* half a millisecond */
+    LOAD_THREADS = 1024,  /* two such blocks fill an SM */
+    LOAD_STEPS = 1 << 12, /* some tens of microseconds */
     LOAD_WAVES = 64
 };
 
@@ -83,7 +28,7 @@ typedef struct line {
     int steps, turns; /* of each cell in one repetition: `turns` turns of `steps` steps */
     bool both;        /* the CPU has cells of its own */
     double own[LADDER_STREAMS_WARP];
-    int load_blocks;  /* LOAD_THREADS cells for each in c->out, from as many in load_in */
+    int load_blocks; /* LOAD_THREADS cells for each in c->out, from as many in load_in */
     void *load_in;
 } line;
 
@@ -285,12 +230,10 @@ int wait_verify(ladder_case *c, ladder_verdict *v)
 constexpr unsigned bit(int parameter) { return 1u << parameter; }
 
 /* Launching is the host's own work. uses: bits of the parameters. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses,
-                           const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses)
 {
     return { .name = name,
              .why = why,
-             .teaches = teaches,
              .variant = variant,
              .prepare = way.prepare,
              .enqueue = way.enqueue,
@@ -307,97 +250,55 @@ constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 
 
 constexpr unsigned order_uses = bit(STREAMS) | bit(CONNECTIONS);
 
-constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant,
-                            const char *teaches)
+constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
 {
-    const ladder_rung r =
-        rung(name, why, { order_prepare, enqueue, order_verify }, variant, order_uses, teaches);
+    const ladder_rung r = rung(name, why, { order_prepare, enqueue, order_verify }, variant, order_uses);
     return is_trap(variant) ? r : ladder_scanned(STREAMS, stream_counts, r);
 }
 
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), unsigned uses, const char *teaches)
+                           int (*enqueue)(ladder_case *), unsigned uses)
 {
-    return rung(name, why, { prepare, enqueue, wait_verify }, 0, uses, teaches);
+    return rung(name, why, { prepare, enqueue, wait_verify }, 0, uses);
 }
 
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *),
-                               int (*enqueue)(ladder_case *), const char *teaches)
+                               int (*enqueue)(ladder_case *))
 {
-    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue, bit(KERNELS), teaches));
+    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue, bit(KERNELS)));
 }
 
 constexpr ladder_way urgent = { prepare_urgent, run_urgent, wait_verify };
 
-constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                             const char *teaches)
+constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
     ladder_rung r = rung(name, why, { staged_prepare, enqueue, staged_verify }, 0,
-                         bit(STREAMS) | bit(CHUNKS) | bit(BYTES), teaches);
+                         bit(STREAMS) | bit(CHUNKS) | bit(BYTES));
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
     return ladder_scanned(CHUNKS, chunk_counts, r);
 }
 
 const ladder_rung rungs[] = {
-    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN,
-          "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), "
-          "long beside a launch, "
-          "and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the "
-          "next."),
-    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN,
-          "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never "
-          "stands before one "
-          "that could start."),
-    order("openmp", "a thread launches for each stream", order_team, PLAIN,
-          "Launching is the CPU's own work, and several threads share it as far as the driver's locks let "
-          "them."),
-    order("graph", "the same captured, launched as one", fan_graph, GRAPH,
-          "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their "
-          "dependences before."),
-    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY,
-          "One kernel on each stream, and after each launch a short one without a stream. That one waits for "
-          "all blocking "
-          "streams, and the next kernel waits for it."),
-    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD,
-          "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
-    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING,
-          "The short kernels go to the legacy default stream again, but the other streams were made with "
-          "cudaStreamNonBlocking."),
-    rung("urgentIdle", "a small kernel on an idle GPU", urgent, IDLE, 0,
-         "The time from the launch of one short kernel to its end: what the next two compare with."),
-    rung("urgentSame", "behind a full GPU, same priority", urgent, SAME_PRIORITY, 0,
-         "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of "
-         "those that wait come "
-         "before the urgent kernel."),
-    rung("urgentHigh", "behind a full GPU, high priority", urgent, HIGH_PRIORITY, 0,
-         "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel "
-         "still waits some tens "
-         "of microseconds, until one of the running blocks ends."),
-    launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches,
-             "Each kernel is well below the cost of its launch."),
-    launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events,
-             "Every kernel goes to the other stream than the one before and waits for that one's event."),
-    launches("launchGraph", "the same kernels as one graph", prepare_graph, fan_graph,
-             "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
-    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(KERNELS),
-         "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for "
-         "its end."),
-    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(KERNELS),
-         "The CPU launches, waits for the stream, takes its turn and launches again."),
-    wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0,
-         "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma "
-         "after another."),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", prepare_both, run_meanwhile, 0,
-         "A launch returns at once. The CPU does its part before it waits for the stream."),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth,
-           "In one piece, each of the three steps waits for the one before, and one direction of PCIe is "
-           "idle at any time. In "
-           "chunks on several streams, a chunk comes in while the one before is computed and the one before "
-           "that goes out."),
-    staged("stagedBreadth", "all in, all computed, all out", staged_breadth,
-           "The same chunks in another order of launches: no chunk leaves a stream before all of that "
-           "stream's are in."),
+    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
+    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
+    order("openmp", "a thread launches for each stream", order_team, PLAIN),
+    order("graph", "the same captured, launched as one", fan_graph, GRAPH),
+    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
+    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
+    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING),
+    rung("urgentIdle", "a small kernel on an idle GPU", urgent, IDLE, 0),
+    rung("urgentSame", "behind a full GPU, same priority", urgent, SAME_PRIORITY, 0),
+    rung("urgentHigh", "behind a full GPU, high priority", urgent, HIGH_PRIORITY, 0),
+    launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches),
+    launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events),
+    launches("launchGraph", "the same kernels as one graph", prepare_graph, fan_graph),
+    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(KERNELS)),
+    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(KERNELS)),
+    wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0),
+    wait("cpuMeanwhile", "the CPU works while the GPU does", prepare_both, run_meanwhile, 0),
+    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth),
+    staged("stagedBreadth", "all in, all computed, all out", staged_breadth),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

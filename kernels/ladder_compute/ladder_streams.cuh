@@ -8,7 +8,8 @@
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_streams.h"
 
-namespace {
+namespace
+{
 
 enum { STREAMS, CONNECTIONS, KERNELS, CHUNKS, BYTES, PARAMETERS };
 enum { STREAMS_MOST = 32 };

@@ -6,7 +6,8 @@
 
 #include "ladder_compute/ladder_streams.cuh"
 
-namespace {
+namespace
+{
 
 enum { PLAIN, TRAP_LEGACY, TRAP_PER_THREAD, TRAP_NON_BLOCKING, GRAPH }; /* a rung's variant */
 enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
@@ -118,7 +119,7 @@ int order_verify(ladder_case *c, ladder_verdict *v)
     const int code = compare_chains(c, c->in, 0, (int64_t)streams * LADDER_STREAMS_WARP, TASK_STEPS, 1, v);
     if (code || !v->right) return code;
     return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,
-                                  BETWEEN_STEPS, streams, v);
+                          BETWEEN_STEPS, streams, v);
 }
 
 } // namespace

@@ -4,7 +4,8 @@
 
 #include "ladder_compute/ladder_streams.cuh"
 
-namespace {
+namespace
+{
 
 enum { THREADS = 256 };
 

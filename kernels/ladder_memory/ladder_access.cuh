@@ -7,7 +7,8 @@
 
 #include "ladder/ladder_kernel.cuh"
 
-namespace {
+namespace
+{
 
 enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, WINDOW_BYTES, HIT_PERCENT, PARAMETERS };
 enum { OFFSET_MOST = 1024, THREADS = 256 };

@@ -4,10 +4,10 @@
 
 #include "ladder_memory/ladder_access.cuh"
 
-namespace {
+namespace
+{
 
 enum { ROW_X = 32, ROW_Y = 8, LOADS = 4, CHUNK = THREADS * LOADS };
-
 
 /* ---- rows copied cell by cell: packed, or as cudaMallocPitch would lay them. work: own cells read and
  * written ---- */

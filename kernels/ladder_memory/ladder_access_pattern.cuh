@@ -4,7 +4,8 @@
 
 #include "ladder_memory/ladder_access.cuh"
 
-namespace {
+namespace
+{
 
 double cell(dtype t, int64_t i)
 {
@@ -27,8 +28,7 @@ template <typename T, bool READS> __global__ void offset_copy(T *out, const T *i
 void offset_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_case *c = (const ladder_case *)context;
-    ladder_random(t, out, first + (c->rung->variant == READ ? c->value[OFFSET] : 0), count,
-                  LADDER_SEED);
+    ladder_random(t, out, first + (c->rung->variant == READ ? c->value[OFFSET] : 0), count, LADDER_SEED);
 }
 
 template <typename T, bool READS> __global__ void stride_copy(T *out, const T *in, int64_t n, int64_t stride)

@@ -5,25 +5,6 @@
 #include "device/device_host.h"
 #include "ladder/ladder_families.h"
 
-static const char teaches[] = "Copying on the host: how many threads, past the caches or through them, and "
-                              "what memory costs before it is used.\n"
-                              "\n"
-                              "A copy through the caches reads the target's lines before it overwrites them "
-                              "(the core owns a line before it may change "
-                              "it): three bytes move for two that are counted. Stores past the caches spare "
-                              "that, and the caches' contents, but cost more "
-                              "where the data would have fitted in. One core cannot fill the memory's pipes: "
-                              "it has some ten to sixteen missing lines on "
-                              "their way and waits. Fresh memory costs a page fault at its first touch: a "
-                              "trap, and 4 KiB of zeros to be written; with "
-                              "huge pages one for 2 MiB.\n"
-                              "\n"
-                              "What to expect: one thread 5 to 40 GB/s beyond the caches and several times "
-                              "that within; all threads past the caches at "
-                              "the ceiling beyond them, through them .7 of it, below it under 256 KiB "
-                              "(waking the team takes 2 us); first touch 1 to 7 "
-                              "GB/s with small pages, 20 with huge ones.\n";
-
 enum { BYTES = 0 };
 typedef enum way { ONE_THREAD, ALL_THREADS, PAST_CACHES } way;
 
@@ -109,32 +90,25 @@ static int verify_touch(ladder_case *c, ladder_verdict *v)
 static const int64_t curve[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20 };
 static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
 
-#define COPY(NAME, WHY, VARIANT, TEACHES)                                                          \
-    {                                                                                              \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare_copy, \
-        .enqueue = copy, .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy",    \
-        .scan = BYTES, .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]          \
+#define COPY(NAME, WHY, VARIANT)                                                                \
+    {                                                                                           \
+        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = prepare_copy, .enqueue = copy, \
+        .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy", .scan = BYTES,   \
+        .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]                      \
     }
-#define TOUCH(NAME, WHY, HUGE_PAGES, TEACHES)                                                          \
-    {                                                                                                  \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = HUGE_PAGES, .prepare = prepare_touch, \
-        .enqueue = touch_once, .verify = verify_touch, .unit = LADDER_BYTES, .scan = BYTES,            \
-        .scan_values = touched, .scan_count = sizeof touched / sizeof touched[0]                       \
+#define TOUCH(NAME, WHY, HUGE_PAGES)                                                                      \
+    {                                                                                                     \
+        .name = NAME, .why = WHY, .variant = HUGE_PAGES, .prepare = prepare_touch, .enqueue = touch_once, \
+        .verify = verify_touch, .unit = LADDER_BYTES, .scan = BYTES, .scan_values = touched,              \
+        .scan_count = sizeof touched / sizeof touched[0]                                                  \
     }
 
 static const ladder_rung rungs[] = {
-    COPY("oneThread", "a core's own loads and stores", ONE_THREAD,
-         "A core's memcpy: beyond the caches it waits for the lines that it has on their way."),
-    COPY("allThreads", "through the caches: targets read first", ALL_THREADS,
-         "Each thread copies its share with memcpy."),
-    COPY("pastCaches", "whole lines stored, none read first", PAST_CACHES,
-         "The same shares, with stores that go past the caches: whole lines, and the caches keep what they "
-         "have."),
-    TOUCH("firstTouch", "a fault every 4 KiB", 0,
-          "One thread maps fresh memory, writes a word to every page and unmaps it: the price of memory that "
-          "is used once."),
-    TOUCH("firstTouchHuge", "a fault every 2 MiB", 1,
-          "The same where the kernel was asked for huge pages, which it may refuse."),
+    COPY("oneThread", "a core's own loads and stores", ONE_THREAD),
+    COPY("allThreads", "through the caches: targets read first", ALL_THREADS),
+    COPY("pastCaches", "whole lines stored, none read first", PAST_CACHES),
+    TOUCH("firstTouch", "a fault every 4 KiB", 0),
+    TOUCH("firstTouchHuge", "a fault every 2 MiB", 1),
 };
 
 static const ladder_parameter parameters[] = {

@@ -8,14 +8,6 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-static const char teaches[] =
-    "The distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of "
-    "as many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where "
-    "blocks on the diagonal "
-    "stay where they are. The rate is that of the rank that sends most. MPI_Alltoall moves dense blocks and "
-    "does not transpose: "
-    "from device memory where MPI takes it, else from the host's.\n";
-
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
 
 typedef struct transposing {

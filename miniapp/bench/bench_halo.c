@@ -8,25 +8,6 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-static const char teaches[] =
-    "The halo exchange by message size, for every transport, beside the bare link.\n"
-    "\n"
-    "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
-    "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
-    "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
-    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and "
-    "no wait for a stream\n"
-    "  host   the same from pinned memory of the host: what MPI does in staged, unless both ranks map one "
-    "memory there\n"
-    "  copies  what staged copies from the device to the host, and at once what it copies back, without any "
-    "message\n"
-    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank "
-    "sends; its ceiling is "
-    "the same messages over the bare link (bench_link.h), measured once for each pattern and size. `staged` "
-    "also tells which "
-    "fraction it reaches of the slowest of its parts, copies and host: chunks of a long message take the "
-    "parts beside each other.\n";
-
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8 };
 /* Ways beside the transports; a rung's variant: way and pattern. */
@@ -42,7 +23,7 @@ typedef struct exchange {
     field_shape shape;
     halo *halo;
     void *field;
-    char *host; /* the whole field */
+    char *host;       /* the whole field */
     bench_link *link; /* of the rungs without a halo */
 } exchange;
 
