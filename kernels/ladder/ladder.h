@@ -11,8 +11,7 @@
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
  * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
- * file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error code of
- * c->d. */
+ * file, its name below and in ladder_families.c, and a page. Functions return 0 or an error code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -139,6 +138,12 @@ typedef struct ladder_family {
                             ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
+/* Parts of a row of a table in C: what most rungs have, counted in bytes, and the values of a scan. */
+#define LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING) \
+    .name = NAME, .why = WHY, .prepare = PREPARE, .enqueue = ENQUEUE, .verify = VERIFY, .ceiling = CEILING
+#define LADDER_SCAN(PARAMETER, VALUES) \
+    .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
+
 /* A family of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
 #define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
     {                                                                                               \
@@ -146,10 +151,21 @@ typedef struct ladder_family {
             sizeof rungs / sizeof *rungs, REFUSAL                                                   \
     }
 
+/* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
+extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
+extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,
+    ladder_transpose_cuda;
+extern const ladder_family ladder_stencil_host, ladder_stencil_cuda, ladder_reduce_cuda;
+extern const ladder_family ladder_memory_host, ladder_access_host, ladder_reduce_host, ladder_launch_cuda;
+extern const ladder_family ladder_fused_host, ladder_fused_cuda;
+extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
+extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
+extern const ladder_family ladder_streaming_host, ladder_streaming_cuda;
+
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
 
-/* ---- what families share (ladder_data.c) ---- */
+/* ---- what families share ---- */
 
 /* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
@@ -188,7 +204,7 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
 void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
-/* ---- what a point holds (ladder_case.c), until ladder_close ---- */
+/* ---- what a point holds, until ladder_close ---- */
 
 /* Destroys what the rung made, then all that the functions below made. */
 void ladder_close(ladder_case *c);

@@ -5,8 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-namespace
-{
+namespace {
 
 enum { OP_NONE = 0, OP_TRANSPOSE = 1 };
 

@@ -35,4 +35,16 @@ int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 /* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
 int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
+/* ---- several time steps of a plane: where they start, and the ghosts between two of them ---- */
+
+/* The own cells: random, of the level that stands `level` levels before the first step. */
+int ladder_steps_fill(device *d, const field_shape *f, void *field, int level, device_stream *s);
+/* All ghosts that are at most `depth` cells away. */
+int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth,
+                        device_stream *s);
+/* The own cells of `seen`, in the host's memory, against `steps` sweeps. f: ghosts at least as deep as the
+ * radius. */
+void ladder_steps_compare(const field_shape *f, const stencil *op, const boundary *sides, int steps,
+                          const void *seen, ladder_verdict *v);
+
 LINKAGE_C_END

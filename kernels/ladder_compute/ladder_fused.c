@@ -1,7 +1,5 @@
+/* fused on the host, and its problem on every device. The lesson: docs/teaching/fused.md. */
 #include "ladder_compute/ladder_fused.h"
-
-#include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_steps.h"
 
 int ladder_fused_fill(ladder_case *c, void *field, int depth)
 {
@@ -93,12 +91,10 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SCANNED(NAME, WHY, ENQUEUE)                                                       \
-    {                                                                                     \
-        .name = NAME, .why = WHY, .prepare = ladder_fused_prepare, .enqueue = ENQUEUE,    \
-        .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",           \
-        .ignores = 1u << LADDER_FUSED_COLUMNS, .scan = LADDER_FUSED_STEPS,                \
-        .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps \
+#define SCANNED(NAME, WHY, ENQUEUE)                                                            \
+    {                                                                                          \
+        LADDER_ROW(NAME, WHY, ladder_fused_prepare, ENQUEUE, ladder_fused_verify, "copy"),     \
+            .ignores = 1u << LADDER_FUSED_COLUMNS, LADDER_SCAN(LADDER_FUSED_STEPS, host_steps) \
     }
 
 static const ladder_rung rungs[] = {

@@ -1,11 +1,9 @@
+/* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
 #include "cuda/vector_cuda.cuh"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_fused.h"
 
-namespace
-{
+namespace {
 
 enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256 };
 enum { TILES, STRIPS }; /* a rung's variant */
@@ -179,15 +177,8 @@ template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
                            int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT])
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .variant = variant,
-                            .prepare = prepare,
-                            .enqueue = enqueue,
-                            .verify = ladder_fused_verify,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "copy",
-                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS };
+    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_fused_verify }, variant,
+                                     variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS);
     return ladder_scanned(scanned, values, r);
 }
 

@@ -1,8 +1,7 @@
-#include "ladder/ladder_families.h"
+/* launch: what does a launch cost, and what does its shape decide? The lesson: docs/teaching/launch.md. */
 #include "ladder/ladder_kernel.cuh"
 
-namespace
-{
+namespace {
 
 enum { N, BLOCK_THREADS, BLOCK_X, BLOCKS_PER_SM, LOADS, PARAMETERS };
 enum { SHAPE_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
@@ -157,28 +156,18 @@ constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(l
                              int (*enqueue)(ladder_case *), int parameter, const int64_t (&values)[COUNT],
                              unsigned also)
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .prepare = prepare,
-                            .enqueue = enqueue,
-                            .verify = ladder_verify_copy,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "copy",
-                            .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also) };
+    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_verify_copy }, 0,
+                                     ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also));
     return ladder_scanned(parameter, values, r);
 }
 
 constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *),
                              ladder_clock clock)
 {
-    return { .name = name,
-             .why = why,
-             .prepare = prepare_count,
-             .enqueue = enqueue,
-             .verify = verify_count,
-             .unit = LADDER_CALLS,
-             .clock = clock,
-             .ignores = (1u << PARAMETERS) - 1 };
+    ladder_rung r = ladder_row(name, why, { prepare_count, enqueue, verify_count }, 0, (1u << PARAMETERS) - 1,
+                               nullptr, LADDER_CALLS);
+    r.clock = clock;
+    return r;
 }
 
 const ladder_rung rungs[] = {

@@ -1,14 +1,12 @@
+/* product: how often is a word used before it is fetched again? The lesson: docs/teaching/product.md. */
 #include "ladder_compute/ladder_product.h"
 
 #include <assert.h>
 
 #include "ladder/ladder_cublas.h"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
 
-namespace
-{
+namespace {
 
 enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
 
@@ -323,15 +321,9 @@ constexpr ladder_way product = { product_prepare, product_enqueue, ladder_produc
 
 constexpr ladder_rung rung(const char *name, const char *why, int variant, ladder_way way = product)
 {
-    return { .name = name,
-             .why = why,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .missing = variant == CUBLAS ? ladder_cublas_missing : nullptr,
-             .unit = LADDER_FLOPS,
-             .ceiling = "fma" };
+    ladder_rung r = ladder_row(name, why, way, variant, 0, "fma", LADDER_FLOPS);
+    r.missing = variant == CUBLAS ? ladder_cublas_missing : nullptr;
+    return r;
 }
 
 const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };

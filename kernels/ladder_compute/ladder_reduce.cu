@@ -1,16 +1,24 @@
+/* reduce: how do thousands of threads agree on one number?
+ * The lesson: docs/teaching/reduce.md. Words are integers, so that every order of additions has the same sum.
+ */
 #include <cub/device/device_reduce.cuh>
 
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_reduce.cuh"
 
-namespace
-{
+namespace {
 
-enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
-typedef ladder_reduce_word32 word32;
-typedef ladder_reduce_word64 word64;
+enum { BLOCK = REDUCE_BLOCK, CHUNK = REDUCE_CHUNK };
 
-const ladder_reduce *state_of(const ladder_case *c) { return (const ladder_reduce *)c->state; }
+/* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
+typedef struct sums {
+    void *original; /* only where a rung works in place */
+    void *partial;  /* one word for each BLOCK words */
+    void *library;  /* CUB's own memory */
+    size_t library_bytes;
+    int64_t padded_words;
+} sums;
+
+const sums *state_of(const ladder_case *c) { return (const sums *)c->state; }
 
 /* ---- rounds in global memory, in place: the input is destroyed, and every intermediate sum travels through
  * L1 or L2 ---- */
@@ -45,10 +53,24 @@ template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, 
 
 template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t) { halves<W, 1>(mine, t); }
 
+/* The last six rounds are one warp's own affair: it needs no barrier of the block, only one of the warp,
+ * between a read and the write that the neighbour's next read must see. */
+template <typename W> __device__ __forceinline__ void last_warp(volatile W *mine, int t)
+{
+    if (t >= 32) return;
+#pragma unroll
+    for (int s = 32; s > 0; s /= 2) {
+        const W u = mine[t] + mine[t + s];
+        __syncwarp();
+        mine[t] = u;
+        __syncwarp();
+    }
+}
+
 template <typename W> __device__ __forceinline__ void until_last_warp(W *mine, int t)
 {
     halves<W, 64>(mine, t);
-    ladder_reduce_last_warp(mine, t);
+    last_warp(mine, t);
 }
 
 template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
@@ -61,13 +83,36 @@ template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
     __syncthreads();
     if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
     __syncthreads();
-    ladder_reduce_last_warp(mine, t);
+    last_warp(mine, t);
+}
+
+/* The size as a template's argument: the compiler drops the questions and the barriers of rounds that are not
+ * there. */
+template <typename W, int SIZE> __device__ __forceinline__ void rounds_down(W *mine, int t)
+{
+    if constexpr (SIZE > 32) {
+        if (t < SIZE) mine[t] += mine[t + SIZE];
+        __syncthreads();
+        rounds_down<W, SIZE / 2>(mine, t);
+    }
 }
 
 template <typename W> __device__ __forceinline__ void sized_by_template(W *mine, int t)
 {
-    ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
-    ladder_reduce_last_warp(mine, t);
+    rounds_down<W, BLOCK / 2>(mine, t);
+    last_warp(mine, t);
+}
+
+/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer
+ * rounds in all. */
+template <typename W, int U> __device__ __forceinline__ W gather(const W *mine, int t)
+{
+    W u[U], sum = 0;
+#pragma unroll
+    for (int k = 0; k < U; k++) u[k] = mine[t + k * BLOCK];
+#pragma unroll
+    for (int k = 0; k < U; k++) sum += u[k];
+    return sum;
 }
 
 /* A block sums BLOCK * U words. */
@@ -76,7 +121,7 @@ template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *parti
     W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
     const int t = (int)threadIdx.x;
     if (U > 1) {
-        mine[t] = ladder_reduce_gather<W, U>(mine, t);
+        mine[t] = gather<W, U>(mine, t);
         __syncthreads();
     }
     ROUNDS(mine, t);
@@ -88,8 +133,7 @@ template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *parti
 /* This thread's part of its block's chunk. */
 template <typename W> __device__ __forceinline__ W chunk_of(const W *data)
 {
-    return ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK,
-                                                         (int)threadIdx.x);
+    return gather<W, REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
 }
 
 template <typename W> __global__ void in_shared(W *partial, W *data)
@@ -104,7 +148,7 @@ template <typename W> __global__ void in_shared(W *partial, W *data)
 
 template <typename W> __global__ void by_shuffles(W *partial, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
+    const W u = sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) partial[blockIdx.x] = u;
 }
 
@@ -112,7 +156,7 @@ template <typename W> __global__ void by_shuffles(W *partial, W *data)
 
 template <typename W> __global__ void atomic_a_block(W *result, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
+    const W u = sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) atomicAdd(result, u);
 }
 
@@ -130,7 +174,7 @@ __global__ void __launch_bounds__(BLOCK) finish(W *result, const W *partial, int
     W u = 0;
 #pragma unroll 8
     for (int64_t i = threadIdx.x; i < count; i += BLOCK) u += partial[i];
-    u = ladder_reduce_sum_of_block(u);
+    u = sum_of_block(u);
     if (threadIdx.x == 0) *result = u;
 }
 
@@ -148,7 +192,7 @@ template <typename W> void launch_tree(const ladder_case *c, kernel<W> k, int un
     finish<W><<<1, BLOCK, 0, stream>>>((W *)c->out, partial, blocks);
 }
 
-template <kernel<word32> K32, kernel<word64> K64, int UNROLL = LADDER_REDUCE_UNROLL> int tree(ladder_case *c)
+template <kernel<word32> K32, kernel<word64> K64, int UNROLL = REDUCE_UNROLL> int tree(ladder_case *c)
 {
     if (c->type == DTYPE_F32) launch_tree(c, K32, UNROLL);
     else launch_tree(c, K64, UNROLL);
@@ -183,8 +227,15 @@ cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
 
 int run_library(ladder_case *c)
 {
-    ladder_reduce *s = (ladder_reduce *)c->state;
+    sums *s = (sums *)c->state;
     return cub_sum(c, s->library, &s->library_bytes);
+}
+
+/* ---- each level launches the next (ladder_reduce_nested.cu) ---- */
+
+int nested(ladder_case *c)
+{
+    return ladder_reduce_nested(c, state_of(c)->partial, state_of(c)->padded_words);
 }
 
 /* ---- the problem ---- */
@@ -197,7 +248,7 @@ int restore(ladder_case *c)
 
 int prepare(ladder_case *c)
 {
-    ladder_reduce *s = (ladder_reduce *)ladder_state(c, sizeof *s);
+    sums *s = (sums *)ladder_state(c, sizeof *s);
     ladder_moves(c, c->value[0], 1);
     s->padded_words = (c->size + CHUNK - 1) / CHUNK * CHUNK;
     const size_t bytes = ladder_bytes(c, s->padded_words);
@@ -222,14 +273,9 @@ int verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return { .name = name,
-             .why = why,
-             .prepare = prepare,
-             .enqueue = enqueue,
-             .verify = verify,
-             .missing = enqueue == ladder_reduce_nested ? ladder_reduce_nested_missing : nullptr,
-             .unit = LADDER_BYTES,
-             .ceiling = "read" };
+    ladder_rung r = ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
+    r.missing = enqueue == nested ? ladder_reduce_nested_missing : nullptr;
+    return r;
 }
 
 template <int U, rounds<word32> R32, rounds<word64> R64>
@@ -257,7 +303,7 @@ const ladder_rung rungs[] = {
          atomics<atomic_a_block<word32>, atomic_a_block<word64>>),
     rung("atomicPerThread", "no tree: atomics queue at one address",
          atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>),
-    rung("nested", "each level launches the next", ladder_reduce_nested),
+    rung("nested", "each level launches the next", nested),
     rung("library", "CUB as the reference", run_library),
 };
 

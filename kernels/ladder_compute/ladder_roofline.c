@@ -1,8 +1,8 @@
+/* roofline: which of two limits holds each of weft's kernels? The lesson: docs/teaching/roofline.md. */
 #include <assert.h>
 #include <string.h>
 
 #include "core/cell.h"
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_field.h"
 #include "ladder_memory/ladder_transpose.h"
 
@@ -193,11 +193,11 @@ static int verify_unpack(ladder_case *c, ladder_verdict *v)
 static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 },
                      powers[] = { 1, 2, 4, 8 };
 
-#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)              \
-    {                                                                                                   \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = PREPARE, .enqueue = ENQUEUE,           \
-        .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = CEILING, .ignores = IGNORES, .scan = RADIUS, \
-        .scan_count = COUNT, .scan_values = RADII                                                       \
+#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)                \
+    {                                                                                                     \
+        LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING), .variant = VARIANT, .ignores = IGNORES, \
+                                                                  .scan = RADIUS, .scan_count = COUNT,    \
+                                                                  .scan_values = RADII                    \
     }
 #define PASS(NAME, WHY, VARIANT, RADII, COUNT) \
     RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT)

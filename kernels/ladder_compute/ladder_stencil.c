@@ -1,6 +1,6 @@
+/* stencil on the host, and its problem on every device. The lesson: docs/teaching/stencil.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_stencil.h"
 
 /* ---- the problem, on every device ---- */
@@ -98,15 +98,16 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL(NAME, WHY, PREPARE, ENQUEUE, VARIANT, IGNORES)                                     \
-    {                                                                                              \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = PREPARE, .enqueue = ENQUEUE,      \
-        .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", .ignores = IGNORES \
+#define LINE(NAME, WHY, ENQUEUE, VARIANT)                                                         \
+    {                                                                                             \
+        LADDER_ROW(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, ladder_field_verify, "copy"), \
+            .variant = VARIANT, .ignores = LADDER_STENCIL_LINE_IGNORES                            \
     }
-#define LINE(NAME, WHY, ENQUEUE, VARIANT) \
-    STENCIL(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, VARIANT, LADDER_STENCIL_LINE_IGNORES)
-#define PLANE(NAME, WHY, ENQUEUE, VARIANT) \
-    STENCIL(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, VARIANT, LADDER_STENCIL_PLANE_IGNORES)
+#define PLANE(NAME, WHY, ENQUEUE, VARIANT)                                                         \
+    {                                                                                              \
+        LADDER_ROW(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, ladder_field_verify, "copy"), \
+            .variant = VARIANT, .ignores = LADDER_STENCIL_PLANE_IGNORES                            \
+    }
 
 static const ladder_rung rungs[] = {
     LINE("lineRows", "nine points of one row", sweep, LINE_ROWS),

@@ -1,10 +1,8 @@
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
+/* stencil: who holds a cell for its other readers? The lesson: docs/teaching/stencil.md. */
 #include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_stencil.h"
 
-namespace
-{
+namespace {
 
 enum {
     R = LADDER_STENCIL_RADIUS,
@@ -188,14 +186,8 @@ template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
 
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return { .name = name,
-             .why = why,
-             .prepare = prepare<ladder_stencil_prepare_line>,
-             .enqueue = enqueue,
-             .verify = ladder_field_verify,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy",
-             .ignores = LADDER_STENCIL_LINE_IGNORES };
+    return ladder_row(name, why, { prepare<ladder_stencil_prepare_line>, enqueue, ladder_field_verify }, 0,
+                      LADDER_STENCIL_LINE_IGNORES);
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))

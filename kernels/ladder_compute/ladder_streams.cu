@@ -1,11 +1,260 @@
+/* streams: what may run at the same time, who decides it, and what does each way of saying "after that one"
+ * cost? The lesson: docs/teaching/streams.md. Every repetition forks from c->stream and joins it again, by
+ * events. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_streams_order.cuh"
-#include "ladder_compute/ladder_streams_staged.cuh"
+#include "ladder/ladder_kernel.cuh"
+#include "ladder_compute/ladder_streams.h"
 
-namespace
+namespace {
+
+enum { STREAMS, CONNECTIONS, KERNELS, CHUNKS, BYTES, PARAMETERS };
+enum { STREAMS_MOST = 32 };
+
+template <typename T>
+__global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
 {
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    T x = in[i % in_cells];
+#pragma unroll 16
+    for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
+    out[i] = x;
+}
+
+typedef struct course {
+    int64_t first, steps;
+    int turns;
+} course;
+
+/* The last warp may be a part of one. */
+void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const course *w = (const course *)context;
+    double cells[LADDER_STREAMS_WARP];
+    const size_t word_bytes = dtype_bytes(t);
+    for (int64_t at = 0; at < count; at += LADDER_STREAMS_WARP) {
+        const int64_t left = count - at,
+                      n = left < (int64_t)LADDER_STREAMS_WARP ? left : (int64_t)LADDER_STREAMS_WARP;
+        ladder_random(t, cells, w->first + first + at, LADDER_STREAMS_WARP, LADDER_SEED);
+        for (int k = 0; k < w->turns; k++)
+            ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, w->steps, k);
+        memcpy((char *)out + (size_t)at * word_bytes, cells, (size_t)n * word_bytes);
+    }
+}
+
+/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
+int enqueue_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps,
+                  int turn, cudaStream_t s)
+{
+    const double c = ladder_streams_summand(turn);
+    switch (t) {
+    case DTYPE_F32:
+        chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)c);
+        break;
+    case DTYPE_F64:
+        chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, c);
+        break;
+    }
+    return cudaGetLastError();
+}
+
+/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `turns` times
+ * `steps` steps from there. */
+int compare_chains(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps,
+                   int turns, ladder_verdict *v)
+{
+    const course w = { first, steps, turns };
+    return ladder_compare(c, device_data, cells, chain_answer, &w, v);
+}
+
+/* ---- the fan ---- */
+
+/* The first member of every case's state: streams that fork from c->stream and join it again, by events. */
+typedef struct fan {
+    int streams;
+    cudaStream_t stream[STREAMS_MOST];
+    cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
+    cudaGraphExec_t graph;                     /* NULL, or to be destroyed with the rest */
+} fan;
+
+fan *fan_of(const ladder_case *c) { return (fan *)c->state; }
+
+/* Makes c->state with its fan; the first stream has that priority. */
+int fan_open(ladder_case *c, size_t state_bytes, int streams, unsigned flags, int priority)
+{
+    fan *f = (fan *)ladder_state(c, state_bytes);
+    f->streams = streams;
+    int code = cudaEventCreateWithFlags(&f->begun, cudaEventDisableTiming);
+    for (int s = 0; s < streams && !code; s++)
+        code = cudaStreamCreateWithPriority(&f->stream[s], flags, s == 0 ? priority : 0);
+    for (int s = 0; s <= streams && !code; s++)
+        code = cudaEventCreateWithFlags(&f->done[s], cudaEventDisableTiming);
+    return code;
+}
+
+void fan_destroy(ladder_case *c)
+{
+    const fan *f = fan_of(c);
+    if (!f) return;
+    if (f->graph) (void)cudaGraphExecDestroy(f->graph);
+    for (int s = 0; s <= f->streams; s++) {
+        if (s < f->streams && f->stream[s]) (void)cudaStreamSynchronize(f->stream[s]);
+        if (s < f->streams && f->stream[s]) (void)cudaStreamDestroy(f->stream[s]);
+        if (f->done[s]) (void)cudaEventDestroy(f->done[s]);
+    }
+    if (f->begun) (void)cudaEventDestroy(f->begun);
+}
+
+int fan_fork(ladder_case *c)
+{
+    const fan *f = fan_of(c);
+    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
+    for (int s = 0; s < f->streams && !code; s++) code = cudaStreamWaitEvent(f->stream[s], f->begun, 0);
+    return code;
+}
+
+int fan_join(ladder_case *c)
+{
+    const fan *f = fan_of(c);
+    int code = 0;
+    for (int s = 0; s < f->streams && !code; s++) code = cudaEventRecord(f->done[s], f->stream[s]);
+    for (int s = 0; s < f->streams && !code; s++)
+        code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
+    return code;
+}
+
+/* The fan's graph, of what `enqueue` puts on c->stream, captured. */
+int fan_capture(ladder_case *c, int (*enqueue)(ladder_case *c))
+{
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    cudaGraph_t graph = nullptr;
+    int code = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (code) return code;
+    code = enqueue(c);
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    if (!code) code = ended;
+    if (!code) code = cudaGraphInstantiateWithFlags(&fan_of(c)->graph, graph, 0);
+    if (graph) (void)cudaGraphDestroy(graph);
+    return code;
+}
+
+int fan_graph(ladder_case *c) { return cudaGraphLaunch(fan_of(c)->graph, device_cuda_stream(c->stream)); }
+
+/* ---- independent chains on several streams, in several orders of launching ---- */
+
+enum { PLAIN, TRAP_LEGACY, TRAP_PER_THREAD, TRAP_NON_BLOCKING, GRAPH }; /* a rung's variant */
+enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
+static_assert((int)TASKS == (int)STREAMS_MOST, "with most streams each has one chain");
+
+/* c->in holds a warp's worth of cells for each chain, and one for the kernels between them. */
+void *cells_of(const ladder_case *c, int task)
+{
+    return (char *)c->in + ladder_bytes(c, (int64_t)task * LADDER_STREAMS_WARP);
+}
+
+int launch_task(ladder_case *c, int task, int steps, int turn, cudaStream_t s)
+{
+    void *cells = cells_of(c, task);
+    return enqueue_chain(c->type, cells, cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
+}
+
+/* All chains of one stream, one after the other. */
+int launch_stream(ladder_case *c, int s)
+{
+    int code = 0;
+    for (int task = s; task < TASKS && !code; task += fan_of(c)->streams)
+        for (int k = 0; k < TASK_DEPTH && !code; k++)
+            code = launch_task(c, task, TASK_STEPS, k, fan_of(c)->stream[s]);
+    return code;
+}
+
+/* One thread's part of `openmp`. */
+int one_stream(void *context, int s)
+{
+    ladder_case *c = (ladder_case *)context;
+    const fan *f = fan_of(c);
+    int code = c->d->bind_thread(c->d);
+    if (!code) code = cudaStreamWaitEvent(f->stream[s], f->begun, 0);
+    if (!code) code = launch_stream(c, s);
+    return code ? code : cudaEventRecord(f->done[s], f->stream[s]);
+}
+
+/* What the process was started with; cmd_bench puts the key's value there before anything else is done. */
+int64_t connections()
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const long n = text ? strtol(text, nullptr, 10) : 0;
+    return n > 0 ? n : 8;
+}
+
+constexpr bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
+
+int order_depth(ladder_case *c)
+{
+    int code = fan_fork(c);
+    for (int s = 0; s < fan_of(c)->streams && !code; s++) code = launch_stream(c, s);
+    return code ? code : fan_join(c);
+}
+
+int order_breadth(ladder_case *c)
+{
+    const int streams = fan_of(c)->streams;
+    int code = fan_fork(c);
+    for (int first = 0; first < TASKS; first += streams)
+        for (int k = 0; k < TASK_DEPTH; k++)
+            for (int s = 0; s < streams && first + s < TASKS && !code; s++)
+                code = launch_task(c, first + s, TASK_STEPS, k, fan_of(c)->stream[s]);
+    return code ? code : fan_join(c);
+}
+
+int order_team(ladder_case *c)
+{
+    const fan *f = fan_of(c);
+    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
+    if (!code) code = ladder_streams_host_team(f->streams, one_stream, c);
+    for (int s = 0; s < f->streams && !code; s++)
+        code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
+    return code;
+}
+
+int order_trap(ladder_case *c)
+{
+    const fan *f = fan_of(c);
+    const cudaStream_t between = c->rung->variant == TRAP_PER_THREAD ? cudaStreamPerThread : cudaStreamLegacy;
+    int code = fan_fork(c);
+    if (!code) code = cudaStreamWaitEvent(between, f->begun, 0);
+    for (int s = 0; s < f->streams && !code; s++) {
+        code = launch_task(c, s, TASK_STEPS, 0, f->stream[s]);
+        if (!code) code = launch_task(c, BETWEEN, BETWEEN_STEPS, s, between);
+    }
+    if (!code) code = cudaEventRecord(f->done[f->streams], between);
+    if (!code) code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[f->streams], 0);
+    return code ? code : fan_join(c);
+}
+
+int order_prepare(ladder_case *c)
+{
+    const int variant = c->rung->variant, streams = (int)c->value[STREAMS];
+    const bool blocking = variant == TRAP_LEGACY || variant == TRAP_PER_THREAD;
+    c->value[CONNECTIONS] = connections();
+    c->size = is_trap(variant) ? streams : TASKS * TASK_DEPTH;
+    c->work = (double)c->size;
+    int code = fan_open(c, sizeof(fan), streams, blocking ? cudaStreamDefault : cudaStreamNonBlocking, 0);
+    if (!code) code = ladder_alloc_random(c, (TASKS + 1) * LADDER_STREAMS_WARP, LADDER_SEED, &c->in);
+    return code || variant != GRAPH ? code : fan_capture(c, order_breadth);
+}
+
+int order_verify(ladder_case *c, ladder_verdict *v)
+{
+    const int streams = fan_of(c)->streams;
+    if (!is_trap(c->rung->variant))
+        return compare_chains(c, c->in, 0, TASKS * LADDER_STREAMS_WARP, TASK_STEPS, TASK_DEPTH, v);
+    const int code = compare_chains(c, c->in, 0, (int64_t)streams * LADDER_STREAMS_WARP, TASK_STEPS, 1, v);
+    if (code || !v->right) return code;
+    return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,
+                          BETWEEN_STEPS, streams, v);
+}
 
 /* ---- what launching, waiting for one another and calling back cost: work that is short beside its
  * administration ---- */
@@ -225,6 +474,93 @@ int wait_verify(ladder_case *c, ladder_verdict *v)
     return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
 }
 
+/* ---- an array goes from the host through a kernel and back, in chunks ---- */
+
+enum { THREADS = 256 };
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
+}
+
+/* c->in and c->out are pinned. */
+typedef struct transfer {
+    fan streams;
+    void *in, *out;
+} transfer;
+
+/* ---- the three things that happen to a chunk ---- */
+
+enum stage { IN, COMPUTE, OUT, STAGES };
+
+int run_stage(ladder_case *c, stage what, int chunk)
+{
+    const transfer *t = (const transfer *)c->state;
+    const int64_t chunks = c->value[CHUNKS];
+    const int64_t first = c->size * chunk / chunks, cells = c->size * (chunk + 1) / chunks - first;
+    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
+    const cudaStream_t s = t->streams.stream[chunk % t->streams.streams];
+    const unsigned blocks = ladder_blocks(cells, THREADS);
+    if (cells == 0) return cudaSuccess;
+    switch (what) {
+    case IN: return cudaMemcpyAsync((char *)t->in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
+    case OUT: return cudaMemcpyAsync((char *)c->out + at, (char *)t->out + at, bytes, cudaMemcpyDefault, s);
+    case COMPUTE:
+    case STAGES: break;
+    }
+    const double summand = ladder_streams_summand(0);
+    switch (c->type) {
+    case DTYPE_F32:
+        square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells,
+                                                 (float)summand);
+        break;
+    case DTYPE_F64:
+        square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first,
+                                                 cells, summand);
+        break;
+    }
+    return cudaGetLastError();
+}
+
+int staged_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[BYTES] / (int64_t)dtype_bytes(c->type), 2);
+    const size_t bytes = ladder_bytes(c, c->size);
+    int code = fan_open(c, sizeof(transfer), (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
+    transfer *t = (transfer *)c->state;
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->in);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->out);
+    /* a kernel reaches pinned memory too */
+    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
+    return code ? code : ladder_poison(c, c->out, bytes);
+}
+
+int staged_depth(ladder_case *c)
+{
+    int code = fan_fork(c);
+    for (int chunk = 0; chunk < c->value[CHUNKS]; chunk++)
+        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, (stage)what, chunk);
+    return code ? code : fan_join(c);
+}
+
+int staged_breadth(ladder_case *c)
+{
+    int code = fan_fork(c);
+    for (int what = IN; what < STAGES; what++)
+        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++)
+            code = run_stage(c, (stage)what, chunk);
+    return code ? code : fan_join(c);
+}
+
+int staged_verify(ladder_case *c, ladder_verdict *v)
+{
+    return compare_chains(c, c->out, 0, c->size, 1, 1, v);
+}
+
 /* ---- the table ---- */
 
 constexpr unsigned bit(int parameter) { return 1u << parameter; }
@@ -232,17 +568,11 @@ constexpr unsigned bit(int parameter) { return 1u << parameter; }
 /* Launching is the host's own work. uses: bits of the parameters. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses)
 {
-    return { .name = name,
-             .why = why,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .destroy = fan_destroy,
-             .before = way.prepare == prepare_urgent ? load_before : nullptr,
-             .unit = LADDER_CALLS,
-             .clock = LADDER_CLOCK_HOST,
-             .ignores = ~uses };
+    ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
+    r.destroy = fan_destroy;
+    r.before = way.prepare == prepare_urgent ? load_before : nullptr;
+    r.clock = LADDER_CLOCK_HOST;
+    return r;
 }
 
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },

@@ -1,11 +1,7 @@
-#include "ladder/ladder_chains.cuh"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
+/* ceiling: what was this GPU seen to do with each of its resources? The lesson: docs/teaching/ceiling.md. */
 #include "ladder/ladder_kernel.cuh"
-#include "ladder/ladder_peer.h"
 
-namespace
-{
+namespace {
 
 /* ---- memory: the copy engine, and a kernel that only reads ---- */
 
@@ -199,14 +195,9 @@ constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy }
 
 constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
 {
-    return { .name = name,
-             .why = why,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .missing = variant == PEER ? ladder_peer_missing : nullptr,
-             .unit = LADDER_BYTES };
+    ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
+    r.missing = variant == PEER ? ladder_peer_missing : nullptr;
+    return r;
 }
 
 constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit)

@@ -1,11 +1,9 @@
+/* constant: where are numbers kept that every thread reads? The lesson: docs/teaching/constant.md. */
 #include <assert.h>
 
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
 
-namespace
-{
+namespace {
 
 enum { N, ADDRESSES, PARAMETERS };
 enum { POINTS = 9, THREADS = 256, CELLS = 8 };
@@ -278,27 +276,17 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
 {
-    return { .name = name,
-             .why = why,
-             .variant = variant,
-             .prepare = line_prepare,
-             .enqueue = line_enqueue,
-             .verify = line_verify,
-             .destroy = line_destroy,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy" };
+    ladder_rung r = ladder_row(name, why, { line_prepare, line_enqueue, line_verify }, variant);
+    r.destroy = line_destroy;
+    return r;
 }
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
 template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why)
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .prepare = table_prepare,
-                            .enqueue = table_enqueue<WHERE>,
-                            .verify = table_verify,
-                            .unit = LADDER_CALLS };
+    const ladder_rung r = ladder_row(name, why, { table_prepare, table_enqueue<WHERE>, table_verify }, 0, 0,
+                                     nullptr, LADDER_CALLS);
     return ladder_scanned(ADDRESSES, address_counts, r);
 }
 

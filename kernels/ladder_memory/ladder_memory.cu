@@ -1,12 +1,10 @@
+/* memory: which kind of host memory, and who does the moving? The lesson: docs/teaching/memory.md. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
-#include "ladder/ladder_peer.h"
 
-namespace
-{
+namespace {
 
 enum { BYTES }; /* the family's one parameter */
 
@@ -278,20 +276,11 @@ constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_
 {
     /* the CPU touches each byte */
     const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue;
-    return ladder_scanned(BYTES, curve,
-                          { .name = name,
-                            .why = why,
-                            .variant = kind,
-                            .prepare = way.prepare,
-                            .enqueue = way.enqueue,
-                            .verify = way.verify,
-                            .destroy = transfer_destroy,
-                            .missing = kind == PEER      ? ladder_peer_missing
-                                       : kind == MANAGED ? managed_missing
-                                                         : nullptr,
-                            .unit = LADDER_BYTES,
-                            .clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-                            .ceiling = ceiling });
+    ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
+    r.destroy = transfer_destroy;
+    r.missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr;
+    r.clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE;
+    return ladder_scanned(BYTES, curve, r);
 }
 
 constexpr ladder_rung host_reads(const char *name, const char *why, int kind)
@@ -308,16 +297,11 @@ constexpr ladder_rung managed(const char *name, const char *why, ladder_way way,
 
 constexpr ladder_rung allocates(const char *name, const char *why, int what)
 {
-    return ladder_scanned(BYTES, short_curve,
-                          { .name = name,
-                            .why = why,
-                            .variant = what,
-                            .prepare = allocation_prepare,
-                            .enqueue = allocate_and_release,
-                            .verify = allocation_verify,
-                            .destroy = allocation_destroy,
-                            .unit = LADDER_CALLS,
-                            .clock = LADDER_CLOCK_HOST });
+    ladder_rung r = ladder_row(name, why, { allocation_prepare, allocate_and_release, allocation_verify },
+                               what, 0, nullptr, LADDER_CALLS);
+    r.destroy = allocation_destroy;
+    r.clock = LADDER_CLOCK_HOST;
+    return ladder_scanned(BYTES, short_curve, r);
 }
 
 const ladder_rung rungs[] = {

@@ -1,10 +1,9 @@
+/* shared: when do banks conflict, and how do words come in? The lesson: docs/teaching/shared.md. */
 #include <cuda_pipeline.h>
 
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
 
-namespace
-{
+namespace {
 
 enum { N, STRIDE, STAGES, PARAMETERS };
 
@@ -205,46 +204,18 @@ const int64_t stages[] = { 1, 2, 3, 4 };
 template <int VARIANT, int PAD = 0, bool SWIZZLED = false, bool DYNAMIC = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
-    return { .name = name,
-             .why = why,
-             .variant = VARIANT,
-             .prepare = prepare_tile,
-             .enqueue = run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>,
-             .verify = verify_tile,
-             .unit = LADDER_BYTES,
-             .ceiling = "shared",
-             .ignores = (1u << PARAMETERS) - 1 };
+    return ladder_row(name, why, { prepare_tile, run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>, verify_tile },
+                      VARIANT, (1u << PARAMETERS) - 1, "shared");
 }
 
 constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes)
 {
     return ladder_scanned(STRIDE, strides,
-                          { .name = name,
-                            .why = why,
-                            .variant = word_bytes,
-                            .prepare = prepare_strided,
-                            .enqueue = run_strided,
-                            .verify = verify_strided,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "shared",
-                            .ignores = 1u << N | 1u << STAGES });
+                          ladder_row(name, why, { prepare_strided, run_strided, verify_strided }, word_bytes,
+                                     1u << N | 1u << STAGES, "shared"));
 }
 
-constexpr ladder_rung flow(const char *name, const char *why, int staged)
-{
-    return { .name = name,
-             .why = why,
-             .variant = staged,
-             .prepare = prepare_flow,
-             .enqueue = run_flow,
-             .verify = ladder_verify_copy,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy",
-             .ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES),
-             .scan = STAGES,
-             .scan_count = staged ? (int)STAGES_MOST : 0,
-             .scan_values = stages };
-}
+constexpr ladder_way flow = { prepare_flow, run_flow, ladder_verify_copy };
 
 const ladder_rung rungs[] = {
     by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
@@ -260,8 +231,9 @@ const ladder_rung rungs[] = {
     tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns"),
     tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64"),
     tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32"),
-    flow("throughRegisters", "load, wait, store, barrier", 0),
-    flow("asyncStages", "cp.async: started, not waited for", 1),
+    ladder_row("throughRegisters", "load, wait, store, barrier", flow, 0, 1u << STRIDE | 1u << STAGES),
+    ladder_scanned(STAGES, stages,
+                   ladder_row("asyncStages", "cp.async: started, not waited for", flow, 1, 1u << STRIDE)),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -1,6 +1,6 @@
+/* transpose on the host, and its problem on every device. The lesson: docs/teaching/transpose.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
 #include "ladder_memory/ladder_transpose.h"
 
 /* ---- the problem, on every device ---- */
@@ -97,10 +97,9 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY)                                           \
-    {                                                                                      \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = ladder_transpose_prepare, \
-        .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = "copy"      \
+#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY)                                                     \
+    {                                                                                                \
+        LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, VERIFY, "copy"), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {

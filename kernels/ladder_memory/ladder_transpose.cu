@@ -1,10 +1,10 @@
+/* transpose: on which side does a warp scatter, and how is it avoided? The lesson:
+ * docs/teaching/transpose.md. */
 #include "ladder/ladder_cublas.h"
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_transpose.h"
 
-namespace
-{
+namespace {
 
 enum { TILE = 32, UNROLL = 4 };
 
@@ -118,14 +118,11 @@ int run_geam(ladder_case *c)
 
 constexpr ladder_rung rung(const char *name, const char *why, run enqueue, bool copies = false)
 {
-    return { .name = name,
-             .why = why,
-             .prepare = ladder_transpose_prepare,
-             .enqueue = enqueue,
-             .verify = copies ? ladder_verify_copy : ladder_transpose_verify,
-             .missing = enqueue == run_geam ? ladder_cublas_missing : nullptr,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy" };
+    ladder_rung r = ladder_row(
+        name, why,
+        { ladder_transpose_prepare, enqueue, copies ? ladder_verify_copy : ladder_transpose_verify });
+    r.missing = enqueue == run_geam ? ladder_cublas_missing : nullptr;
+    return r;
 }
 
 constexpr ladder_rung bound(const char *name, const char *why, run enqueue)

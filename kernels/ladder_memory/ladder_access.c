@@ -1,6 +1,8 @@
+/* access on the host: which lines does a core fetch, and what does it guess? The lesson:
+ * docs/teaching/access.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
+#include "ladder/ladder.h"
 
 enum { N, STRIDE, PARAMETERS };
 
@@ -116,31 +118,12 @@ static int verify_chain(ladder_case *c, ladder_verdict *v)
 static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 static const ladder_rung rungs[] = {
-    { .name = "strideRead",
-      .why = "lines fetched, words used",
-      .prepare = prepare,
-      .enqueue = stride_read,
-      .verify = verify_stride,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
-      .scan = STRIDE,
-      .scan_values = strides,
-      .scan_count = sizeof strides / sizeof strides[0] },
-    { .name = "randomRead",
-      .why = "no pattern: misses side by side",
-      .prepare = prepare_random,
-      .enqueue = random_read,
-      .verify = verify_stride,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
+    { LADDER_ROW("strideRead", "lines fetched, words used", prepare, stride_read, verify_stride, "read"),
+      LADDER_SCAN(STRIDE, strides) },
+    { LADDER_ROW("randomRead", "no pattern: misses side by side", prepare_random, random_read, verify_stride,
+                 "read"),
       .ignores = 1u << STRIDE },
-    { .name = "chain",
-      .why = "each miss waits for the last",
-      .prepare = prepare_chain,
-      .enqueue = chain_read,
-      .verify = verify_chain,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
+    { LADDER_ROW("chain", "each miss waits for the last", prepare_chain, chain_read, verify_chain, "read"),
       .ignores = 1u << STRIDE },
 };
 

@@ -1,5 +1,6 @@
+/* reduce on the host: where does a thread keep its part of a sum? The lesson: docs/teaching/reduce.md. */
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
+#include "ladder/ladder.h"
 
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
@@ -86,10 +87,9 @@ static int verify(ladder_case *c, ladder_verdict *v)
                                  ladder_random_sum(c->type, c->size, LADDER_SEED), v);
 }
 
-#define SUM(NAME, WHY, VARIANT)                                                               \
-    {                                                                                         \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = prepare, .enqueue = enqueue, \
-        .verify = verify, .unit = LADDER_BYTES, .ceiling = "read"                             \
+#define SUM(NAME, WHY, VARIANT)                                                     \
+    {                                                                               \
+        LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {

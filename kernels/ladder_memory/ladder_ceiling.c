@@ -1,6 +1,8 @@
+/* ceiling on the host: what were its memory and its cores seen to do? The lesson: docs/teaching/ceiling.md.
+ */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
+#include "ladder/ladder.h"
 
 /* ---- memory ---- */
 
@@ -92,22 +94,16 @@ static int fma_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT)                                                   \
-    {                                                                                               \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = moved_prepare, .enqueue = ENQUEUE, \
-        .verify = VERIFY, .unit = LADDER_BYTES                                                      \
+#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT)                                       \
+    {                                                                                   \
+        LADDER_ROW(NAME, WHY, moved_prepare, ENQUEUE, VERIFY, NULL), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {
     MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0),
     MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1),
-    { .name = "fma",
-      .why = "independent chains in vector registers",
-      .prepare = fma_prepare,
-      .enqueue = fma_enqueue,
-      .verify = fma_verify,
-      .unit = LADDER_FLOPS,
-      .ignores = 1 },
+    { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue, fma_verify, NULL),
+      .unit = LADDER_FLOPS, .ignores = 1 },
 };
 
 static const ladder_parameter parameters[] = {

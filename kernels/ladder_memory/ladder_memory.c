@@ -1,9 +1,11 @@
+/* memory on the host: threads, caches, and what memory costs before it is used. The lesson:
+ * docs/teaching/memory.md. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
+#include "ladder/ladder.h"
 
 enum { BYTES = 0 };
 typedef enum way { ONE_THREAD, ALL_THREADS, PAST_CACHES } way;
@@ -90,17 +92,15 @@ static int verify_touch(ladder_case *c, ladder_verdict *v)
 static const int64_t curve[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20, 128 << 20 };
 static const int64_t touched[] = { 64 << 10, 1 << 20, 64 << 20 };
 
-#define COPY(NAME, WHY, VARIANT)                                                                \
-    {                                                                                           \
-        .name = NAME, .why = WHY, .variant = VARIANT, .prepare = prepare_copy, .enqueue = copy, \
-        .verify = ladder_verify_copy, .unit = LADDER_BYTES, .ceiling = "copy", .scan = BYTES,   \
-        .scan_values = curve, .scan_count = sizeof curve / sizeof curve[0]                      \
+#define COPY(NAME, WHY, VARIANT)                                                                         \
+    {                                                                                                    \
+        LADDER_ROW(NAME, WHY, prepare_copy, copy, ladder_verify_copy, "copy"), .variant = VARIANT,       \
+                                                                               LADDER_SCAN(BYTES, curve) \
     }
 #define TOUCH(NAME, WHY, HUGE_PAGES)                                                                      \
     {                                                                                                     \
-        .name = NAME, .why = WHY, .variant = HUGE_PAGES, .prepare = prepare_touch, .enqueue = touch_once, \
-        .verify = verify_touch, .unit = LADDER_BYTES, .scan = BYTES, .scan_values = touched,              \
-        .scan_count = sizeof touched / sizeof touched[0]                                                  \
+        LADDER_ROW(NAME, WHY, prepare_touch, touch_once, verify_touch, NULL), .variant = HUGE_PAGES,      \
+                                                                              LADDER_SCAN(BYTES, touched) \
     }
 
 static const ladder_rung rungs[] = {
