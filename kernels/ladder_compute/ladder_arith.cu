@@ -12,33 +12,35 @@ namespace {
 enum { GRANULARITY, SLOTS, BLOCKS, PARAMETERS };
 enum { SLOTS_MOST = 1 << 20, THREADS = 256 };
 
-/* A case's state. c->in: what is read, or the words that are added to; c->out: `blocks` times block_words
- * words of 32 bits, all blocks alike. Either is NULL where its size is 0. */
+/* A case's state. c->in: in_bytes that are read, or words that are added to; c->out: `blocks` times
+ * block_words words of 32 bits, all blocks alike. Either is NULL where its size is 0. */
 typedef struct arith {
     int blocks;
     size_t in_bytes, block_words;
 } arith;
 
 const arith *state_of(const ladder_case *c) { return (const arith *)c->state; }
+unsigned blocks_of(const ladder_case *c) { return (unsigned)state_of(c)->blocks; }
 
-/* Makes the state, with c->out poisoned. */
-int arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words)
+/* Makes the state, with c->out poisoned; a block's work is `size` of calls. */
+int arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words, int64_t size)
 {
     arith *s = (arith *)ladder_state(c, sizeof *s);
     s->in_bytes = in_bytes;
     s->block_words = block_words;
     int code = ladder_per_sm(c, blocks_per_sm, &s->blocks);
+    c->size = s->blocks * size;
+    c->work = (double)c->size;
     if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
     if (code || block_words == 0) return code;
-    return ladder_alloc_poisoned(c, (size_t)s->blocks * block_words * sizeof(uint32_t), &c->out);
+    return ladder_alloc_poisoned(c, blocks_of(c) * block_words * sizeof(uint32_t), &c->out);
 }
 
 /* Every block's words against the one right answer. */
 int arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
 {
     const size_t block_bytes = state_of(c)->block_words * sizeof(uint32_t);
-    return ladder_compare_blocks(c, c->out, (size_t)state_of(c)->blocks * block_bytes, answer, block_bytes,
-                                 v);
+    return ladder_compare_blocks(c, c->out, blocks_of(c) * block_bytes, answer, block_bytes, v);
 }
 
 /* ---- chains of multiply-adds in registers: x = x * factor + summand, again and again. The host does the
@@ -48,8 +50,7 @@ enum { SEED = 21, CHAINS = 8, CHAIN_STEPS = 2048, CHAIN_BLOCKS_PER_SM = 8, CHAIN
 const double factor_even = 0.9990234375, summand_even = 0.0009765625; /* exact in both types */
 const double factor_odd = 0.998046875, summand_odd = -0.001953125;
 
-/* ---- one step, the same on the device and on the host ---- */
-
+/* One step, the same on the device and on the host. */
 template <typename T> struct step_fused { /* FFMA, DFMA */
     typedef T cell;
     static __host__ __device__ __forceinline__ T of(T x, T f, T s) { return ladder_fma(x, f, s); }
@@ -84,7 +85,43 @@ __global__ void __launch_bounds__(THREADS) chains(T *out, const T *in, T factor,
     cells.store(out);
 }
 
-/* ---- divergence ---- */
+int chains_open(ladder_case *c, dtype t, int cells, int steps)
+{
+    ladder_case own = *c; /* the rung's type, whatever was asked for */
+    own.type = t;
+    const size_t bytes = (size_t)cells * dtype_bytes(t);
+    const int code = arith_open(c, CHAIN_BLOCKS_PER_SM, bytes, bytes / sizeof(uint32_t), cells);
+    c->work *= 2.0 * steps;
+    return code ? code : ladder_fill_random(&own, c->in, cells, SEED);
+}
+
+template <typename T> constexpr dtype type_of = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
+
+template <typename T> int chains_prepare(ladder_case *c)
+{
+    return chains_open(c, type_of<T>, CHAIN_CELLS, CHAIN_STEPS);
+}
+
+template <typename STEP, typename T = typename STEP::cell> int chains_enqueue(ladder_case *c)
+{
+    return ladder_words(c, blocks_of(c), THREADS, 0, chains<STEP>, (T)factor_even, (T)summand_even);
+}
+
+template <typename STEP, typename T = typename STEP::cell>
+int chains_verify(ladder_case *c, ladder_verdict *v)
+{
+    T x[CHAIN_CELLS];
+    ladder_random(type_of<T>, x, 0, CHAIN_CELLS, SEED);
+    for (int k = 0; k < CHAIN_CELLS; k++)
+        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = STEP::of(x[k], (T)factor_even, (T)summand_even);
+    return arith_compare(c, x, v);
+}
+
+template <typename STEP>
+constexpr ladder_way chained = { chains_prepare<typename STEP::cell>, chains_enqueue<STEP>,
+                                 chains_verify<STEP> };
+
+/* ---- threads of a warp that part, and operands that do ---- */
 
 __host__ __device__ __forceinline__ bool is_odd(unsigned thread, unsigned granularity)
 {
@@ -115,7 +152,30 @@ __global__ void __launch_bounds__(THREADS)
     cells.store(out);
 }
 
-/* ---- spills ---- */
+template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int branch_enqueue(ladder_case *c)
+{
+    const float2 even = make_float2((float)factor_even, (float)summand_even),
+                 odd = make_float2((float)factor_odd, (float)summand_odd);
+    return ladder_words(c, blocks_of(c), THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even, odd);
+}
+
+int branch_verify(ladder_case *c, ladder_verdict *v)
+{
+    float x[CHAIN_CELLS];
+    ladder_random(DTYPE_F32, x, 0, CHAIN_CELLS, SEED);
+    for (int k = 0; k < CHAIN_CELLS; k++) {
+        const bool odd = is_odd((unsigned)k % THREADS, (unsigned)c->value[GRANULARITY]);
+        const float f = (float)(odd ? factor_odd : factor_even),
+                    s = (float)(odd ? summand_odd : summand_even);
+        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = fmaf(x[k], f, s);
+    }
+    return arith_compare(c, x, v);
+}
+
+template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
+constexpr ladder_way branched = { chains_prepare<float>, branch_enqueue<KERNEL>, branch_verify };
+
+/* ---- registers that do not suffice ---- */
 
 enum { LIVE = 96, SPILL_STEPS = 512, SPILL_CELLS = THREADS * LIVE };
 
@@ -145,63 +205,6 @@ spill_kernel spill_for(int64_t blocks_per_sm)
     return spill<6>;
 }
 
-/* ---- prepare, launch, and the host's answer for one block ---- */
-
-int chains_open(ladder_case *c, dtype t, int cells, int steps)
-{
-    ladder_case own = *c; /* the rung's type, whatever was asked for */
-    own.type = t;
-    const size_t bytes = (size_t)cells * dtype_bytes(t);
-    const int code = arith_open(c, CHAIN_BLOCKS_PER_SM, bytes, bytes / sizeof(uint32_t));
-    c->size = (int64_t)state_of(c)->blocks * cells;
-    c->work = 2.0 * (double)c->size * steps;
-    return code ? code : ladder_fill_random(&own, c->in, cells, SEED);
-}
-
-template <typename T> constexpr dtype type_of = sizeof(T) == sizeof(float) ? DTYPE_F32 : DTYPE_F64;
-
-template <typename T> int chains_prepare(ladder_case *c)
-{
-    return chains_open(c, type_of<T>, CHAIN_CELLS, CHAIN_STEPS);
-}
-
-template <typename STEP, typename T = typename STEP::cell> int chains_enqueue(ladder_case *c)
-{
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, chains<STEP>, (T)factor_even,
-                        (T)summand_even);
-}
-
-template <typename STEP, typename T = typename STEP::cell>
-int chains_verify(ladder_case *c, ladder_verdict *v)
-{
-    T x[CHAIN_CELLS];
-    ladder_random(type_of<T>, x, 0, CHAIN_CELLS, SEED);
-    for (int k = 0; k < CHAIN_CELLS; k++)
-        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = STEP::of(x[k], (T)factor_even, (T)summand_even);
-    return arith_compare(c, x, v);
-}
-
-template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int branch_enqueue(ladder_case *c)
-{
-    const float2 even = make_float2((float)factor_even, (float)summand_even),
-                 odd = make_float2((float)factor_odd, (float)summand_odd);
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY],
-                        even, odd);
-}
-
-int branch_verify(ladder_case *c, ladder_verdict *v)
-{
-    float x[CHAIN_CELLS];
-    ladder_random(DTYPE_F32, x, 0, CHAIN_CELLS, SEED);
-    for (int k = 0; k < CHAIN_CELLS; k++) {
-        const bool odd = is_odd((unsigned)k % THREADS, (unsigned)c->value[GRANULARITY]);
-        const float f = (float)(odd ? factor_odd : factor_even),
-                    s = (float)(odd ? summand_odd : summand_even);
-        for (int i = 0; i < CHAIN_STEPS; i++) x[k] = fmaf(x[k], f, s);
-    }
-    return arith_compare(c, x, v);
-}
-
 int spill_prepare(ladder_case *c)
 {
     cudaFuncAttributes is = {};
@@ -213,8 +216,7 @@ int spill_prepare(ladder_case *c)
 
 int spill_enqueue(ladder_case *c)
 {
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, spill_for(c->value[BLOCKS]),
-                        spill_factor);
+    return ladder_words(c, blocks_of(c), THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
 }
 
 int spill_verify(ladder_case *c, ladder_verdict *v)
@@ -228,11 +230,6 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
     return arith_compare(c, x, v);
 }
 
-template <typename STEP>
-constexpr ladder_way chained = { chains_prepare<typename STEP::cell>, chains_enqueue<STEP>,
-                                 chains_verify<STEP> };
-template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
-constexpr ladder_way branched = { chains_prepare<float>, branch_enqueue<KERNEL>, branch_verify };
 constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };
 
 /* ---- functions: the library's against the intrinsics. Each thread walks eight arguments through the
@@ -241,13 +238,8 @@ constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };
  * their xor against what the first kernel left. Bounds: CUDA C++ Programming Guide, "Mathematical Functions",
  * in ulp from the correctly rounded result ---- */
 
-enum {
-    ARGUMENTS = 8,
-    ARGUMENT_STEPS = 256,
-    FUNCTION_BLOCKS_PER_SM = 8,
-    FUNCTION_CELLS = THREADS * ARGUMENTS
-};
-enum { RESULTS = FUNCTION_CELLS * ARGUMENT_STEPS };
+enum { ARGUMENTS = 8, ARGUMENT_STEPS = 256, FUNCTION_BLOCKS_PER_SM = 8 };
+enum { FUNCTION_CELLS = THREADS * ARGUMENTS, RESULTS = FUNCTION_CELLS * ARGUMENT_STEPS };
 enum { SIN, SIN_FAST, EXP, EXP_FAST, LOG, LOG_FAST, DIVIDE, DIVIDE_FAST, SQRT_DIVIDE, RSQRT, FUNCTIONS };
 
 typedef struct function {
@@ -372,10 +364,7 @@ void judge(const function *f, const float *result, double *worst, uint32_t *all,
 
 int functions_prepare(ladder_case *c)
 {
-    const int code = arith_open(c, FUNCTION_BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS);
-    c->size = (int64_t)state_of(c)->blocks * RESULTS;
-    c->work = (double)c->size;
-    return code;
+    return arith_open(c, FUNCTION_BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS, RESULTS);
 }
 
 template <int F> int functions_enqueue(ladder_case *c) { return launch<F, false>(c, nullptr); }
@@ -397,12 +386,9 @@ template <int F> int functions_verify(ladder_case *c, ladder_verdict *v)
 template <int F>
 constexpr ladder_way evaluated = { functions_prepare, functions_enqueue<F>, functions_verify<F> };
 
-/* ---- what threads tell each other: inside a warp a sum of 32 numbers, among all additions to the same few
- * words ---- */
+/* ---- the sum of a warp: shared memory, shuffles, one instruction ---- */
 
 enum { SUM_SHARED, SUM_SHUFFLE, SUM_REDUX };
-enum { IN_MEMORY, IN_SHARED }; /* a variant of additions: where a block collects them */
-
 enum { WARPS = THREADS / 32, LANES = 32, STEPS = 1024, SUM_BLOCKS_PER_SM = 8 };
 const unsigned everyone = 0xffffffffu;
 
@@ -410,8 +396,6 @@ __host__ __device__ __forceinline__ uint32_t start_of(unsigned thread)
 {
     return thread * 2654435761u + 12345u;
 }
-
-/* ---- the sum of a warp ---- */
 
 /* `own` is this warp's. */
 __device__ __forceinline__ uint32_t sum_by_shared(uint32_t x, volatile uint32_t *own)
@@ -451,8 +435,31 @@ template <int HOW> __global__ void __launch_bounds__(THREADS) sums(uint32_t *out
     out[(int64_t)blockIdx.x * THREADS + threadIdx.x] = x;
 }
 
-/* ---- atomic additions ---- */
+int sums_prepare(ladder_case *c) { return arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS, WARPS * STEPS); }
 
+template <int HOW> int sums_enqueue(ladder_case *c)
+{
+    return ladder_words(c, blocks_of(c), THREADS, 0, sums<HOW>);
+}
+
+int sums_verify(ladder_case *c, ladder_verdict *v)
+{
+    uint32_t x[THREADS];
+    for (unsigned t = 0; t < THREADS; t++) x[t] = start_of(t);
+    for (int w = 0; w < WARPS; w++)
+        for (int i = 0; i < STEPS; i++) {
+            uint32_t sum = 0;
+            for (int l = 0; l < LANES; l++) sum += x[w * LANES + l];
+            for (int l = 0; l < LANES; l++) x[w * LANES + l] = x[w * LANES + l] * 3 + sum;
+        }
+    return arith_compare(c, x, v);
+}
+
+template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue<HOW>, sums_verify };
+
+/* ---- atomic additions to the same few words: by thread, by warp, by block ---- */
+
+enum { IN_MEMORY, IN_SHARED }; /* a rung's variant: where a block collects them */
 enum { PER_THREAD = 16, ATOMIC_BLOCKS_PER_SM = 32, SHARED_SLOTS_MOST = 4096 };
 
 __host__ __device__ __forceinline__ uint32_t number_of(uint32_t i) { return (i * 2654435761u >> 28) + 1; }
@@ -492,43 +499,14 @@ __global__ void __launch_bounds__(THREADS) atomic_shared(uint32_t *out, uint32_t
         if (own[j] != 0) atomicAdd(out + j, own[j]);
 }
 
-int sums_prepare(ladder_case *c)
-{
-    const int code = arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS);
-    c->size = (int64_t)state_of(c)->blocks * WARPS * STEPS;
-    c->work = (double)c->size;
-    return code;
-}
-
-template <int HOW> int sums_enqueue(ladder_case *c)
-{
-    return ladder_words(c, (unsigned)state_of(c)->blocks, THREADS, 0, sums<HOW>);
-}
-
-int sums_verify(ladder_case *c, ladder_verdict *v)
-{
-    uint32_t x[THREADS];
-    for (unsigned t = 0; t < THREADS; t++) x[t] = start_of(t);
-    for (int w = 0; w < WARPS; w++)
-        for (int i = 0; i < STEPS; i++) {
-            uint32_t sum = 0;
-            for (int l = 0; l < LANES; l++) sum += x[w * LANES + l];
-            for (int l = 0; l < LANES; l++) x[w * LANES + l] = x[w * LANES + l] * 3 + sum;
-        }
-    return arith_compare(c, x, v);
-}
-
 /* `in` holds the words that all blocks add to, from 0 on. */
 int atomics_prepare(ladder_case *c)
 {
     size_t slots = 1;
     const int64_t most = c->rung->variant == IN_SHARED ? (int)SHARED_SLOTS_MOST : (int)SLOTS_MOST;
     while (2 * (int64_t)slots <= c->value[SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
-    int code = arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0);
-    const arith *s = state_of(c);
-    c->size = (int64_t)s->blocks * THREADS * PER_THREAD;
-    c->work = (double)c->size;
-    return code ? code : c->d->fill_bytes(c->d, c->in, 0, s->in_bytes, c->stream);
+    const int code = arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0, THREADS * PER_THREAD);
+    return code ? code : c->d->fill_bytes(c->d, c->in, 0, state_of(c)->in_bytes, c->stream);
 }
 
 template <void (*KERNEL)(uint32_t *, uint32_t)> int atomics_enqueue(ladder_case *c)
@@ -556,14 +534,13 @@ int atomics_verify(ladder_case *c, ladder_verdict *v)
     return code;
 }
 
+template <void (*KERNEL)(uint32_t *, uint32_t)>
+constexpr ladder_way additions = { atomics_prepare, atomics_enqueue<KERNEL>, atomics_verify };
+
 /* ---- the table ---- */
 
 const int64_t group_sizes[] = { 1, 2, 4, 8, 16, 32, 64 }, blocks_of_sm[] = { 1, 2, 4, 6 };
 const int64_t spread_slots[] = { 2, 4, 8, 16, 32, 128, 1024, 16384, 1 << 20 };
-
-template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue<HOW>, sums_verify };
-template <void (*KERNEL)(uint32_t *, uint32_t)>
-constexpr ladder_way additions = { atomics_prepare, atomics_enqueue<KERNEL>, atomics_verify };
 
 constexpr ladder_rung calls(const char *name, const char *why, ladder_way way, int variant)
 {

@@ -1,6 +1,6 @@
 /* streams: what may run at the same time, who decides it, and what does each way of saying "after that one"
- * cost? The lesson: docs/teaching/streams.md. Every repetition forks from c->stream and joins it again, by
- * events. */
+ * cost? The lesson: docs/teaching/streams.md. The work is chains of dependent fma (ladder_streams.h). Every
+ * repetition forks from c->stream and joins it again, by events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,25 @@
 namespace {
 
 enum { STREAMS, CONNECTIONS, KERNELS, CHUNKS, BYTES, PARAMETERS };
-enum { STREAMS_MOST = 32 };
+enum { STREAMS_MOST = 32, WARP = LADDER_STREAMS_WARP };
+
+/* A case's state. */
+typedef struct work {
+    int streams;
+    cudaStream_t stream[STREAMS_MOST];
+    cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
+    cudaGraphExec_t graph;                     /* NULL, or what a repetition launches */
+    int steps, turns; /* of each cell of c->in in one repetition: `turns` turns of `steps` steps */
+    bool both;        /* the CPU has cells of its own */
+    double own[WARP];
+    int load_blocks;          /* LOAD_THREADS cells for each in c->out, from as many in near_in */
+    void *near_in, *near_out; /* of a staged transfer: the GPU's, where c->in and c->out are pinned */
+} work;
+
+work *work_of(const ladder_case *c) { return (work *)c->state; }
+cudaStream_t stream_of(const ladder_case *c) { return device_cuda_stream(c->stream); }
+
+/* ---- chains ---- */
 
 template <typename T>
 __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
@@ -22,6 +40,23 @@ __global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T
     out[i] = x;
 }
 
+/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
+int chain(const ladder_case *c, void *out, const void *in, int64_t in_cells, int blocks, int threads,
+          int steps, int turn, cudaStream_t s)
+{
+    const double y = ladder_streams_summand(turn);
+    if (c->type == DTYPE_F32)
+        chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)y);
+    else chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, y);
+    return cudaGetLastError();
+}
+
+/* A warp's chains, in place. */
+int advance(const ladder_case *c, void *cells, int steps, int turn, cudaStream_t s)
+{
+    return chain(c, cells, cells, WARP, 1, WARP, steps, turn, s);
+}
+
 typedef struct course {
     int64_t first, steps;
     int turns;
@@ -31,117 +66,88 @@ typedef struct course {
 void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const course *w = (const course *)context;
-    double cells[LADDER_STREAMS_WARP];
-    const size_t word_bytes = dtype_bytes(t);
-    for (int64_t at = 0; at < count; at += LADDER_STREAMS_WARP) {
-        const int64_t left = count - at,
-                      n = left < (int64_t)LADDER_STREAMS_WARP ? left : (int64_t)LADDER_STREAMS_WARP;
-        ladder_random(t, cells, w->first + first + at, LADDER_STREAMS_WARP, LADDER_SEED);
-        for (int k = 0; k < w->turns; k++)
-            ladder_streams_host_chain(t, cells, LADDER_STREAMS_WARP, w->steps, k);
-        memcpy((char *)out + (size_t)at * word_bytes, cells, (size_t)n * word_bytes);
+    double cells[WARP];
+    for (int64_t at = 0; at < count; at += WARP) {
+        const size_t word_bytes = dtype_bytes(t), n = (size_t)(count - at < WARP ? count - at : (int64_t)WARP);
+        ladder_random(t, cells, w->first + first + at, WARP, LADDER_SEED);
+        for (int k = 0; k < w->turns; k++) ladder_streams_host_chain(t, cells, WARP, w->steps, k);
+        memcpy((char *)out + (size_t)at * word_bytes, cells, n * word_bytes);
     }
 }
 
-/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
-int enqueue_chain(dtype t, void *out, const void *in, int64_t in_cells, int blocks, int threads, int steps,
-                  int turn, cudaStream_t s)
-{
-    const double c = ladder_streams_summand(turn);
-    switch (t) {
-    case DTYPE_F32:
-        chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)c);
-        break;
-    case DTYPE_F64:
-        chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, c);
-        break;
-    }
-    return cudaGetLastError();
-}
-
-/* Compares `cells` device cells, which started as random ones first, first + 1, ..., with `turns` times
- * `steps` steps from there. */
-int compare_chains(ladder_case *c, const void *device_data, int64_t first, int64_t cells, int64_t steps,
-                   int turns, ladder_verdict *v)
+/* Compares device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps
+ * from there. */
+int compare_chains(ladder_case *c, const void *cells, int64_t first, int64_t count, int64_t steps, int turns,
+                   ladder_verdict *v)
 {
     const course w = { first, steps, turns };
-    return ladder_compare(c, device_data, cells, chain_answer, &w, v);
+    return ladder_compare(c, cells, count, chain_answer, &w, v);
 }
 
-/* ---- the fan ---- */
+/* ---- streams that fork from c->stream and join it again ---- */
 
-/* The first member of every case's state: streams that fork from c->stream and join it again, by events. */
-typedef struct fan {
-    int streams;
-    cudaStream_t stream[STREAMS_MOST];
-    cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
-    cudaGraphExec_t graph;                     /* NULL, or to be destroyed with the rest */
-} fan;
-
-fan *fan_of(const ladder_case *c) { return (fan *)c->state; }
-
-/* Makes c->state with its fan; the first stream has that priority. */
-int fan_open(ladder_case *c, size_t state_bytes, int streams, unsigned flags, int priority)
+/* The first one has that priority. */
+int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
 {
-    fan *f = (fan *)ladder_state(c, state_bytes);
-    f->streams = streams;
-    int code = cudaEventCreateWithFlags(&f->begun, cudaEventDisableTiming);
+    work *w = (work *)ladder_state(c, sizeof *w);
+    w->streams = streams;
+    int code = cudaEventCreateWithFlags(&w->begun, cudaEventDisableTiming);
     for (int s = 0; s < streams && !code; s++)
-        code = cudaStreamCreateWithPriority(&f->stream[s], flags, s == 0 ? priority : 0);
+        code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
     for (int s = 0; s <= streams && !code; s++)
-        code = cudaEventCreateWithFlags(&f->done[s], cudaEventDisableTiming);
+        code = cudaEventCreateWithFlags(&w->done[s], cudaEventDisableTiming);
     return code;
 }
 
-void fan_destroy(ladder_case *c)
+void close_streams(ladder_case *c)
 {
-    const fan *f = fan_of(c);
-    if (!f) return;
-    if (f->graph) (void)cudaGraphExecDestroy(f->graph);
-    for (int s = 0; s <= f->streams; s++) {
-        if (s < f->streams && f->stream[s]) (void)cudaStreamSynchronize(f->stream[s]);
-        if (s < f->streams && f->stream[s]) (void)cudaStreamDestroy(f->stream[s]);
-        if (f->done[s]) (void)cudaEventDestroy(f->done[s]);
-    }
-    if (f->begun) (void)cudaEventDestroy(f->begun);
+    const work *w = work_of(c);
+    if (!w) return;
+    if (w->graph) (void)cudaGraphExecDestroy(w->graph);
+    for (int s = 0; s < w->streams; s++)
+        if (w->stream[s]) {
+            (void)cudaStreamSynchronize(w->stream[s]);
+            (void)cudaStreamDestroy(w->stream[s]);
+        }
+    for (int s = 0; s <= w->streams; s++)
+        if (w->done[s]) (void)cudaEventDestroy(w->done[s]);
+    if (w->begun) (void)cudaEventDestroy(w->begun);
 }
 
-int fan_fork(ladder_case *c)
+int fork(ladder_case *c)
 {
-    const fan *f = fan_of(c);
-    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
-    for (int s = 0; s < f->streams && !code; s++) code = cudaStreamWaitEvent(f->stream[s], f->begun, 0);
+    const work *w = work_of(c);
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
     return code;
 }
 
-int fan_join(ladder_case *c)
+int join(ladder_case *c)
 {
-    const fan *f = fan_of(c);
+    const work *w = work_of(c);
     int code = 0;
-    for (int s = 0; s < f->streams && !code; s++) code = cudaEventRecord(f->done[s], f->stream[s]);
-    for (int s = 0; s < f->streams && !code; s++)
-        code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
+    for (int s = 0; s < w->streams && !code; s++) code = cudaEventRecord(w->done[s], w->stream[s]);
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
     return code;
 }
 
-/* The fan's graph, of what `enqueue` puts on c->stream, captured. */
-int fan_capture(ladder_case *c, int (*enqueue)(ladder_case *c))
+/* The graph, of what `enqueue` puts on c->stream. */
+int capture(ladder_case *c, int (*enqueue)(ladder_case *c))
 {
-    const cudaStream_t stream = device_cuda_stream(c->stream);
     cudaGraph_t graph = nullptr;
-    int code = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    int code = cudaStreamBeginCapture(stream_of(c), cudaStreamCaptureModeThreadLocal);
     if (code) return code;
     code = enqueue(c);
-    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    const cudaError_t ended = cudaStreamEndCapture(stream_of(c), &graph);
     if (!code) code = ended;
-    if (!code) code = cudaGraphInstantiateWithFlags(&fan_of(c)->graph, graph, 0);
+    if (!code) code = cudaGraphInstantiateWithFlags(&work_of(c)->graph, graph, 0);
     if (graph) (void)cudaGraphDestroy(graph);
     return code;
 }
 
-int fan_graph(ladder_case *c) { return cudaGraphLaunch(fan_of(c)->graph, device_cuda_stream(c->stream)); }
+int launch_graph(ladder_case *c) { return cudaGraphLaunch(work_of(c)->graph, stream_of(c)); }
 
-/* ---- independent chains on several streams, in several orders of launching ---- */
+/* ---- 32 chains of 4 dependent kernels, in another order of launches ---- */
 
 enum { PLAIN, TRAP_LEGACY, TRAP_PER_THREAD, TRAP_NON_BLOCKING, GRAPH }; /* a rung's variant */
 enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
@@ -150,34 +156,72 @@ static_assert((int)TASKS == (int)STREAMS_MOST, "with most streams each has one c
 /* c->in holds a warp's worth of cells for each chain, and one for the kernels between them. */
 void *cells_of(const ladder_case *c, int task)
 {
-    return (char *)c->in + ladder_bytes(c, (int64_t)task * LADDER_STREAMS_WARP);
-}
-
-int launch_task(ladder_case *c, int task, int steps, int turn, cudaStream_t s)
-{
-    void *cells = cells_of(c, task);
-    return enqueue_chain(c->type, cells, cells, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
+    return (char *)c->in + ladder_bytes(c, (int64_t)task * WARP);
 }
 
 /* All chains of one stream, one after the other. */
 int launch_stream(ladder_case *c, int s)
 {
+    const work *w = work_of(c);
     int code = 0;
-    for (int task = s; task < TASKS && !code; task += fan_of(c)->streams)
+    for (int task = s; task < TASKS && !code; task += w->streams)
         for (int k = 0; k < TASK_DEPTH && !code; k++)
-            code = launch_task(c, task, TASK_STEPS, k, fan_of(c)->stream[s]);
+            code = advance(c, cells_of(c, task), TASK_STEPS, k, w->stream[s]);
     return code;
 }
 
-/* One thread's part of `openmp`. */
+int order_depth(ladder_case *c)
+{
+    int code = fork(c);
+    for (int s = 0; s < work_of(c)->streams && !code; s++) code = launch_stream(c, s);
+    return code ? code : join(c);
+}
+
+int order_breadth(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = fork(c);
+    for (int first = 0; first < TASKS; first += w->streams)
+        for (int k = 0; k < TASK_DEPTH; k++)
+            for (int s = 0; s < w->streams && first + s < TASKS && !code; s++)
+                code = advance(c, cells_of(c, first + s), TASK_STEPS, k, w->stream[s]);
+    return code ? code : join(c);
+}
+
+/* One thread's part of order_team. */
 int one_stream(void *context, int s)
 {
     ladder_case *c = (ladder_case *)context;
-    const fan *f = fan_of(c);
+    const work *w = work_of(c);
     int code = c->d->bind_thread(c->d);
-    if (!code) code = cudaStreamWaitEvent(f->stream[s], f->begun, 0);
+    if (!code) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
     if (!code) code = launch_stream(c, s);
-    return code ? code : cudaEventRecord(f->done[s], f->stream[s]);
+    return code ? code : cudaEventRecord(w->done[s], w->stream[s]);
+}
+
+int order_team(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    if (!code) code = ladder_streams_host_team(w->streams, one_stream, c);
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
+    return code;
+}
+
+/* After each launch a short one into a default stream. */
+int order_trap(ladder_case *c)
+{
+    const work *w = work_of(c);
+    const cudaStream_t between = c->rung->variant == TRAP_PER_THREAD ? cudaStreamPerThread : cudaStreamLegacy;
+    int code = fork(c);
+    if (!code) code = cudaStreamWaitEvent(between, w->begun, 0);
+    for (int s = 0; s < w->streams && !code; s++) {
+        code = advance(c, cells_of(c, s), TASK_STEPS, 0, w->stream[s]);
+        if (!code) code = advance(c, cells_of(c, BETWEEN), BETWEEN_STEPS, s, between);
+    }
+    if (!code) code = cudaEventRecord(w->done[w->streams], between);
+    if (!code) code = cudaStreamWaitEvent(stream_of(c), w->done[w->streams], 0);
+    return code ? code : join(c);
 }
 
 /* What the process was started with; cmd_bench puts the key's value there before anything else is done. */
@@ -190,49 +234,6 @@ int64_t connections()
 
 constexpr bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
 
-int order_depth(ladder_case *c)
-{
-    int code = fan_fork(c);
-    for (int s = 0; s < fan_of(c)->streams && !code; s++) code = launch_stream(c, s);
-    return code ? code : fan_join(c);
-}
-
-int order_breadth(ladder_case *c)
-{
-    const int streams = fan_of(c)->streams;
-    int code = fan_fork(c);
-    for (int first = 0; first < TASKS; first += streams)
-        for (int k = 0; k < TASK_DEPTH; k++)
-            for (int s = 0; s < streams && first + s < TASKS && !code; s++)
-                code = launch_task(c, first + s, TASK_STEPS, k, fan_of(c)->stream[s]);
-    return code ? code : fan_join(c);
-}
-
-int order_team(ladder_case *c)
-{
-    const fan *f = fan_of(c);
-    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
-    if (!code) code = ladder_streams_host_team(f->streams, one_stream, c);
-    for (int s = 0; s < f->streams && !code; s++)
-        code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[s], 0);
-    return code;
-}
-
-int order_trap(ladder_case *c)
-{
-    const fan *f = fan_of(c);
-    const cudaStream_t between = c->rung->variant == TRAP_PER_THREAD ? cudaStreamPerThread : cudaStreamLegacy;
-    int code = fan_fork(c);
-    if (!code) code = cudaStreamWaitEvent(between, f->begun, 0);
-    for (int s = 0; s < f->streams && !code; s++) {
-        code = launch_task(c, s, TASK_STEPS, 0, f->stream[s]);
-        if (!code) code = launch_task(c, BETWEEN, BETWEEN_STEPS, s, between);
-    }
-    if (!code) code = cudaEventRecord(f->done[f->streams], between);
-    if (!code) code = cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[f->streams], 0);
-    return code ? code : fan_join(c);
-}
-
 int order_prepare(ladder_case *c)
 {
     const int variant = c->rung->variant, streams = (int)c->value[STREAMS];
@@ -240,28 +241,23 @@ int order_prepare(ladder_case *c)
     c->value[CONNECTIONS] = connections();
     c->size = is_trap(variant) ? streams : TASKS * TASK_DEPTH;
     c->work = (double)c->size;
-    int code = fan_open(c, sizeof(fan), streams, blocking ? cudaStreamDefault : cudaStreamNonBlocking, 0);
-    if (!code) code = ladder_alloc_random(c, (TASKS + 1) * LADDER_STREAMS_WARP, LADDER_SEED, &c->in);
-    return code || variant != GRAPH ? code : fan_capture(c, order_breadth);
+    int code = open_streams(c, streams, blocking ? cudaStreamDefault : cudaStreamNonBlocking, 0);
+    if (!code) code = ladder_alloc_random(c, (TASKS + 1) * WARP, LADDER_SEED, &c->in);
+    return code || variant != GRAPH ? code : capture(c, order_breadth);
 }
 
 int order_verify(ladder_case *c, ladder_verdict *v)
 {
-    const int streams = fan_of(c)->streams;
+    const int streams = work_of(c)->streams;
     if (!is_trap(c->rung->variant))
-        return compare_chains(c, c->in, 0, TASKS * LADDER_STREAMS_WARP, TASK_STEPS, TASK_DEPTH, v);
-    const int code = compare_chains(c, c->in, 0, (int64_t)streams * LADDER_STREAMS_WARP, TASK_STEPS, 1, v);
+        return compare_chains(c, c->in, 0, TASKS * WARP, TASK_STEPS, TASK_DEPTH, v);
+    const int code = compare_chains(c, c->in, 0, (int64_t)streams * WARP, TASK_STEPS, 1, v);
     if (code || !v->right) return code;
-    return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * LADDER_STREAMS_WARP, LADDER_STREAMS_WARP,
-                          BETWEEN_STEPS, streams, v);
+    return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * WARP, WARP, BETWEEN_STEPS, streams, v);
 }
 
-/* ---- what launching, waiting for one another and calling back cost: work that is short beside its
- * administration ---- */
+/* ---- a warp's worth of cells that all must wait for: launches, the CPU, a load ---- */
 
-/* One warp's cells go through all of it in order, so that a kernel or a callback that came too early, twice
- * or never shows. (A missing wait alone shows only where it lets something come too early: kernels this short
- * end before the next is launched.) */
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
 enum {
     SHORT_STEPS = 64,     /* well below the cost of a launch */
@@ -271,212 +267,181 @@ enum {
     LOAD_WAVES = 64
 };
 
-/* c->in holds a warp's worth of cells, of the GPU's turns and, in pinned memory, of the CPU's as well. */
-typedef struct line {
-    fan streams;
-    int steps, turns; /* of each cell in one repetition: `turns` turns of `steps` steps */
-    bool both;        /* the CPU has cells of its own */
-    double own[LADDER_STREAMS_WARP];
-    int load_blocks; /* LOAD_THREADS cells for each in c->out, from as many in load_in */
-    void *load_in;
-} line;
-
-line *line_of(const ladder_case *c) { return (line *)c->state; }
-
-int line_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
+int wait_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
 {
-    int code = fan_open(c, sizeof(line), 2, cudaStreamNonBlocking, priority);
+    int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = size;
     c->work = (double)size;
-    line_of(c)->steps = steps;
-    line_of(c)->turns = (int)turns;
-    if (!code) code = ladder_alloc(c, where, ladder_bytes(c, LADDER_STREAMS_WARP), &c->in);
-    return code ? code : ladder_fill_random(c, c->in, LADDER_STREAMS_WARP, LADDER_SEED);
+    work_of(c)->steps = steps;
+    work_of(c)->turns = (int)turns;
+    if (!code) code = ladder_alloc(c, where, ladder_bytes(c, WARP), &c->in);
+    return code ? code : ladder_fill_random(c, c->in, WARP, LADDER_SEED);
 }
 
-int advance(const ladder_case *c, int steps, int turn, cudaStream_t s)
-{
-    return enqueue_chain(c->type, c->in, c->in, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
-}
-
-/* The CPU's turn; the GPU's are the even ones. */
-void CUDART_CB take_turn(void *context)
-{
-    const ladder_case *c = (const ladder_case *)context;
-    ladder_streams_host_chain(c->type, c->in, LADDER_STREAMS_WARP, SHORT_STEPS, 1);
-}
-
-/* ---- dependent kernels ---- */
-
-int prepare_launches(ladder_case *c)
-{
-    const int64_t kernels = c->value[KERNELS];
-    return line_open(c, DEVICE_MEMORY_DEVICE, 0, kernels, SHORT_STEPS, kernels);
-}
-
-int run_launches(ladder_case *c)
-{
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++)
-        code = advance(c, SHORT_STEPS, k, device_cuda_stream(c->stream));
-    return code;
-}
-
-int run_events(ladder_case *c)
-{
-    const fan *f = &line_of(c)->streams;
-    cudaEvent_t before = f->begun;
-    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
-    for (int k = 0; k < c->size && !code; k++) {
-        const cudaStream_t s = f->stream[k % 2];
-        code = cudaStreamWaitEvent(s, before, 0);
-        if (!code) code = advance(c, SHORT_STEPS, k, s);
-        if (!code) code = cudaEventRecord(before = f->done[k % 2], s);
-    }
-    return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), before, 0);
-}
-
-int prepare_graph(ladder_case *c)
-{
-    const int code = prepare_launches(c);
-    return code ? code : fan_capture(c, run_launches);
-}
-
-/* ---- GPU and CPU in turn ---- */
-
-int prepare_callback(ladder_case *c)
-{
-    const int64_t kernels = c->value[KERNELS];
-    return line_open(c, DEVICE_MEMORY_PINNED, 0, kernels, SHORT_STEPS, 2 * kernels);
-}
-
-int run_callbacks(ladder_case *c)
-{
-    const cudaStream_t s = device_cuda_stream(c->stream);
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, SHORT_STEPS, 0, s);
-        if (!code) code = cudaLaunchHostFunc(s, take_turn, c);
-    }
-    return code;
-}
-
-int run_synchronised(ladder_case *c)
-{
-    const cudaStream_t s = device_cuda_stream(c->stream);
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, SHORT_STEPS, 0, s);
-        if (!code) code = cudaStreamSynchronize(s);
-        if (!code) take_turn(c);
-    }
-    return code;
-}
-
-/* ---- GPU and CPU at the same time: two pieces of work ---- */
-
-int prepare_both(ladder_case *c)
-{
-    const int code = line_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * LADDER_STREAMS_WARP, LONG_STEPS, 1);
-    c->work = 2;
-    line_of(c)->both = true;
-    ladder_random(c->type, line_of(c)->own, 0, LADDER_STREAMS_WARP, LADDER_SEED);
-    return code;
-}
-
-int run_after(ladder_case *c)
-{
-    int code = advance(c, LONG_STEPS, 0, device_cuda_stream(c->stream));
-    if (!code) code = cudaStreamSynchronize(device_cuda_stream(c->stream));
-    ladder_streams_host_chain(c->type, line_of(c)->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
-    return code;
-}
-
-int run_meanwhile(ladder_case *c)
-{
-    const int code = advance(c, LONG_STEPS, 0, device_cuda_stream(c->stream));
-    ladder_streams_host_chain(c->type, line_of(c)->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
-    return code ? code : cudaStreamSynchronize(device_cuda_stream(c->stream));
-}
-
-/* ---- an urgent kernel under load ---- */
-
-int prepare_urgent(ladder_case *c)
+/* An urgent kernel, on an idle GPU or behind a load. */
+int urgent_prepare(ladder_case *c)
 {
     int lowest = 0, highest = 0;
     int code = cudaDeviceGetStreamPriorityRange(&lowest, &highest); /* 0 is the lowest */
     if (code) return code;
     const int priority = c->rung->variant == HIGH_PRIORITY ? highest : lowest;
-    code = line_open(c, DEVICE_MEMORY_DEVICE, priority, 1, SHORT_STEPS, 1);
+    code = wait_open(c, DEVICE_MEMORY_DEVICE, priority, 1, SHORT_STEPS, 1);
     if (code || c->rung->variant == IDLE) return code;
-    line *l = line_of(c);
-    code = ladder_per_sm(c, 2 * LOAD_WAVES, &l->load_blocks);
-    if (!code)
-        code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, (int64_t)l->load_blocks * LOAD_THREADS),
-                            &c->out);
-    return code ? code : ladder_alloc_random(c, LOAD_THREADS, LADDER_SEED, &l->load_in);
+    work *w = work_of(c);
+    code = ladder_per_sm(c, 2 * LOAD_WAVES, &w->load_blocks);
+    const size_t bytes = ladder_bytes(c, (int64_t)w->load_blocks * LOAD_THREADS);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &c->out);
+    return code ? code : ladder_alloc_random(c, LOAD_THREADS, LADDER_SEED, &w->near_in);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */
-int load_before(ladder_case *c)
+int urgent_before(ladder_case *c)
 {
-    const line *l = line_of(c);
-    const cudaStream_t s = l->streams.stream[1];
-    if (l->load_blocks == 0) return cudaSuccess;
+    const work *w = work_of(c);
+    const cudaStream_t s = w->stream[1];
+    if (w->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(s);
-    if (!code) code = cudaEventRecord(l->streams.begun, s);
+    if (!code) code = cudaEventRecord(w->begun, s);
     if (!code)
-        code = enqueue_chain(c->type, c->out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS,
-                             LOAD_STEPS, 0, s);
-    return code ? code : cudaEventSynchronize(l->streams.begun);
+        code = chain(c, c->out, w->near_in, LOAD_THREADS, w->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
+    return code ? code : cudaEventSynchronize(w->begun);
 }
 
-int run_urgent(ladder_case *c)
+int urgent_enqueue(ladder_case *c)
 {
-    const fan *f = &line_of(c)->streams;
-    int code = advance(c, SHORT_STEPS, 0, f->stream[0]);
-    if (!code) code = cudaEventRecord(f->done[0], f->stream[0]);
-    return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[0], 0);
+    const work *w = work_of(c);
+    int code = advance(c, c->in, SHORT_STEPS, 0, w->stream[0]);
+    if (!code) code = cudaEventRecord(w->done[0], w->stream[0]);
+    return code ? code : cudaStreamWaitEvent(stream_of(c), w->done[0], 0);
 }
 
-/* ---- right or wrong ---- */
+/* Dependent kernels. */
+int launches_prepare(ladder_case *c)
+{
+    return wait_open(c, DEVICE_MEMORY_DEVICE, 0, c->value[KERNELS], SHORT_STEPS, c->value[KERNELS]);
+}
+
+int launches_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) code = advance(c, c->in, SHORT_STEPS, k, stream_of(c));
+    return code;
+}
+
+int events_enqueue(ladder_case *c)
+{
+    const work *w = work_of(c);
+    cudaEvent_t before = w->begun;
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    for (int k = 0; k < c->size && !code; k++) {
+        const cudaStream_t s = w->stream[k % 2];
+        code = cudaStreamWaitEvent(s, before, 0);
+        if (!code) code = advance(c, c->in, SHORT_STEPS, k, s);
+        if (!code) code = cudaEventRecord(before = w->done[k % 2], s);
+    }
+    return code ? code : cudaStreamWaitEvent(stream_of(c), before, 0);
+}
+
+int graph_prepare(ladder_case *c)
+{
+    const int code = launches_prepare(c);
+    return code ? code : capture(c, launches_enqueue);
+}
+
+/* GPU and CPU in turn; the GPU's turns are the even ones. */
+int turns_prepare(ladder_case *c)
+{
+    return wait_open(c, DEVICE_MEMORY_PINNED, 0, c->value[KERNELS], SHORT_STEPS, 2 * c->value[KERNELS]);
+}
+
+void CUDART_CB take_turn(void *context)
+{
+    const ladder_case *c = (const ladder_case *)context;
+    ladder_streams_host_chain(c->type, c->in, WARP, SHORT_STEPS, 1);
+}
+
+int callbacks_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) {
+        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
+        if (!code) code = cudaLaunchHostFunc(stream_of(c), take_turn, c);
+    }
+    return code;
+}
+
+int syncs_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) {
+        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
+        if (!code) code = cudaStreamSynchronize(stream_of(c));
+        if (!code) take_turn(c);
+    }
+    return code;
+}
+
+/* GPU and CPU at the same time, or not: two pieces of work. */
+int both_prepare(ladder_case *c)
+{
+    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * WARP, LONG_STEPS, 1);
+    c->work = 2;
+    work_of(c)->both = true;
+    ladder_random(c->type, work_of(c)->own, 0, WARP, LADDER_SEED);
+    return code;
+}
+
+int after_enqueue(ladder_case *c)
+{
+    int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
+    if (!code) code = cudaStreamSynchronize(stream_of(c));
+    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
+    return code;
+}
+
+int meanwhile_enqueue(ladder_case *c)
+{
+    const int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
+    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
+    return code ? code : cudaStreamSynchronize(stream_of(c));
+}
 
 /* Every block of the load computed the same cells. */
 int verify_load(ladder_case *c, ladder_verdict *v)
 {
-    const line *l = line_of(c);
+    const work *w = work_of(c);
     double cells[LOAD_THREADS];
     const size_t block_bytes = ladder_bytes(c, LOAD_THREADS);
     ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_SEED);
     ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
-    const int code = cudaStreamSynchronize(l->streams.stream[1]);
-    return code ? code
-                : ladder_compare_blocks(c, c->out, (size_t)l->load_blocks * block_bytes, cells, block_bytes,
-                                        v);
+    const int code = cudaStreamSynchronize(w->stream[1]);
+    if (code) return code;
+    return ladder_compare_blocks(c, c->out, (size_t)w->load_blocks * block_bytes, cells, block_bytes, v);
 }
 
 /* The CPU's cells went the same way as the GPU's. */
 int verify_own(ladder_case *c, ladder_verdict *v)
 {
-    double cells[LADDER_STREAMS_WARP];
-    const size_t bytes = ladder_bytes(c, LADDER_STREAMS_WARP);
+    double cells[WARP];
+    const size_t bytes = ladder_bytes(c, WARP);
     const int code = ladder_fetch(c, cells, c->in, bytes);
-    if (!code && memcmp(cells, line_of(c)->own, bytes) != 0)
+    if (!code && memcmp(cells, work_of(c)->own, bytes) != 0)
         ladder_wrong(v, "the CPU's cells are not the GPU's");
     return code;
 }
 
 int wait_verify(ladder_case *c, ladder_verdict *v)
 {
-    const line *l = line_of(c);
-    int code = compare_chains(c, c->in, 0, LADDER_STREAMS_WARP, l->steps, l->turns, v);
-    if (!code && v->right && l->both) code = verify_own(c, v);
-    return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
+    const work *w = work_of(c);
+    int code = compare_chains(c, c->in, 0, WARP, w->steps, w->turns, v);
+    if (!code && v->right && w->both) code = verify_own(c, v);
+    return code || !v->right || w->load_blocks == 0 ? code : verify_load(c, v);
 }
 
 /* ---- an array goes from the host through a kernel and back, in chunks ---- */
 
 enum { THREADS = 256 };
+enum stage { IN, COMPUTE, OUT, STAGES };
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
@@ -485,55 +450,37 @@ __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, in
     if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
 }
 
-/* c->in and c->out are pinned. */
-typedef struct transfer {
-    fan streams;
-    void *in, *out;
-} transfer;
-
-/* ---- the three things that happen to a chunk ---- */
-
-enum stage { IN, COMPUTE, OUT, STAGES };
-
-int run_stage(ladder_case *c, stage what, int chunk)
+template <typename T> int square(const work *w, int64_t first, int64_t cells, cudaStream_t s)
 {
-    const transfer *t = (const transfer *)c->state;
-    const int64_t chunks = c->value[CHUNKS];
-    const int64_t first = c->size * chunk / chunks, cells = c->size * (chunk + 1) / chunks - first;
-    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
-    const cudaStream_t s = t->streams.stream[chunk % t->streams.streams];
-    const unsigned blocks = ladder_blocks(cells, THREADS);
-    if (cells == 0) return cudaSuccess;
-    switch (what) {
-    case IN: return cudaMemcpyAsync((char *)t->in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
-    case OUT: return cudaMemcpyAsync((char *)c->out + at, (char *)t->out + at, bytes, cudaMemcpyDefault, s);
-    case COMPUTE:
-    case STAGES: break;
-    }
-    const double summand = ladder_streams_summand(0);
-    switch (c->type) {
-    case DTYPE_F32:
-        square_kernel<<<blocks, THREADS, 0, s>>>((float *)t->out + first, (const float *)t->in + first, cells,
-                                                 (float)summand);
-        break;
-    case DTYPE_F64:
-        square_kernel<<<blocks, THREADS, 0, s>>>((double *)t->out + first, (const double *)t->in + first,
-                                                 cells, summand);
-        break;
-    }
+    square_kernel<<<ladder_blocks(cells, THREADS), THREADS, 0, s>>>(
+        (T *)w->near_out + first, (const T *)w->near_in + first, cells, (T)ladder_streams_summand(0));
     return cudaGetLastError();
+}
+
+int run_stage(ladder_case *c, int what, int chunk)
+{
+    const work *w = work_of(c);
+    const int64_t chunks = c->value[CHUNKS], first = c->size * chunk / chunks,
+                  cells = c->size * (chunk + 1) / chunks - first;
+    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
+    const cudaStream_t s = w->stream[chunk % w->streams];
+    if (cells == 0) return cudaSuccess;
+    if (what == IN)
+        return cudaMemcpyAsync((char *)w->near_in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
+    if (what == OUT)
+        return cudaMemcpyAsync((char *)c->out + at, (char *)w->near_out + at, bytes, cudaMemcpyDefault, s);
+    return c->type == DTYPE_F32 ? square<float>(w, first, cells, s) : square<double>(w, first, cells, s);
 }
 
 int staged_prepare(ladder_case *c)
 {
     ladder_moves(c, c->value[BYTES] / (int64_t)dtype_bytes(c->type), 2);
     const size_t bytes = ladder_bytes(c, c->size);
-    int code = fan_open(c, sizeof(transfer), (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
-    transfer *t = (transfer *)c->state;
+    int code = open_streams(c, (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->in);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->out);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_in);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_out);
     /* a kernel reaches pinned memory too */
     if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
     return code ? code : ladder_poison(c, c->out, bytes);
@@ -541,19 +488,18 @@ int staged_prepare(ladder_case *c)
 
 int staged_depth(ladder_case *c)
 {
-    int code = fan_fork(c);
+    int code = fork(c);
     for (int chunk = 0; chunk < c->value[CHUNKS]; chunk++)
-        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, (stage)what, chunk);
-    return code ? code : fan_join(c);
+        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, what, chunk);
+    return code ? code : join(c);
 }
 
 int staged_breadth(ladder_case *c)
 {
-    int code = fan_fork(c);
+    int code = fork(c);
     for (int what = IN; what < STAGES; what++)
-        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++)
-            code = run_stage(c, (stage)what, chunk);
-    return code ? code : fan_join(c);
+        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++) code = run_stage(c, what, chunk);
+    return code ? code : join(c);
 }
 
 int staged_verify(ladder_case *c, ladder_verdict *v)
@@ -563,47 +509,43 @@ int staged_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr unsigned bit(int parameter) { return 1u << parameter; }
+constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
+                  chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 /* Launching is the host's own work. uses: bits of the parameters. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses)
 {
     ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
-    r.destroy = fan_destroy;
-    r.before = way.prepare == prepare_urgent ? load_before : nullptr;
+    r.destroy = close_streams;
+    r.before = way.prepare == urgent_prepare ? urgent_before : nullptr;
     r.clock = LADDER_CLOCK_HOST;
     return r;
 }
 
-constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
-                  chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
-
-constexpr unsigned order_uses = bit(STREAMS) | bit(CONNECTIONS);
-
 constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
 {
-    const ladder_rung r = rung(name, why, { order_prepare, enqueue, order_verify }, variant, order_uses);
+    const ladder_rung r =
+        rung(name, why, { order_prepare, enqueue, order_verify }, variant, 1u << STREAMS | 1u << CONNECTIONS);
     return is_trap(variant) ? r : ladder_scanned(STREAMS, stream_counts, r);
 }
 
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), unsigned uses)
+                           int (*enqueue)(ladder_case *), int variant = 0)
 {
-    return rung(name, why, { prepare, enqueue, wait_verify }, 0, uses);
+    const bool kernels = prepare == launches_prepare || prepare == graph_prepare || prepare == turns_prepare;
+    return rung(name, why, { prepare, enqueue, wait_verify }, variant, kernels ? 1u << KERNELS : 0u);
 }
 
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *),
                                int (*enqueue)(ladder_case *))
 {
-    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue, bit(KERNELS)));
+    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue));
 }
-
-constexpr ladder_way urgent = { prepare_urgent, run_urgent, wait_verify };
 
 constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
     ladder_rung r = rung(name, why, { staged_prepare, enqueue, staged_verify }, 0,
-                         bit(STREAMS) | bit(CHUNKS) | bit(BYTES));
+                         1u << STREAMS | 1u << CHUNKS | 1u << BYTES);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
     return ladder_scanned(CHUNKS, chunk_counts, r);
@@ -613,20 +555,20 @@ const ladder_rung rungs[] = {
     order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
     order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
     order("openmp", "a thread launches for each stream", order_team, PLAIN),
-    order("graph", "the same captured, launched as one", fan_graph, GRAPH),
+    order("graph", "the same captured, launched as one", launch_graph, GRAPH),
     order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
     order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
     order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING),
-    rung("urgentIdle", "a small kernel on an idle GPU", urgent, IDLE, 0),
-    rung("urgentSame", "behind a full GPU, same priority", urgent, SAME_PRIORITY, 0),
-    rung("urgentHigh", "behind a full GPU, high priority", urgent, HIGH_PRIORITY, 0),
-    launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches),
-    launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events),
-    launches("launchGraph", "the same kernels as one graph", prepare_graph, fan_graph),
-    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(KERNELS)),
-    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(KERNELS)),
-    wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", prepare_both, run_meanwhile, 0),
+    wait("urgentIdle", "a small kernel on an idle GPU", urgent_prepare, urgent_enqueue, IDLE),
+    wait("urgentSame", "behind a full GPU, same priority", urgent_prepare, urgent_enqueue, SAME_PRIORITY),
+    wait("urgentHigh", "behind a full GPU, high priority", urgent_prepare, urgent_enqueue, HIGH_PRIORITY),
+    launches("launchStream", "dependent small kernels, one stream", launches_prepare, launches_enqueue),
+    launches("launchEvents", "two streams that wait in turn", launches_prepare, events_enqueue),
+    launches("launchGraph", "the same kernels as one graph", graph_prepare, launch_graph),
+    wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, callbacks_enqueue),
+    wait("hostSync", "in turn, by waiting for the stream", turns_prepare, syncs_enqueue),
+    wait("cpuAfter", "GPU first, then the CPU's part", both_prepare, after_enqueue),
+    wait("cpuMeanwhile", "the CPU works while the GPU does", both_prepare, meanwhile_enqueue),
     staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth),
     staged("stagedBreadth", "all in, all computed, all out", staged_breadth),
 };

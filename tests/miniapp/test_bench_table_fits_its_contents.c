@@ -23,7 +23,7 @@ static const ladder_rung rung[] = {
       .scan_values = sizes },
 };
 static const ladder_family family = { DEVICE_HOST, "fakes", "",  { "f32", "f64" }, parameter, 2, rung,
-                                      2,           NULL,    NULL };
+                                      2,           NULL };
 static bench_item item[] = { { &family, &rung[0], false }, { &family, &rung[1], false } };
 static const bench_request ask = { .item = item, .items = 2 };
 
