@@ -68,7 +68,8 @@ void chain_answer(const void *context, dtype t, int64_t first, int64_t count, vo
     const course *w = (const course *)context;
     double cells[WARP];
     for (int64_t at = 0; at < count; at += WARP) {
-        const size_t word_bytes = dtype_bytes(t), n = (size_t)(count - at < WARP ? count - at : (int64_t)WARP);
+        const size_t word_bytes = dtype_bytes(t);
+        const size_t n = (size_t)(count - at < WARP ? count - at : (int64_t)WARP);
         ladder_random(t, cells, w->first + first + at, WARP, LADDER_SEED);
         for (int k = 0; k < w->turns; k++) ladder_streams_host_chain(t, cells, WARP, w->steps, k);
         memcpy((char *)out + (size_t)at * word_bytes, cells, n * word_bytes);

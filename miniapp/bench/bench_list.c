@@ -21,8 +21,6 @@ static void print_family(FILE *to, const ladder_family *f)
                 count_text(usual, sizeof usual, f->parameter[p].usual), f->parameter[p].help);
 }
 
-/* ---- --list ---- */
-
 /* d: NULL where there is no such device. */
 static void print_rung(FILE *to, const bench_item *item, device *d, int ranks)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "bench/bench_table.h"
+#include "bench/bench_report.h"
 
 static const ladder_parameter parameter[] = { { "bytes", 4, 1, 100, "" }, { "rows", 7, 1, 100, "" } };
 static const int64_t sizes[] = { 16, INT64_C(1) << 40, 4096 };
