@@ -277,6 +277,27 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
     return code;
 }
 
+typedef struct places {
+    const ladder_case *c;
+    ladder_source source;
+} places;
+
+static void places_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const places *p = context;
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t from = p->source(p->c, first + i);
+        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
+    }
+}
+
+int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v)
+{
+    const places p = { c, source };
+    return ladder_compare(c, c->out, c->out_cells, places_answer, &p, v);
+}
+
 void ladder_right(ladder_verdict *v)
 {
     v->right = true;

@@ -236,6 +236,10 @@ int ladder_copy(ladder_case *c);
  * verify). */
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+/* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several
+ * threads at once. */
+typedef int64_t (*ladder_source)(const ladder_case *c, int64_t i);
+int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);

@@ -1,6 +1,5 @@
-/* reduce: how do thousands of threads agree on one number?
- * The lesson: docs/teaching/reduce.md. Words are integers, so that every order of additions has the same sum.
- */
+/* reduce: how do thousands of threads agree on one number? The lesson: docs/teaching/reduce.md.
+ * Words are integers, so that every order of additions has the same sum. */
 #include <cub/device/device_reduce.cuh>
 
 #include "ladder_compute/ladder_reduce.cuh"
@@ -25,6 +24,8 @@ const sums *state_of(const ladder_case *c) { return (const sums *)c->state; }
 
 template <typename W> using rounds = void (*)(W *mine, int t);
 
+/* Thread t adds its neighbour's word if t is a multiple of 2, of 4, of 8: the threads that work are spread
+ * over all warps. */
 template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t)
 {
     for (int s = 1; s < BLOCK; s *= 2) {
@@ -33,6 +34,7 @@ template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t
     }
 }
 
+/* The same additions by the first threads: whole warps work, and whole warps are done. */
 template <typename W> __device__ __forceinline__ void neighboured_together(W *mine, int t)
 {
     for (int s = 1; s < BLOCK; s *= 2) {
@@ -42,7 +44,7 @@ template <typename W> __device__ __forceinline__ void neighboured_together(W *mi
     }
 }
 
-/* Halves instead of neighbours, down to words that are LAST apart. */
+/* Halves instead of neighbours, down to words that are LAST apart: a warp loads whole lines. */
 template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, int t)
 {
     for (int s = BLOCK / 2; s >= LAST; s /= 2) {
@@ -73,6 +75,7 @@ template <typename W> __device__ __forceinline__ void until_last_warp(W *mine, i
     last_warp(mine, t);
 }
 
+/* The block's size is asked for at run time, once per round. */
 template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
 {
     if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];

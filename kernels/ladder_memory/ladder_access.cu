@@ -1,8 +1,6 @@
 /* access: how many sectors of 32 bytes does a warp's request touch, and how many bytes are on their way?
  * The lesson: docs/teaching/access.md. Beside each rate stands what ncu counts as
  * l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio, and op_st. */
-#include <string.h>
-
 #include "ladder/ladder_kernel.cuh"
 
 namespace {
@@ -83,17 +81,14 @@ int offset_enqueue(ladder_case *c)
                : launch(c, offset_copy<float, false>, offset_copy<double, false>, c->size, c->value[OFFSET]);
 }
 
-void offset_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+int64_t offset_source(const ladder_case *c, int64_t i)
 {
-    const bool reads = case_of(context)->rung->variant == READ;
-    ladder_random(t, out, first + (reads ? case_of(context)->value[OFFSET] : 0), count, LADDER_SEED);
+    const int64_t offset = c->value[OFFSET];
+    if (c->rung->variant == READ) return i < c->size ? i + offset : -1;
+    return i >= offset && i < offset + c->size ? i - offset : -1;
 }
 
-int offset_verify(ladder_case *c, ladder_verdict *v)
-{
-    const int64_t first = c->rung->variant == READ ? 0 : c->value[OFFSET];
-    return ladder_compare(c, (const char *)c->out + ladder_bytes(c, first), c->size, offset_answer, c, v);
-}
+int offset_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, offset_source, v); }
 
 /* ---- cells that lie apart. Only those that are used count as work ---- */
 
@@ -117,24 +112,14 @@ int stride_enqueue(ladder_case *c)
                : launch(c, stride_copy<float, false>, stride_copy<double, false>, c->size, c->value[STRIDE]);
 }
 
-/* Between the cells that were written stands the poison still. */
-void stride_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+int64_t stride_source(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = case_of(context);
     const int64_t stride = c->value[STRIDE];
-    if (c->rung->variant == READ) {
-        for (int64_t i = 0; i < count; i++) ladder_put(t, out, i, cell(t, (first + i) * stride));
-        return;
-    }
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t i = (stride - first % stride) % stride; i < count; i += stride)
-        if ((first + i) / stride < c->size) ladder_put(t, out, i, cell(t, (first + i) / stride));
+    if (c->rung->variant == READ) return i < c->size ? i * stride : -1;
+    return i % stride == 0 && i / stride < c->size ? i / stride : -1;
 }
 
-int stride_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_compare(c, c->out, c->rung->variant == READ ? c->size : c->out_cells, stride_answer, c, v);
-}
+int stride_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, stride_source, v); }
 
 /* ---- more bytes on their way: more loads per thread, or wider ones ---- */
 
@@ -282,17 +267,13 @@ int rows_enqueue(ladder_case *c)
     return ladder_kernel(c, grid, block, 0, copy_rows<float>, copy_rows<double>, row, rows, pitch_of(c));
 }
 
-/* Between the rows stands the poison still. */
-void rows_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* Between the rows nothing is written. */
+int64_t rows_source(const ladder_case *c, int64_t i)
 {
-    const int64_t pitch = pitch_of(case_of(context)), row = case_of(context)->value[ROW_CELLS];
-    const size_t word = dtype_bytes(t);
-    ladder_random(t, out, first, count, LADDER_SEED);
-    for (int64_t i = 0; i < count; i++)
-        if ((first + i) % pitch >= row) memset((char *)out + (size_t)i * word, 0xff, word);
+    return i % pitch_of(c) < c->value[ROW_CELLS] ? i : -1;
 }
 
-int rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, rows_answer, v); }
+int rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, rows_source, v); }
 
 /* ---- what stays in L2: a stream of cells, each added to a cell of a window that is read again and again
  * ---- */

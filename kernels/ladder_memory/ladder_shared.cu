@@ -109,31 +109,19 @@ template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder
                          exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
 }
 
-/* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
-void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* Cell k of a tile has gone from spot to spot, once a round: a permutation applied so often. */
+int64_t tile_source(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = (const ladder_case *)context;
     const bool read_crossed = c->rung->variant & READ_CROSSED,
                write_crossed = c->rung->variant & WRITE_CROSSED;
-    const int rows = tile_rows(c), cells = rows * COLUMNS;
-    int from[TALL * COLUMNS], place[TALL * COLUMNS]; /* place: who writes at the spot that k reads */
-    for (int k = 0; k < cells; k++) {
-        if (read_crossed == write_crossed) place[k] = k;
-        else if (read_crossed) place[k] = k % rows * COLUMNS + k / rows;
-        else place[k] = k % COLUMNS * rows + k / COLUMNS;
-    }
-    for (int k = 0; k < cells; k++) {
-        int at = k;
-        for (int i = 0; i < ROUNDS; i++) at = place[at];
-        from[k] = at;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t tile = (first + i) / cells, k = (first + i) % cells;
-        ladder_random(t, (char *)out + (size_t)i * dtype_bytes(t), tile * cells + from[k], 1, LADDER_SEED);
-    }
+    const int64_t rows = tile_rows(c), k = i % (rows * COLUMNS);
+    int64_t at = k;
+    for (int round = 0; round < ROUNDS && read_crossed != write_crossed; round++)
+        at = read_crossed ? at % rows * COLUMNS + at / rows : at % COLUMNS * rows + at / COLUMNS;
+    return i - k + at;
 }
 
-int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_tile, v); }
+int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, tile_source, v); }
 
 /* ---- from global memory into shared memory ---- */
 

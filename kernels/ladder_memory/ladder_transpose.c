@@ -11,24 +11,14 @@ int ladder_transpose_prepare(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-static void answer_transpose(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static int64_t source(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = context;
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
-    int64_t column = first / ny, row = first % ny; /* of A: cell `first` of B stands in its row `column` */
-    for (int64_t i = 0; i < count; i++) {
-        ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)(row * nx + column)));
-        if (++row == ny) {
-            row = 0;
-            column++;
-        }
-    }
+    const int64_t column = i / ny, row = i % ny; /* of A */
+    return row * nx + column;
 }
 
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify(c, answer_transpose, v);
-}
+int ladder_transpose_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, source, v); }
 
 int ladder_transpose_production(ladder_case *c)
 {

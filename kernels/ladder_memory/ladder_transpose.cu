@@ -1,5 +1,5 @@
-/* transpose: on which side does a warp scatter, and how is it avoided? The lesson:
- * docs/teaching/transpose.md. */
+/* transpose: on which side does a warp scatter, and how is that avoided?
+ * The lesson: docs/teaching/transpose.md. */
 #include "ladder/ladder_cublas.h"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_transpose.h"
@@ -10,8 +10,8 @@ enum { TILE = 32, UNROLL = 4 };
 
 /* ---- straight from memory to memory: on which side does a warp scatter? ---- */
 
-/* What a kernel's x and y are: a column and a row of A, or of B. The copies go along rows, or along columns,
- * on both sides. */
+/* What a kernel's x and y are: a column and a row of A (naiveRow: whole lines are read, single cells written)
+ * or of B (naiveCol: the other way round). The copies go along rows, or along columns, on both sides. */
 enum order { COPY_ROW, COPY_COL, ALONG_A, ALONG_B };
 
 /* Where cell (x + dx, y) lies. */
