@@ -54,8 +54,10 @@ static int64_t row_of(const field_shape *f, int64_t index)
     return q >= 0 ? q / f->pitch : -((f->pitch - 1 - q) / f->pitch);
 }
 
-int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x,
-                              int64_t *y, int64_t *index)
+/* The next row, from *y on, of which a part within the box's columns lies in [first, first + count) of the
+ * allocation: those cells start at (*x, *y) and at `index`. Returns how many they are, 0 at the end. */
+static int64_t next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x, int64_t *y,
+                        int64_t *index)
 {
     const int64_t last_row = least(b.y1 - 1, row_of(f, first + count - 1) + 1);
     for (*y = most(*y, most(b.y0, row_of(f, first) - 1)); *y <= last_row; ++*y) {
@@ -143,8 +145,7 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
     const size_t word_bytes = dtype_bytes(t);
     int64_t x, index, y = INT64_MIN, n;
     memset(out, 0xff, (size_t)count * word_bytes);
-    for (; (n = ladder_field_next_run(&s->shape, field_own(&s->shape), first, count, &x, &y, &index)) > 0;
-         y++)
+    for (; (n = next_run(&s->shape, field_own(&s->shape), first, count, &x, &y, &index)) > 0; y++)
         pass_run(s, x, y, n, (char *)out + (size_t)(index - first) * word_bytes);
 }
 

@@ -8,7 +8,7 @@ LINKAGE_C_BEGIN
 
 /* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major
  * index in the field with its ghosts. */
-enum { LADDER_FIELD_CUR = 21, LADDER_FIELD_PREV = 22 };
+enum { LADDER_FIELD_CUR = LADDER_SEED, LADDER_FIELD_PREV = 22 };
 
 typedef struct ladder_field {
     field_shape shape;
@@ -22,10 +22,6 @@ void ladder_field_weights(stencil *op);
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
 int64_t ladder_field_cells(const field_shape *f); /* of the allocation */
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
-/* The next row, from *y on, of which a part within the box's columns lies in [first, first + count) of the
- * allocation: those cells start at (*x, *y) and at `index`. Returns how many they are, 0 at the end. */
-int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x,
-                              int64_t *y, int64_t *index);
 
 /* A pass as a rung, whose state is, or begins with, a ladder_field that has its shape: from c->in, and prev,
  * to c->out. work: the words of the levels that are read, and of the one written; flops: one product, and two
