@@ -187,12 +187,11 @@ static void transposing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
-#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                 \
-    {                                                                                             \
-        .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, \
-        .verify = transposing_verify, .destroy = transposing_destroy, .unit = LADDER_BYTES,       \
-        .clock = LADDER_CLOCK_HOST, .variant = (int)(TRANSPORT)*LAYOUTS + LAYOUT,                 \
-        .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes                        \
+#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                  \
+    {                                                                                              \
+        LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
+            .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST,                            \
+            .variant = (int)(TRANSPORT)*LAYOUTS + LAYOUT, LADDER_SCAN(0, sizes)                    \
     }
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                                \
     TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), \

@@ -276,7 +276,6 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
 
 static const int64_t sizes[] = { 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
 static const int64_t grid_sizes[] = { 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
-enum { SIZES = sizeof sizes / sizeof sizes[0], GRID_SIZES = sizeof grid_sizes / sizeof grid_sizes[0] };
 
 static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
@@ -285,24 +284,23 @@ static const ladder_parameter parameters[] = {
       "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
 };
 
-#define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                \
-    {                                                                                                    \
-        .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue,                    \
-        .verify = RUN##_verify, .destroy = exchange_destroy, .unit = LADDER_BYTES,                       \
-        .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*PATTERNS + PATTERN,                            \
-        .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, .scan_count = COUNT, \
-        .scan_values = VALUES                                                                            \
+#define RUNG(NAME, WHY, RUN, WAY, PATTERN, VALUES)                                      \
+    {                                                                                   \
+        LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL),        \
+            .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST,                    \
+            .variant = (int)(WAY)*PATTERNS + PATTERN,                                   \
+            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, \
+            LADDER_SCAN(BYTES, VALUES)                                                  \
     }
-#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                      \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes), \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, SIZES, sizes)
+#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                               \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, sizes), \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, sizes)
 #define PATTERNS_OF(NAME, HOW, RUN, WAY) \
-    ONE_OR_TWO(NAME, HOW, RUN, WAY),     \
-        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, GRID_SIZES, grid_sizes)
+    ONE_OR_TWO(NAME, HOW, RUN, WAY), RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, grid_sizes)
 
 static const ladder_rung rungs[] = {
-    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, SIZES, sizes),
-    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, SIZES, sizes),
+    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, sizes),
+    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, sizes),
     PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
     PATTERNS_OF("host", "MPI alone, pinned memory", link, MPI_PINNED),
     PATTERNS_OF("copies", "to the host and back at once", link, COPIES),

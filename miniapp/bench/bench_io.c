@@ -326,12 +326,11 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define FILING(NAME, WHY, VARIANT)                                                                         \
-    {                                                                                                      \
-        .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue,                    \
-        .verify = filing_verify, .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, \
-        .clock = LADDER_CLOCK_HOST, .variant = VARIANT, .scan_count = sizeof sizes / sizeof sizes[0],      \
-        .scan_values = sizes                                                                               \
+#define FILING(NAME, WHY, VARIANT)                                                          \
+    {                                                                                       \
+        LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
+            .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
+            .variant = VARIANT, LADDER_SCAN(0, sizes)                                       \
     }
 
 static const ladder_rung rungs[] = {
