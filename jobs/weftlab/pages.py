@@ -6,7 +6,7 @@ In a page of Markdown, what stands between two lines like these
     <!-- end -->
 
 is the table of that name (weftlab/tables.py), from the results. Likewise `picture NAME ARGUMENTS` is
-a picture of docs/figures, and `help FAMILY` what `weft bench FAMILY --help` prints (weftlab/teaching.py).
+a picture of docs/figures (weftlab/teaching.py).
 """
 
 import pathlib
@@ -14,8 +14,7 @@ import re
 
 from weftlab import tables, teaching
 
-BLOCK = re.compile(r"^<!-- (?P<kind>table|help|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S)
-SOURCE = {"table": "jobs/results says", "help": "the program prints", "picture": "jobs/results says"}
+BLOCK = re.compile(r"^<!-- (?P<kind>table|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S)
 
 
 class PageMistake(Exception):
@@ -35,7 +34,7 @@ class Page:
     def __init__(self, root, folder, name):
         self.root, self.folder, self.name = pathlib.Path(root), folder, name
 
-    def table(self, _, name, *arguments):
+    def table(self, name, *arguments):
         words = " ".join((name,) + arguments)
         if not tables.takes(tables.TABLES.get(name), self.folder, *arguments):
             raise PageMistake("no table '%s'; there are %s" % (words, ", ".join(sorted(tables.TABLES))))
@@ -44,26 +43,23 @@ class Page:
             raise PageMistake("table '%s' has no rows: no result answers it" % words)
         return tables.markdown(header, rows)
 
-    def help(self, body, family):
-        return teaching.help_block(self.root, body, family)
-
-    def picture(self, _, *words):
+    def picture(self, *words):
         return teaching.picture_block(self.root, self.name, teaching.picture(self.folder, *words)[0])
 
     def block(self, match):
         """The body of a block, rendered anew."""
         render, words = getattr(self, match["kind"]), match["words"].split()
-        if not tables.takes(render, match["body"], *words):
+        if not tables.takes(render, *words):
             raise PageMistake("%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0]))
         try:
-            return render(match["body"], *words)
+            return render(*words)
         except (PageMistake, teaching.TeachingMistake) as mistake:
             raise PageMistake("%s: %s" % (self.name, mistake)) from None
 
     def blocks(self, text):
         """(match, body as it has to be) of every block of the text."""
         found = list(BLOCK.finditer(text))
-        if len(re.findall(r"^<!-- (?:table|help|picture) ", text, re.M)) != len(found):
+        if len(re.findall(r"^<!-- (?:table|picture) ", text, re.M)) != len(found):
             raise PageMistake("%s: a block '<!-- table ... -->' without its '<!-- end -->'" % self.name)
         return [(match, self.block(match)) for match in found]
 
@@ -77,7 +73,7 @@ class Page:
         for match, body in self.blocks(text):
             if match["body"] != body:
                 kind, words = match["kind"], match["words"]
-                yield "%s: %s '%s' is not what %s; run jobs/report --pages" % (self.name, kind, words, SOURCE[kind])
+                yield "%s: %s '%s' is not what jobs/results says; run jobs/report --pages" % (self.name, kind, words)
 
     def pictures(self, text):
         """(file, what it shows) of each picture of the text."""

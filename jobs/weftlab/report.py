@@ -1,4 +1,4 @@
-"""Renders what pages show: tables and pictures from jobs/results, help texts from the program.
+"""Renders what pages show: tables and pictures from jobs/results.
 
   report --pages            writes the blocks of README.md and docs/ anew, and draws the pictures of
                             docs/figures whose values changed; needs matplotlib for these alone

@@ -1,7 +1,5 @@
-"""What pages of docs/teaching show beside their tables: help texts and pictures of `weft bench`.
+"""The pictures that pages of docs/teaching show beside their tables.
 
-The help text of a family stands in the program alone. A page repeats it, one part per kind of
-device; a program built without CUDA prints no part for GPUs, and that of the page then stays.
 A picture keeps a digest of the values that it shows, so that a picture of other values is found
 without drawing it.
 """
@@ -11,59 +9,12 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 
 from weftlab import records, results, tables
-
-DEVICES = {"host": "On the host", "cuda": "On a GPU"}
-PART = re.compile(r"^(?P<head>On [^\n]*):\n\n```text\n(?P<text>.*?)^```\n", re.M | re.S)
 
 
 class TeachingMistake(Exception):
     """What a block asks for is not there; its text is for the user."""
-
-
-# ---- help texts ----
-
-
-def program_of(root):
-    """The weft that is asked for its help: $WEFT, else that of the tree's build; None without."""
-    found = pathlib.Path(os.environ.get("WEFT") or pathlib.Path(root) / "build" / "weft")
-    return str(found) if found.exists() else None
-
-
-def help_by_device(program, family):
-    """{"host": text, "cuda": text} of the devices for which this program has the family."""
-    done = subprocess.run([program, "bench", family, "--help"], stdout=subprocess.PIPE, check=False)
-    parts = re.split(r"^device (host|cuda)\n\n", done.stdout.decode(), flags=re.M)
-    if done.returncode:
-        raise TeachingMistake("%s bench %s --help ends with %d" % (program, family, done.returncode))
-    return {device: text.rstrip() + "\n" for device, text in zip(parts[1::2], parts[2::2])}
-
-
-def help_in(body):
-    """The same from the body of a block."""
-    found = {}
-    for part in PART.finditer(body):
-        for device, head in DEVICES.items():
-            if head.lower() in part["head"].lower():
-                found[device] = part["text"]
-    return found
-
-
-def help_block(root, body, family):
-    """The body of a block of help, with what the program at hand prints."""
-    program, parts = program_of(root), help_in(body)
-    printed = help_by_device(program, family) if program else {}
-    if parts and parts.get("host") == parts.get("cuda"):  # one text for both
-        parts = dict.fromkeys(parts, printed.get("host", parts["host"]))
-    parts.update(printed)
-    if not parts:
-        raise TeachingMistake("no family '%s' in %s" % (family, program or "a program: make it first"))
-    if parts.get("host") == parts.get("cuda"):
-        return "On the host and on a GPU:\n\n```text\n%s```\n" % parts["host"]
-    blocks = ["%s:\n\n```text\n%s```\n" % (DEVICES[d], parts[d]) for d in DEVICES if d in parts]
-    return "\n".join(blocks)
 
 
 # ---- what a picture shows ----

@@ -1,20 +1,314 @@
-/* The families of this build, in the order in which they are climbed. */
-#include "ladder/ladder_families.h"
+/* What the rungs of the ladder share: what a point holds while it is measured, random data, exact comparison.
+ *
+ * Rungs allocate here and free nothing: ladder_close gives back whatever there is, also after a prepare that
+ * failed half-way. The device's cells come back through a pinned buffer, a piece at a time, and each piece is
+ * compared by a team of threads: an answer of a gigabyte never stands in memory as a whole. */
+#include "ladder/ladder.h"
 
-static const ladder_family *const families[] = {
-    &ladder_ceiling_host,   &ladder_memory_host,   &ladder_access_host,    &ladder_transpose_host,
-    &ladder_stencil_host,   &ladder_fused_host,    &ladder_reduce_host,    &ladder_roofline_host,
-    &ladder_streaming_host,
-#if WEFT_CUDA
-    &ladder_ceiling_cuda,   &ladder_memory_cuda,   &ladder_access_cuda,    &ladder_shared_cuda,
-    &ladder_transpose_cuda, &ladder_stencil_cuda,  &ladder_fused_cuda,     &ladder_reduce_cuda,
-    &ladder_launch_cuda,    &ladder_constant_cuda, &ladder_product_cuda,   &ladder_arith_cuda,
-    &ladder_streams_cuda,   &ladder_roofline_cuda, &ladder_streaming_cuda,
-#endif
-};
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 
-const ladder_family *const *ladder_families(int *count)
+#include "core/cell.h"
+
+/* ---- what a point holds ---- */
+
+void *ladder_state(ladder_case *c, size_t bytes)
 {
-    *count = (int)(sizeof families / sizeof families[0]);
-    return families;
+    c->state = calloc(1, bytes);
+    if (!c->state) abort();
+    return c->state;
+}
+
+void ladder_own(ladder_case *c, device_memory where, void *memory)
+{
+    if (c->owned_count == LADDER_OWNED_MAX) abort();
+    c->owned[c->owned_count++] = (ladder_owned){ where, memory };
+}
+
+int ladder_alloc(ladder_case *c, device_memory where, size_t bytes, void **out)
+{
+    const int code = c->d->alloc(c->d, where, bytes, out);
+    if (!code) ladder_own(c, where, *out);
+    return code;
+}
+
+int ladder_alloc_random(ladder_case *c, int64_t cells, uint64_t seed, void **out)
+{
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
+    return code ? code : ladder_fill_random(c, *out, cells, seed);
+}
+
+int ladder_alloc_poisoned(ladder_case *c, size_t bytes, void **out)
+{
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, out);
+    return code ? code : ladder_poison(c, *out, bytes);
+}
+
+int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out)
+{
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, out);
+    return code ? code : c->d->fill_bytes(c->d, *out, 0, bytes, c->stream);
+}
+
+int ladder_beside_create(ladder_case *c)
+{
+    ladder_beside *b = &c->beside;
+    int code = c->d->stream_create(c->d, false, &b->stream);
+    if (!code) code = c->d->event_create(c->d, false, &b->begun);
+    return code ? code : c->d->event_create(c->d, false, &b->ended);
+}
+
+int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to,
+                     const void *back_from, size_t back_bytes)
+{
+    device *d = c->d;
+    const ladder_beside *b = &c->beside;
+    int code = d->event_record(d, b->begun, c->stream);
+    if (!code) code = d->event_wait(d, b->begun, b->stream);
+    if (!code) code = d->copy(d, to, from, bytes, c->stream);
+    if (!code) code = d->copy(d, back_to, back_from, back_bytes, b->stream);
+    if (!code) code = d->event_record(d, b->ended, b->stream);
+    return code ? code : d->event_wait(d, b->ended, c->stream);
+}
+
+void ladder_close(ladder_case *c)
+{
+    device *d = c->d;
+    if (c->rung->destroy) c->rung->destroy(c);
+    for (int i = 0; i < c->owned_count; i++) (void)d->free(d, c->owned[i].where, c->owned[i].memory);
+    if (c->beside.stream) (void)d->stream_destroy(d, &c->beside.stream);
+    if (c->beside.begun) (void)d->event_destroy(d, &c->beside.begun);
+    if (c->beside.ended) (void)d->event_destroy(d, &c->beside.ended);
+    free(c->state);
+    c->state = NULL;
+    c->owned_count = 0;
+}
+
+/* ---- the usual problem ---- */
+
+int ladder_open(ladder_case *c, int64_t in_cells, int64_t out_cells)
+{
+    c->out_cells = out_cells;
+    const int code = ladder_alloc_random(c, in_cells, LADDER_SEED, &c->in);
+    return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, out_cells), &c->out);
+}
+
+void ladder_moves(ladder_case *c, int64_t cells, double words)
+{
+    c->size = cells;
+    c->work = words * (double)ladder_bytes(c, cells);
+}
+
+int ladder_copy(ladder_case *c)
+{
+    return c->d->copy(c->d, c->out, c->in, ladder_bytes(c, c->out_cells), c->stream);
+}
+
+int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v)
+{
+    return ladder_compare(c, c->out, c->out_cells, answer, c, v);
+}
+
+int ladder_verify_copy(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_compare_random(c, c->out, c->out_cells, LADDER_SEED, v);
+}
+
+/* ---- random data ---- */
+
+enum { LINE_CELLS = 1024, PIECE_CELLS = 1 << 22 };
+
+typedef union cells_any {
+    float f32[LINE_CELLS];
+    double f64[LINE_CELLS];
+} cells_any;
+
+int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed)
+{
+    const field_shape row = { c->type, cells, 1, 0, 0, cells, 0, ladder_bytes(c, cells) };
+    const value v = { .kind = VALUE_RANDOM, .nx_global = cells, .ny_global = 1, .seed = seed };
+    return c->d->value_fill(c->d, &row, device_data, &v, field_own(&row), c->stream);
+}
+
+void ladder_random(dtype t, void *host_data, int64_t first, int64_t cells, uint64_t seed)
+{
+    for (int64_t i = 0; i < cells; i++) ladder_put(t, host_data, i, cell_random(seed, (uint64_t)(first + i)));
+}
+
+typedef struct folded {
+    uint32_t word_xor;
+    uint64_t cell_sum;
+} folded;
+
+static folded fold(dtype t, int64_t cells, uint64_t seed)
+{
+    uint32_t word_xor = 0;
+    uint64_t cell_sum = 0;
+#pragma omp parallel for schedule(static) reduction(^ : word_xor) reduction(+ : cell_sum)
+    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
+        union {
+            cells_any cell;
+            uint32_t u32[LINE_CELLS];
+            uint64_t u64[LINE_CELLS];
+        } line;
+        const int64_t count = cells - at < LINE_CELLS ? cells - at : LINE_CELLS;
+        ladder_random(t, &line, at, count, seed);
+        for (int64_t i = 0; i < count; i++) {
+            const uint64_t bits = t == DTYPE_F32 ? line.u32[i] : line.u64[i];
+            word_xor ^= (uint32_t)bits ^ (uint32_t)(bits >> 32);
+            cell_sum += bits;
+        }
+    }
+    return (folded){ word_xor, cell_sum };
+}
+
+uint64_t ladder_random_sum(dtype t, int64_t cells, uint64_t seed) { return fold(t, cells, seed).cell_sum; }
+
+int ladder_verify_xor(ladder_case *c, ladder_verdict *v)
+{
+    const uint32_t wanted = fold(c->type, c->out_cells, LADDER_SEED).word_xor;
+    return ladder_compare_number(c, "xor of all words", c->out, sizeof wanted, wanted, v);
+}
+
+int ladder_poison(ladder_case *c, void *device_data, size_t bytes)
+{
+    return c->d->fill_bytes(c->d, device_data, 0xff, bytes, c->stream);
+}
+
+/* ---- comparison ---- */
+
+/* The first cell of a piece that differs, or cells. */
+static int64_t first_difference(dtype t, const void *found, int64_t first, int64_t cells,
+                                ladder_answer answer, const void *context)
+{
+    const size_t word_bytes = dtype_bytes(t);
+    int64_t worst = cells;
+#pragma omp parallel for schedule(static) reduction(min : worst)
+    for (int64_t at = 0; at < cells; at += LINE_CELLS) {
+        cells_any wanted;
+        const int64_t count = cells - at < LINE_CELLS ? cells - at : LINE_CELLS;
+        const char *mine = (const char *)found + (size_t)at * word_bytes;
+        answer(context, t, first + at, count, &wanted);
+        if (memcmp(mine, &wanted, (size_t)count * word_bytes) == 0) continue;
+        int64_t i = 0;
+        while (memcmp(mine + (size_t)i * word_bytes, (char *)&wanted + (size_t)i * word_bytes, word_bytes) ==
+               0)
+            i++;
+        if (at + i < worst) worst = at + i;
+    }
+    return worst;
+}
+
+int ladder_compare(ladder_case *c, const void *device_data, int64_t cells, ladder_answer answer,
+                   const void *context, ladder_verdict *v)
+{
+    device *d = c->d;
+    const size_t word_bytes = dtype_bytes(c->type);
+    void *piece = NULL;
+    ladder_right(v);
+    int code = d->alloc(d, DEVICE_MEMORY_PINNED,
+                        (cells < PIECE_CELLS ? (size_t)cells : PIECE_CELLS) * word_bytes, &piece);
+    for (int64_t first = 0; !code && v->right && first < cells; first += PIECE_CELLS) {
+        const int64_t count = cells - first < PIECE_CELLS ? cells - first : PIECE_CELLS;
+        code = d->copy(d, piece, (const char *)device_data + (size_t)first * word_bytes,
+                       (size_t)count * word_bytes, c->stream);
+        if (!code) code = d->stream_sync(d, c->stream);
+        if (code) break;
+        const int64_t i = first_difference(c->type, piece, first, count, answer, context);
+        if (i == count) continue;
+        cells_any wanted;
+        answer(context, c->type, first + i, 1, &wanted);
+        ladder_wrong(v, "cell %lld is %.9g, not %.9g", (long long)(first + i), ladder_get(c->type, piece, i),
+                     ladder_get(c->type, &wanted, 0));
+    }
+    const int freed = d->free(d, DEVICE_MEMORY_PINNED, piece);
+    return code ? code : freed;
+}
+
+static void random_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    ladder_random(t, out, first, count, *(const uint64_t *)context);
+}
+
+int ladder_compare_random(ladder_case *c, const void *device_data, int64_t cells, uint64_t seed,
+                          ladder_verdict *v)
+{
+    return ladder_compare(c, device_data, cells, random_answer, &seed, v);
+}
+
+typedef struct blocks {
+    const void *block;
+    int64_t cells;
+} blocks;
+
+static void blocks_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const blocks *b = context;
+    const size_t word_bytes = dtype_bytes(t);
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)out + (size_t)i * word_bytes,
+               (const char *)b->block + (size_t)((first + i) % b->cells) * word_bytes, word_bytes);
+}
+
+int ladder_compare_blocks(ladder_case *c, const void *device_data, size_t bytes, const void *block,
+                          size_t block_bytes, ladder_verdict *v)
+{
+    const blocks b = { block, (int64_t)(block_bytes / dtype_bytes(c->type)) };
+    return ladder_compare(c, device_data, (int64_t)(bytes / dtype_bytes(c->type)), blocks_answer, &b, v);
+}
+
+int ladder_fetch(ladder_case *c, void *to, const void *from, size_t bytes)
+{
+    const int code = c->d->copy(c->d, to, from, bytes, c->stream);
+    return code ? code : c->d->stream_sync(c->d, c->stream);
+}
+
+int ladder_compare_number(ladder_case *c, const char *what, const void *device_number, size_t bytes,
+                          uint64_t wanted, ladder_verdict *v)
+{
+    uint64_t found = 0;
+    const int code = ladder_fetch(c, &found, device_number, bytes);
+    if (bytes == sizeof(uint32_t)) wanted = (uint32_t)wanted;
+    ladder_right(v);
+    if (found != wanted)
+        ladder_wrong(v, "the %s is %llx, not %llx", what, (unsigned long long)found,
+                     (unsigned long long)wanted);
+    return code;
+}
+
+typedef struct places {
+    const ladder_case *c;
+    ladder_source source;
+} places;
+
+static void places_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const places *p = context;
+    memset(out, 0xff, (size_t)count * dtype_bytes(t));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t from = p->source(p->c, first + i);
+        if (from >= 0) ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)from));
+    }
+}
+
+int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v)
+{
+    const places p = { c, source };
+    return ladder_compare(c, c->out, c->out_cells, places_answer, &p, v);
+}
+
+void ladder_right(ladder_verdict *v)
+{
+    v->right = true;
+    v->why.text[0] = '\0';
+}
+
+void ladder_wrong(ladder_verdict *v, const char *format, ...)
+{
+    va_list ap;
+    v->right = false;
+    va_start(ap, format);
+    sentence_set_list(&v->why, format, ap);
+    va_end(ap);
 }

@@ -10,10 +10,8 @@
  *   destroy   what the engine does not give back itself (ladder_close); also after a prepare that failed
  *             half-way
  * To add a rung: write its kernel and its enqueue in the family's file, add one entry to the table at the
- * file's end, with what it teaches: that text, and not a comment, is where a technique is explained. `weft
- * bench FAMILY --help` prints it, and `jobs/report --pages` copies it to docs/teaching/FAMILY.md. To add a
- * family: one file, its name in the list in ladder_families.h, and a page. Functions return 0 or an error
- * code of c->d. */
+ * file's end, and a line to docs/teaching/FAMILY.md, where the technique is explained. To add a family: one
+ * file, its name below and in ladder_families.c, and a page. Functions return 0 or an error code of c->d. */
 #pragma once
 
 #include "core/sentence.h"
@@ -64,10 +62,10 @@ typedef struct ladder_case {
     const ladder_rung *rung;
     device *d;
     device_stream *stream;
-    dtype type; /* as asked; prepare may fix another, and so it is recorded */
+    dtype type;                           /* as asked; prepare may fix another, and so it is recorded */
     int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say
                                            * what was used instead */
-    int64_t size; /* set by prepare: elements that one repetition works on */
+    int64_t size;                         /* set by prepare: elements that one repetition works on */
     double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
     double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none
                    * is counted */
@@ -76,18 +74,18 @@ typedef struct ladder_case {
     const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this
                                * size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    const char *part_name; /* set by prepare where the work has parts that could run beside each other: the
-                            * slowest one, measured by it ... */
-    double part_rate;      /* ... alone; NULL and 0 otherwise */
-    sentence missing; /* set by prepare, which returns 0: why this point cannot run here; then only destroy
-                       * is called */
+    const char *part_name;    /* set by prepare where the work has parts that could run beside each other: the
+                               * slowest one, measured by it ... */
+    double part_rate;         /* ... alone; NULL and 0 otherwise */
+    sentence missing;  /* set by prepare, which returns 0: why this point cannot run here; then only destroy
+                        * is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no
                         * news */
     const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h);
                         * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    void *state;       /* prepare's own (ladder_state); NULL before it */
+    void *state; /* prepare's own (ladder_state); NULL before it */
     ladder_beside beside;
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
@@ -101,13 +99,12 @@ typedef struct ladder_verdict {
 struct ladder_rung {
     const char *name;
     const char *why; /* what it shows, in about six words */
-    const char *teaches; /* sentences for --help beside it, NULL: none */
-    int variant;         /* for enqueue and prepare functions that serve several rungs */
+    int variant;     /* for enqueue and prepare functions that serve several rungs */
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);
     int (*verify)(ladder_case *c, ladder_verdict *v); /* after exactly one repetition */
-    void (*destroy)(ladder_case *c); /* NULL, or: gives back what ladder_close does not know of */
-    int (*before)(ladder_case *c); /* NULL, or untimed: sets the stage anew before every repetition */
+    void (*destroy)(ladder_case *c);   /* NULL, or: gives back what ladder_close does not know of */
+    int (*before)(ladder_case *c);     /* NULL, or untimed: sets the stage anew before every repetition */
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
@@ -130,31 +127,45 @@ typedef struct ladder_way {
 typedef struct ladder_family {
     device_kind kind;
     const char *name;
-    const char *shows; /* one line */
+    const char *shows;        /* one line */
     const char *type_name[2]; /* by dtype; NULL where the type of the data does not matter */
     const ladder_parameter *parameter;
     int parameters;
     const ladder_rung *rung;
     int rungs;
-    const char *teaches; /* paragraphs for `weft bench FAMILY --help`, which stand in for the file's
-                          * opening comment */
     const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks
                             climb together, else NULL: why this rung cannot run on that device and that many
                             ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
 } ladder_family;
 
-/* A family of a file's tables `parameters` and `rungs`, and of its text `teaches`. F32, F64: the names of its
- * types. */
+/* Parts of a row of a table in C: what most rungs have, counted in bytes, and the values of a scan. */
+#define LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING) \
+    .name = NAME, .why = WHY, .prepare = PREPARE, .enqueue = ENQUEUE, .verify = VERIFY, .ceiling = CEILING
+#define LADDER_SCAN(PARAMETER, VALUES) \
+    .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
+
+/* A family of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
 #define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
     {                                                                                               \
         KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, \
-            sizeof rungs / sizeof *rungs, teaches, REFUSAL                                          \
+            sizeof rungs / sizeof *rungs, REFUSAL                                                   \
     }
+
+/* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
+extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
+extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,
+    ladder_transpose_cuda;
+extern const ladder_family ladder_stencil_host, ladder_stencil_cuda, ladder_reduce_cuda;
+extern const ladder_family ladder_memory_host, ladder_access_host, ladder_reduce_host, ladder_launch_cuda;
+extern const ladder_family ladder_fused_host, ladder_fused_cuda;
+extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
+extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
+extern const ladder_family ladder_streaming_host, ladder_streaming_cuda;
 
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
 
-/* ---- what families share (ladder_data.c) ---- */
+/* ---- what families share ---- */
 
 /* Uniform in [-1, 1), a hash of seed and index: the host can tell any cell without the others. */
 int ladder_fill_random(ladder_case *c, void *device_data, int64_t cells, uint64_t seed);
@@ -193,7 +204,7 @@ int ladder_compare_number(ladder_case *c, const char *what, const void *device_n
 void ladder_right(ladder_verdict *v);
 __attribute__((format(printf, 2, 3))) void ladder_wrong(ladder_verdict *v, const char *format, ...);
 
-/* ---- what a point holds (ladder_case.c), until ladder_close ---- */
+/* ---- what a point holds, until ladder_close ---- */
 
 /* Destroys what the rung made, then all that the functions below made. */
 void ladder_close(ladder_case *c);
@@ -225,6 +236,10 @@ int ladder_copy(ladder_case *c);
  * verify). */
 int ladder_verify(ladder_case *c, ladder_answer answer, ladder_verdict *v);
 int ladder_verify_copy(ladder_case *c, ladder_verdict *v);
+/* Cell i of c->out is cell source(c, i) of c->in, or poisoned still where that is negative. Called by several
+ * threads at once. */
+typedef int64_t (*ladder_source)(const ladder_case *c, int64_t i);
+int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v);
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);

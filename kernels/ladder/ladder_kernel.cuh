@@ -1,6 +1,8 @@
-/* Launching the kernel of a case's type. */
+/* What families of kernels share: launching the kernel of a case's type, a copy, chains of arithmetic, rows
+ * of tables, a second GPU. */
 #pragma once
 
+#include "core/cell.h"
 #include "device/device_cuda.h"
 #include "ladder/ladder.h"
 
@@ -44,6 +46,74 @@ template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, cons
         if (first + k * LADDER_COPY_THREADS < n) out[first + k * LADDER_COPY_THREADS] = u[k];
 }
 
+/* SMs of the GPU times `each`. */
+static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
+{
+    int sms = 0;
+    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
+    *out = sms * each;
+    return code;
+}
+
+/* One fma of either type, and four words that are loaded and stored at once. */
+static __host__ __device__ __forceinline__ float ladder_fma(float a, float b, float c)
+{
+    return cell_fma_f32(a, b, c);
+}
+static __host__ __device__ __forceinline__ double ladder_fma(double a, double b, double c)
+{
+    return cell_fma_f64(a, b, c);
+}
+
+enum { LADDER_FOUR = 4 };
+template <typename T> struct alignas(16) ladder_four {
+    T u[LADDER_FOUR];
+};
+
+/* Chains of dependent arithmetic in registers: each thread of a block takes CHAINS cells, does the same step
+ * on each again and again, and stores them. */
+template <typename T, int CHAINS, int THREADS> struct ladder_chains {
+    T x[CHAINS];
+
+    /* All blocks start with the same cells: in[CHAINS][THREADS]. */
+    __device__ __forceinline__ void load(const T *in)
+    {
+#pragma unroll
+        for (int k = 0; k < CHAINS; k++) x[k] = in[k * THREADS + threadIdx.x];
+    }
+
+    template <int STEPS, typename STEP> __device__ __forceinline__ void run(STEP step)
+    {
+#pragma unroll 16
+        for (int i = 0; i < STEPS; i++)
+#pragma unroll
+            for (int k = 0; k < CHAINS; k++) x[k] = step(x[k]);
+    }
+
+    /* To out[blocks][CHAINS][THREADS]. */
+    __device__ __forceinline__ void store(T *out) const
+    {
+#pragma unroll
+        for (int k = 0; k < CHAINS; k++)
+            out[((int64_t)blockIdx.x * CHAINS + k) * THREADS + threadIdx.x] = x[k];
+    }
+};
+
+/* ---- rows of tables ---- */
+
+/* variant, ignores: as in ladder_rung. */
+constexpr ladder_rung ladder_row(const char *name, const char *why, ladder_way way, int variant = 0,
+                                 unsigned ignores = 0, const char *ceiling = "copy",
+                                 ladder_unit unit = LADDER_BYTES)
+{
+    ladder_rung r = {};
+    r.name = name, r.why = why;
+    r.prepare = way.prepare, r.enqueue = way.enqueue, r.verify = way.verify;
+    r.variant = variant, r.ignores = ignores;
+    r.ceiling = ceiling, r.unit = unit;
+    return r;
+}
+
 /* The same rung, measured at each value of a parameter. */
 template <int COUNT>
 constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUNT], ladder_rung r)
@@ -54,11 +124,11 @@ constexpr ladder_rung ladder_scanned(int parameter, const int64_t (&values)[COUN
     return r;
 }
 
-/* SMs of the GPU times `each`. */
-static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
-{
-    int sms = 0;
-    const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
-    *out = sms * each;
-    return code;
-}
+/* Every parameter but n, the first one, and those of which `takes` has the bit. */
+constexpr unsigned ladder_all_but(int parameters, unsigned takes) { return (1u << parameters) - 2 & ~takes; }
+
+/* ---- a second GPU of the same process (ladder_peer.cu) ---- */
+
+/* Memory of the next GPU that this one may read and write; freed by ladder_close. */
+int ladder_peer_alloc(ladder_case *c, size_t bytes, void **out);
+const char *ladder_peer_missing(device *d); /* a rung's missing */

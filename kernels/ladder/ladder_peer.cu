@@ -1,6 +1,4 @@
-#include "ladder/ladder_peer.h"
-
-#include <cuda_runtime_api.h>
+#include "ladder/ladder_kernel.cuh"
 
 static int peer_of(const device *d) { return d->ordinal == 0 ? 1 : 0; }
 

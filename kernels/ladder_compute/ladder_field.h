@@ -8,7 +8,7 @@ LINKAGE_C_BEGIN
 
 /* Seeds: of the level that a pass reads, and of the one before. A cell's number follows from its row-major
  * index in the field with its ghosts. */
-enum { LADDER_FIELD_CUR = 21, LADDER_FIELD_PREV = 22 };
+enum { LADDER_FIELD_CUR = LADDER_SEED, LADDER_FIELD_PREV = 22 };
 
 typedef struct ladder_field {
     field_shape shape;
@@ -22,10 +22,6 @@ void ladder_field_weights(stencil *op);
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
 int64_t ladder_field_cells(const field_shape *f); /* of the allocation */
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
-/* The next row, from *y on, of which a part within the box's columns lies in [first, first + count) of the
- * allocation: those cells start at (*x, *y) and at `index`. Returns how many they are, 0 at the end. */
-int64_t ladder_field_next_run(const field_shape *f, box b, int64_t first, int64_t count, int64_t *x,
-                              int64_t *y, int64_t *index);
 
 /* A pass as a rung, whose state is, or begins with, a ladder_field that has its shape: from c->in, and prev,
  * to c->out. work: the words of the levels that are read, and of the one written; flops: one product, and two
@@ -34,5 +30,17 @@ int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has
 int ladder_field_pass(ladder_case *c); /* enqueue: the device's own */
 /* All of c->out against one pass over the own cells, ghosts and slack poisoned as they were. */
 int ladder_field_verify(ladder_case *c, ladder_verdict *v);
+
+/* ---- several time steps of a plane: where they start, and the ghosts between two of them ---- */
+
+/* The own cells: random, of the level that stands `level` levels before the first step. */
+int ladder_steps_fill(device *d, const field_shape *f, void *field, int level, device_stream *s);
+/* All ghosts that are at most `depth` cells away. */
+int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth,
+                        device_stream *s);
+/* The own cells of `seen`, in the host's memory, against `steps` sweeps. f: ghosts at least as deep as the
+ * radius. */
+void ladder_steps_compare(const field_shape *f, const stencil *op, const boundary *sides, int steps,
+                          const void *seen, ladder_verdict *v);
 
 LINKAGE_C_END

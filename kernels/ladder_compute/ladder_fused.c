@@ -1,13 +1,5 @@
+/* fused on the host, and its problem on every device. The lesson: docs/teaching/fused.md. */
 #include "ladder_compute/ladder_fused.h"
-
-#include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_steps.h"
-
-static const char teaches[] = "Several time steps in one pass over memory, on the host: a sweep of a small "
-                              "star does few flops per byte, so memory is the "
-                              "limit. Where a band of rows takes all its steps while it is in a core's "
-                              "caches, memory is read and written once for all of "
-                              "them, and the fraction of the copy passes 1.\n";
 
 int ladder_fused_fill(ladder_case *c, void *field, int depth)
 {
@@ -20,8 +12,11 @@ int ladder_fused_prepare(ladder_case *c)
     device *d = c->d;
     ladder_fused *s = ladder_state(c, sizeof *s);
     s->levels = (int)c->value[LADDER_FUSED_LEVELS];
-    s->op = (stencil){ .form = STENCIL_STAR, .radius = (int)c->value[LADDER_FUSED_RADIUS], .type = c->type,
-                       .has_prev = s->levels == 2, .beta = s->levels == 2 ? -0.5 : 0 };
+    s->op = (stencil){ .form = STENCIL_STAR,
+                       .radius = (int)c->value[LADDER_FUSED_RADIUS],
+                       .type = c->type,
+                       .has_prev = s->levels == 2,
+                       .beta = s->levels == 2 ? -0.5 : 0 };
     ladder_field_weights(&s->op);
     s->steps = (int)c->value[LADDER_FUSED_STEPS];
     s->sides = (boundary){
@@ -96,25 +91,15 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SCANNED(NAME, WHY, ENQUEUE, TEACHES)                                                               \
-    {                                                                                                      \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .prepare = ladder_fused_prepare, .enqueue = ENQUEUE, \
-        .verify = ladder_fused_verify, .unit = LADDER_BYTES, .ceiling = "copy",                            \
-        .ignores = 1u << LADDER_FUSED_COLUMNS, .scan = LADDER_FUSED_STEPS,                                 \
-        .scan_count = sizeof host_steps / sizeof host_steps[0], .scan_values = host_steps                  \
+#define SCANNED(NAME, WHY, ENQUEUE)                                                            \
+    {                                                                                          \
+        LADDER_ROW(NAME, WHY, ladder_fused_prepare, ENQUEUE, ladder_fused_verify, "copy"),     \
+            .ignores = 1u << LADDER_FUSED_COLUMNS, LADDER_SCAN(LADDER_FUSED_STEPS, host_steps) \
     }
 
 static const ladder_rung rungs[] = {
-    SCANNED("singly", "one pass over memory per step", ladder_fused_singly,
-            "In every step the ghosts are filled and the production kernel sweeps once, so that memory is "
-            "read and written once "
-            "per step. The copy is the limit, whatever the number of steps."),
-    SCANNED("production", "weft's own: tiles that stay cached", ladder_fused_production,
-            "A strip of columns is gone through once, row by row: each row that enters completes one row of "
-            "every level, and the "
-            "rows that wait stay in the core's cache. Memory is read and written once for all steps, where "
-            "the rate counts it for "
-            "each, so that it grows with the steps until arithmetic is the limit."),
+    SCANNED("singly", "one pass over memory per step", ladder_fused_singly),
+    SCANNED("production", "weft's own: tiles that stay cached", ladder_fused_production),
 };
 
 static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {

@@ -1,41 +1,7 @@
+/* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
 #include "cuda/vector_cuda.cuh"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_fused.h"
-
-static const char teaches[] =
-    "Several time steps in one pass over memory. A sweep of a small star does few flops per byte: memory is "
-    "the limit, whatever "
-    "the kernel, and a copy the ceiling of a step. Computing STEPS steps of what is in registers moves the "
-    "same bytes for STEPS "
-    "times the work.\n"
-    "\n"
-    "The tile: a block loads 32 x 32 cells and STEPS more on every side into shared memory, takes all steps "
-    "there and stores "
-    "the middle. Every step has a barrier, five reads per cell and one row of cells less on every side; the "
-    "cells around a "
-    "tile, which its neighbours compute too, are more than its own from 7 steps on.\n"
-    "\n"
-    "The strip: a warp owns 32 V columns and walks down the rows. Each level keeps, in registers, the last "
-    "two rows of the "
-    "level before it; a row that arrives completes the row above it one level on. Neighbours in x are the "
-    "next lane's, by "
-    "shuffle: no shared memory, no barrier. The price: the outermost column of either side is wrong after "
-    "one level, STEPS of "
-    "them after the last, so a strip stores 32 V - 2 STEPS columns; and a chunk of rows computes 2 STEPS "
-    "rows more than it "
-    "stores. More columns per lane waste fewer cells and need more registers.\n"
-    "\n"
-    "What it lacks, and production has (temporal_strip_cuda.cuh): rows asked for well ahead, through a ring "
-    "in shared memory; any "
-    "radius, any side and the level before.\n"
-    "\n"
-    "What to expect on one H200, f32, 16384 x 16384, as a fraction of the copy (bytes as if each step were a "
-    "pass): singly .99; "
-    "tiles of 1, 2, 4, 8 steps .44, .57, .66, .65; strips .56, 1.10, 2.1, 4.0; production .77, 1.25, 2.6, "
-    "6.2 and with 12 steps "
-    "8.0. What is no power of two and not 12 goes by several sweeps, the last of them short: 10 steps 3.5.\n";
 
 namespace {
 
@@ -48,7 +14,8 @@ template <typename T> __device__ __forceinline__ T weight(int i);
 template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
 template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
 
-template <typename T, int STEPS> __global__ void __launch_bounds__(TILE_THREADS)
+template <typename T, int STEPS>
+__global__ void __launch_bounds__(TILE_THREADS)
     tile(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
 {
     constexpr int WIDTH = TILE + 2 * STEPS;
@@ -98,10 +65,10 @@ template <typename T, int STEPS> int launch_tile(ladder_case *c)
     return launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, bytes);
 }
 
-template <int STEPS, int V> constexpr int HALO = (STEPS + V - 1) / V * V; /* whole lanes */
+template <int STEPS, int V> constexpr int HALO = (STEPS + V - 1) / V *V; /* whole lanes */
 
-template <typename T, int STEPS, int V> __global__ void __launch_bounds__(32)
-    strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
+template <typename T, int STEPS, int V>
+__global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
 {
     constexpr int CELLS = 32 * V, STORED = CELLS - 2 * HALO<STEPS, V>, PIECE = vector_cells<T>;
     const int64_t x = (int64_t)blockIdx.x * STORED - HALO<STEPS, V> + threadIdx.x * V,
@@ -208,19 +175,10 @@ const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a scan who
 
 template <int COUNT>
 constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT],
-                           const char *teaches)
+                           int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT])
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .variant = variant,
-                            .prepare = prepare,
-                            .enqueue = enqueue,
-                            .verify = ladder_fused_verify,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "copy",
-                            .ignores = variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS };
+    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_fused_verify }, variant,
+                                     variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS);
     return ladder_scanned(scanned, values, r);
 }
 
@@ -228,36 +186,15 @@ constexpr int OWN = -1;
 
 const ladder_rung rungs[] = {
     rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly,
-         LADDER_FUSED_STEPS, steps,
-         "In every step the ghosts are filled and the production kernel sweeps once, so that memory is read "
-         "and written once per "
-         "step. As fast as a copy whatever the number of steps; more speed can only come from moving less."),
+         LADDER_FUSED_STEPS, steps),
     rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once,
-         LADDER_FUSED_STEPS, once_steps,
-         "One launch for all steps, each block by itself. Passes are saved, but barriers, reads of shared "
-         "memory and the cells "
-         "around the tile that are computed twice cost as much: with 8 steps no faster than with 4, and "
-         "never as fast as "
-         "singly."),
+         LADDER_FUSED_STEPS, once_steps),
     rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS,
-         once_steps,
-         "No barrier and no shared memory: a row costs nearly the same time with more levels, so that the "
-         "rate nearly doubles "
-         "with the steps. With one step it is slow, because rows are asked for only when they are needed."),
+         once_steps),
     rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once,
-         LADDER_FUSED_COLUMNS, columns,
-         "The strip with 2 (f64 only), 4 or 8 columns per lane. With 8 steps 16 columns per strip are "
-         "computed in vain: of 64, "
-         "128 or 256. All levels of every column stay in registers, though, and an SM then holds fewer warps "
-         "to hide the latency "
-         "of memory."),
+         LADDER_FUSED_COLUMNS, columns),
     rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production,
-         LADDER_FUSED_STEPS, steps,
-         "Strips whose rows come through a ring in shared memory and are asked for well ahead: bytes on "
-         "their way cost no "
-         "registers. With 8 steps 6.2 of a copy where the strip has 4.0 (f32, one H200). What one sweep "
-         "cannot take goes by "
-         "several."),
+         LADDER_FUSED_STEPS, steps),
 };
 
 const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {

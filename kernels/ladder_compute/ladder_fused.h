@@ -23,7 +23,7 @@ typedef struct ladder_fused {
     stencil op;
     boundary sides;
     int steps;
-    int levels;        /* that a step reads */
+    int levels;                          /* that a step reads */
     void *cur[2], *next[2], *between[2]; /* by level, the latest first; cur stays as it is, but for its
                                           * ghosts */
 } ladder_fused;

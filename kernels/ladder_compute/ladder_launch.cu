@@ -1,43 +1,5 @@
-#include "ladder/ladder_families.h"
+/* launch: what does a launch cost, and what does its shape decide? The lesson: docs/teaching/launch.md. */
 #include "ladder/ladder_kernel.cuh"
-
-static const char teaches[] =
-    "Launching: what a kernel costs before it does anything, and how its shape decides what it then does.\n"
-    "\n"
-    "A launch is a message from the CPU to the GPU: a few microseconds from the call to the first "
-    "instruction, and about as "
-    "long again until the CPU knows of the end. Launches that follow each other on a stream overlap all of "
-    "that but the "
-    "hand-over, so that a program which waits after every small kernel runs at a fraction of one that does "
-    "not.\n"
-    "\n"
-    "An SM holds up to 2048 threads (64 warps) and 32 blocks, as registers and shared memory allow; the part "
-    "of 64 that is "
-    "there is the occupancy. Waiting warps cost nothing as long as enough others, or enough independent "
-    "loads of the same warp, "
-    "keep the memory busy: bytes in flight = warps x loads per thread x bytes per load. So occupancy is a "
-    "means: the rung `ilp` "
-    "runs with an eighth of the warps and makes up for it by loads. The printed occupancy is what the launch "
-    "allows "
-    "(theoretical); ncu's sm__warps_active.avg.pct_of_peak_sustained_active is what was achieved: lower "
-    "where blocks are few or "
-    "uneven, or end sooner than the GPU starts new ones (jobs/ncu_bench prints both: blocks of 128 threads "
-    "reach .39 of 1).\n"
-    "\n"
-    "Blocks of 32 threads fill half of an SM at most (32 blocks x 1 warp of 64), and a GPU starts blocks at "
-    "a rate of its own, "
-    "so that small blocks with little work starve it; blocks of 1024 leave an SM in large steps; 128 to 512 "
-    "suit nearly "
-    "everything. In 2D a block whose rows are shorter than 8 cells (f32) breaks sectors, below 32 it breaks "
-    "lines.\n"
-    "\n"
-    "Measured on H200s, f32: a launch 2.5 to 4.3 us pipelined, 7.9 to 10 us there and back: the CPU decides. "
-    "One cell per "
-    "thread, blocks of 32, 64, 128, 256, 1024: .10, .20, .40, .62, .52 of the copy (1.6 blocks start in a "
-    "nanosecond: that, not "
-    "occupancy, is the limit of the first three). 256 threads as 1, 4, 8, 32, 256 along x: .09, .37, .50, "
-    ".58, .61. Occupancy "
-    "1/8, 1/4, 1/2, 1: .11, .20, .36, .62; at 1/8, with 2, 4, 8 loads per thread: .19, .33, .50.\n";
 
 namespace {
 
@@ -192,62 +154,32 @@ const int64_t loads[] = { 1, 2, 4, 8 };
 template <int COUNT>
 constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *),
                              int (*enqueue)(ladder_case *), int parameter, const int64_t (&values)[COUNT],
-                             unsigned also, const char *teaches)
+                             unsigned also)
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .prepare = prepare,
-                            .enqueue = enqueue,
-                            .verify = ladder_verify_copy,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "copy",
-                            .ignores = ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also) };
+    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_verify_copy }, 0,
+                                     ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also));
     return ladder_scanned(parameter, values, r);
 }
 
 constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                             ladder_clock clock, const char *teaches)
+                             ladder_clock clock)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .prepare = prepare_count,
-             .enqueue = enqueue,
-             .verify = verify_count,
-             .unit = LADDER_CALLS,
-             .clock = clock,
-             .ignores = (1u << PARAMETERS) - 1 };
+    ladder_rung r = ladder_row(name, why, { prepare_count, enqueue, verify_count }, 0, (1u << PARAMETERS) - 1,
+                               nullptr, LADDER_CALLS);
+    r.clock = clock;
+    return r;
 }
 
 const ladder_rung rungs[] = {
-    counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE,
-           "The kernel does next to nothing: one thread adds 1 to a counter, so that its run can be seen. "
-           "Nothing waits "
-           "between two launches: what is timed is the hand-over from one kernel to the next."),
-    counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST,
-           "The CPU waits for each kernel before it launches the next one, as a program does that "
-           "synchronises after "
-           "every kernel."),
+    counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
+    counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
     copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS,
-           threads, 0,
-           "The same copy by blocks of another size. Small blocks wait for the GPU to start them, and very "
-           "large ones "
-           "leave an SM half empty while the last warps of a block end."),
-    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 0,
-           "The cells are walked as a plane with rows of 8192 cells. A block that is narrow along the row "
-           "breaks sectors "
-           "and lines."),
+           threads, 0),
+    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 0),
     copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few,
-           1u << LOADS,
-           "Each block claims its part of the SM's shared memory, which keeps further blocks away: a knob "
-           "for the number "
-           "of warps that are there to wait for memory."),
+           1u << LOADS),
     copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads,
-           1u << BLOCKS_PER_SM,
-           "With one block of 256 threads per SM each thread starts several independent loads before its "
-           "first store: "
-           "bytes in flight without more warps."),
+           1u << BLOCKS_PER_SM),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

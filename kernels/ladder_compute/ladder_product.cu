@@ -1,206 +1,13 @@
+/* product: how often is a word used before it is fetched again? The lesson: docs/teaching/product.md. */
 #include "ladder_compute/ladder_product.h"
 
-#include <assert.h>
-
 #include "ladder/ladder_cublas.h"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
-
-static const char teaches[] =
-    "The matrix product: the one program of this ladder that can leave the memory's limit behind.\n"
-    "\n"
-    "Every machine has a balance: the flops that it can do in the time in which it moves a byte. An H200 "
-    "does about 64 Tflop/s "
-    "in f32 and 33 in f64, and moves 4.2 TB/s: 15 and 8 flop per byte. A program that does fewer per byte "
-    "waits for memory, "
-    "whatever its arithmetic; `roofline` measures that: each word is read, goes through `fmas` multiply-adds "
-    "and is written, "
-    "and the rate rises in proportion to fmas until it bends at the balance and lies flat under the peak.\n"
-    "\n"
-    "A product of n x n matrices does 2 n^3 flops on 3 n^2 words: plenty per byte, if only each word fetched "
-    "is used often. But "
-    "nothing is used twice by itself. Each rung says how many flops it does for each byte that goes through "
-    "L1: the naive ones "
-    "do less than one, and are held not even by memory (the caches hold most of that traffic) but by the "
-    "load units. A tile in "
-    "shared memory uses each fetched word 32 times, and then the loads from shared memory are the limit: two "
-    "for each "
-    "multiply-add. An 8 x 8 tile of C in the registers of each thread needs 16 for 64.\n"
-    "\n"
-    "A A^T has a twist: the same row-wise matrix is needed by rows and by columns. Read naively, 32 threads "
-    "stand in 32 rows. "
-    "Turned in shared memory, the reads of a column of the tile fall into one bank, unless its rows are "
-    "padded.\n"
-    "\n"
-    "What to expect on one H200 at n = 4096, f32, as a fraction of the measured FMA peak: naive .047 "
-    "coalesced and .008 not, "
-    "tiledA .11, tiledAB .135, A A^T on chip .135 with padding and .026 without, registers .68, cuBLAS .8; "
-    "the roofline reaches "
-    "half the peak at 8 flop/byte and .95 at 128 (f64: .93 at 8). In f64 cuBLAS uses the tensor cores and "
-    "reaches 1.9: they "
-    "have a peak of their own, twice that of the multiply-adds.\n";
 
 namespace {
 
-enum { TILE = 32, NAIVE_ROWS = 8, SECTOR_BYTES = 32 };
-
-/* a rung's variant */
-enum {
-    NAIVE_ROW,
-    NAIVE_COL,
-    TILED_A,
-    TILED_AB,
-    REGISTERS,
-    CUBLAS,
-    AAT_NAIVE,
-    AAT_SHARED,
-    AAT_PADDED,
-    ROOFLINE
-};
-
-/* ---- one cell of C per thread, straight from memory ---- */
-
-template <typename T, int VARIANT> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
-{
-    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
-                  y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
-    const int64_t i = VARIANT == NAIVE_COL ? x : y, j = VARIANT == NAIVE_COL ? y : x;
-    T sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        sum = ladder_fma(a[i * n + k], VARIANT == AAT_NAIVE ? a[j * n + k] : b[k * n + j], sum);
-    c[i * n + j] = sum;
-}
-
-/* ---- tiles in shared memory ---- */
-
-template <typename T>
-__global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
-{
-    __shared__ T of_a[TILE][TILE];
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
-    T sum = 0;
-    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_a[ty][tx] = a[i * n + k0 + tx];
-        __syncwarp();
-#pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
-        __syncwarp();
-    }
-    c[i * n + j] = sum;
-}
-
-/* SELF: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by
- * banks. */
-template <typename T, bool SELF, int PAD>
-__global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const T *b, int64_t n)
-{
-    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t i = (int64_t)blockIdx.y * TILE + ty, j0 = (int64_t)blockIdx.x * TILE, j = j0 + tx;
-    T sum = 0;
-    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_i[ty][tx] = a[i * n + k0 + tx];
-        of_j[ty][tx] = SELF ? a[(j0 + ty) * n + k0 + tx] : b[(k0 + ty) * n + j];
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], SELF ? of_j[tx][k] : of_j[k][tx], sum);
-        __syncthreads();
-    }
-    c[i * n + j] = sum;
-}
-
-/* ---- tiles in registers ---- */
-
-/* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns,
- * 64 apart, so that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few
- * different words of A. Two tiles of each matrix: while one is used the next is on its way, and one barrier
- * per step is enough. */
-enum {
-    EDGE = 128,
-    DEPTH = 8,
-    GROUP = LADDER_FOUR,
-    MICRO = 8,
-    REGISTER_THREADS = 256,
-    SIDE = EDGE / MICRO,
-    GAP = EDGE / 2
-};
-
-template <typename T> struct tiles {
-    T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that
-                                  * turn it */
-    T b[2][DEPTH][EDGE];
-};
-
-template <typename T>
-__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a,
-                                     const ladder_four<T> &of_b)
-{
-#pragma unroll
-    for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];
-    *(ladder_four<T> *)&own.b[which][t / 32][t % 32 * GROUP] = of_b;
-}
-
-template <typename T> __device__ __forceinline__ void eight(T *u, const T *row, int at)
-{
-    const ladder_four<T> low = *(const ladder_four<T> *)(row + at),
-                         high = *(const ladder_four<T> *)(row + GAP + at);
-#pragma unroll
-    for (int m = 0; m < GROUP; m++) {
-        u[m] = low.u[m];
-        u[GROUP + m] = high.u[m];
-    }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(REGISTER_THREADS, sizeof(T) == sizeof(float) ? 2 : 1)
-    registers(T *c, const T *a, const T *b, int n)
-{
-    __shared__ tiles<T> own;
-    const int t = (int)threadIdx.x, row = t / SIDE * GROUP, column = t % SIDE * GROUP;
-    const int i0 = (int)blockIdx.y * EDGE, j0 = (int)blockIdx.x * EDGE;
-    a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each
-                                                     * tile */
-    b += t / 32 * n + j0 + t % 32 * GROUP;
-    T sum[MICRO][MICRO] = {};
-    keep(own, 0, t, *(const ladder_four<T> *)a, *(const ladder_four<T> *)b);
-    __syncthreads();
-    for (int k0 = DEPTH; k0 <= n; k0 += DEPTH) {
-        const int which = k0 / DEPTH % 2 ^ 1;
-        ladder_four<T> next_a, next_b;
-        a += DEPTH;
-        b += DEPTH * n;
-        if (k0 < n) {
-            next_a = *(const ladder_four<T> *)a;
-            next_b = *(const ladder_four<T> *)b;
-        }
-#pragma unroll
-        for (int k = 0; k < DEPTH; k++) {
-            T u[MICRO], w[MICRO];
-            eight(u, own.a[which][k], row);
-            eight(w, own.b[which][k], column);
-#pragma unroll
-            for (int y = 0; y < MICRO; y++)
-#pragma unroll
-                for (int x = 0; x < MICRO; x++) sum[y][x] = ladder_fma(u[y], w[x], sum[y][x]);
-        }
-        if (k0 < n) keep(own, 1 - which, t, next_a, next_b);
-        __syncthreads();
-    }
-#pragma unroll
-    for (int y = 0; y < MICRO; y++)
-#pragma unroll
-        for (int x = 0; x < MICRO; x += GROUP) {
-            const int i = i0 + row + y % GROUP + y / GROUP * GAP, j = j0 + column + x / GROUP * GAP;
-            *(ladder_four<T> *)(c + (int64_t)i * n +
-                                j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
-        }
-}
-
-/* ---- the matrices ---- */
-
-enum { THREADS = 256, ROOFLINE_BYTES = 1 << 28 };
+enum { TILE = 32, EDGE = 128, GROUP = LADDER_FOUR, NAIVE_ROWS = 8, THREADS = 256, SECTOR_BYTES = 32 };
+enum { ROOFLINE_BYTES = 1 << 28 };
 
 template <typename T> __global__ void fill_odd(T *to, int64_t cells, uint64_t seed)
 {
@@ -268,63 +75,207 @@ int roofline_enqueue(ladder_case *c)
 
 int roofline_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, roofline_answer, v); }
 
-/* ---- prepare, launch ---- */
+constexpr ladder_way bend = { roofline_prepare, roofline_enqueue, roofline_verify };
 
-/* Flops for a byte that goes through L1, sectors counted whole: of one warp and one k, or of a block and its
- * tiles. */
-double flops_of_byte(int variant, double word)
+/* ---- C = A B: what all ways share ---- */
+
+/* A rung's variant: what is fetched through L1, by a warp for one k, or by a block for its tiles. */
+enum { COALESCED, SCATTERED, TILE_OF_A, TWO_TILES, FOR_REGISTERS, BY_LIBRARY, SELF = 16 /* C = A A^T */ };
+
+/* Flops for each byte of it, sectors counted whole. */
+double flops_of_byte(int fetched, double word)
 {
     const double warp_flops = 2 * TILE, line = TILE * word;
-    switch (variant) {
-    case NAIVE_ROW: return warp_flops / (line + SECTOR_BYTES);
-    case NAIVE_COL:
-    case AAT_NAIVE: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
-    case TILED_A: return warp_flops / (line + line / TILE);
-    case REGISTERS: return 2.0 * EDGE * EDGE / (2 * EDGE * word);
+    switch (fetched) {
+    case COALESCED: return warp_flops / (line + SECTOR_BYTES);
+    case SCATTERED: return warp_flops / (TILE * SECTOR_BYTES + SECTOR_BYTES);
+    case TILE_OF_A: return warp_flops / (line + line / TILE);
+    case FOR_REGISTERS: return 2.0 * EDGE * EDGE / (2 * EDGE * word);
     default: return 2.0 * TILE * TILE / (2 * TILE * word);
     }
 }
 
+const ladder_product *product_of(const ladder_case *c) { return (const ladder_product *)c->state; }
+
 int product_prepare(ladder_case *c)
 {
     ladder_product *s = (ladder_product *)ladder_state(c, sizeof *s);
-    const int variant = c->rung->variant;
-    const bool self = variant == AAT_NAIVE || variant == AAT_SHARED || variant == AAT_PADDED;
+    const int fetched = c->rung->variant & ~SELF;
     s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
     c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
-    if (variant != CUBLAS)
-        c->predicted[0] = { "flop/byte in L1", flops_of_byte(variant, (double)dtype_bytes(c->type)) };
+    if (fetched != BY_LIBRARY)
+        c->predicted[0] = { "flop/byte in L1", flops_of_byte(fetched, (double)dtype_bytes(c->type)) };
     int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
-    if (!code && !self) code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
+    if (!code && fetched == c->rung->variant) code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
-template <typename T> int launch(ladder_case *c)
+template <typename T, typename N>
+int launch(const ladder_case *c, void (*kernel)(T *, const T *, const T *, N), dim3 grid, dim3 block)
 {
-    const ladder_product *s = (const ladder_product *)c->state;
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const int64_t n = s->n;
-    const unsigned tiles = (unsigned)(n / TILE);
-    const dim3 thin(TILE, NAIVE_ROWS), thin_grid(tiles, (unsigned)(n / NAIVE_ROWS)), square(TILE, TILE),
-        square_grid(tiles, tiles), edges((unsigned)(n / EDGE), (unsigned)(n / EDGE));
-    const T *a = (const T *)c->in, *b = (const T *)s->b;
-    T *to = (T *)c->out;
-    switch (c->rung->variant) {
-    case NAIVE_ROW: naive<T, NAIVE_ROW><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case NAIVE_COL: naive<T, NAIVE_COL><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case TILED_A: tiled_a<<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    case TILED_AB: tiled_both<T, false, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    case REGISTERS: registers<<<edges, REGISTER_THREADS, 0, stream>>>(to, a, b, (int)n); break;
-    case AAT_NAIVE: naive<T, AAT_NAIVE><<<thin_grid, thin, 0, stream>>>(to, a, b, n); break;
-    case AAT_SHARED: tiled_both<T, true, 0><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    case AAT_PADDED: tiled_both<T, true, 1><<<square_grid, square, 0, stream>>>(to, a, b, n); break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
-    }
+    kernel<<<grid, block, 0, device_cuda_stream(c->stream)>>>(
+        (T *)c->out, (const T *)c->in, (const T *)product_of(c)->b, (N)product_of(c)->n);
     return cudaGetLastError();
 }
 
-int product_enqueue(ladder_case *c) { return c->type == DTYPE_F32 ? launch<float>(c) : launch<double>(c); }
+/* A thread for each cell of C, in blocks of TILE x ROWS. */
+template <typename T> using kernel = void (*)(T *c, const T *a, const T *b, int64_t n);
+using run = int (*)(ladder_case *);
+template <kernel<float> F32, kernel<double> F64, int ROWS> int by_cells(ladder_case *c)
+{
+    const unsigned n = (unsigned)product_of(c)->n;
+    const dim3 grid(n / TILE, n / ROWS), block(TILE, ROWS);
+    return c->type == DTYPE_F32 ? launch(c, F32, grid, block) : launch(c, F64, grid, block);
+}
+
+/* ---- one cell of C per thread, straight from memory ---- */
+
+enum { BY_COLUMNS, BY_ROWS, BY_ROWS_OF_A };
+
+template <typename T, int HOW> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
+{
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const int64_t i = HOW == BY_COLUMNS ? x : y, j = HOW == BY_COLUMNS ? y : x;
+    T sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum = ladder_fma(a[i * n + k], HOW == BY_ROWS_OF_A ? a[j * n + k] : b[k * n + j], sum);
+    c[i * n + j] = sum;
+}
+
+template <int HOW> constexpr run run_naive = by_cells<naive<float, HOW>, naive<double, HOW>, NAIVE_ROWS>;
+
+/* ---- tiles in shared memory ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T *b, int64_t n)
+{
+    __shared__ T of_a[TILE][TILE];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t j = (int64_t)blockIdx.x * TILE + tx, i = (int64_t)blockIdx.y * TILE + ty;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_a[ty][tx] = a[i * n + k0 + tx];
+        __syncwarp();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], b[(k0 + k) * n + j], sum);
+        __syncwarp();
+    }
+    c[i * n + j] = sum;
+}
+
+/* AAT: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by
+ * banks. */
+template <typename T, bool AAT, int PAD>
+__global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const T *b, int64_t n)
+{
+    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const int64_t i = (int64_t)blockIdx.y * TILE + ty, j0 = (int64_t)blockIdx.x * TILE, j = j0 + tx;
+    T sum = 0;
+    for (int64_t k0 = 0; k0 < n; k0 += TILE) {
+        of_i[ty][tx] = a[i * n + k0 + tx];
+        of_j[ty][tx] = AAT ? a[(j0 + ty) * n + k0 + tx] : b[(k0 + ty) * n + j];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], AAT ? of_j[tx][k] : of_j[k][tx], sum);
+        __syncthreads();
+    }
+    c[i * n + j] = sum;
+}
+
+constexpr run run_tiled_a = by_cells<tiled_a<float>, tiled_a<double>, TILE>;
+template <bool AAT, int PAD>
+constexpr run run_tiled = by_cells<tiled_both<float, AAT, PAD>, tiled_both<double, AAT, PAD>, TILE>;
+
+/* ---- tiles in registers ---- */
+
+/* The block makes 128 x 128 cells of C, a thread 8 x 8 of them: two groups of four rows and of four columns,
+ * 64 apart, so that eight neighbouring threads read 128 bytes of B side by side and the threads of a warp few
+ * different words of A. Two tiles of each matrix: while one is used the next is on its way, and one barrier
+ * per step is enough. */
+enum { DEPTH = 8, MICRO = 8, SIDE = EDGE / MICRO, GAP = EDGE / 2 };
+
+template <typename T> struct tiles {
+    T a[2][DEPTH][EDGE + GROUP]; /* turned: a column of A's tile is a row here. Padded for the stores that
+                                  * turn it */
+    T b[2][DEPTH][EDGE];
+};
+
+template <typename T>
+__device__ __forceinline__ void keep(tiles<T> &own, int which, int t, const ladder_four<T> &of_a,
+                                     const ladder_four<T> &of_b)
+{
+#pragma unroll
+    for (int m = 0; m < GROUP; m++) own.a[which][t % 2 * GROUP + m][t / 2] = of_a.u[m];
+    *(ladder_four<T> *)&own.b[which][t / 32][t % 32 * GROUP] = of_b;
+}
+
+template <typename T> __device__ __forceinline__ void eight(T *u, const T *row, int at)
+{
+    const ladder_four<T> low = *(const ladder_four<T> *)(row + at),
+                         high = *(const ladder_four<T> *)(row + GAP + at);
+#pragma unroll
+    for (int m = 0; m < GROUP; m++) {
+        u[m] = low.u[m];
+        u[GROUP + m] = high.u[m];
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == sizeof(float) ? 2 : 1)
+    registers(T *c, const T *a, const T *b, int n)
+{
+    __shared__ tiles<T> own;
+    const int t = (int)threadIdx.x, row = t / SIDE * GROUP, column = t % SIDE * GROUP;
+    const int i0 = (int)blockIdx.y * EDGE, j0 = (int)blockIdx.x * EDGE;
+    a += (int64_t)(i0 + t / 2) * n + t % 2 * GROUP; /* where this thread fetches its four cells of each
+                                                     * tile */
+    b += t / 32 * n + j0 + t % 32 * GROUP;
+    T sum[MICRO][MICRO] = {};
+    keep(own, 0, t, *(const ladder_four<T> *)a, *(const ladder_four<T> *)b);
+    __syncthreads();
+    for (int k0 = DEPTH; k0 <= n; k0 += DEPTH) {
+        const int which = k0 / DEPTH % 2 ^ 1;
+        ladder_four<T> next_a, next_b;
+        a += DEPTH;
+        b += DEPTH * n;
+        if (k0 < n) {
+            next_a = *(const ladder_four<T> *)a;
+            next_b = *(const ladder_four<T> *)b;
+        }
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) {
+            T u[MICRO], w[MICRO];
+            eight(u, own.a[which][k], row);
+            eight(w, own.b[which][k], column);
+#pragma unroll
+            for (int y = 0; y < MICRO; y++)
+#pragma unroll
+                for (int x = 0; x < MICRO; x++) sum[y][x] = ladder_fma(u[y], w[x], sum[y][x]);
+        }
+        if (k0 < n) keep(own, 1 - which, t, next_a, next_b);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int y = 0; y < MICRO; y++)
+#pragma unroll
+        for (int x = 0; x < MICRO; x += GROUP) {
+            const int i = i0 + row + y % GROUP + y / GROUP * GAP, j = j0 + column + x / GROUP * GAP;
+            *(ladder_four<T> *)(c + (int64_t)i * n +
+                                j) = { { sum[y][x], sum[y][x + 1], sum[y][x + 2], sum[y][x + 3] } };
+        }
+}
+
+int run_registers(ladder_case *c)
+{
+    const unsigned edges = (unsigned)(product_of(c)->n / EDGE);
+    return c->type == DTYPE_F32 ? launch(c, registers<float>, dim3(edges, edges), THREADS)
+                                : launch(c, registers<double>, dim3(edges, edges), THREADS);
+}
+
+/* ---- the library ---- */
 
 /* Row-major C = A B is column-major C^T = B^T A^T: the matrices change places and nothing is transposed. */
 template <typename T> int gemm(ladder_case *c, const char *function)
@@ -332,7 +283,7 @@ template <typename T> int gemm(ladder_case *c, const char *function)
     using gemm_function =
         int (*)(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const void *a, int lda,
                 const void *b, int ldb, const T *beta, void *c, int ldc);
-    const ladder_product *s = (const ladder_product *)c->state;
+    const ladder_product *s = product_of(c);
     const auto call = (gemm_function)ladder_cublas_function(function);
     void *handle = ladder_cublas_handle(device_cuda_stream(c->stream));
     const T one = 1, zero = 0;
@@ -343,79 +294,36 @@ template <typename T> int gemm(ladder_case *c, const char *function)
                : cudaErrorUnknown;
 }
 
-int cublas_enqueue(ladder_case *c)
+int run_cublas(ladder_case *c)
 {
     return c->type == DTYPE_F32 ? gemm<float>(c, "cublasSgemm_v2") : gemm<double>(c, "cublasDgemm_v2");
 }
 
 /* ---- the table ---- */
 
-constexpr ladder_way product = { product_prepare, product_enqueue, ladder_product_verify },
-                     library = { product_prepare, cublas_enqueue, ladder_product_verify },
-                     bend = { roofline_prepare, roofline_enqueue, roofline_verify };
-
-constexpr ladder_rung rung(const char *name, const char *why, int variant, const char *teaches,
-                           ladder_way way = product)
-{
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .missing = variant == CUBLAS ? ladder_cublas_missing : nullptr,
-             .unit = LADDER_FLOPS,
-             .ceiling = "fma" };
-}
-
 const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
 
+constexpr ladder_rung rung(const char *name, const char *why, int fetched, run enqueue)
+{
+    const ladder_way way = { product_prepare, enqueue, ladder_product_verify };
+    ladder_rung r = ladder_row(name, why, way, fetched, 0, "fma", LADDER_FLOPS);
+    r.missing = fetched == BY_LIBRARY ? ladder_cublas_missing : nullptr;
+    return r;
+}
+
 const ladder_rung rungs[] = {
-    ladder_scanned(LADDER_PRODUCT_FMAS, fma_counts,
-                   rung("roofline", "flops per word until memory is no limit", ROOFLINE,
-                        "Each word is read, goes through `fmas` multiply-adds and is written. The rate "
-                        "doubles with fmas while memory is "
-                        "the limit and lies flat where arithmetic is; the bend between is the machine's "
-                        "balance. One H200, f32: half the "
-                        "peak at 32, .95 at 512.",
-                        bend)),
-    rung("naiveCol", "a warp down a column: uncoalesced", NAIVE_COL,
-         "One letter changed: neighbouring threads have neighbouring rows, and each load of A takes 32 "
-         "sectors for 32 words."),
-    rung("naiveRow", "a warp along a row: coalesced", NAIVE_ROW,
-         "Neighbouring threads have neighbouring columns: B by whole lines, and one word of A for all of the "
-         "warp."),
-    rung("tiledA", "A's tile read once, B's lines anew", TILED_A,
-         "A's tile only: fetched by whole lines once, read 32 times. Each warp reads only the row that it "
-         "brought itself."),
-    rung("tiledAB", "each fetched word used 32 times", TILED_AB,
-         "Both tiles: what the block fetches, it uses 32 times."),
-    rung("registers", "8 x 8 cells of C per thread", REGISTERS,
-         "A block makes 128 x 128 cells of C, a thread 64 of them: 16 words from shared memory serve 64 "
-         "multiply-adds, where "
-         "tiledAB needs two for each one. Two tiles of each matrix take turns, so that the next is on its "
-         "way while one is used: "
-         "five times tiledAB."),
-    rung("cublas", "cuBLAS as the reference", CUBLAS,
-         "cublasSgemm or cublasDgemm on the same matrices: what is left to be won above registers. Without "
-         "cuBLAS the rung is "
-         "missing.",
-         library),
-    rung("aatNaive", "A A^T: 32 threads in 32 rows", AAT_NAIVE,
-         "Cell (i, j) is row i times row j. The 32 threads of a warp stand in 32 rows j, and each load takes "
-         "32 sectors for 32 "
-         "words: as slow as naiveCol."),
-    rung("aatShared", "turned on chip, banks conflict", AAT_SHARED,
-         "Both tiles come by whole lines; of the second, 32 threads read 32 rows, which without padding "
-         "start in one and the "
-         "same bank. (The compiler softens it: rows on 16 bytes may be read four words at a time, 32 turns "
-         "for four instead of "
-         "for one.) One padding column shifts each row by one bank (aatPadded)."),
-    rung("aatPadded", "one padding column: no conflicts", AAT_PADDED,
-         "Rows of 33 words start in 32 different banks, and 32 threads read their column in one turn: five "
-         "times aatShared, and "
-         "all that tiledAB reaches."),
+    ladder_scanned(
+        LADDER_PRODUCT_FMAS, fma_counts,
+        ladder_row("roofline", "flops per word until memory is no limit", bend, 0, 0, "fma", LADDER_FLOPS)),
+    rung("naiveCol", "a warp down a column: uncoalesced", SCATTERED, run_naive<BY_COLUMNS>),
+    rung("naiveRow", "a warp along a row: coalesced", COALESCED, run_naive<BY_ROWS>),
+    rung("tiledA", "A's tile read once, B's lines anew", TILE_OF_A, run_tiled_a),
+    rung("tiledAB", "each fetched word used 32 times", TWO_TILES, run_tiled<false, 0>),
+    rung("registers", "8 x 8 cells of C per thread", FOR_REGISTERS, run_registers),
+    rung("cublas", "cuBLAS as the reference", BY_LIBRARY, run_cublas),
+    rung("aatNaive", "A A^T: 32 threads in 32 rows", SCATTERED | SELF, run_naive<BY_ROWS_OF_A>),
+    rung("aatShared", "turned on chip, banks conflict", TWO_TILES | SELF, run_tiled<true, 0>),
+    rung("aatPadded", "one padding column: no conflicts", TWO_TILES | SELF, run_tiled<true, 1>),
 };
 
 const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {

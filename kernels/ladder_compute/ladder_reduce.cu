@@ -1,51 +1,31 @@
+/* reduce: how do thousands of threads agree on one number? The lesson: docs/teaching/reduce.md.
+ * Words are integers, so that every order of additions has the same sum. */
 #include <cub/device/device_reduce.cuh>
 
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_reduce.cuh"
-
-static const char teaches[] =
-    "Summing an array: fifteen ways to let thousands of threads agree on one number.\n"
-    "\n"
-    "The sum needs every word once, so reading is the ceiling; all else is overhead, and the ladder removes "
-    "it piece by piece. "
-    "A block sums its part as a tree: in each round half of the threads that are left add their neighbour's "
-    "number. What is "
-    "lost on the way: threads of one warp that do different things (a warp runs both branches), rounds in "
-    "which most threads "
-    "idle, a barrier for the whole block where a warp would do, traffic to global memory for numbers that "
-    "never leave the "
-    "block, and blocks that start with a single load each. Every block's sum is summed by one more block; "
-    "its 10 us are in the "
-    "figures.\n"
-    "\n"
-    "The words are unsigned integers (the bit patterns of random numbers), so that every order of additions "
-    "gives the same sum, "
-    "which the host knows. The rungs that work in place destroy their input; it is restored, untimed, before "
-    "each repetition.\n"
-    "\n"
-    "Measured on one H200, 2^27 words of u32 / u64, as a fraction of the read: neighboured .14 / .20 and "
-    "with whole warps no "
-    "better (.13 / .19: L1 is as busy as before), interleaved .17 / .29, unrolled .30, .52, .73 / .44, .64, "
-    ".78: more loads in "
-    "flight and fewer rounds are nearly the whole gain. What is unrolled after that gains nothing any more "
-    "(.67). On the chip, "
-    "by shared memory or shuffles, .92 / .95; one atomic per block .91 / .98; one per thread .20 / .02; "
-    "kernels that launch the "
-    "next level .76; CUB .93 / .97.\n";
 
 namespace {
 
-enum { BLOCK = LADDER_REDUCE_BLOCK, CHUNK = LADDER_REDUCE_CHUNK };
-typedef ladder_reduce_word32 word32;
-typedef ladder_reduce_word64 word64;
+enum { BLOCK = REDUCE_BLOCK, CHUNK = REDUCE_CHUNK };
 
-const ladder_reduce *state_of(const ladder_case *c) { return (const ladder_reduce *)c->state; }
+/* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
+typedef struct sums {
+    void *original; /* only where a rung works in place */
+    void *partial;  /* one word for each BLOCK words */
+    void *library;  /* CUB's own memory */
+    size_t library_bytes;
+    int64_t padded_words;
+} sums;
+
+const sums *state_of(const ladder_case *c) { return (const sums *)c->state; }
 
 /* ---- rounds in global memory, in place: the input is destroyed, and every intermediate sum travels through
  * L1 or L2 ---- */
 
 template <typename W> using rounds = void (*)(W *mine, int t);
 
+/* Thread t adds its neighbour's word if t is a multiple of 2, of 4, of 8: the threads that work are spread
+ * over all warps. */
 template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t)
 {
     for (int s = 1; s < BLOCK; s *= 2) {
@@ -54,6 +34,7 @@ template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t
     }
 }
 
+/* The same additions by the first threads: whole warps work, and whole warps are done. */
 template <typename W> __device__ __forceinline__ void neighboured_together(W *mine, int t)
 {
     for (int s = 1; s < BLOCK; s *= 2) {
@@ -63,7 +44,7 @@ template <typename W> __device__ __forceinline__ void neighboured_together(W *mi
     }
 }
 
-/* Halves instead of neighbours, down to words that are LAST apart. */
+/* Halves instead of neighbours, down to words that are LAST apart: a warp loads whole lines. */
 template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, int t)
 {
     for (int s = BLOCK / 2; s >= LAST; s /= 2) {
@@ -74,12 +55,27 @@ template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, 
 
 template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t) { halves<W, 1>(mine, t); }
 
+/* The last six rounds are one warp's own affair: it needs no barrier of the block, only one of the warp,
+ * between a read and the write that the neighbour's next read must see. */
+template <typename W> __device__ __forceinline__ void last_warp(volatile W *mine, int t)
+{
+    if (t >= 32) return;
+#pragma unroll
+    for (int s = 32; s > 0; s /= 2) {
+        const W u = mine[t] + mine[t + s];
+        __syncwarp();
+        mine[t] = u;
+        __syncwarp();
+    }
+}
+
 template <typename W> __device__ __forceinline__ void until_last_warp(W *mine, int t)
 {
     halves<W, 64>(mine, t);
-    ladder_reduce_last_warp(mine, t);
+    last_warp(mine, t);
 }
 
+/* The block's size is asked for at run time, once per round. */
 template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
 {
     if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];
@@ -90,13 +86,36 @@ template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
     __syncthreads();
     if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
     __syncthreads();
-    ladder_reduce_last_warp(mine, t);
+    last_warp(mine, t);
+}
+
+/* The size as a template's argument: the compiler drops the questions and the barriers of rounds that are not
+ * there. */
+template <typename W, int SIZE> __device__ __forceinline__ void rounds_down(W *mine, int t)
+{
+    if constexpr (SIZE > 32) {
+        if (t < SIZE) mine[t] += mine[t + SIZE];
+        __syncthreads();
+        rounds_down<W, SIZE / 2>(mine, t);
+    }
 }
 
 template <typename W> __device__ __forceinline__ void sized_by_template(W *mine, int t)
 {
-    ladder_reduce_rounds<W, BLOCK / 2>(mine, t);
-    ladder_reduce_last_warp(mine, t);
+    rounds_down<W, BLOCK / 2>(mine, t);
+    last_warp(mine, t);
+}
+
+/* A block takes U blocks' worth: U independent loads per thread before the first round, and U times fewer
+ * rounds in all. */
+template <typename W, int U> __device__ __forceinline__ W gather(const W *mine, int t)
+{
+    W u[U], sum = 0;
+#pragma unroll
+    for (int k = 0; k < U; k++) u[k] = mine[t + k * BLOCK];
+#pragma unroll
+    for (int k = 0; k < U; k++) sum += u[k];
+    return sum;
 }
 
 /* A block sums BLOCK * U words. */
@@ -105,7 +124,7 @@ template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *parti
     W *mine = data + (int64_t)blockIdx.x * BLOCK * U;
     const int t = (int)threadIdx.x;
     if (U > 1) {
-        mine[t] = ladder_reduce_gather<W, U>(mine, t);
+        mine[t] = gather<W, U>(mine, t);
         __syncthreads();
     }
     ROUNDS(mine, t);
@@ -117,8 +136,7 @@ template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *parti
 /* This thread's part of its block's chunk. */
 template <typename W> __device__ __forceinline__ W chunk_of(const W *data)
 {
-    return ladder_reduce_gather<W, LADDER_REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK,
-                                                         (int)threadIdx.x);
+    return gather<W, REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
 }
 
 template <typename W> __global__ void in_shared(W *partial, W *data)
@@ -133,7 +151,7 @@ template <typename W> __global__ void in_shared(W *partial, W *data)
 
 template <typename W> __global__ void by_shuffles(W *partial, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
+    const W u = sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) partial[blockIdx.x] = u;
 }
 
@@ -141,7 +159,7 @@ template <typename W> __global__ void by_shuffles(W *partial, W *data)
 
 template <typename W> __global__ void atomic_a_block(W *result, W *data)
 {
-    const W u = ladder_reduce_sum_of_block(chunk_of<W>(data));
+    const W u = sum_of_block(chunk_of<W>(data));
     if (threadIdx.x == 0) atomicAdd(result, u);
 }
 
@@ -159,7 +177,7 @@ __global__ void __launch_bounds__(BLOCK) finish(W *result, const W *partial, int
     W u = 0;
 #pragma unroll 8
     for (int64_t i = threadIdx.x; i < count; i += BLOCK) u += partial[i];
-    u = ladder_reduce_sum_of_block(u);
+    u = sum_of_block(u);
     if (threadIdx.x == 0) *result = u;
 }
 
@@ -177,7 +195,7 @@ template <typename W> void launch_tree(const ladder_case *c, kernel<W> k, int un
     finish<W><<<1, BLOCK, 0, stream>>>((W *)c->out, partial, blocks);
 }
 
-template <kernel<word32> K32, kernel<word64> K64, int UNROLL = LADDER_REDUCE_UNROLL> int tree(ladder_case *c)
+template <kernel<word32> K32, kernel<word64> K64, int UNROLL = REDUCE_UNROLL> int tree(ladder_case *c)
 {
     if (c->type == DTYPE_F32) launch_tree(c, K32, UNROLL);
     else launch_tree(c, K64, UNROLL);
@@ -212,8 +230,15 @@ cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
 
 int run_library(ladder_case *c)
 {
-    ladder_reduce *s = (ladder_reduce *)c->state;
+    sums *s = (sums *)c->state;
     return cub_sum(c, s->library, &s->library_bytes);
+}
+
+/* ---- each level launches the next (ladder_reduce_nested.cu) ---- */
+
+int nested(ladder_case *c)
+{
+    return ladder_reduce_nested(c, state_of(c)->partial, state_of(c)->padded_words);
 }
 
 /* ---- the problem ---- */
@@ -226,7 +251,7 @@ int restore(ladder_case *c)
 
 int prepare(ladder_case *c)
 {
-    ladder_reduce *s = (ladder_reduce *)ladder_state(c, sizeof *s);
+    sums *s = (sums *)ladder_state(c, sizeof *s);
     ladder_moves(c, c->value[0], 1);
     s->padded_words = (c->size + CHUNK - 1) / CHUNK * CHUNK;
     const size_t bytes = ladder_bytes(c, s->padded_words);
@@ -249,98 +274,40 @@ int verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                           const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .prepare = prepare,
-             .enqueue = enqueue,
-             .verify = verify,
-             .missing = enqueue == ladder_reduce_nested ? ladder_reduce_nested_missing : nullptr,
-             .unit = LADDER_BYTES,
-             .ceiling = "read" };
+    ladder_rung r = ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
+    r.missing = enqueue == nested ? ladder_reduce_nested_missing : nullptr;
+    return r;
 }
 
 template <int U, rounds<word32> R32, rounds<word64> R64>
-constexpr ladder_rung in_place(const char *name, const char *why, const char *teaches)
+constexpr ladder_rung in_place(const char *name, const char *why)
 {
-    ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>, teaches);
+    ladder_rung r = rung(name, why, tree<in_place<word32, U, R32>, in_place<word64, U, R64>, U>);
     r.before = restore;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    in_place<1, neighboured, neighboured>(
-        "neighboured", "few threads of every warp work",
-        "Thread t adds its neighbour's number if t is a multiple of 2, then of 4, of 8 ...: in each round "
-        "the threads that work "
-        "are spread over all warps, and every warp runs for the sake of a few of its threads."),
-    in_place<1, neighboured_together, neighboured_together>(
-        "neighbouredTogether", "the same additions, whole warps",
-        "The same additions, done by the first threads of the block: whole warps work and whole warps are "
-        "done."),
-    in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines",
-                                          "Halves instead of neighbours: thread t adds the number half the "
-                                          "length away. The warp's loads are whole lines now."),
-    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread",
-                                          "A block takes the words of two: each thread adds two words before "
-                                          "the first round. Both loads are on their way at "
-                                          "once, and the same rounds serve twice the words."),
-    in_place<4, interleaved, interleaved>(
-        "unroll4", "four", "The same with four words per thread, and a quarter of the rounds per word."),
-    in_place<8, interleaved, interleaved>("unroll8", "eight",
-                                          "With eight it comes to .73 of the read (u32, one H200), from .17 "
-                                          "of interleaved: bytes on their way were missing, and "
-                                          "what is left are rounds through L1."),
-    in_place<8, until_last_warp, until_last_warp>(
-        "unrollLastWarp", "six rounds without a block's barrier",
-        "In the last six rounds a single warp works, which needs a barrier of its own only. The barriers of "
-        "the block are "
-        "saved, yet the rate falls to .67 on one H200: they were not what it waited for."),
-    in_place<8, no_loop, no_loop>(
-        "unrollCompletely", "no loop, size asked at run time",
-        "No loop at all. The block's size is still asked for at run time, once per round."),
-    in_place<8, sized_by_template, sized_by_template>(
-        "template", "size known when compiled",
-        "The block's size is an argument of the template: the compiler drops the questions that "
-        "unrollCompletely asks and the "
-        "rounds that a smaller block does not have. The same rate again: one comparison per round is nothing "
-        "beside memory."),
-    rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>,
-         "Eight words per thread are read as before, but all rounds take place in shared memory. Global "
-         "memory is read once, one "
-         "word per block is written, and the input stays as it was: .92 of the read on one H200."),
-    rung("shuffle", "rounds stay in registers", tree<by_shuffles<word32>, by_shuffles<word64>>,
-         "A warp sums its words by five shuffles, without memory or barrier; one word per warp then meets in "
-         "shared memory. No "
-         "faster than shared, since reading is the limit by now, but nothing is kept in shared memory "
-         "besides."),
+    in_place<1, neighboured, neighboured>("neighboured", "few threads of every warp work"),
+    in_place<1, neighboured_together, neighboured_together>("neighbouredTogether",
+                                                            "the same additions, whole warps"),
+    in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines"),
+    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread"),
+    in_place<4, interleaved, interleaved>("unroll4", "four"),
+    in_place<8, interleaved, interleaved>("unroll8", "eight"),
+    in_place<8, until_last_warp, until_last_warp>("unrollLastWarp", "six rounds without a block's barrier"),
+    in_place<8, no_loop, no_loop>("unrollCompletely", "no loop, size asked at run time"),
+    in_place<8, sized_by_template, sized_by_template>("template", "size known when compiled"),
+    rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>),
+    rung("shuffle", "rounds stay in registers", tree<by_shuffles<word32>, by_shuffles<word64>>),
     rung("atomicPerBlock", "one pass, one atomic per block",
-         atomics<atomic_a_block<word32>, atomic_a_block<word64>>,
-         "The block's sum is added to the result by an atomic, and the second kernel goes; the result is "
-         "zeroed before. One "
-         "atomic for 4096 words does not queue: as fast as two passes. With floating-point numbers the "
-         "order, and so the "
-         "rounding, would change from run to run."),
+         atomics<atomic_a_block<word32>, atomic_a_block<word64>>),
     rung("atomicPerThread", "no tree: atomics queue at one address",
-         atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>,
-         "Each thread adds the sum of its eight words to the result. L2 serves the atomics on one address "
-         "one after the other: "
-         ".20 of the read on one H200, and far less with words of 8 bytes, since only those of 4 are merged "
-         "within a warp "
-         "first."),
-    rung("nested", "each level launches the next", ladder_reduce_nested,
-         "Each level of the tree launches the next from the GPU, to start when its own grid is done (tail "
-         "launch). That pays "
-         "where only the GPU knows what is to be launched; here the CPU knows, and its second launch costs "
-         "less: .76 against .92 "
-         "of shuffle."),
-    rung("library", "CUB as the reference", run_library,
-         "cub::DeviceReduce::Sum, as CUDA ships it: little more than shared and shuffle, and below the "
-         "ceiling's own loop, which "
-         "is what a pass over memory leaves to be won."),
+         atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>),
+    rung("nested", "each level launches the next", nested),
+    rung("library", "CUB as the reference", run_library),
 };
 
 const ladder_parameter parameters[] = {

@@ -14,7 +14,7 @@
 
 namespace {
 
-enum { BLOCK = LADDER_REDUCE_BLOCK, UNROLL = LADDER_REDUCE_UNROLL, CHUNK = LADDER_REDUCE_CHUNK };
+enum { BLOCK = REDUCE_BLOCK, UNROLL = REDUCE_UNROLL, CHUNK = REDUCE_CHUNK };
 
 __host__ __device__ __forceinline__ unsigned blocks_for(int64_t words)
 {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(BLOCK) nested(W *result, W *to, const W *from,
     W sum = 0;
 #pragma unroll
     for (int k = 0; k < UNROLL; k++) sum += first + k * BLOCK < words ? from[first + k * BLOCK] : 0;
-    sum = ladder_reduce_sum_of_block(sum);
+    sum = sum_of_block(sum);
     if (threadIdx.x > 0) return;
     *(gridDim.x == 1 ? result : to + blockIdx.x) = sum;
     if (gridDim.x > 1 && blockIdx.x == 0)
@@ -37,33 +37,32 @@ __global__ void __launch_bounds__(BLOCK) nested(W *result, W *to, const W *from,
                                                                              gridDim.x);
 }
 
-template <typename W> int launch(ladder_case *c)
+template <typename W> int launch(ladder_case *c, void *partial, int64_t words)
 {
-    const ladder_reduce *s = (const ladder_reduce *)c->state;
-    nested<W><<<blocks_for(s->padded_words), BLOCK, 0, device_cuda_stream(c->stream)>>>(
-        (W *)c->out, (W *)s->partial, (const W *)c->in, s->padded_words);
+    nested<W><<<blocks_for(words), BLOCK, 0, device_cuda_stream(c->stream)>>>((W *)c->out, (W *)partial,
+                                                                              (const W *)c->in, words);
     return cudaGetLastError();
 }
 
 } // namespace
 
-int ladder_reduce_nested(ladder_case *c)
+int ladder_reduce_nested(ladder_case *c, void *partial, int64_t words)
 {
-    return c->type == DTYPE_F32 ? launch<ladder_reduce_word32>(c) : launch<ladder_reduce_word64>(c);
+    return c->type == DTYPE_F32 ? launch<word32>(c, partial, words) : launch<word64>(c, partial, words);
 }
 
 /* What was linked for one architecture does not run on a later one: there is no PTX of it. */
 const char *ladder_reduce_nested_missing(device *)
 {
     cudaFuncAttributes is;
-    if (cudaFuncGetAttributes(&is, (const void *)nested<ladder_reduce_word32>) == cudaSuccess) return nullptr;
+    if (cudaFuncGetAttributes(&is, (const void *)nested<word32>) == cudaSuccess) return nullptr;
     (void)cudaGetLastError();
     return "kernels that launch kernels were not compiled for this GPU's architecture";
 }
 
 #else
 
-int ladder_reduce_nested(ladder_case *) { return cudaErrorNotSupported; }
+int ladder_reduce_nested(ladder_case *, void *, int64_t) { return cudaErrorNotSupported; }
 
 const char *ladder_reduce_nested_missing(device *)
 {

@@ -1,41 +1,9 @@
+/* roofline: which of two limits holds each of weft's kernels? The lesson: docs/teaching/roofline.md. */
 #include <assert.h>
-#include <string.h>
 
 #include "core/cell.h"
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_field.h"
 #include "ladder_memory/ladder_transpose.h"
-
-static const char teaches[] =
-    "The roofline: every kernel that weft computes with, under what this device was seen to allow it.\n"
-    "\n"
-    "A kernel that does F flops for every byte it must move cannot run faster than the memory (rate in bytes "
-    "<= copy), nor "
-    "faster than the arithmetic (rate in bytes <= fma / F). Drawn over F, with both axes logarithmic, the "
-    "two limits are a "
-    "slope that turns into a flat roof; the F where they meet is the machine's balance. Left of it bytes "
-    "count and flops are "
-    "free, which is where nearly all stencils live; right of it the other way round. Bytes are counted once "
-    "in and once out, as "
-    "if the caches were perfect, two flops per fma: a point far below the roof shows bytes moved twice, or "
-    "arithmetic that "
-    "waits.\n"
-    "\n"
-    "What to expect. One H200: balance 15 flops per byte in f32, 8 in f64. A star of radius 8 has 8 in f32 "
-    "and 4 in f64, still "
-    "left of it, so that every star, line and wave may run at the speed of a copy (docs/performance.md: how "
-    "near they come). A box "
-    "of radius 4 has 20 and 10: bound by arithmetic. Transposes have no flops at all and belong beside the "
-    "copy, the norm and "
-    "the fingerprint beside the read (the hash is integer work, which counts in f32). The edges of a halo "
-    "are small: there "
-    "starting a kernel (3 us) is nearly all, and `faceCopy`, a plain copy of as many bytes, is the figure to "
-    "compare pack and "
-    "unpack with. On a CPU the balance is 5 to 20 flops per byte, and the same kernels line up the same way; "
-    "in a shared or "
-    "virtual machine look at the spread first.\n"
-    "\n"
-    "jobs/plot draws it from the records of `weft bench roofline dtype=f32` and `... dtype=f64`.\n";
 
 enum { NX, NY, RADIUS, PARAMETERS };
 
@@ -160,7 +128,7 @@ static int message_prepare(ladder_case *c)
     const field_shape *f = &s->field.shape;
     pieces_make(s, what == UNPACK);
     ladder_moves(c, s->buffer_cells, 2);
-    c->out_cells = c->size;
+    c->out_cells = what == UNPACK ? ladder_field_cells(f) : c->size;
     int code = what == PACK ? ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in)
                             : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
     if (code) return code;
@@ -180,43 +148,38 @@ static int unpack(ladder_case *c)
     return c->d->unpack(c->d, &s->field.shape, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
 }
 
-static void pack_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const problem *s = context;
-    for (int p = 0; p < s->pieces; p++) {
-        const box b = s->piece[p].cells;
-        const int64_t from = s->piece[p].offset, width = box_width(b);
-        for (int64_t i = (first > from ? first : from); i < first + count && i < from + box_cells(b); i++)
-            ladder_random(
-                t, (char *)out + (size_t)(i - first) * dtype_bytes(t),
-                ladder_field_index(&s->field.shape, b.x0 + (i - from) % width, b.y0 + (i - from) / width), 1,
-                LADDER_FIELD_CUR);
-    }
-}
-
-static void unpack_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const problem *s = context;
-    memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int p = 0; p < s->pieces; p++) {
-        const box b = s->piece[p].cells;
-        int64_t x, index, y = INT64_MIN, n;
-        for (; (n = ladder_field_next_run(&s->field.shape, b, first, count, &x, &y, &index)) > 0; y++)
-            ladder_random(t, (char *)out + (size_t)(index - first) * dtype_bytes(t),
-                          s->piece[p].offset + (y - b.y0) * box_width(b) + x - b.x0, n, LADDER_SEED);
-    }
-}
-
-static int verify_pack(ladder_case *c, ladder_verdict *v)
+/* Cell i of the message, in the field. */
+static int64_t pack_source(const ladder_case *c, int64_t i)
 {
     const problem *s = c->state;
-    return ladder_compare(c, c->out, s->buffer_cells, pack_answer, s, v);
+    for (int p = 0; p < s->pieces; p++) {
+        const box b = s->piece[p].cells;
+        const int64_t at = i - s->piece[p].offset, width = box_width(b);
+        if (at >= 0 && at < box_cells(b))
+            return ladder_field_index(&s->field.shape, b.x0 + at % width, b.y0 + at / width);
+    }
+    return -1;
 }
 
+/* Cell i of the field's allocation, in the message: only ghosts come from there. */
+static int64_t unpack_source(const ladder_case *c, int64_t i)
+{
+    const problem *s = c->state;
+    const field_shape *f = &s->field.shape;
+    const int64_t from = i - field_index(f, -f->depth_x, -f->depth_y), y = from / f->pitch - f->depth_y,
+                  x = from % f->pitch - f->depth_x;
+    for (int p = 0; from >= 0 && p < s->pieces; p++) {
+        const box b = s->piece[p].cells;
+        if (x >= b.x0 && x < b.x1 && y >= b.y0 && y < b.y1)
+            return s->piece[p].offset + (y - b.y0) * box_width(b) + x - b.x0;
+    }
+    return -1;
+}
+
+static int verify_pack(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, pack_source, v); }
 static int verify_unpack(ladder_case *c, ladder_verdict *v)
 {
-    const problem *s = c->state;
-    return ladder_compare(c, c->out, ladder_field_cells(&s->field.shape), unpack_answer, s, v);
+    return ladder_verify_places(c, unpack_source, v);
 }
 
 /* ---- the table ---- */
@@ -224,79 +187,32 @@ static int verify_unpack(ladder_case *c, ladder_verdict *v)
 static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 },
                      powers[] = { 1, 2, 4, 8 };
 
-#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT, TEACHES)         \
-    {                                                                                                       \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE,               \
-        .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, .ceiling = CEILING, .ignores = IGNORES, \
-        .scan = RADIUS, .scan_count = COUNT, .scan_values = RADII                                           \
+#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)                \
+    {                                                                                                     \
+        LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING), .variant = VARIANT, .ignores = IGNORES, \
+                                                                  .scan = RADIUS, .scan_count = COUNT,    \
+                                                                  .scan_values = RADII                    \
     }
-#define PASS(NAME, WHY, VARIANT, RADII, COUNT, TEACHES)                                                     \
-    RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT, \
-         TEACHES)
-#define REDUCTION(NAME, WHY, VARIANT, ENQUEUE, VERIFY, TEACHES) \
-    RUNG(NAME, WHY, VARIANT, reduce_prepare, ENQUEUE, VERIFY, "read", 1u << RADIUS, NULL, 0, TEACHES)
-#define MESSAGE(NAME, WHY, VARIANT, ENQUEUE, VERIFY, TEACHES) \
-    RUNG(NAME, WHY, VARIANT, message_prepare, ENQUEUE, VERIFY, "copy", 0, powers, 4, TEACHES)
+#define PASS(NAME, WHY, VARIANT, RADII, COUNT) \
+    RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT)
+#define REDUCTION(NAME, WHY, VARIANT, ENQUEUE, VERIFY) \
+    RUNG(NAME, WHY, VARIANT, reduce_prepare, ENQUEUE, VERIFY, "read", 1u << RADIUS, NULL, 0)
+#define MESSAGE(NAME, WHY, VARIANT, ENQUEUE, VERIFY) \
+    RUNG(NAME, WHY, VARIANT, message_prepare, ENQUEUE, VERIFY, "copy", 0, powers, 4)
 
 static const ladder_rung rungs[] = {
-    PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8,
-         "One sweep over a plane: two words move per cell, one read and one written, and 8r+1 flops are "
-         "done. Neighbours come "
-         "from the caches or from shared memory, so that the rate in bytes should hardly depend on the "
-         "radius. Measured on one "
-         "H200 in f32: 1.00 of the copy at radius 1, .98 at 4, .93 at 8; tiles fetch their halo rows once "
-         "more, and a larger "
-         "radius has more of them."),
-    PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4,
-         "The same two words per cell, but 17, 49, 97, 161 flops at radius 1 to 4. While the flops per byte "
-         "are below the "
-         "machine's balance the copy is the limit (one H200, f32: .99, .98, .92), beyond it fma is: .86 of "
-         "that at radius 4."),
-    PASS("line", "2r+1 terms along a row", STENCIL_LINE, ends, 3,
-         "A field of one row: two words per cell, 4r+1 flops. All neighbours lie in the same or the next "
-         "lines of memory, and "
-         "there are no rows above and below to be kept: expect the copy's rate at every radius (one H200, "
-         "f32: 1.00 at radius 1 "
-         "and 4, .98 at 8)."),
-    PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2,
-         "A star that reads the level before the current one too: three words per cell, two read and one "
-         "written, for two flops "
-         "more. In bytes per second it should be as fast as the star, so that a step takes half as long "
-         "again."),
+    PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8),
+    PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4),
+    PASS("line", "2r+1 terms along a row", STENCIL_LINE, ends, 3),
+    PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2),
     RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare,
-         ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0,
-         "Two words per cell and no arithmetic: only the order of reads and writes keeps it from the copy "
-         "(.97 on one H200, "
-         "f32). The family transpose shows step by step how it comes so near."),
-    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE, max_change, verify_max_change,
-              "The largest difference between two fields, as a run computes it between two steps: two words "
-              "read per cell and one "
-              "flop. Threads reduce their part before they touch the common result, so that reading is the "
-              "limit: .99 of it on one "
-              "H200."),
+         ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0),
+    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE, max_change, verify_max_change),
     REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT, fingerprint,
-              verify_fingerprint,
-              "The sum mod 2^64 of a hash of each cell's bits and place: one word read per cell. Products of "
-              "64-bit integers, which "
-              "count as no flops, are done for every cell, and f32 has twice as many cells per byte: there "
-              "they cost more than the "
-              "bytes (one H200: .91 of the read)."),
-    MESSAGE("pack", "four edges, four corners, one launch", PACK, pack, verify_pack,
-            "Copies the cells that all eight neighbours need, as deep as the radius, into one dense buffer. "
-            "The left and right "
-            "edges are short pieces, one of each row. Halos are small: one H200 takes as long for radius 8 "
-            "as for 1, so that the "
-            "rate doubles with the radius and stays far below the copy's. What counts is the launch, of "
-            "which there is one for all "
-            "pieces."),
-    MESSAGE("unpack", "the same into the ghosts", UNPACK, unpack, verify_unpack,
-            "The other way: a dense buffer of as many bytes is stored around the field. The short pieces are "
-            "stores now; expect "
-            "the time of pack."),
-    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY, ladder_copy, ladder_verify_copy,
-            "One copy of dense memory to dense memory, with no pieces to be found. What pack and unpack take "
-            "beyond its time is "
-            "the price of short pieces; on one H200 they take no longer at any radius."),
+              verify_fingerprint),
+    MESSAGE("pack", "four edges, four corners, one launch", PACK, pack, verify_pack),
+    MESSAGE("unpack", "the same into the ghosts", UNPACK, unpack, verify_unpack),
+    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY, ladder_copy, ladder_verify_copy),
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
@@ -316,7 +232,7 @@ static const ladder_parameter cuda_parameters[] = { SIZES(16384, 16384) };
 #define FAMILY(KIND, PARAMETERS_)                                                                            \
     {                                                                                                        \
         KIND, "roofline", "every production kernel under copy, read and fma", { "f32", "f64" }, PARAMETERS_, \
-            PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], teaches, NULL                                 \
+            PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], NULL                                          \
     }
 
 const ladder_family ladder_roofline_host = FAMILY(DEVICE_HOST, host_parameters);

@@ -1,19 +1,7 @@
+/* stencil on the host, and its problem on every device. The lesson: docs/teaching/stencil.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_stencil.h"
-
-static const char teaches[] = "The stencil on a CPU. Its neighbours along x are in the same line of the "
-                              "cache or the next; its neighbours along y are a "
-                              "row apart, so that nine rows must stay in the cache for a row to be fetched "
-                              "once. Walking along the rows keeps them there "
-                              "by itself as long as nine rows fit into L2; walking down the columns uses one "
-                              "cell of each fetched line at a time, and "
-                              "defeats the vector units as well.\n"
-                              "\n"
-                              "What to expect, as a fraction of the copy: along the rows .4 to .8 (one core "
-                              "has to compute 33 flops per cell), down the "
-                              "columns below .1, production .8 and more.\n";
 
 /* ---- the problem, on every device ---- */
 
@@ -110,39 +98,23 @@ static int sweep(ladder_case *c)
     return 0;
 }
 
-#define STENCIL(NAME, WHY, PREPARE, ENQUEUE, VARIANT, IGNORES, TEACHES)                             \
-    {                                                                                               \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = PREPARE,       \
-        .enqueue = ENQUEUE, .verify = ladder_field_verify, .unit = LADDER_BYTES, .ceiling = "copy", \
-        .ignores = IGNORES                                                                          \
+#define LINE(NAME, WHY, ENQUEUE, VARIANT)                                                         \
+    {                                                                                             \
+        LADDER_ROW(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, ladder_field_verify, "copy"), \
+            .variant = VARIANT, .ignores = LADDER_STENCIL_LINE_IGNORES                            \
     }
-#define LINE(NAME, WHY, ENQUEUE, VARIANT, TEACHES) \
-    STENCIL(NAME, WHY, ladder_stencil_prepare_line, ENQUEUE, VARIANT, LADDER_STENCIL_LINE_IGNORES, TEACHES)
-#define PLANE(NAME, WHY, ENQUEUE, VARIANT, TEACHES) \
-    STENCIL(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, VARIANT, LADDER_STENCIL_PLANE_IGNORES, TEACHES)
+#define PLANE(NAME, WHY, ENQUEUE, VARIANT)                                                         \
+    {                                                                                              \
+        LADDER_ROW(NAME, WHY, ladder_stencil_prepare_plane, ENQUEUE, ladder_field_verify, "copy"), \
+            .variant = VARIANT, .ignores = LADDER_STENCIL_PLANE_IGNORES                            \
+    }
 
 static const ladder_rung rungs[] = {
-    LINE("lineRows", "nine points of one row", sweep, LINE_ROWS,
-         "One loop along the row: nine loads per cell, nearly all from L1, in vectors. A store reads its "
-         "line before it "
-         "overwrites it: three words move where two count."),
-    LINE("lineProduction", "weft's own", ladder_field_pass, 0,
-         "Sums of several vectors stay in registers, cells are prefetched far ahead, and where the fields do "
-         "not fit into the "
-         "caches stores go past them: two words move."),
-    PLANE("planeColumns", "down the columns: lines wasted", sweep, PLANE_COLUMNS,
-          "The inner loop runs down y: every step touches lines of another row, uses one cell of each, and "
-          "no vector can be "
-          "loaded. The arithmetic is that of planeRows; the order of two loops is the difference."),
-    PLANE("planeRows", "along the rows: nine stay cached", sweep, PLANE_ROWS,
-          "The loops exchanged: neighbouring cells are computed together, in vectors, from nine rows at a "
-          "time. As long as these "
-          "stay in the core's caches a row is fetched from memory once."),
-    PLANE(
-        "planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0,
-        "Four rows at a time, with the sums of several vectors in registers: a row that is loaded serves "
-        "more than one sum. "
-        "Rows to come are prefetched, and stores go past the caches where the fields do not fit into them."),
+    LINE("lineRows", "nine points of one row", sweep, LINE_ROWS),
+    LINE("lineProduction", "weft's own", ladder_field_pass, 0),
+    PLANE("planeColumns", "down the columns: lines wasted", sweep, PLANE_COLUMNS),
+    PLANE("planeRows", "along the rows: nine stay cached", sweep, PLANE_ROWS),
+    PLANE("planeProduction", "weft's own: blocked, stores past caches", ladder_field_pass, 0),
 };
 
 static const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

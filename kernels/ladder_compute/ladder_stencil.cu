@@ -1,34 +1,6 @@
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
+/* stencil: who holds a cell for its other readers? The lesson: docs/teaching/stencil.md. */
 #include "ladder_compute/ladder_field.cuh"
 #include "ladder_compute/ladder_stencil.h"
-
-static const char teaches[] =
-    "A stencil: every cell is read by nine or seventeen threads, and should come from memory once.\n"
-    "\n"
-    "One sweep of radius 4 does 17 or 33 flops for the 8 bytes (f32) that must move, far below what it takes "
-    "to keep the "
-    "arithmetic busy (about 15 flops per byte on an H200): memory is the limit, and a copy the ceiling, if "
-    "each cell is fetched "
-    "from HBM only once. The ladder's question is who holds a cell for its other readers: the caches "
-    "(nothing to write, but "
-    "every neighbour costs a load instruction and a trip to L1), shared memory (the block loads its tile and "
-    "a halo once, and "
-    "pays a barrier), or registers (a thread that walks along y keeps the nine cells of its column in a "
-    "queue, and only the row "
-    "is shared).\n"
-    "\n"
-    "Measured on one H200, f32 / f64, as a fraction of the copy: the line by plain loads .55 / .81, "
-    "read-only the same, shared "
-    ".42 / .68, registers .99 / .80; the plane by plain loads .39 / .59, shared .18 / .27 (a tile of 32 x 8 "
-    "loads 2.25 times "
-    "its own cells, in many small steps before one barrier), the queue .60 / .66. So shared memory no longer "
-    "wins by itself: L1 "
-    "is as near. What counts is the number of load instructions per cell and the bytes in flight: vectors, "
-    "several cells per "
-    "thread.\n"
-    "\n"
-    "The bits: sums in weft's fixed order (far points first), every term one fma.\n";
 
 namespace {
 
@@ -212,24 +184,15 @@ template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                           const char *teaches)
+constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .prepare = prepare<ladder_stencil_prepare_line>,
-             .enqueue = enqueue,
-             .verify = ladder_field_verify,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy",
-             .ignores = LADDER_STENCIL_LINE_IGNORES };
+    return ladder_row(name, why, { prepare<ladder_stencil_prepare_line>, enqueue, ladder_field_verify }, 0,
+                      LADDER_STENCIL_LINE_IGNORES);
 }
 
-constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                            const char *teaches)
+constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    ladder_rung r = line(name, why, enqueue, teaches);
+    ladder_rung r = line(name, why, enqueue);
     r.prepare = prepare<ladder_stencil_prepare_plane>;
     r.ignores = LADDER_STENCIL_PLANE_IGNORES;
     return r;
@@ -237,55 +200,23 @@ constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(la
 
 const ladder_rung rungs[] = {
     line("lineGlobal", "nine loads, the caches do it",
-         run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>,
-         "Nine loads per cell. One in nine goes to L2 and memory, the rest meet in L1."),
+         run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>),
     line("lineReadOnly", "the read-only path: the same L1",
-         run<line_global<float, true>, line_global<double, true>, LINE_THREADS, 1>,
-         "The read-only path, once a cache of its own (the texture's), is the same L1 today: no difference "
-         "is the lesson."),
+         run<line_global<float, true>, line_global<double, true>, LINE_THREADS, 1>),
     line("lineShared", "the block loads each cell once",
-         run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>,
-         "The block's 256 cells and four more on each side come into shared memory once."),
+         run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>),
     line("lineRegisters", "four cells share twelve, vector loads",
-         run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>,
-         "Four neighbouring cells per thread share twelve loaded ones, in registers: three loads per cell "
-         "instead of nine, and "
-         "with aligned rows (weft's fields start on a line) the loads are vectors of 16 bytes."),
-    line("lineProduction", "weft's own", ladder_field_pass,
-         "One bulk copy brings the cells of a block and its halo into shared memory, so that what is on its "
-         "way costs no "
-         "registers. At this radius it is no faster than lineRegisters, near the copy already (.99); at a "
-         "larger one a thread "
-         "would have to hold many more neighbours, and here it need not."),
+         run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>),
+    line("lineProduction", "weft's own", ladder_field_pass),
     plane("planeGlobal", "seventeen loads, the caches do it",
-          run<plane_global<float, false>, plane_global<double, false>, TILE_X, TILE_Y>,
-          "Seventeen loads per cell. Those along x meet in the warp's own lines; those along y reach into "
-          "eight other rows, which "
-          "the block's other warps and other blocks load as well. The caches serve most of them, but every "
-          "load is an instruction "
-          "and a trip to L1: expect less than along the line."),
+          run<plane_global<float, false>, plane_global<double, false>, TILE_X, TILE_Y>),
     plane("planeReadOnly", "the read-only path: the same L1",
-          run<plane_global<float, true>, plane_global<double, true>, TILE_X, TILE_Y>,
-          "The same seventeen loads through the read-only path: no difference, as along the line."),
+          run<plane_global<float, true>, plane_global<double, true>, TILE_X, TILE_Y>),
     plane("planeShared", "tile and halo, one barrier",
-          run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>,
-          "A tile of 32 x 8 with a halo of four on each side: 2.25 times its own cells are loaded, most of "
-          "them from L2, where "
-          "the neighbouring blocks left them. The corners of the halo are not needed and not loaded."),
+          run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>),
     plane("planeQueue", "the column in registers, walking",
-          run<plane_queue<float>, plane_queue<double>, QUEUE_X, 1, QUEUE_X, QUEUE_ROWS>,
-          "The thread walks down many rows of its column. Nine cells of the column stay in registers, and "
-          "every row enters once; "
-          "the row in the middle goes through shared memory, for the neighbours along x. Two row buffers in "
-          "turn: one barrier per "
-          "row."),
-    plane("planeProduction", "weft's own: rows by bulk copies", ladder_field_pass,
-          "Bulk copies bring the rows of a tile and its halo into shared memory, many of them asked for "
-          "before the first is used. "
-          "A thread computes vectors of 16 bytes and keeps its column in registers, like planeQueue. Bytes "
-          "on their way cost no "
-          "registers and loads take few instructions: .91 of the copy on one H200 (f32), where the queue has "
-          ".60."),
+          run<plane_queue<float>, plane_queue<double>, QUEUE_X, 1, QUEUE_X, QUEUE_ROWS>),
+    plane("planeProduction", "weft's own: rows by bulk copies", ladder_field_pass),
 };
 
 const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {

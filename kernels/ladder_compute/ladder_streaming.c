@@ -1,4 +1,6 @@
-/* Chunk n is in buffer n mod `buffers`, from the arrival of its rows until its results have left. A buffer is
+/* streaming: how is a plane computed that does not fit on the device? The lesson: docs/teaching/streaming.md.
+ *
+ * Chunk n is in buffer n mod `buffers`, from the arrival of its rows until its results have left. A buffer is
  * two arrays; rows arrive in the first one, and each pass goes to the other.
  *
  *   arrive    rows [first, first + shape.ny) of the plane: its own, and `reach` above and below
@@ -10,8 +12,10 @@
 #include "ladder_compute/ladder_streaming.h"
 
 #include "ladder_compute/ladder_field.h"
-#include "ladder_compute/ladder_steps.h"
+#include "streaming/streaming.h"
 
+/* A rung's variant: one chunk and one stream, or chunks that bring the rows that they need of others. */
+enum { WHOLE, TILES };
 enum { ARRIVE, COMPUTE, LEAVE, PARTS, TURNS = 3 };
 
 typedef struct chunk {
@@ -113,7 +117,7 @@ static int enqueue_chunk(const ladder_case *c, int64_t number)
     return code ? code : d->event_record(d, s->left[b], s->leave);
 }
 
-int ladder_streaming_enqueue(ladder_case *c)
+static int enqueue(ladder_case *c)
 {
     device *d = c->d;
     const ladder_streaming *s = c->state;
@@ -123,7 +127,7 @@ int ladder_streaming_enqueue(ladder_case *c)
     return code ? code : d->event_wait(d, s->left[(s->chunks - 1) % s->buffers], c->stream);
 }
 
-int ladder_streaming_verify(ladder_case *c, ladder_verdict *v)
+static int verify(ladder_case *c, ladder_verdict *v)
 {
     const ladder_streaming *s = c->state;
     ladder_steps_compare(&s->plane, &s->op, &s->sides, s->steps, c->out, v);
@@ -146,7 +150,7 @@ static int part_seconds(const ladder_case *c, int part, double *seconds)
     return code ? code : d->event_seconds(d, s->from, s->to, seconds);
 }
 
-int ladder_streaming_measure_parts(ladder_case *c)
+static int measure_parts(ladder_case *c)
 {
     static const char *const names[PARTS] = { "copies in", "computing", "copies out" };
     const ladder_streaming *s = c->state;
@@ -167,7 +171,7 @@ int ladder_streaming_measure_parts(ladder_case *c)
 
 /* ---- before and after ---- */
 
-int ladder_streaming_open(ladder_case *c)
+static int open_plane(ladder_case *c)
 {
     device *d = c->d;
     ladder_streaming *s = ladder_state(c, sizeof *s);
@@ -206,13 +210,13 @@ static int make_streams(ladder_case *c)
         if (!code) code = d->event_create(d, false, &s->left[b]);
     }
     s->arrive = s->leave = c->stream;
-    if (code || c->rung->variant == LADDER_STREAMING_WHOLE) return code;
+    if (code || c->rung->variant == WHOLE) return code;
     s->arrive = s->leave = NULL;
     code = d->stream_create(d, true, &s->arrive); /* nothing is to keep a copy waiting */
     return code ? code : d->stream_create(d, true, &s->leave);
 }
 
-int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_t reach)
+static int cut_rows(ladder_case *c, int64_t chunk_rows, int buffers, int64_t reach)
 {
     ladder_streaming *s = c->state;
     size_t free_bytes = 0, total_bytes = 0;
@@ -232,24 +236,24 @@ int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_
     return code ? code : make_streams(c);
 }
 
-int ladder_streaming_prepare(ladder_case *c)
+static int prepare(ladder_case *c)
 {
-    const bool whole = c->rung->variant == LADDER_STREAMING_WHOLE;
-    int code = ladder_streaming_open(c);
+    const bool whole = c->rung->variant == WHOLE;
+    int code = open_plane(c);
     if (code) return code;
     const ladder_streaming *s = c->state;
     const int64_t reach = whole ? 0 : (int64_t)s->steps * s->op.radius;
-    code = ladder_streaming_cut(c, whole ? s->plane.ny : c->value[LADDER_STREAMING_CHUNK_ROWS],
-                                whole ? 1 : (int)c->value[LADDER_STREAMING_BUFFERS], reach);
+    code = cut_rows(c, whole ? s->plane.ny : c->value[LADDER_STREAMING_CHUNK_ROWS],
+                    whole ? 1 : (int)c->value[LADDER_STREAMING_BUFFERS], reach);
     if (code || c->missing.text[0]) return code;
     int64_t brought = 0;
     for (int64_t number = 0; number < s->chunks; number++) brought += chunk_of(s, number).shape.ny;
     if (!whole)
         c->predicted[0] = (ladder_predicted){ "rows brought per row", (double)brought / (double)s->plane.ny };
-    return ladder_streaming_measure_parts(c);
+    return measure_parts(c);
 }
 
-void ladder_streaming_destroy(ladder_case *c)
+static void destroy(ladder_case *c)
 {
     device *d = c->d;
     ladder_streaming *s = c->state;
@@ -265,3 +269,109 @@ void ladder_streaming_destroy(ladder_case *c)
             if (of_buffers[i][b]) (void)d->event_destroy(d, &of_buffers[i][b]);
     }
 }
+
+/* ---- the same plane by the device of kernels/streaming: skewed tiles ---- */
+
+/* Codes of a GPU are those of c->d again. */
+static int code_here(int code) { return code > STREAMING_CUDA_CODES ? code - STREAMING_CUDA_CODES : code; }
+
+static int make_device(ladder_case *c)
+{
+    ladder_streaming *s = c->state;
+    int code = 0;
+    device *through = c->d->kind == DEVICE_CUDA ? device_cuda_create(c->d->ordinal, &code)
+                                                : device_host_create(c->d->threads);
+    if (!through) return code;
+    code = streaming_create(through, c->d->threads, &s->streaming);
+    if (!code) code = s->streaming->stencil_bind(s->streaming, &s->op);
+    return code_here(code);
+}
+
+/* A window whose chunks have chunk_rows rows, or as many as the device's memory allows. */
+static int make_window(ladder_case *c)
+{
+    const ladder_streaming *s = c->state;
+    const device *through = s->streaming->through;
+    size_t free_bytes = 0, total_bytes = 0;
+    const int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
+    if (code) return code;
+    streaming_window w = streaming_window_within((double)free_bytes, c->type, s->plane.nx, 1, s->op.radius,
+                                                 s->steps, streaming_device_pass_steps, through);
+    if (streaming_chunk_rows(&w, streaming_device_pass_steps, through) < 1) {
+        sentence_set(&c->missing,
+                     "the device's free memory has no room for a row and what must stay with it");
+        return 0;
+    }
+    streaming_window_limit(&w, c->value[LADDER_STREAMING_CHUNK_ROWS], streaming_device_pass_steps, through);
+    c->value[LADDER_STREAMING_CHUNK_ROWS] = streaming_chunk_rows(&w, streaming_device_pass_steps, through);
+    return code_here(streaming_prepare(s->streaming, &w));
+}
+
+/* Its parts are those of chunks that bring no rows of others, one after the other in one buffer. */
+static int skewed_prepare(ladder_case *c)
+{
+    int code = open_plane(c);
+    if (!code) code = make_device(c);
+    if (!code) code = make_window(c);
+    if (!code && !c->missing.text[0]) code = cut_rows(c, c->value[LADDER_STREAMING_CHUNK_ROWS], 1, 0);
+    return code || c->missing.text[0] ? code : measure_parts(c);
+}
+
+static int skewed_enqueue(ladder_case *c)
+{
+    const ladder_streaming *s = c->state;
+    return code_here(s->streaming->temporal_pass(s->streaming, &s->plane, c->out, NULL, c->in, NULL,
+                                                 field_own(&s->plane), s->steps, &s->sides, NULL, NULL));
+}
+
+/* ---- the table ---- */
+
+static const int64_t buffers[] = { 1, 2, 4, 3 };
+static const int64_t host_rows[] = { 16, 32, 64, 256, 512, 128 },
+                     cuda_rows[] = { 128, 256, 512, 2048, 4096, 1024 };
+static const int64_t host_steps[] = { 4, 8, 32, 64, 16 }, cuda_steps[] = { 16, 32, 128, 256, 512, 64 };
+
+#define IGNORES(PARAMETER) .ignores = 1u << LADDER_STREAMING_##PARAMETER
+#define SCANS(PARAMETER, VALUES) LADDER_SCAN(LADDER_STREAMING_##PARAMETER, VALUES)
+#define RUNG(NAME, WHY, HOW, PREPARE, ENQUEUE, CEILING)                                           \
+    LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, verify, CEILING), .variant = HOW, .destroy = destroy, \
+                                                              .clock = LADDER_CLOCK_HOST
+
+#define RUNGS(CEILING, OF_ROWS, OF_STEPS)                                                                   \
+    {                                                                                                       \
+        { RUNG("whole", "all in, all steps, all out", WHOLE, prepare, enqueue, CEILING),                    \
+          IGNORES(CHUNK_ROWS) | 1u << LADDER_STREAMING_BUFFERS },                                           \
+            { RUNG("buffers", "overlapped tiles, buffers in turn", TILES, prepare, enqueue, CEILING),       \
+              SCANS(BUFFERS, buffers) },                                                                    \
+            { RUNG("chunks", "the same, more or fewer rows at a time", TILES, prepare, enqueue, CEILING),   \
+              SCANS(CHUNK_ROWS, OF_ROWS) },                                                                 \
+            { RUNG("skewed", "weft's own: nothing sent twice", 0, skewed_prepare, skewed_enqueue, CEILING), \
+              SCANS(STEPS, OF_STEPS), IGNORES(BUFFERS) },                                                   \
+    }
+
+static const ladder_rung host_rungs[] = RUNGS("copy", host_rows, host_steps);
+static const ladder_rung cuda_rungs[] = RUNGS("both", cuda_rows, cuda_steps);
+
+#define PARAMETERS(CELLS, STEPS, ROWS)                                                    \
+    {                                                                                     \
+        { "nx", CELLS, LADDER_STREAMING_RADIUS_MAX, 1000000, "cells along x" },           \
+            { "ny", CELLS, LADDER_STREAMING_RADIUS_MAX, 1000000, "rows" },                \
+            { "radius", 1, 1, LADDER_STREAMING_RADIUS_MAX, "of the star" },               \
+            { "steps", STEPS, 1, 1024, "time steps of a visit" },                         \
+            { "chunk_rows", ROWS, 1, 1000000, "own rows of a chunk, at most" },           \
+            { "buffers", 3, 1, LADDER_STREAMING_BUFFERS_MAX, "that chunks use in turn" }, \
+    }
+
+static const ladder_parameter host_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(2048, 16, 128);
+static const ladder_parameter cuda_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(8192, 64, 1024);
+
+#define FAMILY(KIND, PARAMETERS_OF, RUNGS_OF)                                                           \
+    {                                                                                                   \
+        .kind = KIND, .name = "streaming", .shows = "a plane in host memory, taken through the device", \
+        .type_name = { "f32", "f64" }, .parameter = PARAMETERS_OF,                                      \
+        .parameters = LADDER_STREAMING_PARAMETERS, .rung = RUNGS_OF,                                    \
+        .rungs = sizeof RUNGS_OF / sizeof RUNGS_OF[0]                                                   \
+    }
+
+const ladder_family ladder_streaming_host = FAMILY(DEVICE_HOST, host_parameters, host_rungs);
+const ladder_family ladder_streaming_cuda = FAMILY(DEVICE_CUDA, cuda_parameters, cuda_rungs);

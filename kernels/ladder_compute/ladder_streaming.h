@@ -27,31 +27,11 @@ typedef struct ladder_streaming {
     /* how it is cut (ladder_streaming_cut) */
     int64_t chunks, reach; /* reach: rows of others that a chunk brings above and below its own */
     int buffers;
-    size_t array_bytes; /* a buffer has two: passes go to and fro */
-    char *memory;       /* of the device: the buffers */
+    size_t array_bytes;            /* a buffer has two: passes go to and fro */
+    char *memory;                  /* of the device: the buffers */
     device_stream *arrive, *leave; /* c->stream computes */
     device_event *begun, *from, *to;
     device_event *arrived[LADDER_STREAMING_BUFFERS_MAX], *worked[LADDER_STREAMING_BUFFERS_MAX],
         *left[LADDER_STREAMING_BUFFERS_MAX];
     device *streaming; /* of skewed, else NULL: it owns another device of this kind */
 } ladder_streaming;
-
-/* A rung's variant: one chunk and one stream, or chunks that bring the rows that they need of others. */
-enum { LADDER_STREAMING_WHOLE, LADDER_STREAMING_TILES };
-int ladder_streaming_prepare(ladder_case *c);
-int ladder_streaming_enqueue(ladder_case *c);
-int ladder_streaming_verify(ladder_case *c, ladder_verdict *v);
-void ladder_streaming_destroy(ladder_case *c);
-
-/* The same plane by the device of kernels/streaming. */
-int ladder_streaming_skewed_prepare(ladder_case *c);
-int ladder_streaming_skewed_enqueue(ladder_case *c);
-
-/* What a prepare consists of; each may set c->missing.
- * open: the state, the bound stencil, the plane. cut: into chunks of at most that many rows, with buffers in
- * the device's memory. */
-int ladder_streaming_open(ladder_case *c);
-int ladder_streaming_cut(ladder_case *c, int64_t chunk_rows, int buffers, int64_t reach);
-/* Times the copies in, the computing and the copies out of all chunks, each alone, and names the slowest;
- * then poisons what it wrote. */
-int ladder_streaming_measure_parts(ladder_case *c);

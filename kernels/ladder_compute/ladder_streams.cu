@@ -1,403 +1,577 @@
+/* streams: what may run at the same time, who decides it, and what does each way of saying "after that one"
+ * cost? The lesson: docs/teaching/streams.md. The work is chains of dependent fma (ladder_streams.h). Every
+ * repetition forks from c->stream and joins it again, by events. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_families.h"
-#include "ladder_compute/ladder_streams_order.cuh"
-#include "ladder_compute/ladder_streams_staged.cuh"
-
-static const char teaches[] =
-    "Streams: what may run at the same time, who decides it, and what each way of saying \"after that one\" "
-    "costs.\n"
-    "\n"
-    "A stream is a queue: its work runs in order, the work of two streams in any order. The driver lays the "
-    "streams onto a few "
-    "hardware connections (CUDA_DEVICE_MAX_CONNECTIONS, 1 to 32, usually 8, read when the context is made); "
-    "on one connection, "
-    "work that cannot start yet holds up whatever stands behind it, of whichever stream. Hence the old "
-    "advice on order: 32 "
-    "independent chains of 4 dependent kernels, launched chain by chain (depth first), overlap only as far "
-    "as there are "
-    "connections; level by level (breadth first) they all overlap, on a single connection too. The price of "
-    "overlap is "
-    "launching: one thread starts a kernel every 2.5 to 4 us, so that kernels must last longer than that "
-    "times the streams, or "
-    "come from a graph, which is launched as one. Several threads share the driver's locks.\n"
-    "\n"
-    "The legacy default stream waits for all blocking streams and they for it: one launch without a stream "
-    "between two others "
-    "makes them wait for each other, which no profile shows as an error. Two ways out: streams made "
-    "non-blocking (all of "
-    "weft's), or the per-thread default stream.\n"
-    "\n"
-    "What to expect (one H200, a fast host; the shape is the same on any GPU since 2013). All of it but "
-    "graphs, priorities and "
-    "transfers is the CPU's own time: it differs by 3 to 10 % from run to run and by a quarter from host to "
-    "host.\n"
-    "  order       13 k kernels/s on one stream. depthFirst grows with the streams as far as there are "
-    "connections, 71 k to 80 k at 8 "
-    "streams on 8 of them, and little beyond: chains that share a connection overlap only at their ends. At "
-    "32 streams 18 k on "
-    "1 connection, 34 k on 2, 115 k on 8, 220 k on 32; breadthFirst 175 k to 310 k on any number. openmp: as "
-    "breadthFirst up to "
-    "8 threads, no better with more (the driver's locks: runs differ by 10 % and more); graph 330 k to 350 "
-    "k\n"
-    "  trap        trapLegacy takes as long as its kernels one after the other, 0.66 ms, the two ways out "
-    "0.09 to 0.11 ms\n"
-    "  urgent      8 to 11 us on an idle GPU, 2.5 ms (all of the load) behind a full one, 40 to 43 us (its "
-    "first blocks) with "
-    "priority\n"
-    "  launch      2.5 to 4 us per dependent kernel, of which the GPU itself needs 1.2 to 1.3 (launchGraph); "
-    "waiting for an event "
-    "of another stream adds 0.1 to 0.9\n"
-    "  host        a turn of GPU and CPU takes 20 to 44 us by callback (a thread of the driver must wake) "
-    "and 10 to 11 us by "
-    "synchronising: a callback is for what need not be fast. cpuMeanwhile takes as long as the longer of the "
-    "two parts, "
-    "cpuAfter their sum\n"
-    "  staged      whole: .53 of `both`; .90 in 16 chunks depth first; breadth first .87 with a chunk for "
-    "each stream, then less "
-    "and less\n"
-    "\n"
-    "The number of connections is fixed for a process. To see its effect:\n"
-    "  for n in 1 2 4 8 16 32; do weft bench streams/depthFirst streams/breadthFirst connections=$n; done\n";
+#include "ladder/ladder_kernel.cuh"
+#include "ladder_compute/ladder_streams.h"
 
 namespace {
 
-/* ---- what launching, waiting for one another and calling back cost: work that is short beside its
- * administration ---- */
+enum { STREAMS, CONNECTIONS, KERNELS, CHUNKS, BYTES, PARAMETERS };
+enum { STREAMS_MOST = 32, WARP = LADDER_STREAMS_WARP };
 
-/* One warp's cells go through all of it in order, so that a kernel or a callback that came too early, twice
- * or never shows. (A missing wait alone shows only where it lets something come too early: kernels this short
- * end before the next is launched.) */
+/* A case's state. */
+typedef struct work {
+    int streams;
+    cudaStream_t stream[STREAMS_MOST];
+    cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
+    cudaGraphExec_t graph;                     /* NULL, or what a repetition launches */
+    int steps, turns; /* of each cell of c->in in one repetition: `turns` turns of `steps` steps */
+    bool both;        /* the CPU has cells of its own */
+    double own[WARP];
+    int load_blocks;          /* LOAD_THREADS cells for each in c->out, from as many in near_in */
+    void *near_in, *near_out; /* of a staged transfer: the GPU's, where c->in and c->out are pinned */
+} work;
+
+work *work_of(const ladder_case *c) { return (work *)c->state; }
+cudaStream_t stream_of(const ladder_case *c) { return device_cuda_stream(c->stream); }
+
+/* ---- chains ---- */
+
+template <typename T>
+__global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    T x = in[i % in_cells];
+#pragma unroll 16
+    for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
+    out[i] = x;
+}
+
+/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
+int chain(const ladder_case *c, void *out, const void *in, int64_t in_cells, int blocks, int threads,
+          int steps, int turn, cudaStream_t s)
+{
+    const double y = ladder_streams_summand(turn);
+    if (c->type == DTYPE_F32)
+        chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)y);
+    else chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, y);
+    return cudaGetLastError();
+}
+
+/* A warp's chains, in place. */
+int advance(const ladder_case *c, void *cells, int steps, int turn, cudaStream_t s)
+{
+    return chain(c, cells, cells, WARP, 1, WARP, steps, turn, s);
+}
+
+typedef struct course {
+    int64_t first, steps;
+    int turns;
+} course;
+
+/* The last warp may be a part of one. */
+void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const course *w = (const course *)context;
+    double cells[WARP];
+    for (int64_t at = 0; at < count; at += WARP) {
+        const size_t word_bytes = dtype_bytes(t);
+        const size_t n = (size_t)(count - at < WARP ? count - at : (int64_t)WARP);
+        ladder_random(t, cells, w->first + first + at, WARP, LADDER_SEED);
+        for (int k = 0; k < w->turns; k++) ladder_streams_host_chain(t, cells, WARP, w->steps, k);
+        memcpy((char *)out + (size_t)at * word_bytes, cells, n * word_bytes);
+    }
+}
+
+/* Compares device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps
+ * from there. */
+int compare_chains(ladder_case *c, const void *cells, int64_t first, int64_t count, int64_t steps, int turns,
+                   ladder_verdict *v)
+{
+    const course w = { first, steps, turns };
+    return ladder_compare(c, cells, count, chain_answer, &w, v);
+}
+
+/* ---- streams that fork from c->stream and join it again ---- */
+
+/* The first one has that priority. */
+int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
+{
+    work *w = (work *)ladder_state(c, sizeof *w);
+    w->streams = streams;
+    int code = cudaEventCreateWithFlags(&w->begun, cudaEventDisableTiming);
+    for (int s = 0; s < streams && !code; s++)
+        code = cudaStreamCreateWithPriority(&w->stream[s], flags, s == 0 ? priority : 0);
+    for (int s = 0; s <= streams && !code; s++)
+        code = cudaEventCreateWithFlags(&w->done[s], cudaEventDisableTiming);
+    return code;
+}
+
+void close_streams(ladder_case *c)
+{
+    const work *w = work_of(c);
+    if (!w) return;
+    if (w->graph) (void)cudaGraphExecDestroy(w->graph);
+    for (int s = 0; s < w->streams; s++)
+        if (w->stream[s]) {
+            (void)cudaStreamSynchronize(w->stream[s]);
+            (void)cudaStreamDestroy(w->stream[s]);
+        }
+    for (int s = 0; s <= w->streams; s++)
+        if (w->done[s]) (void)cudaEventDestroy(w->done[s]);
+    if (w->begun) (void)cudaEventDestroy(w->begun);
+}
+
+int fork(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
+    return code;
+}
+
+int join(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = 0;
+    for (int s = 0; s < w->streams && !code; s++) code = cudaEventRecord(w->done[s], w->stream[s]);
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
+    return code;
+}
+
+/* The graph, of what `enqueue` puts on c->stream. */
+int capture(ladder_case *c, int (*enqueue)(ladder_case *c))
+{
+    cudaGraph_t graph = nullptr;
+    int code = cudaStreamBeginCapture(stream_of(c), cudaStreamCaptureModeThreadLocal);
+    if (code) return code;
+    code = enqueue(c);
+    const cudaError_t ended = cudaStreamEndCapture(stream_of(c), &graph);
+    if (!code) code = ended;
+    if (!code) code = cudaGraphInstantiateWithFlags(&work_of(c)->graph, graph, 0);
+    if (graph) (void)cudaGraphDestroy(graph);
+    return code;
+}
+
+int launch_graph(ladder_case *c) { return cudaGraphLaunch(work_of(c)->graph, stream_of(c)); }
+
+/* ---- 32 chains of 4 dependent kernels, in another order of launches ---- */
+
+enum { PLAIN, TRAP_LEGACY, TRAP_PER_THREAD, TRAP_NON_BLOCKING, GRAPH }; /* a rung's variant */
+enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
+static_assert((int)TASKS == (int)STREAMS_MOST, "with most streams each has one chain");
+
+/* c->in holds a warp's worth of cells for each chain, and one for the kernels between them. */
+void *cells_of(const ladder_case *c, int task)
+{
+    return (char *)c->in + ladder_bytes(c, (int64_t)task * WARP);
+}
+
+/* All chains of one stream, one after the other. */
+int launch_stream(ladder_case *c, int s)
+{
+    const work *w = work_of(c);
+    int code = 0;
+    for (int task = s; task < TASKS && !code; task += w->streams)
+        for (int k = 0; k < TASK_DEPTH && !code; k++)
+            code = advance(c, cells_of(c, task), TASK_STEPS, k, w->stream[s]);
+    return code;
+}
+
+int order_depth(ladder_case *c)
+{
+    int code = fork(c);
+    for (int s = 0; s < work_of(c)->streams && !code; s++) code = launch_stream(c, s);
+    return code ? code : join(c);
+}
+
+int order_breadth(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = fork(c);
+    for (int first = 0; first < TASKS; first += w->streams)
+        for (int k = 0; k < TASK_DEPTH; k++)
+            for (int s = 0; s < w->streams && first + s < TASKS && !code; s++)
+                code = advance(c, cells_of(c, first + s), TASK_STEPS, k, w->stream[s]);
+    return code ? code : join(c);
+}
+
+/* One thread's part of order_team. */
+int one_stream(void *context, int s)
+{
+    ladder_case *c = (ladder_case *)context;
+    const work *w = work_of(c);
+    int code = c->d->bind_thread(c->d);
+    if (!code) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
+    if (!code) code = launch_stream(c, s);
+    return code ? code : cudaEventRecord(w->done[s], w->stream[s]);
+}
+
+int order_team(ladder_case *c)
+{
+    const work *w = work_of(c);
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    if (!code) code = ladder_streams_host_team(w->streams, one_stream, c);
+    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
+    return code;
+}
+
+/* After each launch a short one into a default stream. */
+int order_trap(ladder_case *c)
+{
+    const work *w = work_of(c);
+    const cudaStream_t between = c->rung->variant == TRAP_PER_THREAD ? cudaStreamPerThread : cudaStreamLegacy;
+    int code = fork(c);
+    if (!code) code = cudaStreamWaitEvent(between, w->begun, 0);
+    for (int s = 0; s < w->streams && !code; s++) {
+        code = advance(c, cells_of(c, s), TASK_STEPS, 0, w->stream[s]);
+        if (!code) code = advance(c, cells_of(c, BETWEEN), BETWEEN_STEPS, s, between);
+    }
+    if (!code) code = cudaEventRecord(w->done[w->streams], between);
+    if (!code) code = cudaStreamWaitEvent(stream_of(c), w->done[w->streams], 0);
+    return code ? code : join(c);
+}
+
+/* What the process was started with; cmd_bench puts the key's value there before anything else is done. */
+int64_t connections()
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const long n = text ? strtol(text, nullptr, 10) : 0;
+    return n > 0 ? n : 8;
+}
+
+constexpr bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
+
+int order_prepare(ladder_case *c)
+{
+    const int variant = c->rung->variant, streams = (int)c->value[STREAMS];
+    const bool blocking = variant == TRAP_LEGACY || variant == TRAP_PER_THREAD;
+    c->value[CONNECTIONS] = connections();
+    c->size = is_trap(variant) ? streams : TASKS * TASK_DEPTH;
+    c->work = (double)c->size;
+    int code = open_streams(c, streams, blocking ? cudaStreamDefault : cudaStreamNonBlocking, 0);
+    if (!code) code = ladder_alloc_random(c, (TASKS + 1) * WARP, LADDER_SEED, &c->in);
+    return code || variant != GRAPH ? code : capture(c, order_breadth);
+}
+
+int order_verify(ladder_case *c, ladder_verdict *v)
+{
+    const int streams = work_of(c)->streams;
+    if (!is_trap(c->rung->variant))
+        return compare_chains(c, c->in, 0, TASKS * WARP, TASK_STEPS, TASK_DEPTH, v);
+    const int code = compare_chains(c, c->in, 0, (int64_t)streams * WARP, TASK_STEPS, 1, v);
+    if (code || !v->right) return code;
+    return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * WARP, WARP, BETWEEN_STEPS, streams, v);
+}
+
+/* ---- a warp's worth of cells that all must wait for: launches, the CPU, a load ---- */
+
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
 enum {
-    SHORT_STEPS = 64,       /* well below the cost of a launch */
-    LONG_STEPS = 1 << 18,   /* half a millisecond */
-    LOAD_THREADS = 1024,    /* two such blocks fill an SM */
-    LOAD_STEPS = 1 << 12,   /* some tens of microseconds */
+    SHORT_STEPS = 64,     /* well below the cost of a launch */
+    LONG_STEPS = 1 << 18, /* half a millisecond */
+    LOAD_THREADS = 1024,  /* two such blocks fill an SM */
+    LOAD_STEPS = 1 << 12, /* some tens of microseconds */
     LOAD_WAVES = 64
 };
 
-/* c->in holds a warp's worth of cells, of the GPU's turns and, in pinned memory, of the CPU's as well. */
-typedef struct line {
-    fan streams;
-    int steps, turns; /* of each cell in one repetition: `turns` turns of `steps` steps */
-    bool both;        /* the CPU has cells of its own */
-    double own[LADDER_STREAMS_WARP];
-    int load_blocks;  /* LOAD_THREADS cells for each in c->out, from as many in load_in */
-    void *load_in;
-} line;
-
-line *line_of(const ladder_case *c) { return (line *)c->state; }
-
-int line_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
+int wait_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
 {
-    int code = fan_open(c, sizeof(line), 2, cudaStreamNonBlocking, priority);
+    int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = size;
     c->work = (double)size;
-    line_of(c)->steps = steps;
-    line_of(c)->turns = (int)turns;
-    if (!code) code = ladder_alloc(c, where, ladder_bytes(c, LADDER_STREAMS_WARP), &c->in);
-    return code ? code : ladder_fill_random(c, c->in, LADDER_STREAMS_WARP, LADDER_SEED);
+    work_of(c)->steps = steps;
+    work_of(c)->turns = (int)turns;
+    if (!code) code = ladder_alloc(c, where, ladder_bytes(c, WARP), &c->in);
+    return code ? code : ladder_fill_random(c, c->in, WARP, LADDER_SEED);
 }
 
-int advance(const ladder_case *c, int steps, int turn, cudaStream_t s)
-{
-    return enqueue_chain(c->type, c->in, c->in, LADDER_STREAMS_WARP, 1, LADDER_STREAMS_WARP, steps, turn, s);
-}
-
-/* The CPU's turn; the GPU's are the even ones. */
-void CUDART_CB take_turn(void *context)
-{
-    const ladder_case *c = (const ladder_case *)context;
-    ladder_streams_host_chain(c->type, c->in, LADDER_STREAMS_WARP, SHORT_STEPS, 1);
-}
-
-/* ---- dependent kernels ---- */
-
-int prepare_launches(ladder_case *c)
-{
-    const int64_t kernels = c->value[KERNELS];
-    return line_open(c, DEVICE_MEMORY_DEVICE, 0, kernels, SHORT_STEPS, kernels);
-}
-
-int run_launches(ladder_case *c)
-{
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++)
-        code = advance(c, SHORT_STEPS, k, device_cuda_stream(c->stream));
-    return code;
-}
-
-int run_events(ladder_case *c)
-{
-    const fan *f = &line_of(c)->streams;
-    cudaEvent_t before = f->begun;
-    int code = cudaEventRecord(f->begun, device_cuda_stream(c->stream));
-    for (int k = 0; k < c->size && !code; k++) {
-        const cudaStream_t s = f->stream[k % 2];
-        code = cudaStreamWaitEvent(s, before, 0);
-        if (!code) code = advance(c, SHORT_STEPS, k, s);
-        if (!code) code = cudaEventRecord(before = f->done[k % 2], s);
-    }
-    return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), before, 0);
-}
-
-int prepare_graph(ladder_case *c)
-{
-    const int code = prepare_launches(c);
-    return code ? code : fan_capture(c, run_launches);
-}
-
-/* ---- GPU and CPU in turn ---- */
-
-int prepare_callback(ladder_case *c)
-{
-    const int64_t kernels = c->value[KERNELS];
-    return line_open(c, DEVICE_MEMORY_PINNED, 0, kernels, SHORT_STEPS, 2 * kernels);
-}
-
-int run_callbacks(ladder_case *c)
-{
-    const cudaStream_t s = device_cuda_stream(c->stream);
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, SHORT_STEPS, 0, s);
-        if (!code) code = cudaLaunchHostFunc(s, take_turn, c);
-    }
-    return code;
-}
-
-int run_synchronised(ladder_case *c)
-{
-    const cudaStream_t s = device_cuda_stream(c->stream);
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, SHORT_STEPS, 0, s);
-        if (!code) code = cudaStreamSynchronize(s);
-        if (!code) take_turn(c);
-    }
-    return code;
-}
-
-/* ---- GPU and CPU at the same time: two pieces of work ---- */
-
-int prepare_both(ladder_case *c)
-{
-    const int code = line_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * LADDER_STREAMS_WARP, LONG_STEPS, 1);
-    c->work = 2;
-    line_of(c)->both = true;
-    ladder_random(c->type, line_of(c)->own, 0, LADDER_STREAMS_WARP, LADDER_SEED);
-    return code;
-}
-
-int run_after(ladder_case *c)
-{
-    int code = advance(c, LONG_STEPS, 0, device_cuda_stream(c->stream));
-    if (!code) code = cudaStreamSynchronize(device_cuda_stream(c->stream));
-    ladder_streams_host_chain(c->type, line_of(c)->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
-    return code;
-}
-
-int run_meanwhile(ladder_case *c)
-{
-    const int code = advance(c, LONG_STEPS, 0, device_cuda_stream(c->stream));
-    ladder_streams_host_chain(c->type, line_of(c)->own, LADDER_STREAMS_WARP, LONG_STEPS, 0);
-    return code ? code : cudaStreamSynchronize(device_cuda_stream(c->stream));
-}
-
-/* ---- an urgent kernel under load ---- */
-
-int prepare_urgent(ladder_case *c)
+/* An urgent kernel, on an idle GPU or behind a load. */
+int urgent_prepare(ladder_case *c)
 {
     int lowest = 0, highest = 0;
     int code = cudaDeviceGetStreamPriorityRange(&lowest, &highest); /* 0 is the lowest */
     if (code) return code;
     const int priority = c->rung->variant == HIGH_PRIORITY ? highest : lowest;
-    code = line_open(c, DEVICE_MEMORY_DEVICE, priority, 1, SHORT_STEPS, 1);
+    code = wait_open(c, DEVICE_MEMORY_DEVICE, priority, 1, SHORT_STEPS, 1);
     if (code || c->rung->variant == IDLE) return code;
-    line *l = line_of(c);
-    code = ladder_per_sm(c, 2 * LOAD_WAVES, &l->load_blocks);
-    if (!code)
-        code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, (int64_t)l->load_blocks * LOAD_THREADS),
-                            &c->out);
-    return code ? code : ladder_alloc_random(c, LOAD_THREADS, LADDER_SEED, &l->load_in);
+    work *w = work_of(c);
+    code = ladder_per_sm(c, 2 * LOAD_WAVES, &w->load_blocks);
+    const size_t bytes = ladder_bytes(c, (int64_t)w->load_blocks * LOAD_THREADS);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &c->out);
+    return code ? code : ladder_alloc_random(c, LOAD_THREADS, LADDER_SEED, &w->near_in);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */
-int load_before(ladder_case *c)
+int urgent_before(ladder_case *c)
 {
-    const line *l = line_of(c);
-    const cudaStream_t s = l->streams.stream[1];
-    if (l->load_blocks == 0) return cudaSuccess;
+    const work *w = work_of(c);
+    const cudaStream_t s = w->stream[1];
+    if (w->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(s);
-    if (!code) code = cudaEventRecord(l->streams.begun, s);
+    if (!code) code = cudaEventRecord(w->begun, s);
     if (!code)
-        code = enqueue_chain(c->type, c->out, l->load_in, LOAD_THREADS, l->load_blocks, LOAD_THREADS,
-                             LOAD_STEPS, 0, s);
-    return code ? code : cudaEventSynchronize(l->streams.begun);
+        code = chain(c, c->out, w->near_in, LOAD_THREADS, w->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
+    return code ? code : cudaEventSynchronize(w->begun);
 }
 
-int run_urgent(ladder_case *c)
+int urgent_enqueue(ladder_case *c)
 {
-    const fan *f = &line_of(c)->streams;
-    int code = advance(c, SHORT_STEPS, 0, f->stream[0]);
-    if (!code) code = cudaEventRecord(f->done[0], f->stream[0]);
-    return code ? code : cudaStreamWaitEvent(device_cuda_stream(c->stream), f->done[0], 0);
+    const work *w = work_of(c);
+    int code = advance(c, c->in, SHORT_STEPS, 0, w->stream[0]);
+    if (!code) code = cudaEventRecord(w->done[0], w->stream[0]);
+    return code ? code : cudaStreamWaitEvent(stream_of(c), w->done[0], 0);
 }
 
-/* ---- right or wrong ---- */
+/* Dependent kernels. */
+int launches_prepare(ladder_case *c)
+{
+    return wait_open(c, DEVICE_MEMORY_DEVICE, 0, c->value[KERNELS], SHORT_STEPS, c->value[KERNELS]);
+}
+
+int launches_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) code = advance(c, c->in, SHORT_STEPS, k, stream_of(c));
+    return code;
+}
+
+int events_enqueue(ladder_case *c)
+{
+    const work *w = work_of(c);
+    cudaEvent_t before = w->begun;
+    int code = cudaEventRecord(w->begun, stream_of(c));
+    for (int k = 0; k < c->size && !code; k++) {
+        const cudaStream_t s = w->stream[k % 2];
+        code = cudaStreamWaitEvent(s, before, 0);
+        if (!code) code = advance(c, c->in, SHORT_STEPS, k, s);
+        if (!code) code = cudaEventRecord(before = w->done[k % 2], s);
+    }
+    return code ? code : cudaStreamWaitEvent(stream_of(c), before, 0);
+}
+
+int graph_prepare(ladder_case *c)
+{
+    const int code = launches_prepare(c);
+    return code ? code : capture(c, launches_enqueue);
+}
+
+/* GPU and CPU in turn; the GPU's turns are the even ones. */
+int turns_prepare(ladder_case *c)
+{
+    return wait_open(c, DEVICE_MEMORY_PINNED, 0, c->value[KERNELS], SHORT_STEPS, 2 * c->value[KERNELS]);
+}
+
+void CUDART_CB take_turn(void *context)
+{
+    const ladder_case *c = (const ladder_case *)context;
+    ladder_streams_host_chain(c->type, c->in, WARP, SHORT_STEPS, 1);
+}
+
+int callbacks_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) {
+        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
+        if (!code) code = cudaLaunchHostFunc(stream_of(c), take_turn, c);
+    }
+    return code;
+}
+
+int syncs_enqueue(ladder_case *c)
+{
+    int code = 0;
+    for (int k = 0; k < c->size && !code; k++) {
+        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
+        if (!code) code = cudaStreamSynchronize(stream_of(c));
+        if (!code) take_turn(c);
+    }
+    return code;
+}
+
+/* GPU and CPU at the same time, or not: two pieces of work. */
+int both_prepare(ladder_case *c)
+{
+    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * WARP, LONG_STEPS, 1);
+    c->work = 2;
+    work_of(c)->both = true;
+    ladder_random(c->type, work_of(c)->own, 0, WARP, LADDER_SEED);
+    return code;
+}
+
+int after_enqueue(ladder_case *c)
+{
+    int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
+    if (!code) code = cudaStreamSynchronize(stream_of(c));
+    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
+    return code;
+}
+
+int meanwhile_enqueue(ladder_case *c)
+{
+    const int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
+    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
+    return code ? code : cudaStreamSynchronize(stream_of(c));
+}
 
 /* Every block of the load computed the same cells. */
 int verify_load(ladder_case *c, ladder_verdict *v)
 {
-    const line *l = line_of(c);
+    const work *w = work_of(c);
     double cells[LOAD_THREADS];
     const size_t block_bytes = ladder_bytes(c, LOAD_THREADS);
     ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_SEED);
     ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
-    const int code = cudaStreamSynchronize(l->streams.stream[1]);
-    return code ? code
-                : ladder_compare_blocks(c, c->out, (size_t)l->load_blocks * block_bytes, cells, block_bytes,
-                                        v);
+    const int code = cudaStreamSynchronize(w->stream[1]);
+    if (code) return code;
+    return ladder_compare_blocks(c, c->out, (size_t)w->load_blocks * block_bytes, cells, block_bytes, v);
 }
 
 /* The CPU's cells went the same way as the GPU's. */
 int verify_own(ladder_case *c, ladder_verdict *v)
 {
-    double cells[LADDER_STREAMS_WARP];
-    const size_t bytes = ladder_bytes(c, LADDER_STREAMS_WARP);
+    double cells[WARP];
+    const size_t bytes = ladder_bytes(c, WARP);
     const int code = ladder_fetch(c, cells, c->in, bytes);
-    if (!code && memcmp(cells, line_of(c)->own, bytes) != 0)
+    if (!code && memcmp(cells, work_of(c)->own, bytes) != 0)
         ladder_wrong(v, "the CPU's cells are not the GPU's");
     return code;
 }
 
 int wait_verify(ladder_case *c, ladder_verdict *v)
 {
-    const line *l = line_of(c);
-    int code = compare_chains(c, c->in, 0, LADDER_STREAMS_WARP, l->steps, l->turns, v);
-    if (!code && v->right && l->both) code = verify_own(c, v);
-    return code || !v->right || l->load_blocks == 0 ? code : verify_load(c, v);
+    const work *w = work_of(c);
+    int code = compare_chains(c, c->in, 0, WARP, w->steps, w->turns, v);
+    if (!code && v->right && w->both) code = verify_own(c, v);
+    return code || !v->right || w->load_blocks == 0 ? code : verify_load(c, v);
+}
+
+/* ---- an array goes from the host through a kernel and back, in chunks ---- */
+
+enum { THREADS = 256 };
+enum stage { IN, COMPUTE, OUT, STAGES };
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
+}
+
+template <typename T> int square(const work *w, int64_t first, int64_t cells, cudaStream_t s)
+{
+    square_kernel<<<ladder_blocks(cells, THREADS), THREADS, 0, s>>>(
+        (T *)w->near_out + first, (const T *)w->near_in + first, cells, (T)ladder_streams_summand(0));
+    return cudaGetLastError();
+}
+
+int run_stage(ladder_case *c, int what, int chunk)
+{
+    const work *w = work_of(c);
+    const int64_t chunks = c->value[CHUNKS], first = c->size * chunk / chunks,
+                  cells = c->size * (chunk + 1) / chunks - first;
+    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
+    const cudaStream_t s = w->stream[chunk % w->streams];
+    if (cells == 0) return cudaSuccess;
+    if (what == IN)
+        return cudaMemcpyAsync((char *)w->near_in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
+    if (what == OUT)
+        return cudaMemcpyAsync((char *)c->out + at, (char *)w->near_out + at, bytes, cudaMemcpyDefault, s);
+    return c->type == DTYPE_F32 ? square<float>(w, first, cells, s) : square<double>(w, first, cells, s);
+}
+
+int staged_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[BYTES] / (int64_t)dtype_bytes(c->type), 2);
+    const size_t bytes = ladder_bytes(c, c->size);
+    int code = open_streams(c, (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
+    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_in);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_out);
+    /* a kernel reaches pinned memory too */
+    if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
+    return code ? code : ladder_poison(c, c->out, bytes);
+}
+
+int staged_depth(ladder_case *c)
+{
+    int code = fork(c);
+    for (int chunk = 0; chunk < c->value[CHUNKS]; chunk++)
+        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, what, chunk);
+    return code ? code : join(c);
+}
+
+int staged_breadth(ladder_case *c)
+{
+    int code = fork(c);
+    for (int what = IN; what < STAGES; what++)
+        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++) code = run_stage(c, what, chunk);
+    return code ? code : join(c);
+}
+
+int staged_verify(ladder_case *c, ladder_verdict *v)
+{
+    return compare_chains(c, c->out, 0, c->size, 1, 1, v);
 }
 
 /* ---- the table ---- */
 
-constexpr unsigned bit(int parameter) { return 1u << parameter; }
-
-/* Launching is the host's own work. uses: bits of the parameters. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses,
-                           const char *teaches)
-{
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .destroy = fan_destroy,
-             .before = way.prepare == prepare_urgent ? load_before : nullptr,
-             .unit = LADDER_CALLS,
-             .clock = LADDER_CLOCK_HOST,
-             .ignores = ~uses };
-}
-
 constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
                   chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
-constexpr unsigned order_uses = bit(STREAMS) | bit(CONNECTIONS);
+/* Launching is the host's own work. uses: bits of the parameters. */
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses)
+{
+    ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
+    r.destroy = close_streams;
+    r.before = way.prepare == urgent_prepare ? urgent_before : nullptr;
+    r.clock = LADDER_CLOCK_HOST;
+    return r;
+}
 
-constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant,
-                            const char *teaches)
+constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
 {
     const ladder_rung r =
-        rung(name, why, { order_prepare, enqueue, order_verify }, variant, order_uses, teaches);
+        rung(name, why, { order_prepare, enqueue, order_verify }, variant, 1u << STREAMS | 1u << CONNECTIONS);
     return is_trap(variant) ? r : ladder_scanned(STREAMS, stream_counts, r);
 }
 
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), unsigned uses, const char *teaches)
+                           int (*enqueue)(ladder_case *), int variant = 0)
 {
-    return rung(name, why, { prepare, enqueue, wait_verify }, 0, uses, teaches);
+    const bool kernels = prepare == launches_prepare || prepare == graph_prepare || prepare == turns_prepare;
+    return rung(name, why, { prepare, enqueue, wait_verify }, variant, kernels ? 1u << KERNELS : 0u);
 }
 
 constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *),
-                               int (*enqueue)(ladder_case *), const char *teaches)
+                               int (*enqueue)(ladder_case *))
 {
-    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue, bit(KERNELS), teaches));
+    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue));
 }
 
-constexpr ladder_way urgent = { prepare_urgent, run_urgent, wait_verify };
-
-constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *),
-                             const char *teaches)
+constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
     ladder_rung r = rung(name, why, { staged_prepare, enqueue, staged_verify }, 0,
-                         bit(STREAMS) | bit(CHUNKS) | bit(BYTES), teaches);
+                         1u << STREAMS | 1u << CHUNKS | 1u << BYTES);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
     return ladder_scanned(CHUNKS, chunk_counts, r);
 }
 
 const ladder_rung rungs[] = {
-    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN,
-          "32 chains of 4 dependent kernels: each kernel is one warp that computes for about 70 us (f32), "
-          "long beside a launch, "
-          "and all 32 fit on the GPU at once. All kernels of one stream are launched before those of the "
-          "next."),
-    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN,
-          "The first kernels of all chains, then the second ones, and so on: a kernel that has to wait never "
-          "stands before one "
-          "that could start."),
-    order("openmp", "a thread launches for each stream", order_team, PLAIN,
-          "Launching is the CPU's own work, and several threads share it as far as the driver's locks let "
-          "them."),
-    order("graph", "the same captured, launched as one", fan_graph, GRAPH,
-          "breadthFirst, captured once: one call launches all 128 kernels, and the driver has seen their "
-          "dependences before."),
-    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY,
-          "One kernel on each stream, and after each launch a short one without a stream. That one waits for "
-          "all blocking "
-          "streams, and the next kernel waits for it."),
-    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD,
-          "The short kernels go to cudaStreamPerThread, which waits for no other stream."),
-    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING,
-          "The short kernels go to the legacy default stream again, but the other streams were made with "
-          "cudaStreamNonBlocking."),
-    rung("urgentIdle", "a small kernel on an idle GPU", urgent, IDLE, 0,
-         "The time from the launch of one short kernel to its end: what the next two compare with."),
-    rung("urgentSame", "behind a full GPU, same priority", urgent, SAME_PRIORITY, 0,
-         "Two blocks of 1024 threads fill an SM. The load has 64 times as many blocks as fit, and all of "
-         "those that wait come "
-         "before the urgent kernel."),
-    rung("urgentHigh", "behind a full GPU, high priority", urgent, HIGH_PRIORITY, 0,
-         "A stream of high priority goes before the blocks that wait. Nothing is interrupted: the kernel "
-         "still waits some tens "
-         "of microseconds, until one of the running blocks ends."),
-    launches("launchStream", "dependent small kernels, one stream", prepare_launches, run_launches,
-             "Each kernel is well below the cost of its launch."),
-    launches("launchEvents", "two streams that wait in turn", prepare_launches, run_events,
-             "Every kernel goes to the other stream than the one before and waits for that one's event."),
-    launches("launchGraph", "the same kernels as one graph", prepare_graph, fan_graph,
-             "What is left without the CPU: the GPU's own hand-over from one kernel to the next."),
-    wait("hostFunction", "GPU and CPU in turn, by callback", prepare_callback, run_callbacks, bit(KERNELS),
-         "The callback runs on a thread of the driver and may call no CUDA function; the stream waits for "
-         "its end."),
-    wait("hostSync", "in turn, by waiting for the stream", prepare_callback, run_synchronised, bit(KERNELS),
-         "The CPU launches, waits for the stream, takes its turn and launches again."),
-    wait("cpuAfter", "GPU first, then the CPU's part", prepare_both, run_after, 0,
-         "Both parts take half a millisecond, on a GPU as on a CPU: they wait for the latency of one fma "
-         "after another."),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", prepare_both, run_meanwhile, 0,
-         "A launch returns at once. The CPU does its part before it waits for the stream."),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth,
-           "In one piece, each of the three steps waits for the one before, and one direction of PCIe is "
-           "idle at any time. In "
-           "chunks on several streams, a chunk comes in while the one before is computed and the one before "
-           "that goes out."),
-    staged("stagedBreadth", "all in, all computed, all out", staged_breadth,
-           "The same chunks in another order of launches: no chunk leaves a stream before all of that "
-           "stream's are in."),
+    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
+    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
+    order("openmp", "a thread launches for each stream", order_team, PLAIN),
+    order("graph", "the same captured, launched as one", launch_graph, GRAPH),
+    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
+    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
+    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING),
+    wait("urgentIdle", "a small kernel on an idle GPU", urgent_prepare, urgent_enqueue, IDLE),
+    wait("urgentSame", "behind a full GPU, same priority", urgent_prepare, urgent_enqueue, SAME_PRIORITY),
+    wait("urgentHigh", "behind a full GPU, high priority", urgent_prepare, urgent_enqueue, HIGH_PRIORITY),
+    launches("launchStream", "dependent small kernels, one stream", launches_prepare, launches_enqueue),
+    launches("launchEvents", "two streams that wait in turn", launches_prepare, events_enqueue),
+    launches("launchGraph", "the same kernels as one graph", graph_prepare, launch_graph),
+    wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, callbacks_enqueue),
+    wait("hostSync", "in turn, by waiting for the stream", turns_prepare, syncs_enqueue),
+    wait("cpuAfter", "GPU first, then the CPU's part", both_prepare, after_enqueue),
+    wait("cpuMeanwhile", "the CPU works while the GPU does", both_prepare, meanwhile_enqueue),
+    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth),
+    staged("stagedBreadth", "all in, all computed, all out", staged_breadth),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -1,43 +1,129 @@
-#include "ladder/ladder_families.h"
-#include "ladder_memory/ladder_access_l2.cuh"
-#include "ladder_memory/ladder_access_pattern.cuh"
-
-static const char teaches[] =
-    "Access to global memory: what a warp asks for, and what the memory system has to move for it.\n"
-    "\n"
-    "The 32 threads of a warp load together. The hardware merges their addresses into requests for 32-byte "
-    "sectors, and whole "
-    "sectors travel: between L1, L2 and HBM, whether one byte of them is wanted or all. So the question "
-    "about any access "
-    "pattern is: how many sectors does one request of a warp touch? 32 neighbouring floats that start on a "
-    "line touch 4; "
-    "shifted by one float they touch 5; every second float, 8; every eighth or more, 32, of which seven "
-    "eighths are thrown "
-    "away. That number is printed beside every rate, for loads and for stores; ncu's "
-    "l1tex__average_t_sectors_per_request shows "
-    "the same ones (jobs/ncu_bench: at 169 points they differ by less than 1 %).\n"
-    "\n"
-    "The second question is how many bytes are on their way at a time: HBM answers after about 0.7 us, so "
-    "that full speed needs "
-    "about 25 KB in flight on each SM. More threads, more loads per thread or wider loads all provide them.\n"
-    "\n"
-    "Measured on one H200, f32, as a fraction of the copy engine: one load of 4 bytes per thread .62, two "
-    ".86, four or one of "
-    "16 bytes .96; an offset .61, whatever it is (the neighbouring warp needs the same sector and finds it "
-    "in L1 or L2); reads "
-    "with a stride of 5, 9, 17, 33 cells .32, .19, .11, .09 (past 8 cells no more sectors are touched, but "
-    "up to 16 memory "
-    "still moves two of them together), "
-    "writes with 4, 8, 16, 32 .22, .12, .09, .04: memory with error correction must read what it is to write "
-    "in parts. Hints to "
-    "the caches change nothing in a plain copy. What was measured of rows, windows and fields stands with "
-    "their rungs.\n";
+/* access: how many sectors of 32 bytes does a warp's request touch, and how many bytes are on their way?
+ * The lesson: docs/teaching/access.md. Beside each rate stands what ncu counts as
+ * l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio, and op_st. */
+#include "ladder/ladder_kernel.cuh"
 
 namespace {
 
-/* ---- more bytes in flight: more loads per thread, or wider ones ---- */
+enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, WINDOW_BYTES, HIT_PERCENT, PARAMETERS };
+enum { OFFSET_MOST = 1024, THREADS = 256, SECTOR_BYTES = 32, LANES = 32 };
 
-int prepare_copy(ladder_case *c)
+/* Sectors per request where thread k of a warp takes cell first + k * stride: the mean over 32 warps in a
+ * row.
+ */
+double sectors_of(const ladder_case *c, int64_t first, int64_t stride)
+{
+    const int64_t word_bytes = (int64_t)dtype_bytes(c->type), warps = 32;
+    int64_t sectors = 0;
+    for (int64_t w = 0; w < warps; w++) {
+        int64_t last = -1;
+        for (int64_t k = 0; k < LANES; k++) {
+            const int64_t s = (first + (w * LANES + k) * stride) * word_bytes / SECTOR_BYTES;
+            sectors += s != last;
+            last = s;
+        }
+    }
+    return (double)sectors / (double)warps;
+}
+
+void predict(ladder_case *c, double load_sectors, double store_sectors)
+{
+    c->predicted[0] = { "sectors per load", load_sectors };
+    c->predicted[1] = { "sectors per store", store_sectors };
+}
+
+/* Random cell i, in double. */
+double cell(dtype t, int64_t i)
+{
+    double u;
+    ladder_random(t, &u, i, 1, LADDER_SEED);
+    return ladder_get(t, &u, 0);
+}
+
+const ladder_case *case_of(const void *context) { return (const ladder_case *)context; }
+
+/* One thread, one cell (or one group of them), in order. */
+template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
+int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, int64_t threads, int64_t step)
+{
+    return ladder_kernel(c, ladder_blocks(threads, THREADS), THREADS, 0, f32, f64, c->size, step);
+}
+
+/* ---- one side is shifted against lines. A rung's variant: which side ---- */
+
+enum { READ, WRITE };
+
+template <typename T, bool READS> __global__ void offset_copy(T *out, const T *in, int64_t n, int64_t offset)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[READS ? i : i + offset] = in[READS ? i + offset : i];
+}
+
+/* One side lies straight, the other as the rung says. */
+void predict_side(ladder_case *c, double sectors)
+{
+    const double straight = sectors_of(c, 0, 1);
+    if (c->rung->variant == READ) predict(c, sectors, straight);
+    else predict(c, straight, sectors);
+}
+
+int offset_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[N], 2);
+    predict_side(c, sectors_of(c, c->value[OFFSET], 1));
+    return ladder_open(c, c->size + OFFSET_MOST, c->size + OFFSET_MOST);
+}
+
+int offset_enqueue(ladder_case *c)
+{
+    return c->rung->variant == READ
+               ? launch(c, offset_copy<float, true>, offset_copy<double, true>, c->size, c->value[OFFSET])
+               : launch(c, offset_copy<float, false>, offset_copy<double, false>, c->size, c->value[OFFSET]);
+}
+
+int64_t offset_source(const ladder_case *c, int64_t i)
+{
+    const int64_t offset = c->value[OFFSET];
+    if (c->rung->variant == READ) return i < c->size ? i + offset : -1;
+    return i >= offset && i < offset + c->size ? i - offset : -1;
+}
+
+int offset_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, offset_source, v); }
+
+/* ---- cells that lie apart. Only those that are used count as work ---- */
+
+template <typename T, bool READS> __global__ void stride_copy(T *out, const T *in, int64_t n, int64_t stride)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[READS ? i : i * stride] = in[READS ? i * stride : i];
+}
+
+int stride_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[N] / c->value[STRIDE], 2);
+    predict_side(c, sectors_of(c, 0, c->value[STRIDE]));
+    return ladder_open(c, c->value[N], c->value[N]);
+}
+
+int stride_enqueue(ladder_case *c)
+{
+    return c->rung->variant == READ
+               ? launch(c, stride_copy<float, true>, stride_copy<double, true>, c->size, c->value[STRIDE])
+               : launch(c, stride_copy<float, false>, stride_copy<double, false>, c->size, c->value[STRIDE]);
+}
+
+int64_t stride_source(const ladder_case *c, int64_t i)
+{
+    const int64_t stride = c->value[STRIDE];
+    if (c->rung->variant == READ) return i < c->size ? i * stride : -1;
+    return i % stride == 0 && i / stride < c->size ? i / stride : -1;
+}
+
+int stride_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, stride_source, v); }
+
+/* ---- more bytes on their way: more loads per thread, or wider ones ---- */
+
+int copy_prepare(ladder_case *c)
 {
     const double sectors = sectors_of(c, 0, 1);
     ladder_moves(c, c->value[N], 2);
@@ -51,7 +137,7 @@ template <int LOADS> int launch_unrolled(ladder_case *c)
                          ladder_copy_kernel<float, LOADS>, ladder_copy_kernel<double, LOADS>, c->size);
 }
 
-int run_unroll(ladder_case *c)
+int unroll_enqueue(ladder_case *c)
 {
     switch (c->value[UNROLL]) {
     case 1: return launch_unrolled<1>(c);
@@ -64,12 +150,22 @@ int run_unroll(ladder_case *c)
 
 template <typename V> int launch_vectors(ladder_case *c)
 {
-    const int64_t vectors = c->size * (int64_t)dtype_bytes(c->type) / (int64_t)sizeof(V);
+    const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(V));
     return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
                         ladder_copy_kernel<V, 1>, vectors);
 }
 
-int run_vector(ladder_case *c)
+int vector_prepare(ladder_case *c) /* whole vectors of the widest */
+{
+    c->value[N] &= ~(int64_t)3;
+    const int code = copy_prepare(c);
+    const double sectors =
+        (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    predict(c, sectors, sectors);
+    return code;
+}
+
+int vector_enqueue(ladder_case *c)
 {
     switch (c->value[WIDTH_BYTES]) {
     case 4: return launch_vectors<unsigned>(c);
@@ -79,27 +175,17 @@ int run_vector(ladder_case *c)
     return cudaErrorInvalidValue;
 }
 
-int prepare_vector(ladder_case *c) /* whole vectors of the widest */
-{
-    c->value[N] &= ~(int64_t)3;
-    const int code = prepare_copy(c);
-    const double sectors = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in
-                                                           * sectors */
-    predict(c, sectors, sectors);
-    return code;
-}
-
 /* ---- hints to the caches ---- */
 
-enum { HINT_LOADS = 4 };
 enum { CACHED, READ_ONLY, L2_ONLY, STREAMING };
+enum { LOADS = 4, CHUNK = THREADS * LOADS };
 
 template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int64_t n, int64_t)
 {
-    const int64_t first = (int64_t)blockIdx.x * THREADS * HINT_LOADS + threadIdx.x;
-    T u[HINT_LOADS];
+    const int64_t first = (int64_t)blockIdx.x * THREADS * LOADS + threadIdx.x;
+    T u[LOADS];
 #pragma unroll
-    for (int k = 0; k < HINT_LOADS; k++) {
+    for (int k = 0; k < LOADS; k++) {
         const T *p = in + first + k * THREADS;
         if (first + k * THREADS < n)
             u[k] = HINT == READ_ONLY   ? __ldg(p)
@@ -108,17 +194,223 @@ template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int6
                                        : __ldca(p);
     }
 #pragma unroll
-    for (int k = 0; k < HINT_LOADS; k++)
+    for (int k = 0; k < LOADS; k++)
         if (first + k * THREADS < n) {
             if (HINT == STREAMING) __stcs(out + first + k * THREADS, u[k]);
             else out[first + k * THREADS] = u[k];
         }
 }
 
-template <int HINT> int run_hint(ladder_case *c)
+template <int HINT> int hint_enqueue(ladder_case *c)
 {
-    return launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + HINT_LOADS - 1) / HINT_LOADS, 0);
+    return launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + LOADS - 1) / LOADS, 0);
 }
+
+/* ---- where rows start: packed, or as cudaMallocPitch would lay them ---- */
+
+enum { PACKED, PITCHED }; /* a rung's variant */
+enum { ROW_X = 32, ROW_Y = 8 };
+
+template <typename T>
+__global__ void copy_rows(T *out, const T *in, int64_t row_cells, int64_t rows, int64_t pitch)
+{
+    const int64_t x = (int64_t)blockIdx.y * ROW_X * LOADS + threadIdx.x,
+                  y = (int64_t)blockIdx.x * ROW_Y + threadIdx.y;
+    T u[LOADS];
+    if (y >= rows) return;
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (x + k * ROW_X < row_cells) u[k] = in[y * pitch + x + k * ROW_X];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (x + k * ROW_X < row_cells) out[y * pitch + x + k * ROW_X] = u[k];
+}
+
+int64_t pitch_of(const ladder_case *c)
+{
+    const int64_t row = c->value[ROW_CELLS], aligned = 512 / (int64_t)dtype_bytes(c->type);
+    return c->rung->variant == PACKED ? row : (row + aligned - 1) / aligned * aligned;
+}
+
+int64_t rows_of(const ladder_case *c)
+{
+    const int64_t rows = c->value[N] / c->value[ROW_CELLS];
+    return rows > 0 ? rows : 1;
+}
+
+/* A warp has ROW_X cells of a row, fewer at its end; the alignments come round again after 32 rows. */
+double row_sectors(const ladder_case *c)
+{
+    const int64_t pitch = pitch_of(c), row = c->value[ROW_CELLS], word_bytes = (int64_t)dtype_bytes(c->type);
+    int64_t sectors = 0, requests = 0;
+    for (int64_t y = 0; y < 32; y++)
+        for (int64_t x = 0; x < row; x += ROW_X, requests++) {
+            const int64_t cells = row - x < ROW_X ? row - x : (int64_t)ROW_X,
+                          first_byte = (y * pitch + x) * word_bytes;
+            sectors += (first_byte + cells * word_bytes - 1) / SECTOR_BYTES - first_byte / SECTOR_BYTES + 1;
+        }
+    return (double)sectors / (double)requests;
+}
+
+int rows_prepare(ladder_case *c)
+{
+    const int64_t cells = pitch_of(c) * rows_of(c);
+    ladder_moves(c, c->value[ROW_CELLS] * rows_of(c), 2);
+    predict(c, row_sectors(c), row_sectors(c));
+    return ladder_open(c, cells, cells);
+}
+
+int rows_enqueue(ladder_case *c)
+{
+    const int64_t row = c->value[ROW_CELLS], rows = rows_of(c);
+    const dim3 block(ROW_X, ROW_Y), grid(ladder_blocks(rows, ROW_Y), ladder_blocks(row, ROW_X * LOADS));
+    return ladder_kernel(c, grid, block, 0, copy_rows<float>, copy_rows<double>, row, rows, pitch_of(c));
+}
+
+/* Between the rows nothing is written. */
+int64_t rows_source(const ladder_case *c, int64_t i)
+{
+    return i % pitch_of(c) < c->value[ROW_CELLS] ? i : -1;
+}
+
+int rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, rows_source, v); }
+
+/* ---- what stays in L2: a stream of cells, each added to a cell of a window that is read again and again
+ * ---- */
+
+enum { NORMAL, PERSISTING }; /* a rung's variant: is the window declared to persist? */
+
+/* The window lies behind the stream's n cells. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) add_window(T *out, const T *in, unsigned chunks, int64_t n)
+{
+    const int64_t first = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
+    const int64_t again = (int64_t)(blockIdx.x % chunks) * CHUNK + threadIdx.x;
+    const T *window = in + n;
+    T u[LOADS], w[LOADS];
+#pragma unroll
+    for (int k = 0; k < LOADS; k++) {
+        if (first + k * THREADS < n) u[k] = in[first + k * THREADS];
+        w[k] = window[again + k * THREADS];
+    }
+#pragma unroll
+    for (int k = 0; k < LOADS; k++)
+        if (first + k * THREADS < n) out[first + k * THREADS] = u[k] + w[k];
+}
+
+int64_t window_cells(const ladder_case *c)
+{
+    const int64_t cells = c->value[WINDOW_BYTES] / (int64_t)dtype_bytes(c->type) / CHUNK * CHUNK;
+    return cells > 0 ? cells : (int64_t)CHUNK;
+}
+
+/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this
+ * stream. Zero bytes take both back. */
+int declare_window(const ladder_case *c, void *base, size_t bytes)
+{
+    cudaStreamAttrValue policy = {};
+    int set_aside = 0, most = 0;
+    int code = cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, c->d->ordinal);
+    if (!code) code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, c->d->ordinal);
+    if (!code)
+        code = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize,
+                                  bytes < (size_t)set_aside ? bytes : (size_t)set_aside);
+    if (code) return code;
+    policy.accessPolicyWindow.base_ptr = base;
+    policy.accessPolicyWindow.num_bytes = bytes < (size_t)most ? bytes : (size_t)most;
+    policy.accessPolicyWindow.hitRatio = bytes > 0 ? (float)c->value[HIT_PERCENT] / 100.0f : 0.0f;
+    policy.accessPolicyWindow.hitProp = bytes > 0 ? cudaAccessPropertyPersisting : cudaAccessPropertyNormal;
+    policy.accessPolicyWindow.missProp = bytes > 0 ? cudaAccessPropertyStreaming : cudaAccessPropertyNormal;
+    return cudaStreamSetAttribute(device_cuda_stream(c->stream), cudaStreamAttributeAccessPolicyWindow,
+                                  &policy);
+}
+
+int window_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[N], 3);
+    const double stream = sectors_of(c, 0, 1), window = sectors_of(c, c->size, 1);
+    predict(c, (stream + window) / 2, stream);
+    const int code = ladder_open(c, c->size + window_cells(c), c->size);
+    if (code || c->rung->variant == NORMAL) return code;
+    return declare_window(c, (char *)c->in + ladder_bytes(c, c->size), ladder_bytes(c, window_cells(c)));
+}
+
+int window_enqueue(ladder_case *c)
+{
+    const unsigned blocks = ladder_blocks(c->size, CHUNK), chunks = (unsigned)(window_cells(c) / CHUNK);
+    return ladder_kernel(c, blocks, THREADS, 0, add_window<float>, add_window<double>, chunks, c->size);
+}
+
+void window_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const int64_t n = case_of(context)->size, cells = window_cells(case_of(context));
+    ladder_random(t, out, first, count, LADDER_SEED);
+    for (int64_t i = 0; i < count;
+         i++) /* a sum of floats in double has bits enough to be rounded as theirs */
+        ladder_put(t, out, i, ladder_get(t, out, i) + cell(t, n + (first + i) % cells));
+}
+
+int window_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, window_answer, v); }
+
+void window_destroy(ladder_case *c)
+{
+    if (c->rung->variant == NORMAL) return;
+    (void)c->d->synchronize(c->d);
+    (void)declare_window(c, nullptr, 0);
+    (void)cudaCtxResetPersistingL2Cache();
+}
+
+const char *window_missing(device *d)
+{
+    int set_aside = 0;
+    const int code = cudaDeviceGetAttribute(&set_aside, cudaDevAttrMaxPersistingL2CacheSize, d->ordinal);
+    return !code && set_aside > 0 ? nullptr : "this GPU sets no part of its L2 aside";
+}
+
+/* ---- the sum of two fields of four ---- */
+
+enum { ARRAY_OF_STRUCTURES, STRUCTURE_OF_ARRAYS }; /* a rung's variant */
+enum { FIELDS = 4 };
+
+template <typename T> __global__ void array_of_structures(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[FIELDS * i] + in[FIELDS * i + 1];
+}
+
+template <typename T> __global__ void structure_of_arrays(T *out, const T *in, int64_t n, int64_t)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) out[i] = in[i] + in[n + i];
+}
+
+bool is_aos(const ladder_case *c) { return c->rung->variant == ARRAY_OF_STRUCTURES; }
+
+int fields_prepare(ladder_case *c)
+{
+    ladder_moves(c, c->value[N] / 2, 3);
+    const double one = sectors_of(c, 0, is_aos(c) ? FIELDS : 1),
+                 other = is_aos(c) ? sectors_of(c, 1, FIELDS) : sectors_of(c, c->size, 1);
+    predict(c, (one + other) / 2, sectors_of(c, 0, 1));
+    return ladder_open(c, FIELDS * c->size, c->size);
+}
+
+int fields_enqueue(ladder_case *c)
+{
+    return is_aos(c) ? launch(c, array_of_structures<float>, array_of_structures<double>, c->size, 0)
+                     : launch(c, structure_of_arrays<float>, structure_of_arrays<double>, c->size, 0);
+}
+
+void fields_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const ladder_case *c = case_of(context);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t x = is_aos(c) ? FIELDS * (first + i) : first + i, y = is_aos(c) ? x + 1 : c->size + x;
+        ladder_put(t, out, i, cell(t, x) + cell(t, y));
+    }
+}
+
+int fields_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, fields_answer, v); }
 
 /* ---- the table ---- */
 
@@ -126,120 +418,59 @@ const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
-const int64_t loads[] = { 1, 2, 4, 8 };
-const int64_t widths[] = { 4, 8, 16 };
-
+const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 }, percents[] = { 100, 75, 50, 25 };
 const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20, 48 << 20, 64 << 20 };
-const int64_t percents[] = { 100, 75, 50, 25 };
 
 constexpr ladder_way offset = { offset_prepare, offset_enqueue, offset_verify },
                      stride = { stride_prepare, stride_enqueue, stride_verify },
-                     unroll = { prepare_copy, run_unroll, ladder_verify_copy },
-                     vector = { prepare_vector, run_vector, ladder_verify_copy },
+                     unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
+                     vector = { vector_prepare, vector_enqueue, ladder_verify_copy },
                      rows = { rows_prepare, rows_enqueue, rows_verify },
                      window = { window_prepare, window_enqueue, window_verify },
                      fields = { fields_prepare, fields_enqueue, fields_verify };
+template <int HINT> constexpr ladder_way hint = { copy_prepare, hint_enqueue<HINT>, ladder_verify_copy };
 
 /* takes: bits of the parameters that it takes beside n. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes,
-                           const char *teaches)
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy",
-             .ignores = (1u << PARAMETERS) - 2 - takes };
-}
-
-template <int HINT> constexpr ladder_rung hints(const char *name, const char *why, const char *teaches)
-{
-    return rung(name, why, { prepare_copy, run_hint<HINT>, ladder_verify_copy }, 0, 0, teaches);
+    return ladder_row(name, why, way, variant, ladder_all_but(PARAMETERS, takes));
 }
 
 template <int COUNT>
 constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, int variant, int parameter,
-                            const int64_t (&values)[COUNT], const char *teaches)
+                            const int64_t (&values)[COUNT])
 {
-    return ladder_scanned(parameter, values, rung(name, why, way, variant, 1u << parameter, teaches));
+    return ladder_scanned(parameter, values, rung(name, why, way, variant, 1u << parameter));
 }
 
 template <int COUNT>
 constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter,
-                               const int64_t (&values)[COUNT], const char *teaches)
+                               const int64_t (&values)[COUNT])
 {
-    ladder_rung r = scans(name, why, window, policy, parameter, values, teaches);
+    ladder_rung r = rung(name, why, window, policy, 1u << WINDOW_BYTES | 1u << HIT_PERCENT);
     r.destroy = window_destroy;
     r.missing = window_missing;
-    r.ignores &= ~(1u << WINDOW_BYTES | 1u << HIT_PERCENT);
-    return r;
+    return ladder_scanned(parameter, values, r);
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", offset, READ, OFFSET, offsets,
-          "The warp's 128 bytes do not start on a line. Its neighbour needs the sector that both share as "
-          "well, and finds it in a "
-          "cache."),
-    scans("offsetWrite", "partial sectors wait in L2", offset, WRITE, OFFSET, offsets,
-          "Two warps write a part of the same sector each. L2 holds it until both have come, so that memory "
-          "sees whole sectors."),
-    scans("strideRead", "sectors read, cells used", stride, READ, STRIDE, strides,
-          "The warp's cells lie apart. Only those that are used count as work; the array that is walked "
-          "keeps its length, so that "
-          "it never fits into a cache."),
-    scans("strideWrite", "each partial sector costs a read too", stride, WRITE, STRIDE, strides,
-          "Memory with error correction cannot write a part of a sector: it is read, changed and written "
-          "back."),
-    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads,
-          "All loads of a thread are on their way before its first store, so that the same number of warps "
-          "has more bytes in "
-          "flight."),
-    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths,
-          "One load and one store of that many bytes per thread; a request of 32 x 16 bytes is four whole "
-          "lines."),
-    hints<CACHED>("loadCached", "through L1 and L2, the default",
-                  "__ldca keeps a line in both caches, for whoever reads it again."),
-    hints<READ_ONLY>("loadReadOnly", "__ldg: the read-only path",
-                     "It was a cache of its own on old GPUs; today it is a part of L1."),
-    hints<L2_ONLY>("loadL2", "L1 left out",
-                   "__ldcg, for data that other SMs write: L1 would not know that they changed."),
-    hints<STREAMING>("loadStreaming", "first to leave the caches",
-                     "__ldcs and __stcs: what is read once need not push out what is read twice. A plain "
-                     "copy reads nothing twice."),
-    rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, 1u << ROW_CELLS,
-         "Each warp touches one sector more, and no vector load is allowed, since it would have to start on "
-         "a multiple of its "
-         "size. With rows of 1001 cells .63 of the copy (f32, one H200)."),
-    rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, 1u << ROW_CELLS,
-         "cudaMallocPitch lets every row start on a multiple of 512 bytes, for at most 511 bytes per row: "
-         ".84 of the copy."),
-    windowed("windowNormal", "a stream pushes a table out", NORMAL, WINDOW_BYTES, windows,
-             "L2 (50 MB on an H100, 60 on an H200) keeps what was used last, and cells that stream by once "
-             "push out a table that "
-             "every cell needs. Its reads are counted, so that more than 1 is possible: windows of 4, 16, "
-             "32, 40 MB reach 1.38, "
-             "1.00, 1.00, 1.01 of the copy."),
-    windowed("windowPersisting", "stays, if half of L2 holds it", PERSISTING, WINDOW_BYTES, windows,
-             "The access policy of a stream names a window of addresses whose lines persist, in a part of L2 "
-             "that is set aside for "
-             "them: the same windows reach 1.40, 1.13, .99, .69. It pays where the window begins not to "
-             "survive by itself, up to "
-             "half of L2; beyond, what is set aside is missing for everything else."),
-    windowed("windowHitRatio", "set aside and left empty: lost", PERSISTING, HIT_PERCENT, percents,
-             "Only that part of the window's lines claims the right to stay. With 64 MB and 100, 50, 25 % "
-             ".64, .58, .41 of the copy, "
-             "and a window of 4 MB with all of L2's part set aside fell to .44. Set aside what the window "
-             "needs and no more."),
-    rung("arrayOfStructures", "unwanted fields travel along", fields, ARRAY_OF_STRUCTURES, 0,
-         "Two fields of four are read and one result is written; the other two fields come with them in the "
-         "same sectors: .57 of "
-         "the copy (f32, one H200)."),
-    rung("structureOfArrays", "each field dense", fields, STRUCTURE_OF_ARRAYS, 0,
-         "The fields that are not wanted stay where they are: .78."),
+    scans("offsetRead", "a shifted warp touches one more sector", offset, READ, OFFSET, offsets),
+    scans("offsetWrite", "partial sectors wait in L2", offset, WRITE, OFFSET, offsets),
+    scans("strideRead", "sectors read, cells used", stride, READ, STRIDE, strides),
+    scans("strideWrite", "each partial sector costs a read too", stride, WRITE, STRIDE, strides),
+    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads),
+    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths),
+    rung("loadCached", "through L1 and L2, the default", hint<CACHED>, 0, 0),
+    rung("loadReadOnly", "__ldg: the read-only path", hint<READ_ONLY>, 0, 0),
+    rung("loadL2", "L1 left out", hint<L2_ONLY>, 0, 0),
+    rung("loadStreaming", "first to leave the caches", hint<STREAMING>, 0, 0),
+    rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, 1u << ROW_CELLS),
+    rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, 1u << ROW_CELLS),
+    windowed("windowNormal", "a stream pushes a table out", NORMAL, WINDOW_BYTES, windows),
+    windowed("windowPersisting", "stays, if half of L2 holds it", PERSISTING, WINDOW_BYTES, windows),
+    windowed("windowHitRatio", "set aside and left empty: lost", PERSISTING, HIT_PERCENT, percents),
+    rung("arrayOfStructures", "unwanted fields travel along", fields, ARRAY_OF_STRUCTURES, 0),
+    rung("structureOfArrays", "each field dense", fields, STRUCTURE_OF_ARRAYS, 0),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

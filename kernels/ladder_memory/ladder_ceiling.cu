@@ -1,22 +1,5 @@
-#include "ladder/ladder_chains.cuh"
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
+/* ceiling: what was this GPU seen to do with each of its resources? The lesson: docs/teaching/ceiling.md. */
 #include "ladder/ladder_kernel.cuh"
-#include "ladder/ladder_peer.h"
-
-static const char teaches[] = "The ceilings: the best that this GPU was seen to do with each of its "
-                              "resources, in this very run. Every other rung stands "
-                              "beside one of them, because a rate alone says nothing: 3 TB/s is excellent on "
-                              "one GPU and poor on the next, and the same "
-                              "GPU is slower when it is hot or shared.\n"
-                              "\n"
-                              "What to expect on one H200 (HBM3e, PCIe 5 x16): copy 4.2 TB/s (bytes read + "
-                              "written; the datasheet's 4.8 is the bare "
-                              "memory's), read 4.6 TB/s, host to device and back 55 GB/s each, 102 GB/s both "
-                              "at once, from another GPU over NVLink 4 "
-                              "about 395 GB/s, shared memory 32 TB/s, FMA 64 Tflop/s in f32 and 33 in f64. "
-                              "On an A100: 1.7 TB/s, 1.8 TB/s, 25 GB/s, 19 "
-                              "and 9.7 Tflop/s.\n";
 
 namespace {
 
@@ -210,78 +193,30 @@ constexpr ladder_way copies = { moved_prepare, ladder_copy, ladder_verify_copy }
                      arithmetic = { fma_prepare, fma_enqueue, fma_verify },
                      on_chip = { shared_prepare, shared_enqueue, shared_verify };
 
-constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant,
-                           const char *teaches)
+constexpr ladder_rung move(const char *name, const char *why, ladder_way way, int variant)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = variant,
-             .prepare = way.prepare,
-             .enqueue = way.enqueue,
-             .verify = way.verify,
-             .missing = variant == PEER ? ladder_peer_missing : nullptr,
-             .unit = LADDER_BYTES };
+    ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
+    r.missing = variant == PEER ? ladder_peer_missing : nullptr;
+    return r;
 }
 
-constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit,
-                              const char *teaches)
+constexpr ladder_rung compute(const char *name, const char *why, ladder_way way, ladder_unit unit)
 {
-    ladder_rung r = move(name, why, way, 0, teaches);
+    ladder_rung r = move(name, why, way, 0);
     r.unit = unit;
     r.ignores = 1u << CEILING_BYTES;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    move("copy", "device to device, the copy engine", copies, COPY,
-         "One cudaMemcpyAsync between two arrays of the GPU's own memory. Each byte is read once and written "
-         "once, and both "
-         "count. The rate stays below that of reading alone, since DRAM loses time whenever it changes from "
-         "reading to writing. "
-         "Whatever reads and writes as much stands beside this rung: stencils, transposes, messages."),
-    move("read", "a kernel that only reads", reads, READ,
-         "Each thread has eight loads of 16 bytes on their way, and only the xor of all words is kept: the "
-         "cheapest result that "
-         "needs every bit, without which the compiler would leave the loads out. Bytes count once. Expect "
-         "somewhat more than the "
-         "copy, 7 % on one H200; sums and norms, which write next to nothing, stand beside it."),
-    move("h2d", "pinned host memory to the device", copies, H2D,
-         "One cudaMemcpyAsync over PCIe, whose bytes count once. The host memory is page-locked, so that the "
-         "GPU fetches it by "
-         "itself, without a copy by the driver. Expect 55 GB/s, where the device's own copy reaches 4.26 "
-         "TB/s (one H200): a "
-         "field should stay on the GPU. The family memory shows what pageable memory costs on top."),
-    move("d2h", "the device to pinned host memory", copies, D2H,
-         "As many bytes in the other direction. Expect the same rate: a checkpoint or a staged message "
-         "cannot leave the GPU "
-         "faster."),
-    move("both", "both directions at once", both, BOTH,
-         "Two copies of as many bytes on two streams, one in each direction; the bytes of both count. PCIe "
-         "has lanes for each "
-         "direction and the GPU has more than one copy engine, so expect nearly twice the rate of one "
-         "direction. A program that "
-         "streams its data through the GPU can hope for no more."),
-    move("peer", "from another GPU, the copy engine", copies, PEER,
-         "One cudaMemcpyAsync from the memory of a second GPU, which this one must be able to reach; bytes "
-         "count once. Over "
-         "NVLink expect seven times the rate of PCIe (one H200: 397 GB/s) and still far less than the GPU's "
-         "own memory gives. "
-         "The peer rungs of the family memory stand beside it; without a second GPU it is missing."),
-    compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES,
-            "Every thread reads 1024 vectors of 16 bytes from a table of 16 KiB in shared memory. The 512 "
-            "bytes of a warp fill all "
-            "32 banks four times over, so that no turn is wasted: 128 bytes per clock on each SM. This is "
-            "seven times what memory "
-            "gives; a kernel that reaches it gets faster only by keeping words in registers, so that it asks "
-            "for fewer."),
-    compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS,
-            "Multiply-adds in registers and nothing else, two flops each; no memory is touched in between. "
-            "Each step of a chain "
-            "needs the one before it, and eight independent chains per thread in full SMs hide that latency. "
-            "An H200 reaches half "
-            "the rate in f64. A kernel also issues loads, addresses and stores, so that even one bound by "
-            "arithmetic stays below."),
+    move("copy", "device to device, the copy engine", copies, COPY),
+    move("read", "a kernel that only reads", reads, READ),
+    move("h2d", "pinned host memory to the device", copies, H2D),
+    move("d2h", "the device to pinned host memory", copies, D2H),
+    move("both", "both directions at once", both, BOTH),
+    move("peer", "from another GPU, the copy engine", copies, PEER),
+    compute("shared", "16-byte reads, no bank conflict", on_chip, LADDER_BYTES),
+    compute("fma", "eight chains of fma per thread", arithmetic, LADDER_FLOPS),
 };
 
 const ladder_parameter parameters[CEILING_PARAMETERS] = {

@@ -1,41 +1,7 @@
+/* constant: where are numbers kept that every thread reads? The lesson: docs/teaching/constant.md. */
 #include <assert.h>
 
-#include "ladder/ladder_families.h"
-#include "ladder/ladder_fma.cuh"
 #include "ladder/ladder_kernel.cuh"
-
-static const char teaches[] =
-    "Where to keep numbers that every thread reads: the constant bank, the read-only cache, shared memory, "
-    "the parameters of "
-    "the launch, the instruction itself. Two programs ask two questions.\n"
-    "\n"
-    "The nine-point line, to[i] = sum of w[k] from[i+k]: the nine weights are the same for all threads and "
-    "known early. "
-    "Constants come without the load unit: a multiply-add may name an operand in a constant bank, or, as the "
-    "compiler does for "
-    "Hopper, a uniform register that one ULDC fills for the whole warp; launch parameters lie in a bank too, "
-    "and an immediate "
-    "stands in the instruction itself. Weights behind a pointer cost a load each, and those nine compete "
-    "with the nine of the "
-    "data for the same unit. Broadcast loads are the cheap ones, though: one line for a warp, against two or "
-    "three for the "
-    "data, whose 32 words seldom start on a line. The texture path fetches the data through the texture "
-    "units. Before there "
-    "were caches it was the way to read with overlap; today it is a slower way into the same L1.\n"
-    "\n"
-    "What to expect on one H200, as a fraction of the copy: f32 .53 through pointers (restrict and __ldg "
-    "change nothing: L1 is "
-    "the same), .56 as constants, .57 in registers for eight cells; f64 .69 and .82; texture .33 in f32. All "
-    "wait for the "
-    "data's own nine loads: the stencil family shows how to have fewer.\n"
-    "\n"
-    "The table: 512 words, read at an index that each thread computes, so that a warp asks for 1 to 32 "
-    "different words. The "
-    "lookups do not wait for one another: what counts is how many are done per second, not how long one "
-    "takes. So: __constant__ "
-    "for what all threads read at the same place, shared memory for what each looks up elsewhere, and a "
-    "plain load where one "
-    "does not know.\n";
 
 namespace {
 
@@ -283,8 +249,9 @@ int table_prepare(ladder_case *c)
     c->work = (double)c->size * LOOKUPS;
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof s->word, &c->in);
     if (!code) code = c->d->copy(c->d, c->in, s->word, sizeof s->word, c->stream);
-    if (!code) code = cudaMemcpyToSymbolAsync(table_bank, s->word, sizeof s->word, 0, cudaMemcpyHostToDevice,
-                                              device_cuda_stream(c->stream));
+    if (!code)
+        code = cudaMemcpyToSymbolAsync(table_bank, s->word, sizeof s->word, 0, cudaMemcpyHostToDevice,
+                                       device_cuda_stream(c->stream));
     return code ? code : ladder_alloc_poisoned(c, (size_t)c->size * sizeof(uint32_t), &c->out);
 }
 
@@ -307,72 +274,35 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the rungs ---- */
 
-constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant, const char *teaches)
+constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = variant,
-             .prepare = line_prepare,
-             .enqueue = line_enqueue,
-             .verify = line_verify,
-             .destroy = line_destroy,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy" };
+    ladder_rung r = ladder_row(name, why, { line_prepare, line_enqueue, line_verify }, variant);
+    r.destroy = line_destroy;
+    return r;
 }
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why, const char *teaches)
+template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why)
 {
-    const ladder_rung r = { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .prepare = table_prepare,
-                            .enqueue = table_enqueue<WHERE>,
-                            .verify = table_verify,
-                            .unit = LADDER_CALLS };
+    const ladder_rung r = ladder_row(name, why, { table_prepare, table_enqueue<WHERE>, table_verify }, 0, 0,
+                                     nullptr, LADDER_CALLS);
     return ladder_scanned(ADDRESSES, address_counts, r);
 }
 
 const ladder_rung rungs[] = {
-    stencil_rung("pointer", "weights loaded through a plain pointer", POINTER,
-                 "For the compiler this pointer may be an alias of the output. There is one store at the "
-                 "end, so that nothing needs to "
-                 "be read again, and here it costs no more than restrict."),
-    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT,
-                 "const and __restrict__ promise that nobody writes there: the compiler may take the "
-                 "read-only path by itself."),
-    stencil_rung("ldg", "the read-only path by name", LDG,
-                 "__ldg asks for the same path, whatever the compiler knows about the pointer."),
-    stencil_rung(
-        "shared", "weights broadcast from shared memory", SHARED,
-        "One copy per block, then nine broadcasts from shared memory: loads all the same, on the same unit."),
-    stencil_rung("bank", "weights as operands in __constant__", BANK,
-                 "Nothing goes through the load unit: c[bank][offset] is an operand, or fills a uniform "
-                 "register (ULDC)."),
-    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER,
-                 "What is known at launch needs no __constant__ symbol and no copy."),
-    stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE,
-                 "What is known to the compiler stands in the instruction (f32; an f64 is too long and is "
-                 "moved into a uniform register "
-                 "by halves). Another set of weights is another kernel: hence templates."),
-    stencil_rung(
-        "registers", "loaded once for eight cells", REGISTERS,
-        "Nine registers hold the weights, and their loads are shared out among eight times as much work."),
-    stencil_rung("texture", "data fetched through a texture object", TEXTURE,
-                 "Textures know no double: it is fetched as two words and put together again."),
-    table_rung<BANK>(
-        "tableBank", "constant cache: one address per turn",
-        "The constant cache gives one word per turn to all lanes that ask for it: 3.8 x 10^12 lookups per "
-        "second on one H200 "
-        "with one address per warp, and half as many each time the addresses double (1.3 x 10^11 at 32)."),
-    table_rung<LDG>("tableLdg", "the same lookups through L1",
-                    "L1 serves by lines of 128 bytes: 4.5 x 10^12 lookups per second up to 4 addresses, 2 x "
-                    "10^12 at 32."),
-    table_rung<SHARED>("tableShared", "the same from banks of shared memory",
-                       "32 words of different banks in one turn, whatever their order: 6 x 10^12 lookups per "
-                       "second throughout."),
+    stencil_rung("pointer", "weights loaded through a plain pointer", POINTER),
+    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT),
+    stencil_rung("ldg", "the read-only path by name", LDG),
+    stencil_rung("shared", "weights broadcast from shared memory", SHARED),
+    stencil_rung("bank", "weights as operands in __constant__", BANK),
+    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER),
+    stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
+    stencil_rung("registers", "loaded once for eight cells", REGISTERS),
+    stencil_rung("texture", "data fetched through a texture object", TEXTURE),
+    table_rung<BANK>("tableBank", "constant cache: one address per turn"),
+    table_rung<LDG>("tableLdg", "the same lookups through L1"),
+    table_rung<SHARED>("tableShared", "the same from banks of shared memory"),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -1,47 +1,8 @@
+/* memory: which kind of host memory, and who does the moving? The lesson: docs/teaching/memory.md. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
-#include "ladder/ladder_peer.h"
-
-static const char teaches[] =
-    "Between the host's memory and the GPU's: which kind of host memory, and who does the moving.\n"
-    "\n"
-    "The copy engines of a GPU read host memory by physical address. Ordinary (pageable) memory may move or "
-    "be swapped out "
-    "under them, so the driver first copies it, piece by piece, into page-locked memory of its own: the CPU "
-    "then touches every "
-    "byte, and its speed is the limit. Page-locked (pinned) memory is read directly, at the speed of PCIe, "
-    "and the call returns "
-    "at once, so that it can overlap with other work. Pinning is slow itself (every page is locked and "
-    "mapped for the GPU): it "
-    "pays for buffers that live long, never around a single copy.\n"
-    "\n"
-    "A kernel can also read and write pinned memory in place (mapped, \"zero copy\"): each access crosses "
-    "PCIe, which is right "
-    "for data that are touched once and wrong for data that are touched twice. Managed memory moves pages to "
-    "whoever touches "
-    "them: without a hint every first touch is a page fault of tens of microseconds; a prefetch moves whole "
-    "ranges like a copy "
-    "does.\n"
-    "\n"
-    "Measured on H200s over PCIe 5 x16: pageable 6 to 19 GB/s from 256 KiB on, pinned 55 in either direction "
-    "and 102 in both at "
-    "once, mapped reads 51 and writes 53, managed memory 11 by faults and 41 after a prefetch (64 MiB; 4 and "
-    "5 at 256 KiB); "
-    "between two H200s over NVLink 396 by the copy engine and 374 by a kernel. Half of the pinned speed "
-    "needs copies of 128 "
-    "KiB: below that the 1.9 to 3 us that a copy costs by itself are longer than the transfer. The CPU reads "
-    "write-combined "
-    "memory as fast as any there, because that virtual machine maps it cached; where it is not, it is a "
-    "hundred times slower.\n"
-    "\n"
-    "Where the CPU has its part (pageable copies, its own reads, page faults, copies below 1 MiB) two runs "
-    "may differ by more "
-    "than 5 %, and by a quarter on another host with the same GPU. An allocation is all the driver's and the "
-    "kernel's own code, "
-    "which ran at another speed on each of five virtual machines.\n";
 
 namespace {
 
@@ -311,120 +272,61 @@ constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_cop
                      prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
                      accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
 
-constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling,
-                            const char *teaches)
+constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
 {
     /* the CPU touches each byte */
     const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue;
-    return ladder_scanned(BYTES, curve,
-                          { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .variant = kind,
-                            .prepare = way.prepare,
-                            .enqueue = way.enqueue,
-                            .verify = way.verify,
-                            .destroy = transfer_destroy,
-                            .missing = kind == PEER      ? ladder_peer_missing
-                                       : kind == MANAGED ? managed_missing
-                                                         : nullptr,
-                            .unit = LADDER_BYTES,
-                            .clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE,
-                            .ceiling = ceiling });
+    ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
+    r.destroy = transfer_destroy;
+    r.missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr;
+    r.clock = by_cpu ? LADDER_CLOCK_HOST : LADDER_CLOCK_DEVICE;
+    return ladder_scanned(BYTES, curve, r);
 }
 
-constexpr ladder_rung host_reads(const char *name, const char *why, int kind, const char *teaches)
+constexpr ladder_rung host_reads(const char *name, const char *why, int kind)
 {
-    return ladder_scanned(BYTES, small_curve, moves(name, why, kind, host_read, nullptr, teaches));
+    return ladder_scanned(BYTES, small_curve, moves(name, why, kind, host_read, nullptr));
 }
 
-constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *),
-                              const char *teaches)
+constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *))
 {
-    ladder_rung r = moves(name, why, MANAGED, way, "h2d", teaches);
+    ladder_rung r = moves(name, why, MANAGED, way, "h2d");
     r.before = before;
     return ladder_scanned(BYTES, short_curve, r);
 }
 
-constexpr ladder_rung allocates(const char *name, const char *why, int what, const char *teaches)
+constexpr ladder_rung allocates(const char *name, const char *why, int what)
 {
-    return ladder_scanned(BYTES, short_curve,
-                          { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .variant = what,
-                            .prepare = allocation_prepare,
-                            .enqueue = allocate_and_release,
-                            .verify = allocation_verify,
-                            .destroy = allocation_destroy,
-                            .unit = LADDER_CALLS,
-                            .clock = LADDER_CLOCK_HOST });
+    ladder_rung r = ladder_row(name, why, { allocation_prepare, allocate_and_release, allocation_verify },
+                               what, 0, nullptr, LADDER_CALLS);
+    r.destroy = allocation_destroy;
+    r.clock = LADDER_CLOCK_HOST;
+    return ladder_scanned(BYTES, short_curve, r);
 }
 
 const ladder_rung rungs[] = {
-    moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d",
-          "The driver copies piece after piece into page-locked memory of its own before the copy engine "
-          "reads it: the CPU "
-          "touches every byte."),
-    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h",
-          "The copy engine writes into the driver's page-locked memory, from where the CPU copies."),
-    moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d",
-          "The copy engine reads the buffer by its physical addresses, and the call returns at once."),
-    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h",
-          "The same in the other direction, at about the same speed."),
-    moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both",
-          "PCIe has lanes for each direction, and the GPU a copy engine for each: half of the buffer goes in "
-          "on one stream while "
-          "the other half goes out on another."),
-    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d",
-          "With unified addressing, as on all 64-bit systems, every GPU may use all page-locked memory: the "
-          "flag changes "
-          "nothing."),
-    moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d",
-          "Memory that another library allocated can be locked afterwards, and is then as fast as pinned "
-          "memory."),
-    moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d",
-          "The CPU gathers its stores into lines and sends them past its caches, which spares the copy "
-          "engine the look into "
-          "them."),
-    host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED,
-               "Page-locked memory is ordinary memory for the CPU."),
-    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED,
-               "Where memory is mapped as it was asked for, no load finds the data in a cache: each goes all "
-               "the way to memory, one at "
-               "a time. The CPU should only write there."),
-    moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d",
-          "The kernel copies 16 bytes per thread, 512 bytes per warp, whatever lies at the other end of the "
-          "pointer."),
-    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h",
-          "The same in the other direction: stores need no answer, so that they are a little faster."),
-    managed("managedFault", "every page moves at its fault", kernel, send_home,
-            "The pages are at home on the host when a repetition begins. The first thread that touches one "
-            "waits for tens of "
-            "microseconds until it has moved."),
-    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home,
-            "One call moves the whole range as a copy does, and the kernel then finds its pages on the GPU."),
-    managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr,
-            "With this advice the GPU keeps a mapping of the host's pages and reads them across PCIe: no "
-            "fault, and no page moves."),
-    moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer",
-          "Between two GPUs, with no part of the host's."),
-    moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer",
-          "The same kernel as mappedRead, with a pointer to the memory of the other GPU."),
-    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE,
-              "cudaMalloc maps pages for the whole device and, like cudaFree, may wait for all work on it: "
-              "never in a loop. 64 MiB "
-              "take up to two and a half times as long as 4 KiB."),
-    allocates("allocatePool", "in stream order, from a pool", OF_POOL,
-              "A pool hands out what was freed before, in the order of a stream, and asks the driver only "
-              "when it is empty: a "
-              "hundredth of allocateDevice's time, at any size."),
-    allocates("allocatePinned", "every page is locked and mapped", OF_PINNED,
-              "The price grows with the size: 64 MiB take 35 to 50 times as long as 4 KiB."),
-    allocates("allocateRegistered", "locking pages that are there", OF_REGISTERED,
-              "Four to eight times cheaper than having the pages made, at any size."),
-    allocates("allocateManaged", "pages come with their first touch", OF_MANAGED,
-              "It costs little now, at any size, and a fault per page later."),
+    moves("pageableH2D", "the driver copies it first", PAGEABLE, copies, "h2d"),
+    moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h"),
+    moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d"),
+    moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h"),
+    moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both"),
+    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d"),
+    moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d"),
+    moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d"),
+    host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED),
+    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED),
+    moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d"),
+    moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h"),
+    managed("managedFault", "every page moves at its fault", kernel, send_home),
+    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home),
+    managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr),
+    moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer"),
+    moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer"),
+    allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE),
+    allocates("allocatePool", "in stream order, from a pool", OF_POOL),
+    allocates("allocatePinned", "every page is locked and mapped", OF_PINNED),
+    allocates("allocateRegistered", "locking pages that are there", OF_REGISTERED),
+    allocates("allocateManaged", "pages come with their first touch", OF_MANAGED),
 };
 
 const ladder_parameter parameters[] = {

@@ -1,53 +1,11 @@
+/* shared: when do banks conflict, and how do words come in? The lesson: docs/teaching/shared.md. */
 #include <cuda_pipeline.h>
 
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
-
-static const char teaches[] =
-    "Shared memory: 32 banks, each 4 bytes wide, each serving one address per clock.\n"
-    "\n"
-    "A warp's 32 accesses go through in one turn if they fall into 32 different banks (or into the same "
-    "word, which is then "
-    "broadcast). If two of them want different words of one bank they take two turns, if 32 do, 32. Word i "
-    "lies in bank i mod "
-    "32, so that the stride between neighbouring threads decides: the number of turns is the greatest common "
-    "divisor of stride "
-    "and 32 (for 8-byte words a warp goes in two halves, each over 16 pairs of banks: gcd of stride and 16). "
-    "Odd strides never "
-    "conflict, and that is why one padding column cures a square tile. A swizzle cures it without the "
-    "padding: cell (row, "
-    "column) is stored at column XOR row.\n"
-    "\n"
-    "The squares write a 32 x 32 tile one way and read it the other, many times over, so that nothing but "
-    "shared memory counts. "
-    "The ceiling is what conflict-free 16-byte reads were seen to deliver: 128 bytes per clock and SM, 33 "
-    "TB/s on an H200. The "
-    "tiles stay below it for a good reason: each of their accesses moves 4 bytes per thread, and every round "
-    "has two barriers.\n"
-    "\n"
-    "The last rungs bring global memory into shared memory: through registers (load, wait, store), or by "
-    "cp.async, which a "
-    "thread only starts, so that several stages are on their way while one is computed upon. There the copy "
-    "is the ceiling.\n"
-    "\n"
-    "Measured on one H200 (ceiling 32 TB/s): strides 1, 2, 4 ... 32 at .86, .48, .25, .13, .064, .032 of it, "
-    "all odd ones at "
-    ".86 (8-byte words: .95, .50, .25, .13, .064, .064), as the gcd predicts; rowRow .43 (f32) and .82 "
-    "(f64), rowColumn .06 and .12, "
-    "columnColumn .03 and .06; padded and swizzled as rowRow, static and dynamic alike. A rectangle of 16 "
-    "rows wants two "
-    "columns of padding in f32 (a warp reads two columns at once), one in f64; the two turns that one column "
-    "leaves in f32 do "
-    "not show beside two barriers a round (.40 either way, .11 without padding). cp.async and registers "
-    "alike reach .93 of the "
-    "copy, whatever the stages: with eight blocks of 256 threads on each SM other blocks' loads hide what "
-    "one block waits for; "
-    "stages pay where shared memory leaves room for a block or two.\n";
 
 namespace {
 
 enum { N, STRIDE, STAGES, PARAMETERS };
-
 
 /* ---- conflicts by stride ---- */
 
@@ -151,31 +109,19 @@ template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder
                          exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
 }
 
-/* Where cell k of a tile has gone after ROUNDS rounds: a permutation applied so often. */
-void answer_tile(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* Cell k of a tile has gone from spot to spot, once a round: a permutation applied so often. */
+int64_t tile_source(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = (const ladder_case *)context;
     const bool read_crossed = c->rung->variant & READ_CROSSED,
                write_crossed = c->rung->variant & WRITE_CROSSED;
-    const int rows = tile_rows(c), cells = rows * COLUMNS;
-    int from[TALL * COLUMNS], place[TALL * COLUMNS]; /* place: who writes at the spot that k reads */
-    for (int k = 0; k < cells; k++) {
-        if (read_crossed == write_crossed) place[k] = k;
-        else if (read_crossed) place[k] = k % rows * COLUMNS + k / rows;
-        else place[k] = k % COLUMNS * rows + k / COLUMNS;
-    }
-    for (int k = 0; k < cells; k++) {
-        int at = k;
-        for (int i = 0; i < ROUNDS; i++) at = place[at];
-        from[k] = at;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t tile = (first + i) / cells, k = (first + i) % cells;
-        ladder_random(t, (char *)out + (size_t)i * dtype_bytes(t), tile * cells + from[k], 1, LADDER_SEED);
-    }
+    const int64_t rows = tile_rows(c), k = i % (rows * COLUMNS);
+    int64_t at = k;
+    for (int round = 0; round < ROUNDS && read_crossed != write_crossed; round++)
+        at = read_crossed ? at % rows * COLUMNS + at / rows : at % COLUMNS * rows + at / COLUMNS;
+    return i - k + at;
 }
 
-int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, answer_tile, v); }
+int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, tile_source, v); }
 
 /* ---- from global memory into shared memory ---- */
 
@@ -244,103 +190,38 @@ const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 
 const int64_t stages[] = { 1, 2, 3, 4 };
 
 template <int VARIANT, int PAD = 0, bool SWIZZLED = false, bool DYNAMIC = false>
-constexpr ladder_rung tile(const char *name, const char *why, const char *teaches)
+constexpr ladder_rung tile(const char *name, const char *why)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = VARIANT,
-             .prepare = prepare_tile,
-             .enqueue = run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>,
-             .verify = verify_tile,
-             .unit = LADDER_BYTES,
-             .ceiling = "shared",
-             .ignores = (1u << PARAMETERS) - 1 };
+    return ladder_row(name, why, { prepare_tile, run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>, verify_tile },
+                      VARIANT, (1u << PARAMETERS) - 1, "shared");
 }
 
-constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes, const char *teaches)
+constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes)
 {
     return ladder_scanned(STRIDE, strides,
-                          { .name = name,
-                            .why = why,
-                            .teaches = teaches,
-                            .variant = word_bytes,
-                            .prepare = prepare_strided,
-                            .enqueue = run_strided,
-                            .verify = verify_strided,
-                            .unit = LADDER_BYTES,
-                            .ceiling = "shared",
-                            .ignores = 1u << N | 1u << STAGES });
+                          ladder_row(name, why, { prepare_strided, run_strided, verify_strided }, word_bytes,
+                                     1u << N | 1u << STAGES, "shared"));
 }
 
-constexpr ladder_rung flow(const char *name, const char *why, int staged, const char *teaches)
-{
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .variant = staged,
-             .prepare = prepare_flow,
-             .enqueue = run_flow,
-             .verify = ladder_verify_copy,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy",
-             .ignores = 1u << STRIDE | (staged ? 0u : 1u << STAGES),
-             .scan = STAGES,
-             .scan_count = staged ? (int)STAGES_MOST : 0,
-             .scan_values = stages };
-}
+constexpr ladder_way flow = { prepare_flow, run_flow, ladder_verify_copy };
 
 const ladder_rung rungs[] = {
-    by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4,
-              "Thread t of a block reads words t * stride + i of a tile, for 512 values of i. Adding i turns "
-              "all banks alike and "
-              "changes no conflict."),
-    by_stride(
-        "stride8", "8-byte words: halves of a warp", 8,
-        "A word of 8 bytes takes two banks: each half of the warp goes by itself, in gcd(stride, 16) turns."),
-    tile<TALL>("rowRow", "no conflict either way",
-               "Each thread keeps one cell. In every round it writes the cell into the tile and reads one, "
-               "with a barrier after each. "
-               "Neighbouring threads mean neighbouring words here: the other squares compare with this."),
-    tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice",
-                                              "Neighbouring threads are a row of 32 words apart, which is "
-                                              "the same bank: 32 turns to write and 32 to read."),
-    tile<TALL | READ_CROSSED>(
-        "rowColumn", "one way straight, one way 32 turns",
-        "This is what a transpose does: a row goes in in one turn, and a column comes out in 32."),
-    tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round",
-                               "Loads and stores suffer alike from their conflicts."),
-    tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict",
-                                 "A row of 33 words begins one bank further on than the row before, so that "
-                                 "the cells of a column lie in 32 different "
-                                 "banks."),
-    tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding",
-                                       "Each column is spread over all banks, as padding does it, and the "
-                                       "tile stays a power of two. The price is an XOR in "
-                                       "each address."),
-    tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn",
-                                              "The same instructions as with a size that the compiler knows: "
-                                              "the hardware knows a tile's address either way."),
-    tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded",
-                                              "Padding cures a tile whose size is chosen at launch as well."),
-    tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns",
-                              "A warp that goes down columns of 16 cells takes two of them at once (f64: "
-                              "half a warp, one column)."),
-    tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64",
-                                 "Rows begin one bank further on. In f32 the two columns of a warp still "
-                                 "meet in 15 of their banks: two turns. In f64 "
-                                 "half a warp has one column, and nothing meets."),
-    tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32",
-                                 "Rows begin two banks further on, so that one column of f32 takes the even "
-                                 "banks and its neighbour the odd ones."),
-    flow("throughRegisters", "load, wait, store, barrier", 0,
-         "A block works through 16 pieces of 16 bytes per thread. Each piece is loaded, waited for and "
-         "stored; between its "
-         "arrival and its way out lies a barrier, as it does wherever threads read each other's cells."),
-    flow("asyncStages", "cp.async: started, not waited for", 1,
-         "With s stages, piece k+s-1 is started before piece k is waited for. Each thread waits for its own "
-         "pieces; a barrier "
-         "then tells that the others' are there too, and a second one that the stage may be overwritten."),
+    by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
+    by_stride("stride8", "8-byte words: halves of a warp", 8),
+    tile<TALL>("rowRow", "no conflict either way"),
+    tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice"),
+    tile<TALL | READ_CROSSED>("rowColumn", "one way straight, one way 32 turns"),
+    tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round"),
+    tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict"),
+    tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
+    tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn"),
+    tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded"),
+    tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns"),
+    tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64"),
+    tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32"),
+    ladder_row("throughRegisters", "load, wait, store, barrier", flow, 0, 1u << STRIDE | 1u << STAGES),
+    ladder_scanned(STAGES, stages,
+                   ladder_row("asyncStages", "cp.async: started, not waited for", flow, 1, 1u << STRIDE)),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -1,26 +1,7 @@
+/* transpose on the host, and its problem on every device. The lesson: docs/teaching/transpose.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
 #include "ladder_memory/ladder_transpose.h"
-
-static const char teaches[] =
-    "The transpose on a CPU: the same conflict of two orders, about lines and pages instead of sectors.\n"
-    "\n"
-    "A core fetches lines of 64 bytes and translates addresses by pages. Walking down a column touches a new "
-    "line, and soon a "
-    "new page, with every step: 16 cells of f32 are fetched for one that is used, and the other 15 are gone "
-    "by the time the "
-    "walk comes back, unless the rows walked over (times a line) still fit into the cache. Reading scattered "
-    "stalls the core, "
-    "writing scattered fetches each line before it is written and then throws it out; which one is worse "
-    "depends on the "
-    "processor. Working in square tiles that fit into L1 uses every fetched line entirely.\n"
-    "\n"
-    "What to expect, as a fraction of the copy: copyRow .7 to 1 (its stores fetch lines that the ceiling's "
-    "do not), naive .02 "
-    "to .2, tiles .1 to .6, production .5 to .6. A power-of-two row is the worst case: a column's lines all "
-    "fall into the same "
-    "few sets of the cache.\n";
 
 /* ---- the problem, on every device ---- */
 
@@ -30,24 +11,14 @@ int ladder_transpose_prepare(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-static void answer_transpose(const void *context, dtype t, int64_t first, int64_t count, void *out)
+static int64_t source(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = context;
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
-    int64_t column = first / ny, row = first % ny; /* of A: cell `first` of B stands in its row `column` */
-    for (int64_t i = 0; i < count; i++) {
-        ladder_put(t, out, i, cell_random(LADDER_SEED, (uint64_t)(row * nx + column)));
-        if (++row == ny) {
-            row = 0;
-            column++;
-        }
-    }
+    const int64_t column = i / ny, row = i % ny; /* of A */
+    return row * nx + column;
 }
 
-int ladder_transpose_verify(ladder_case *c, ladder_verdict *v)
-{
-    return ladder_verify(c, answer_transpose, v);
-}
+int ladder_transpose_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, source, v); }
 
 int ladder_transpose_production(ladder_case *c)
 {
@@ -103,9 +74,8 @@ static int walk(ladder_case *c)
     const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
     static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t,
                                box) = { copy_row_f32, naive_row_f32, naive_col_f32, tiles_f32 };
-    static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t, box) = {
-        copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64
-    };
+    static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t,
+                               box) = { copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64 };
 #pragma omp parallel num_threads(c->d->threads)
     {
         const box part = box_strip(all, omp_get_thread_num(), omp_get_num_threads());
@@ -117,38 +87,18 @@ static int walk(ladder_case *c)
     return 0;
 }
 
-#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY, TEACHES)                                                \
-    {                                                                                                    \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT,                                \
-        .prepare = ladder_transpose_prepare, .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES, \
-        .ceiling = "copy"                                                                                \
+#define WAY(NAME, WHY, ENQUEUE, VARIANT, VERIFY)                                                     \
+    {                                                                                                \
+        LADDER_ROW(NAME, WHY, ladder_transpose_prepare, ENQUEUE, VERIFY, "copy"), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {
-    WAY("copyRow", "rows in, rows out: upper bound", walk, COPY_ROW, ladder_verify_copy,
-        "Both sides in order, with ordinary loads and stores. A store reads its line before it overwrites "
-        "it: three words move "
-        "where two count, unless the caches hold the matrix."),
-    WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify,
-        "Each row of A is read in order, and every cell goes to another row of B: a whole line is fetched, "
-        "and later written "
-        "back, for 4 or 8 bytes, and with long rows every cell lies in a page of its own as well."),
-    WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify,
-        "The loops exchanged: rows of B are written in order, and each cell comes from another row of A. No "
-        "scattered line has "
-        "to be written back, but a load that misses holds up what follows it sooner than a store does."),
-    WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify,
-        "The same loops over tiles of 32 x 32 cells, 4 KiB of each matrix in f32 and 8 KiB in f64: a line "
-        "that was fetched is "
-        "still in L1 when its other cells are needed. Still cell by cell, and stores still read the lines "
-        "that they overwrite."),
+    WAY("copyRow", "rows in, rows out: upper bound", walk, COPY_ROW, ladder_verify_copy),
+    WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify),
+    WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify),
+    WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify),
     WAY("production", "weft's own: tiles through a buffer", ladder_transpose_production, 0,
-        ladder_transpose_verify,
-        "Tiles are turned in vector registers on their way into a small buffer in L1, and leave it in runs "
-        "of several lines, "
-        "past the caches where the matrices do not fit into them: no line of B is read. Rows of A are "
-        "prefetched, since no "
-        "prefetcher of the hardware follows a column of tiles."),
+        ladder_transpose_verify),
 };
 
 static const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

@@ -1,38 +1,8 @@
+/* transpose: on which side does a warp scatter, and how is that avoided?
+ * The lesson: docs/teaching/transpose.md. */
 #include "ladder/ladder_cublas.h"
-#include "ladder/ladder_families.h"
 #include "ladder/ladder_kernel.cuh"
 #include "ladder_memory/ladder_transpose.h"
-
-static const char teaches[] =
-    "Transposing a matrix: the shortest program that cannot read and write in the same order.\n"
-    "\n"
-    "A GPU moves memory in lines of 128 bytes, made of four 32-byte sectors, and a warp's 32 loads become as "
-    "many requests as "
-    "the sectors they touch. If the 32 threads read 32 neighbours of a row, four sectors serve them all "
-    "(f32); when they read "
-    "down a column, each of them pulls a whole sector for its own 4 bytes and 28 are thrown away, unless a "
-    "neighbouring warp "
-    "comes for them while the line is still in a cache. A transpose must do one or the other on one of its "
-    "two sides. The "
-    "ladder asks, in turn: which side is it cheaper to suffer on, can more work per thread or another order "
-    "of the blocks "
-    "soften it, and how does one get rid of it (by turning the tile inside the chip, in shared memory).\n"
-    "\n"
-    "A is (ny,nx), B is (nx,ny), both dense; bytes are counted once in and once out, so the copy is the "
-    "ceiling and a fraction "
-    "of 1 is a perfect transpose.\n"
-    "\n"
-    "What was measured at 16384 x 16384 on one H200, as a fraction of the copy engine's 4.23 TB/s, f32 / "
-    "f64: copyRow .50 / .84 "
-    "and copyCol .13 / .25; naiveRow .13 / .22 and naiveCol .35 / .61; four cells per thread make the first "
-    "of them worse (.12 "
-    "/ .18: more lines half written in L2 at once) and the second better (.45 / .84); diagonals change "
-    "little (.13, .33); thin "
-    "blocks .45 and .50; shared .23 / .44 with its conflicts, .40 / .66 without, .82 / .91 with four cells "
-    "per thread. So what "
-    "won most was, in turn: whole lines on both sides, no bank conflicts, and enough loads in flight. At "
-    "10007 x 9973 rows no "
-    "longer start on a line and the tiles fall to .54.\n";
 
 namespace {
 
@@ -40,8 +10,8 @@ enum { TILE = 32, UNROLL = 4 };
 
 /* ---- straight from memory to memory: on which side does a warp scatter? ---- */
 
-/* What a kernel's x and y are: a column and a row of A, or of B. The copies go along rows, or along columns,
- * on both sides. */
+/* What a kernel's x and y are: a column and a row of A (naiveRow: whole lines are read, single cells written)
+ * or of B (naiveCol: the other way round). The copies go along rows, or along columns, on both sides. */
 enum order { COPY_ROW, COPY_COL, ALONG_A, ALONG_B };
 
 /* Where cell (x + dx, y) lies. */
@@ -146,113 +116,37 @@ int run_geam(ladder_case *c)
 
 /* ---- the table ---- */
 
-constexpr ladder_rung rung(const char *name, const char *why, run enqueue, const char *teaches,
-                           bool copies = false)
+constexpr ladder_rung rung(const char *name, const char *why, run enqueue, bool copies = false)
 {
-    return { .name = name,
-             .why = why,
-             .teaches = teaches,
-             .prepare = ladder_transpose_prepare,
-             .enqueue = enqueue,
-             .verify = copies ? ladder_verify_copy : ladder_transpose_verify,
-             .missing = enqueue == run_geam ? ladder_cublas_missing : nullptr,
-             .unit = LADDER_BYTES,
-             .ceiling = "copy" };
+    ladder_rung r = ladder_row(
+        name, why,
+        { ladder_transpose_prepare, enqueue, copies ? ladder_verify_copy : ladder_transpose_verify });
+    r.missing = enqueue == run_geam ? ladder_cublas_missing : nullptr;
+    return r;
 }
 
-constexpr ladder_rung bound(const char *name, const char *why, run enqueue, const char *teaches)
+constexpr ladder_rung bound(const char *name, const char *why, run enqueue)
 {
-    return rung(name, why, enqueue, teaches, true);
+    return rung(name, why, enqueue, true);
 }
 
 const ladder_rung rungs[] = {
-    bound("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>,
-          "Neighbouring threads, neighbouring cells, on both sides: nothing that moves every cell can be "
-          "faster."),
-    bound("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>,
-          "One load of 4 bytes per thread is not enough for HBM: by Little's law 4.8 TB/s times 0.7 us of "
-          "latency want 25 KB on "
-          "their way on each of 132 SMs, and 2048 threads with a float each have 8 (with a double 16). Four "
-          "cells per thread: the "
-          "true bound."),
-    bound("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>,
-          "Neighbouring threads a whole row of ny cells apart, on both sides: the worst that a transpose can "
-          "sink to."),
-    rung("naiveRow", "whole lines read, single cells written", run_one<ALONG_A>,
-         "Loads whole lines, stores one cell into each of 32 lines. The stores wait in L2 for the rest of "
-         "their sectors."),
-    rung("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>,
-         "The other way round: x runs along B. The scattered side is now the loads, and loads are cached in "
-         "L1: the block's "
-         "other warps find the rest of the sectors there, if they come soon enough."),
-    rung("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>,
-         "A warp that waits for memory costs nothing as long as enough bytes are on their way; four "
-         "independent loads per thread "
-         "put four times as many on the way with the same number of warps. It helps where latency was the "
-         "limit, and does "
-         "nothing for the wasted sectors."),
-    rung("unroll4Col", "the same, scattered loads through L1", run_four<ALONG_B>,
-         "Four cells per thread of naiveCol: a warp asks for 128 sectors at once, in 128 rows of A, and then "
-         "stores four whole "
-         "lines. Here the scattered side is the one that threads wait for, so that more loads in flight "
-         "shorten the wait; where "
-         "the stores are scattered (unroll4Row) they gain nothing."),
-    rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal<ALONG_A>,
-         "Blocks start roughly in the order of their numbers. Taken row by row, the ones that run together "
-         "write addresses a "
-         "multiple of the row's length apart; with a power of two those fall on few memory channels, and the "
-         "others idle. Along "
-         "the diagonals both sides spread. The address hash of modern GPUs spreads them anyway, so that "
-         "today the order changes "
-         "mainly what is still in L2."),
-    rung("diagonalCol", "the same, scattered loads", run_diagonal<ALONG_B>,
-         "naiveCol with its blocks taken along the diagonals. A block uses its own sectors entirely, in any "
-         "order of the blocks; "
-         "but blocks that run one after the other no longer write neighbouring lines of B. Expect a little "
-         "less than naiveCol."),
-    rung("thinRow", "warps of 8 x 4: fuller sectors", run_one<ALONG_A, 8, 32>,
-         "naiveRow with blocks of 8 x 32 threads, whose warps are 8 cells wide and 4 high: four whole "
-         "sectors are read, as "
-         "before (f32), and the 32 scattered cells become 8 groups of four neighbours, half a sector each, "
-         "whose other half the "
-         "next warp of the block brings. Expect more than three times naiveRow: the shape of a block costs "
-         "nothing."),
-    rung("thinCol", "the same, scattered loads", run_one<ALONG_B, 8, 32>,
-         "naiveCol with the same blocks: 8 half sectors are read per warp instead of 32 single cells, and "
-         "the neighbouring warp "
-         "finds the other halves in L1; four whole sectors are written. Expect less gain than thinRow, "
-         "because L1 had softened "
-         "the scattered loads already, but the better rate of the two."),
-    rung("shared", "tile turned on chip, banks conflict", run_tiles<0>,
-         "The block reads a 32 x 32 tile by rows into shared memory and writes it by columns of the tile, "
-         "which are rows of B: "
-         "whole lines on both sides. Without padding, the 32 cells of a tile's column lie in one and the "
-         "same of the 32 banks, "
-         "and the read of it takes 32 turns (f64: 16 lanes at a time, 16 turns each). One padding column "
-         "shifts every row by one "
-         "bank (padded)."),
-    rung("padded", "one padding column: no conflicts", run_tiles<1>,
-         "The tile's rows are 33 cells long, so that the 32 cells of a column lie in 32 banks and come in "
-         "one turn. What is left "
-         "is one load in flight per thread, as in copyRow, and a barrier at which a whole block of 1024 "
-         "threads waits."),
-    rung("paddedUnrolled", "four cells per thread, more blocks", run_tiles<1, UNROLL>,
-         "A quarter of the threads, four cells each: four loads in flight per thread, and eight blocks "
-         "instead of two fit on an "
-         "SM, so that while one waits at its barrier others load and store."),
-    rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production,
-         "The same idea with what a GPU wants besides: tiles of 128 x 64 cells in f32 and 64 x 32 in f64, "
-         "eight loads of 16 "
-         "bytes per thread in f32 and four of 8 in f64; what is read leaves L2 last, and what is written "
-         "does not stay in L1. "
-         "Tiles follow each other along the rows of B, and where the rows of A lie a multiple of 128 KiB "
-         "apart, several columns "
-         "of tiles side by side keep all memory channels busy. Rows that start anywhere are written in whole "
-         "sectors as well."),
-    rung("geam", "cuBLAS as the reference", run_geam,
-         "cublasSgeam or cublasDgeam with alpha = 1 and beta = 0, which adds nothing and only transposes: "
-         "what a library that is "
-         "tuned for every matrix reaches with the same bytes. Without cuBLAS the rung is missing."),
+    bound("copyRow", "rows in, rows out: the usual upper bound", run_one<COPY_ROW>),
+    bound("copyRow4", "four cells per thread: the true bound", run_four<COPY_ROW>),
+    bound("copyCol", "columns in, columns out: lower bound", run_one<COPY_COL>),
+    rung("naiveRow", "whole lines read, single cells written", run_one<ALONG_A>),
+    rung("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>),
+    rung("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>),
+    rung("unroll4Col", "the same, scattered loads through L1", run_four<ALONG_B>),
+    rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal<ALONG_A>),
+    rung("diagonalCol", "the same, scattered loads", run_diagonal<ALONG_B>),
+    rung("thinRow", "warps of 8 x 4: fuller sectors", run_one<ALONG_A, 8, 32>),
+    rung("thinCol", "the same, scattered loads", run_one<ALONG_B, 8, 32>),
+    rung("shared", "tile turned on chip, banks conflict", run_tiles<0>),
+    rung("padded", "one padding column: no conflicts", run_tiles<1>),
+    rung("paddedUnrolled", "four cells per thread, more blocks", run_tiles<1, UNROLL>),
+    rung("production", "weft's own: streaming hints, tiles' order", ladder_transpose_production),
+    rung("geam", "cuBLAS as the reference", run_geam),
 };
 
 const ladder_parameter parameters[LADDER_TRANSPOSE_PARAMETERS] = {

@@ -8,14 +8,6 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-static const char teaches[] =
-    "The distributed transpose of a square matrix by its size, for every transport, beside MPI_Alltoall of "
-    "as many bytes. slabs: every rank owns whole rows; blocks: a process grid that cuts both axes, where "
-    "blocks on the diagonal "
-    "stay where they are. The rate is that of the rank that sends most. MPI_Alltoall moves dense blocks and "
-    "does not transpose: "
-    "from device memory where MPI takes it, else from the host's.\n";
-
 typedef enum layout { SLABS, BLOCKS, LAYOUTS } layout;
 
 typedef struct transposing {
@@ -195,12 +187,11 @@ static void transposing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64, 256, 1024, 4096, 8192 };
 static const ladder_parameter parameters[] = { { "n", 8192, 1, 1 << 20, "rows and columns of the matrix" } };
 
-#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                 \
-    {                                                                                             \
-        .name = NAME, .why = WHY, .prepare = transposing_prepare, .enqueue = transposing_enqueue, \
-        .verify = transposing_verify, .destroy = transposing_destroy, .unit = LADDER_BYTES,       \
-        .clock = LADDER_CLOCK_HOST, .variant = (int)(TRANSPORT)*LAYOUTS + LAYOUT,                 \
-        .scan_count = sizeof sizes / sizeof sizes[0], .scan_values = sizes                        \
+#define TRANSPOSING(NAME, WHY, TRANSPORT, LAYOUT)                                                  \
+    {                                                                                              \
+        LADDER_ROW(NAME, WHY, transposing_prepare, transposing_enqueue, transposing_verify, NULL), \
+            .destroy = transposing_destroy, .clock = LADDER_CLOCK_HOST,                            \
+            .variant = (int)(TRANSPORT)*LAYOUTS + LAYOUT, LADDER_SCAN(0, sizes)                    \
     }
 #define RUNGS_OF(NAME, TRANSPORT, HOW)                                \
     TRANSPOSING(NAME "_slabs", HOW ", whole rows", TRANSPORT, SLABS), \

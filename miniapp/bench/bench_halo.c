@@ -8,25 +8,6 @@
 #include "ranks/check.h"
 #include "transports/message.h"
 
-static const char teaches[] =
-    "The halo exchange by message size, for every transport, beside the bare link.\n"
-    "\n"
-    "  pair   ranks two by two: one neighbour, both directions of the link at once\n"
-    "  ring   rows cut: two neighbours, above and below (with two ranks the same one twice)\n"
-    "  grid   a process grid that is cut along both axes: eight neighbours, corners included\n"
-    "  mpi    the same messages by plain MPI calls, from device memory where MPI takes it: no packing, and "
-    "no wait for a stream\n"
-    "  host   the same from pinned memory of the host: what MPI does in staged, unless both ranks map one "
-    "memory there\n"
-    "  copies  what staged copies from the device to the host, and at once what it copies back, without any "
-    "message\n"
-    "`bytes` are those of the largest message: of the row that goes up or down. The rate is what one rank "
-    "sends; its ceiling is "
-    "the same messages over the bare link (bench_link.h), measured once for each pattern and size. `staged` "
-    "also tells which "
-    "fraction it reaches of the slowest of its parts, copies and host: chunks of a long message take the "
-    "parts beside each other.\n";
-
 typedef enum pattern { PAIR, RING, GRID, PATTERNS } pattern;
 enum { GRID_DEPTH = 8 };
 /* Ways beside the transports; a rung's variant: way and pattern. */
@@ -42,7 +23,7 @@ typedef struct exchange {
     field_shape shape;
     halo *halo;
     void *field;
-    char *host; /* the whole field */
+    char *host;       /* the whole field */
     bench_link *link; /* of the rungs without a halo */
 } exchange;
 
@@ -295,7 +276,6 @@ static int link_verify(ladder_case *c, ladder_verdict *v)
 
 static const int64_t sizes[] = { 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
 static const int64_t grid_sizes[] = { 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20 };
-enum { SIZES = sizeof sizes / sizeof sizes[0], GRID_SIZES = sizeof grid_sizes / sizeof grid_sizes[0] };
 
 static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
@@ -304,24 +284,23 @@ static const ladder_parameter parameters[] = {
       "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
 };
 
-#define RUNG(NAME, WHY, RUN, WAY, PATTERN, COUNT, VALUES)                                                \
-    {                                                                                                    \
-        .name = NAME, .why = WHY, .prepare = RUN##_prepare, .enqueue = RUN##_enqueue,                    \
-        .verify = RUN##_verify, .destroy = exchange_destroy, .unit = LADDER_BYTES,                       \
-        .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*PATTERNS + PATTERN,                            \
-        .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, .scan_count = COUNT, \
-        .scan_values = VALUES                                                                            \
+#define RUNG(NAME, WHY, RUN, WAY, PATTERN, VALUES)                                      \
+    {                                                                                   \
+        LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL),        \
+            .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST,                    \
+            .variant = (int)(WAY)*PATTERNS + PATTERN,                                   \
+            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, \
+            LADDER_SCAN(BYTES, VALUES)                                                  \
     }
-#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                                      \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, SIZES, sizes), \
-        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, SIZES, sizes)
+#define ONE_OR_TWO(NAME, HOW, RUN, WAY)                               \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, PAIR, sizes), \
+        RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, RING, sizes)
 #define PATTERNS_OF(NAME, HOW, RUN, WAY) \
-    ONE_OR_TWO(NAME, HOW, RUN, WAY),     \
-        RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, GRID_SIZES, grid_sizes)
+    ONE_OR_TWO(NAME, HOW, RUN, WAY), RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, GRID, grid_sizes)
 
 static const ladder_rung rungs[] = {
-    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, SIZES, sizes),
-    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, SIZES, sizes),
+    RUNG("link_oneway", "bare link, one direction", link, LINK_ONEWAY, PAIR, sizes),
+    RUNG("link_both", "bare link, both directions at once", link, LINK_BOTH, PAIR, sizes),
     PATTERNS_OF("mpi", "MPI alone", link, MPI_ALONE),
     PATTERNS_OF("host", "MPI alone, pinned memory", link, MPI_PINNED),
     PATTERNS_OF("copies", "to the host and back at once", link, COPIES),

@@ -22,21 +22,6 @@
 #include "state/checkpoint_rows.h"
 #include "writer/checkpoint_write.h"
 
-static const char teaches[] = "A field as one shared file, written and read by all ranks as checkpoints are, "
-                              "beside the raw file system: the same bytes "
-                              "by pwrite and fsync, one file per rank, in the same folder.\n"
-                              "  slabs   every rank owns whole rows, one piece of the file\n"
-                              "  blocks  a process grid that cuts both axes: short pieces\n"
-                              "Writing a checkpoint includes fsync, reading back, comparison by fingerprint "
-                              "and a rename; reading includes the comparison. "
-                              "The rates are of all ranks together, from the bytes of the field. Raw file "
-                              "and shared file take turns, sample by sample, "
-                              "so that a file system that others use slows both alike; the ceiling, raw "
-                              "write or raw read, is the median of the raw ones. "
-                              "Every file has a name of its own and is deleted afterwards. Before a read the "
-                              "file's pages are dropped from memory where "
-                              "the kernel allows it.\n";
-
 enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
 enum { PATH_BYTES = 1024 };
 
@@ -341,12 +326,11 @@ static void filing_destroy(ladder_case *c)
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define FILING(NAME, WHY, VARIANT)                                                                         \
-    {                                                                                                      \
-        .name = NAME, .why = WHY, .prepare = filing_prepare, .enqueue = filing_enqueue,                    \
-        .verify = filing_verify, .destroy = filing_destroy, .before = filing_before, .unit = LADDER_BYTES, \
-        .clock = LADDER_CLOCK_HOST, .variant = VARIANT, .scan_count = sizeof sizes / sizeof sizes[0],      \
-        .scan_values = sizes                                                                               \
+#define FILING(NAME, WHY, VARIANT)                                                          \
+    {                                                                                       \
+        LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
+            .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
+            .variant = VARIANT, LADDER_SCAN(0, sizes)                                       \
     }
 
 static const ladder_rung rungs[] = {

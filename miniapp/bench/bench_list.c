@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/terminal.h"
 #include "bench/bench_families.h"
 
 static const char *count_text(char *out, size_t bytes, int64_t n)
@@ -21,8 +20,6 @@ static void print_family(FILE *to, const ladder_family *f)
         fprintf(to, "  %s=%s  %s\n", f->parameter[p].key,
                 count_text(usual, sizeof usual, f->parameter[p].usual), f->parameter[p].help);
 }
-
-/* ---- --list ---- */
 
 /* d: NULL where there is no such device. */
 static void print_rung(FILE *to, const bench_item *item, device *d, int ranks)
@@ -66,58 +63,28 @@ void bench_list_print(FILE *to, const bench_request *ask, int ranks)
 
 /* ---- --help ---- */
 
-static bool named(const ladder_family *f, const ladder_rung *r, int argc, char **argv)
+static bool asked_for(const ladder_family *f, int argc, char **argv)
 {
+    if (f->kind == DEVICE_CUDA && !device_cuda_built()) return false;
     for (int i = 1; i < argc; i++)
-        if (bench_request_names(argv[i], f, r)) return true;
+        for (int j = 0; j < f->rungs; j++)
+            if (bench_request_names(argv[i], f, &f->rung[j])) return true;
     return false;
-}
-
-static void print_lesson(FILE *to, const ladder_rung *r)
-{
-    char text[2048];
-    snprintf(text, sizeof text, "  %-20s %s%s%s", r->name, r->why, r->teaches ? ". " : "",
-             r->teaches ? r->teaches : "");
-    terminal_wrap(to, text, 23);
-}
-
-/* Where the text of "  name     text" begins; 0 for a plain paragraph. */
-static int indent_of(const char *line)
-{
-    enum { NAME_COLUMNS_MAX = 24 };
-    const char *at = line + strspn(line, " ");
-    if (at == line) return 0;
-    while (*at && strncmp(at, "  ", 2) != 0) at++;
-    const size_t indent = (size_t)(at - line) + strspn(at, " ");
-    return indent <= NAME_COLUMNS_MAX ? (int)indent : 4;
-}
-
-static void print_paragraphs(FILE *to, const char *text)
-{
-    char line[2048];
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-        snprintf(line, sizeof line, "%.*s\n", (int)strcspn(text, "\n"), text);
-        terminal_wrap(to, line, indent_of(line));
-    }
 }
 
 bool bench_list_print_help(void *file, int argc, char **argv)
 {
-    const ladder_family *last = NULL;
-    for (const ladder_family *const *family = bench_families(); *family; family++)
-        for (int j = 0; j < (*family)->rungs; j++) {
-            const ladder_family *f = *family;
-            if ((f->kind == DEVICE_CUDA && !device_cuda_built()) || !named(f, &f->rung[j], argc, argv))
-                continue;
-            if (f != last) {
-                fprintf(file, "%sdevice %s\n", last ? "\n" : "", f->kind == DEVICE_HOST ? "host" : "cuda");
-                print_family(file, f);
-                fputc('\n', file);
-                print_paragraphs(file, f->teaches);
-                fputc('\n', file);
-            }
-            last = f;
-            print_lesson(file, &f->rung[j]);
-        }
-    return last != NULL;
+    const ladder_family *const *const family = bench_families();
+    bool any = false;
+    for (int i = 0; family[i]; i++) {
+        const char *const name = family[i]->name;
+        bool last = asked_for(family[i], argc, argv); /* of that name: a GPU's comes after the host's */
+        for (int j = i + 1; family[j] && last; j++)
+            last = strcmp(family[j]->name, name) != 0 || !asked_for(family[j], argc, argv);
+        if (last)
+            fprintf(file, "%s: %s\nlesson: docs/teaching/%s.md; rungs and parameters: weft bench --list %s\n",
+                    name, family[i]->shows, name, name);
+        any = any || last;
+    }
+    return any;
 }

@@ -7,5 +7,6 @@
 
 /* Families, parameters and rungs that were asked for, and which of them cannot run here on `ranks` ranks. */
 void bench_list_print(FILE *to, const bench_request *ask, int ranks);
-/* What families teach, of those that the command line names; false where it names none. */
+/* Two lines for each family that the command line names: what it shows, and its page; false where it names
+ * none. */
 bool bench_list_print_help(void *file, int argc, char **argv); /* a FILE * */

@@ -9,6 +9,7 @@
 #include "bench/bench_measure.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,24 +249,21 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
 
 double bench_ceiling_rate(bench *b, const char *name)
 {
+    char rung[64];
+    bench_item item;
+    bench_point p;
+    sentence why;
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type)
             return b->ceiling[i].rate;
     bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
-    for (const ladder_family *const *f = bench_families(); *f; f++) {
-        if ((*f)->kind != b->d->kind || strcmp((*f)->name, "ceiling") != 0) continue;
-        for (int j = 0; j < (*f)->rungs; j++) {
-            const bench_item item = { *f, &(*f)->rung[j], false };
-            bench_point p;
-            sentence why;
-            if (strcmp(item.rung->name, name) != 0 || (item.rung->missing && item.rung->missing(b->d)))
-                continue;
-            if (!bench_measure(b, &item, 0, &p, &why)) continue;
-            found.unit = item.rung->unit;
-            found.rate = p.rate;
-            found.spread = p.spread;
-        }
+    snprintf(rung, sizeof rung, "ceiling/%s", name);
+    if (bench_request_find(b->d->kind, rung, &item) && !(item.rung->missing && item.rung->missing(b->d)) &&
+        bench_measure(b, &item, 0, &p, &why)) {
+        found.unit = item.rung->unit;
+        found.rate = p.rate;
+        found.spread = p.spread;
     }
     if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = found;
     return found.rate;

@@ -111,6 +111,17 @@ bool bench_request_names(const char *name, const ladder_family *f, const ladder_
     return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, r->name) == 0);
 }
 
+bool bench_request_find(device_kind kind, const char *name, bench_item *item)
+{
+    for (const ladder_family *const *f = bench_families(); *f; f++)
+        for (int i = 0; (*f)->kind == kind && i < (*f)->rungs; i++)
+            if (bench_request_names(name, *f, &(*f)->rung[i])) {
+                *item = (bench_item){ *f, &(*f)->rung[i], true };
+                return true;
+            }
+    return false;
+}
+
 /* A bare family is near a bare family, a rung near a rung. */
 static int unknown_name(const bench_request *q, const char *name, sentence *why)
 {

@@ -47,6 +47,8 @@ void bench_request_free(bench_request *q);
 
 /* Is the rung meant by "family/rung", or by "family" alone? */
 bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r);
+/* The rung "family/rung", or the first one of "family"; false where that kind of device has none. */
+bool bench_request_find(device_kind kind, const char *name, bench_item *item);
 /* The value of a family's parameter: what was set, else its usual one. */
 int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
 /* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */

@@ -32,7 +32,7 @@ const cmd_row cmd_table[] = {
       "that takes more than 5 % longer than the median rank is named. On several hosts, what each network "
       "card sent in halo and "
       "alltoall is printed.\n"
-      "`weft bench FAMILY --help` explains a family and its rungs.",
+      "`weft bench FAMILY --help` names the page that explains a family.",
       bench_request_options, bench_request_print_keys,
       "Keys, in addition to the parameters that --list shows:",
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ladder/ladder_families.h"
 #include "ladder_compute/ladder_streaming.h"
 #include "support/deferred_device.h"
 #include "support/sanitized.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "bench/bench_table.h"
+#include "bench/bench_report.h"
 
 static const ladder_parameter parameter[] = { { "bytes", 4, 1, 100, "" }, { "rows", 7, 1, 100, "" } };
 static const int64_t sizes[] = { 16, INT64_C(1) << 40, 4096 };
@@ -23,7 +23,7 @@ static const ladder_rung rung[] = {
       .scan_values = sizes },
 };
 static const ladder_family family = { DEVICE_HOST, "fakes", "",  { "f32", "f64" }, parameter, 2, rung,
-                                      2,           NULL,    NULL };
+                                      2,           NULL };
 static bench_item item[] = { { &family, &rung[0], false }, { &family, &rung[1], false } };
 static const bench_request ask = { .item = item, .items = 2 };
 

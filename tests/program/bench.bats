@@ -33,27 +33,17 @@ def count: type == "number" and . == floor;
     expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
 }
 
-# Of the text of --help: rungs whose description is not followed by a sentence.
-taught_nothing() {
-    awk 'substr($0, 1, 22) ~ /^  [a-zA-Z0-9]+ *$/ { if (name) print name
-                                                     name = /\. [^ ]/ ? "" : $1 }
-         substr($0, 1, 23) ~ /^  *$/ { name = "" }
-         END { if (name) print name }'
-}
-
-@test "a family and its rungs are explained, without a GPU" {
-    bench transpose --help >text
-    grep -q '^transpose: ' text
-    grep -q '^  naiveRow ' text
-    grep -q 'must do one or the other\|Turning a matrix\|walk' text
+@test "--help of families names the page of each, without a GPU" {
+    local family
+    bench transpose memory/oneThread halo --help >text
+    expect lines 6 "$(wc -l <text)"
+    for family in memory transpose halo; do
+        grep -q "^$family: " text
+        grep -q "^lesson: docs/teaching/$family.md; " text
+    done
     ! grep -q '^usage: ' text
-    bench transpose/naiveRow --help >text
-    expect "rungs of a chosen one" naiveRow "$(sed -n 's/^  \([a-zA-Z][a-zA-Z]*\)  .*/\1/p' text | sort -u)"
-    bench halo --help | grep -q '^  staged_ring '
-    expect "rungs with six words only" "" "$(bench ceiling memory access transpose stencil fused reduce roofline streaming --help | taught_nothing)"
     "$weft" info | grep -q '^built .*CUDA: no' && return 0
-    bench shared --help | grep -q '^  padded '
-    expect "rungs with six words only" "" "$(bench shared launch streams constant arith product --help | taught_nothing)"
+    bench shared --help | grep -q '^lesson: docs/teaching/shared.md; '
     bench --list | grep -q '  shared/padded '
     bench --list device=cuda | grep -q '  shared/padded '
 }

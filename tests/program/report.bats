@@ -8,7 +8,7 @@ export WEFT=$weft
 
 setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
 
-@test "the tables and pictures of all pages are what the results say, and the help texts what the program prints" {
+@test "the tables and pictures of all pages are what the results say" {
     run "$report" --check
     echo "$output"
     expect status 0 "$status"
@@ -32,7 +32,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     expect status 2 "$status"
     [[ $output == "report: docs/page.md: no table 'no-such'; there are "* ]]
     local words
-    for words in "table one-step more" "picture beside more" "help a b"; do
+    for words in "table one-step more" "picture beside more"; do
         printf '%s\n' "<!-- $words -->" '<!-- end -->' >tree/docs/page.md
         run "$report" --root tree --results "$top/jobs/results" --check
         expect "status of $words" 2 "$status"
@@ -47,7 +47,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     expect "without results" 0 "$(grep -c '[0-9] us' <<<"$output")"
 }
 
-@test "a help text and a picture that are not what they have to be are named, and rendered anew" {
+@test "a table and a picture that are not what they have to be are named, and rendered anew" {
     mkdir -p tree/docs/teaching tree/docs/figures
     local page=docs/teaching/access.md picture=docs/figures/ladder-access.svg
     cp "$top/$page" tree/docs/teaching/
@@ -56,13 +56,6 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     check() { run "$report" --root tree --results results "$@"; }
     check --check
     expect "as they are" "" "$output"
-    sed -i 's/prefetchers and latency/prefetchers or latency/' tree/$page
-    check --check
-    expect "of a text that was edited" "$page: help 'access' is not what the program prints; run jobs/report --pages" "$output"
-    expect status 1 "$status"
-    check --pages
-    expect "what is rendered anew" $page "$output"
-    cmp "$top/$page" tree/$page # with the part for GPUs, which a program for the host does not print
     jq -c 'if .rung == "strideWrite" then .sweep[-1].fraction_of_ceiling = 0.5 else . end' results/h200x1/*-ladder.jsonl >other
     mv other results/h200x1/*-ladder.jsonl
     sed -i 's/^## .*/& of 0.5 ns/' tree/$page
@@ -73,14 +66,9 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     check --pages
     expect "with other results" "$page $picture" "$(xargs <<<"$output")"
     expect "parts of the picture" 1 "$(grep -c '>0.50<' tree/$picture)"
-    WEFT=none check --pages
-    expect "without a program" "" "$output"
-    printf '%s\n' '<!-- picture ladder none -->' '<!-- end -->' '<!-- help none -->' '<!-- end -->' >tree/docs/page.md
+    printf '%s\n' '<!-- picture ladder none -->' '<!-- end -->' >tree/docs/page.md
     check --check
     expect "of a family that there is not" "report: docs/page.md: no result has the family 'none'" "$output"
-    sed -i 1,2d tree/docs/page.md
-    check --check
-    [[ $output == "report: docs/page.md: no family 'none' in "* ]]
 }
 
 @test "the index has every file of results once, and each file the name of its machine, date and question" {

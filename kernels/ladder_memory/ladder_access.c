@@ -1,21 +1,8 @@
+/* access on the host: which lines does a core fetch, and what does it guess? The lesson:
+ * docs/teaching/access.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
-
-static const char teaches[] =
-    "Access on the host: a core fetches lines of 64 bytes, and guesses which come next.\n"
-    "\n"
-    "With stride s a line gives 64 / (4 s) of the words that are wanted, down to one at stride 16: the rate "
-    "of useful bytes "
-    "falls by as much and then stays, as long as the prefetcher sees the pattern and the pages last. At "
-    "random addresses there "
-    "is no pattern, only the core's ability to have many misses on their way at once. A chain of addresses, "
-    "each read from the "
-    "one before, takes that away too: what is left is the bare latency of memory.\n"
-    "\n"
-    "What to expect, one word of 4 bytes at a time beyond the caches: stride 1 at the read's ceiling, stride "
-    "16 at a tenth of "
-    "it, random 0.1 to 1 GB/s per thread, a chain 30 to 50 MB/s (80 to 140 ns per step).\n";
+#include "ladder/ladder.h"
 
 enum { N, STRIDE, PARAMETERS };
 
@@ -131,36 +118,12 @@ static int verify_chain(ladder_case *c, ladder_verdict *v)
 static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 static const ladder_rung rungs[] = {
-    { .name = "strideRead",
-      .why = "lines fetched, words used",
-      .teaches = "The threads share the walk, and only the words that are used count.",
-      .prepare = prepare,
-      .enqueue = stride_read,
-      .verify = verify_stride,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
-      .scan = STRIDE,
-      .scan_values = strides,
-      .scan_count = sizeof strides / sizeof strides[0] },
-    { .name = "randomRead",
-      .why = "no pattern: misses side by side",
-      .teaches = "Every word once, in an order that no prefetcher guesses. The addresses are known "
-                 "beforehand, so that a core "
-                 "has many misses on their way at once.",
-      .prepare = prepare_random,
-      .enqueue = random_read,
-      .verify = verify_stride,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
+    { LADDER_ROW("strideRead", "lines fetched, words used", prepare, stride_read, verify_stride, "read"),
+      LADDER_SCAN(STRIDE, strides) },
+    { LADDER_ROW("randomRead", "no pattern: misses side by side", prepare_random, random_read, verify_stride,
+                 "read"),
       .ignores = 1u << STRIDE },
-    { .name = "chain",
-      .why = "each miss waits for the last",
-      .teaches = "One thread, and each address is read from the place before: one miss at a time.",
-      .prepare = prepare_chain,
-      .enqueue = chain_read,
-      .verify = verify_chain,
-      .unit = LADDER_BYTES,
-      .ceiling = "read",
+    { LADDER_ROW("chain", "each miss waits for the last", prepare_chain, chain_read, verify_chain, "read"),
       .ignores = 1u << STRIDE },
 };
 

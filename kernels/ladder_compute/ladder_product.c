@@ -1,3 +1,4 @@
+/* The check of family product (ladder_product.h). */
 #include <math.h>
 #include <stdlib.h>
 

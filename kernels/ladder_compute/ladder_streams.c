@@ -1,3 +1,4 @@
+/* The host's part of family streams (ladder_streams.h). */
 #include "core/cell.h"
 #include "device/device_host.h"
 #include "ladder_compute/ladder_streams.h"

@@ -1,18 +1,6 @@
+/* reduce on the host: where does a thread keep its part of a sum? The lesson: docs/teaching/reduce.md. */
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
-
-static const char teaches[] =
-    "A sum by many threads on the host: where does a thread keep its part?\n"
-    "\n"
-    "In one shared word, by atomics: the word's line travels from core to core at each of them. In a word of "
-    "its own beside the "
-    "others': the words are different and the line is the same, so that it travels all the same (false "
-    "sharing). In a line of "
-    "its own, or in a register: nothing travels, and memory is the limit.\n"
-    "\n"
-    "What to expect with two threads or more, as a fraction of the read: atomics .01 to .2, words side by "
-    "side .05 to .2, lines "
-    "apart .65 to .9 (a load, an add and a store per word, and no vectors), registers .9 and more.\n";
+#include "ladder/ladder.h"
 
 typedef enum keeping { ATOMIC, SIDE_BY_SIDE, LINES_APART, IN_REGISTERS } keeping;
 enum { LINE_WORDS = FIELD_ALIGN_BYTES / 8, ATOMIC_EVERY = 16 };
@@ -99,29 +87,16 @@ static int verify(ladder_case *c, ladder_verdict *v)
                                  ladder_random_sum(c->type, c->size, LADDER_SEED), v);
 }
 
-#define SUM(NAME, WHY, VARIANT, TEACHES)                                                      \
-    {                                                                                         \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = prepare, \
-        .enqueue = enqueue, .verify = verify, .unit = LADDER_BYTES, .ceiling = "read"         \
+#define SUM(NAME, WHY, VARIANT)                                                     \
+    {                                                                               \
+        LADDER_ROW(NAME, WHY, prepare, enqueue, verify, "read"), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {
-    SUM("atomic", "one word, an atomic every 16 words", ATOMIC,
-        "Each thread adds every 16 words' sum to one shared word. Its line must be brought to the core that "
-        "adds, each time "
-        "from another one, and meanwhile the others wait: more threads gain nothing."),
-    SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE,
-        "Each thread adds to a word of its own, eight of which share a line. No thread needs another's word, "
-        "but caches keep "
-        "lines: this one travels at every addition."),
-    SUM("linesApart", "own lines, in memory", LINES_APART,
-        "The same words a line apart: nothing travels any more. Each word still costs a load, an addition "
-        "and a store that "
-        "wait for each other, and vectors cannot be used."),
-    SUM("registers", "one register each, vectorised", IN_REGISTERS,
-        "A local variable, which the compiler keeps in vector registers; one atomic per thread joins the "
-        "parts at the end. "
-        "Memory is the limit, as it should be."),
+    SUM("atomic", "one word, an atomic every 16 words", ATOMIC),
+    SUM("sideBySide", "own words in one line: false sharing", SIDE_BY_SIDE),
+    SUM("linesApart", "own lines, in memory", LINES_APART),
+    SUM("registers", "one register each, vectorised", IN_REGISTERS),
 };
 
 static const ladder_parameter parameters[] = {

@@ -1,17 +1,8 @@
+/* ceiling on the host: what were its memory and its cores seen to do? The lesson: docs/teaching/ceiling.md.
+ */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder/ladder_families.h"
-
-static const char teaches[] = "The host's ceilings: what its memory and its cores were seen to do in this "
-                              "very run, all threads together.\n"
-                              "\n"
-                              "What to expect: one core moves 10 to 40 GB/s (bytes read + written), a socket "
-                              "with 12 channels of DDR5 300 to 400, and "
-                              "only with a thread on most cores. A copy with ordinary stores reads each line "
-                              "of its target before it overwrites it, which "
-                              "is a third more traffic than is counted; weft's copy stores past the caches "
-                              "where the data does not fit in them. FMA: 2 "
-                              "flops x lanes x 2 pipes x clock per core, 50 to 150 Gflop/s in f64.\n";
+#include "ladder/ladder.h"
 
 /* ---- memory ---- */
 
@@ -103,35 +94,16 @@ static int fma_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT, TEACHES)                                          \
-    {                                                                                               \
-        .name = NAME, .why = WHY, .teaches = TEACHES, .variant = VARIANT, .prepare = moved_prepare, \
-        .enqueue = ENQUEUE, .verify = VERIFY, .unit = LADDER_BYTES                                  \
+#define MOVE(NAME, WHY, ENQUEUE, VERIFY, VARIANT)                                       \
+    {                                                                                   \
+        LADDER_ROW(NAME, WHY, moved_prepare, ENQUEUE, VERIFY, NULL), .variant = VARIANT \
     }
 
 static const ladder_rung rungs[] = {
-    MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0,
-         "The threads share out one array and copy it to another; each byte counts once as read and once as "
-         "written. What does "
-         "not fit into the caches is stored past them, in whole lines, so that no line of the target is read "
-         "before it is "
-         "overwritten."),
-    MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1,
-         "Nothing is written, and bytes count once; the xor needs every bit, so that no load can be left "
-         "out. Expect the copy's "
-         "rate or more. Sums and norms stand beside it."),
-    { .name = "fma",
-      .why = "independent chains in vector registers",
-      .teaches = "Multiply-adds in registers, two flops each; no memory is touched in between. A step of a "
-                 "chain waits about "
-                 "four cycles for the one before it; 128 chains per thread in f32 and 64 in f64 give both "
-                 "pipes of a core work "
-                 "meanwhile. Expect half the rate in f64.",
-      .prepare = fma_prepare,
-      .enqueue = fma_enqueue,
-      .verify = fma_verify,
-      .unit = LADDER_FLOPS,
-      .ignores = 1 },
+    MOVE("copy", "memory to memory, all threads", ladder_copy, ladder_verify_copy, 0),
+    MOVE("read", "the xor of all words", read_enqueue, ladder_verify_xor, 1),
+    { LADDER_ROW("fma", "independent chains in vector registers", fma_prepare, fma_enqueue, fma_verify, NULL),
+      .unit = LADDER_FLOPS, .ignores = 1 },
 };
 
 static const ladder_parameter parameters[] = {
