@@ -215,7 +215,7 @@ $(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filt
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
-RACES := tests/io/test_writer_beside_the_steps.c $(wildcard io/*/*.c) \
+RACES := tests/io/test_state_beside_the_steps.c $(wildcard io/*/*.c) \
          $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) comm/topology/topology_spawn.c kernels/fields/reduce_host.c
 $(BUILD)/races/%: tests/io/%.c $(RACES)
 	@mkdir -p $(@D)
@@ -300,37 +300,33 @@ coverage-built:
 FUZZ := $(patsubst %.c,$(BUILD)/sanitize/%,$(wildcard tests/*/test_damaged_*.c))
 fuzz:
 	@$(MAKE) --no-print-directory SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize $(FUZZ)
-	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 WEFT_FUZZ_FILES=10000 \
+	@for unit in $(FUZZ); do env WEFT_FUZZ_DECKS=875000 WEFT_FUZZ_LINES=125000 \
 	    ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=64 $(FUZZ_FLAGS) $$unit || exit; done
 	@if command -v clang >/dev/null; then $(MAKE) --no-print-directory CUDA=0 $(FUZZ_BY_COVERAGE:=.run); \
 	    else echo 'no clang: nothing was changed by coverage (libFuzzer)'; fi
 
-# What reads decks, command lines and state files is compiled by clang, which counts what they reach; the rest is as it was built. A
-# state file is first looked at by a child, which is made faster where little freed memory is kept; what HDF5 itself reads beyond a
-# buffer is nothing that weft could mend.
-FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line file)
-FUZZED := io/deck/deck.c $(patsubst %,miniapp/%.c,config/config config/config_table config/config_text config/request base/cmd_option) \
-          $(wildcard io/state/*.c)
+# What reads decks and command lines is compiled by clang, which counts what they reach; the rest is as it was built.
+FUZZ_BY_COVERAGE := $(addprefix $(BUILD)/fuzz/,deck line)
+FUZZED := io/deck/deck.c $(patsubst %,miniapp/%.c,config/config config/config_table config/config_text config/request base/cmd_option)
 FUZZ_RUNS_deck ?= 1000000
 FUZZ_RUNS_line ?= 250000
-FUZZ_RUNS_file ?= 20000
 FUZZ_SEED ?= 20261122
 $(FUZZ_BY_COVERAGE): tests/long/fuzz_by_coverage.c $(wildcard tests/support/fuzz*.h) $(FUZZED) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,CLANG)OMPI_CC=clang MPICH_CC=clang $(MPICC) -std=c11 -D_GNU_SOURCE -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) -DFUZZ_FILES=$(if $(filter file,$(@F)),1,0) \
+	    -DFUZZ_LINES=$(if $(filter line,$(@F)),1,0) \
 	    $(INC_tests) -o $@ tests/long/fuzz_by_coverage.c $(FUZZED) $(filter-out $(FUZZED:%.c=$(BUILD)/%.o),$(LIBOBJ)) \
 	    $(LIBS) -lgomp -lcmocka
 .PHONY: $(FUZZ_BY_COVERAGE:=.run)
 $(FUZZ_BY_COVERAGE:=.run): %.run: %
 	@rm -rf $*.work && mkdir $*.work && cd $*.work && echo interceptor_via_lib:libhdf5 >suppressions && \
-	    ASAN_OPTIONS=detect_leaks=0:suppressions=suppressions$(if $(filter file,$(*F)),:quarantine_size_mb=1) $(abspath $*) \
-	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=$(if $(filter file,$(*F)),32768,4096) -dict=words -timeout=300 \
+	    ASAN_OPTIONS=detect_leaks=0:suppressions=suppressions $(abspath $*) \
+	    -runs=$(FUZZ_RUNS_$(*F)) -seed=$(FUZZ_SEED) -max_len=4096 -dict=words -timeout=300 \
 	    -rss_limit_mb=1024 -print_final_stats=1 corpus >log 2>&1 && grep -E 'INITED|DONE' log || { tail -n 40 log; exit 1; }
 soak:
-	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_file \
-	    io/test_checkpoint_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
+	@$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/,io/test_power_cut_leaves_a_whole_state \
+	    io/test_state_damage_is_found miniapp/test_random_decks_match_a_plain_reference)
 	@$(MAKE) --no-print-directory all SANITIZE=1 CUDA=0 BUILD=$(BUILD)/sanitize
 	@BUILD=$(BUILD) MPIRUN='$(MPIRUN)' env $(SOAK_FLAGS) tests/long/soak $(SOAK)
 
@@ -362,7 +358,7 @@ valgrind:
 	@failed=0; for name in $(ON_ONE_RANK); do \
 	    leaks='--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite'; unit=$(BUILD)/$$name; \
 	    ! grep -q 'ranks: *[0-9]' $$name.c || leaks='--suppressions=$(MPI_KNOWN)'; \
-	    env OMP_NUM_THREADS=2 WEFT_FUZZ_DECKS=200 WEFT_FUZZ_LINES=100 WEFT_FUZZ_FILES=10 \
+	    env OMP_NUM_THREADS=2 WEFT_FUZZ_DECKS=200 WEFT_FUZZ_LINES=100 \
 	        valgrind -q --error-exitcode=9 $$leaks $$unit >$$unit.valgrind 2>&1; code=$$?; \
 	    case $$code in 0 | 77) ;; *) failed=1; cat $$unit.valgrind ;; esac; \
 	    echo "$$name: $$code, $$(grep -c '^==' $$unit.valgrind) lines of valgrind"; done; exit $$failed
@@ -390,7 +386,7 @@ install-built:
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
 	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference check_summary study study.sbatch records plot \
-	    compare animate panels ncu_bench) $(SHARE)/weft/jobs
+	    compare animate panels ncu_bench state) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
 	[ -e $(SHARE)/weft/jobs/site.ini ] || install -m 644 jobs/site.ini $(SHARE)/weft/jobs
@@ -412,7 +408,7 @@ help:
 	@echo 'make test-all       runs also tests that need a service: Slurm, a browser, VTK, MPICH, SimGrid'
 	@echo 'make coverage       lines and branches that the tests reach, by room, and functions that none reaches'
 	@echo 'make deps           installs the Debian or Ubuntu packages that are missing to build, run, and draw a study'
-	@echo 'make fuzz           reads a million damaged decks and ten thousand damaged state files under the sanitizers, with clang by libFuzzer too'
+	@echo 'make fuzz           reads a million damaged decks under the sanitizers, with clang by libFuzzer too'
 	@echo 'make valgrind       runs the unit tests of one rank under valgrind; SLOW=1 adds two slow ones'
 	@echo 'make soak           kills, signals and starves runs of disk space for 1.5 hours; SOAK="kills disks" does only these parts'
 	@echo 'make faults         breaks copies of the tree, one place at a time, and says what the tests find; FAULTS="io jobs": in these rooms'

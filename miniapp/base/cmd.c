@@ -13,8 +13,7 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint_probe.h"
-#include "state/checkpoint_state.h"
+#include "state/state.h"
 #include "topology/topology.h"
 
 static int rank;
@@ -64,11 +63,10 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(catch_signals != NULL);
     (void)umask(umask(0) | S_IWOTH); /* whatever the user's: no file that everybody may write to */
-    if (!WEFT_SIM) checkpoint_probe_by(TOPOLOGY_SELF_EXE); /* a simulated rank is no program of its own */
     static char place[32];
     snprintf(place, sizeof place, "weft %s", argv[0]);
     check_guard(place);
-    checkpoint_before_mpi_init();
+    state_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     check_guard(place);
     if (catch_signals) catch_signals();

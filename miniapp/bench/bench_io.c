@@ -18,9 +18,10 @@
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/timer.h"
-#include "state/checkpoint.h"
-#include "state/checkpoint_rows.h"
-#include "writer/checkpoint_write.h"
+#include "state/state.h"
+#include "files/transfer.h"
+#include "state/state_attempt.h"
+#include "state/state_index.h"
 
 enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
 enum { PATH_BYTES = 1024 };
@@ -31,10 +32,10 @@ typedef struct filing {
     size_t bytes; /* of this rank's cells */
     char *data, *found;
     /* "" where there is none; the last two of rank 0 are all ranks' */
-    char raw[PATH_BYTES], shared[PATH_BYTES], xdmf[PATH_BYTES];
+    char raw[PATH_BYTES], shared[PATH_BYTES];
     double *raw_s; /* samples of the raw file, of the slowest rank */
     int raws, raws_most;
-    checkpoint_state state;
+    state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
 } filing;
@@ -70,18 +71,28 @@ static struct {
     size_t name_bytes;              /* 0: there are none */
 } trail;
 
+/* Of the folder `name` in `in`, what begins so, and what is in folders that do. */
+static void delete_in(int in, const char *name, const char *begins, size_t bytes_begin, int depth)
+{
+    static char all[2][1 << 15];
+    char *const entries = all[depth];
+    const int dir = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (long bytes; dir >= 0 && (bytes = syscall(SYS_getdents64, dir, entries, sizeof all[0])) > 0;)
+        for (long at = 0; at < bytes;) {
+            const struct dirent64 *const e = (const struct dirent64 *)(const void *)(entries + at);
+            at += e->d_reclen;
+            if (e->d_name[0] == '.' || strncmp(e->d_name, begins, bytes_begin) != 0) continue;
+            if (unlinkat(dir, e->d_name, 0) == 0 || depth == 1) continue;
+            delete_in(dir, e->d_name, "", 0, 1);
+            (void)unlinkat(dir, e->d_name, AT_REMOVEDIR);
+        }
+    if (dir >= 0) (void)close(dir);
+}
+
 /* By system calls alone, since malloc may be under way where the signal came. */
 void bench_io_delete_files(void)
 {
-    static char entries[1 << 15];
-    const int dir = trail.name_bytes > 0 ? open(trail.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    for (long bytes; dir >= 0 && (bytes = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0;)
-        for (long at = 0; at < bytes;) {
-            const struct dirent64 *const e = (const struct dirent64 *)(const void *)(entries + at);
-            if (strncmp(e->d_name, trail.name, trail.name_bytes) == 0) (void)unlinkat(dir, e->d_name, 0);
-            at += e->d_reclen;
-        }
-    if (dir >= 0) (void)close(dir);
+    if (trail.name_bytes > 0) delete_in(AT_FDCWD, trail.dir, trail.name, trail.name_bytes, 0);
 }
 
 static void on_signal(int number)
@@ -121,7 +132,7 @@ static void forget(char *path)
 static int write_raw(const filing *f)
 {
     const int fd = open(f->raw, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int code = fd < 0 ? errno : checkpoint_pwrite(fd, f->data, f->bytes, 0);
+    int code = fd < 0 ? errno : transfer_pwrite(fd, f->data, f->bytes, 0);
     if (!code && fsync(fd) != 0) code = errno;
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     return code;
@@ -130,7 +141,7 @@ static int write_raw(const filing *f)
 static int read_raw(const filing *f)
 {
     const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    const int code = fd < 0 ? errno : checkpoint_pread(fd, f->found, f->bytes, 0);
+    const int code = fd < 0 ? errno : transfer_pread(fd, f->found, f->bytes, 0);
     if (fd >= 0) (void)close(fd);
     return code;
 }
@@ -187,17 +198,21 @@ static void raw_turn(ladder_case *c, filing *f)
 static void store(ladder_case *c, filing *f)
 {
     sentence why;
-    const checkpoint_status status =
-        checkpoint_write(bench_world_of(c)->top->comm, f->shared, &f->state, NULL, &why);
-    if (status == CHECKPOINT_DAMAGED && writes(c) && !f->verified) f->damage = why;
-    else if (status != CHECKPOINT_OK) check_fail(__FILE__, __LINE__, "checkpoint_write", why.text);
+    sentence note;
+    state_status status;
+    const state_writer_options o = { .file = f->shared, .writers = bench_world_of(c)->top->ranks };
+    state_writer *w = state_writer_create(bench_world_of(c)->top->comm, &o, &status, &note, &why);
+    if (w) status = state_writer_begin(w, &(state_request){ .level = &f->state }, &why);
+    state_writer_destroy(&w);
+    if (status == STATE_DAMAGED && writes(c) && !f->verified) f->damage = why;
+    else if (status != STATE_OK) check_fail(__FILE__, __LINE__, "state_writer_begin", why.text);
 }
 
 static void forget_shared(ladder_case *c, filing *f)
 {
     if (bench_world_of(c)->top->rank != 0) return;
-    forget(f->shared);
-    forget(f->xdmf);
+    if (f->shared[0]) (void)state_remove(NULL, bench_world_of(c)->dir, f->shared);
+    f->shared[0] = '\0';
 }
 
 /* Of a new name; the one before is deleted. */
@@ -205,25 +220,39 @@ static void next_shared(ladder_case *c, filing *f)
 {
     forget_shared(c, f);
     new_name(f, bench_world_of(c), ".h5", f->shared);
-    memcpy(f->xdmf, f->shared, sizeof f->xdmf);
-    memcpy(f->xdmf + strlen(f->xdmf) - 2, "xmf", sizeof "xmf");
+}
+
+/* The part that this rank wrote. */
+static void drop_part(ladder_case *c, const filing *f)
+{
+    char path[STATE_PATH_BYTES];
+    sentence why;
+    state_info s;
+    const topology *top = bench_world_of(c)->top;
+    if (state_open(top->comm, f->shared, &s, &why) == STATE_OK) {
+        state_part_path(&s, top->rank % s.parts, path);
+        drop_pages(path);
+    }
+    state_close(&s);
 }
 
 static void load(ladder_case *c, filing *f)
 {
     sentence why;
-    checkpoint_state found = f->state;
+    state_info s;
+    state_level found = f->state;
+    const MPI_Comm comm = bench_world_of(c)->top->comm;
     found.field[0].data = f->found;
-    if (checkpoint_read(bench_world_of(c)->top->comm, f->shared, &found, &why) != CHECKPOINT_OK)
-        check_fail(__FILE__, __LINE__, "checkpoint_read", why.text);
+    if (state_open(comm, f->shared, &s, &why) != STATE_OK || state_load(comm, &s, &found, &why) != STATE_OK)
+        check_fail(__FILE__, __LINE__, "state_load", why.text);
+    state_close(&s);
 }
 
 /* Cells that tell their global place, and the fingerprint that the file must have. */
 static void make_field(ladder_case *c, filing *f)
 {
-    const topology *top = bench_world_of(c)->top;
     const box own = f->dec.own;
-    uint64_t share = 0, all = 0;
+    uint64_t share = 0;
     char *at = f->data;
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
@@ -232,15 +261,14 @@ static void make_field(ladder_case *c, filing *f)
             share += cell_fingerprint(
                 c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
-    MPI_CHECK(MPI_Allreduce(&share, &all, 1, MPI_UINT64_T, MPI_SUM, top->comm));
-    f->state = (checkpoint_state){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
-    f->state.field[0] = (checkpoint_field){ .name = "u",
-                                            .nx = f->dec.nx,
-                                            .ny = f->dec.ny,
-                                            .own = own,
-                                            .data = f->data,
-                                            .fingerprint = all,
-                                            .columns = f->dec.ranks_x };
+    f->state = (state_level){ .kind = "heat", .type = c->type, .deck = "", .fields = 1 };
+    f->state.field[0] = (state_cells){ .name = "u",
+                                       .nx = f->dec.nx,
+                                       .ny = f->dec.ny,
+                                       .own = own,
+                                       .data = f->data,
+                                       .fingerprint = share,
+                                       .columns = f->dec.ranks_x };
 }
 
 static int filing_prepare(ladder_case *c)
@@ -282,7 +310,7 @@ static int filing_before(ladder_case *c)
         next_shared(c, f);
     } else {
         memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
-        drop_pages(f->shared);
+        drop_part(c, f);
     }
     return 0;
 }
@@ -334,11 +362,11 @@ static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t
     }
 
 static const ladder_rung rungs[] = {
-    FILING("write_slabs", "one file, rows: checked, fsynced", WRITE | SLABS),
-    FILING("write_blocks", "one file, blocks: checked, fsynced", WRITE | BLOCKS),
-    FILING("read_slabs", "one file, rows: fingerprint checked", SLABS),
-    FILING("read_blocks", "one file, blocks: fingerprint checked", BLOCKS),
+    FILING("write_slabs", "a state, rows: checked, fsynced", WRITE | SLABS),
+    FILING("write_blocks", "a state, blocks: checked, fsynced", WRITE | BLOCKS),
+    FILING("read_slabs", "a state, rows: checksums checked", SLABS),
+    FILING("read_blocks", "a state, blocks: checksums checked", BLOCKS),
 };
 
-#define FAMILY(KIND) BENCH_FAMILY(KIND, "io", "a field as a shared file by layout, beside raw files")
+#define FAMILY(KIND) BENCH_FAMILY(KIND, "io", "a field as a state by layout, beside raw files")
 const ladder_family bench_io_host = FAMILY(DEVICE_HOST), bench_io_cuda = FAMILY(DEVICE_CUDA);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,37 +106,33 @@ static int exit_status(const fs_world *w)
     return count_of(w, FS_FAILED) ? CHECK_EXIT_ENVIRONMENT : 0;
 }
 
-/* "2 ranks of hosta for all 3 hosts, because ...". */
-static void who_writes(const fs_world *w, sentence *out)
+/* The file system that dir is in. */
+static void put_name(char name[24], const char *dir)
 {
-    const writers *p = &w->plan;
-    switch (p->rule) {
-    case WRITERS_OWN_CELLS:
-    case WRITERS_COLLECT:
-        sentence_set(out, "all ranks, each its own cells, or by some for all where pieces of rows are short");
-        break;
-    case WRITERS_ONE_HOST:
-        sentence_set(out, "%d rank%s of rank 0's host for all %d hosts, in whole blocks of rows", p->count,
-                     p->count == 1 ? "" : "s", w->hosts->count);
-        break;
-    case WRITERS_ALIGNED:
-    case WRITERS_LOCKED:
-        sentence_set(out, "%d ranks of all %d hosts, in shares that begin and end at multiples of %llu MiB%s",
-                     p->count, w->hosts->count, (unsigned long long)(p->piece_bytes >> 20),
-                     p->rule == WRITERS_LOCKED ? ", each under a lock" : "");
-    }
-    sentence_add(out, ", because %s", p->why.text);
+    static const struct {
+        uint32_t type;
+        const char *name;
+    } known[] = {
+        { 0x0BD00BD0, "lustre" }, { 0x47504653, "gpfs" },    { 0x6969, "nfs" },     { 0xFE534D42, "smb2" },
+        { 0xFF534D42, "cifs" },   { 0x65735546, "fuse" },    { 0x01021997, "9p" },  { 0x19830326, "beegfs" },
+        { 0x00C36400, "ceph" },   { 0xEF53, "ext4" },        { 0x58465342, "xfs" }, { 0x01021994, "tmpfs" },
+        { 0x9123683E, "btrfs" },  { 0x794C7630, "overlay" }, { 0x2FC12FC1, "zfs" },
+    };
+    struct statfs info;
+    name[0] = '\0';
+    if (statfs(dir, &info) != 0) return;
+    snprintf(name, 24, "0x%x", (uint32_t)info.f_type);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].type == (uint32_t)info.f_type) snprintf(name, 24, "%s", known[i].name);
 }
 
 static void print_page(const fs_world *w, const request *q)
 {
     terminal_text lines;
-    sentence who;
     FILE *to = terminal_text_begin(&lines);
-    who_writes(w, &who);
     fprintf(to, "%s: %s, %d rank%s on %d host%s\n", printable_text(q->dir),
-            w->plan.file_system[0] ? w->plan.file_system : "file system not known", w->ranks,
-            w->ranks == 1 ? "" : "s", w->hosts->count, w->hosts->count == 1 ? "" : "s");
+            w->file_system[0] ? w->file_system : "file system not known", w->ranks, w->ranks == 1 ? "" : "s",
+            w->hosts->count, w->hosts->count == 1 ? "" : "s");
     for (int i = 0; i < w->lines; i++) {
         const fs_line *l = &w->line[i];
         fprintf(to, "  %-14s %-6s  %s%s%s\n", l->key, word_name(l->word), l->found.text,
@@ -143,7 +140,6 @@ static void print_page(const fs_world *w, const request *q)
     }
     terminal_text_end(&lines, 25);
     to = terminal_text_begin(&lines);
-    fprintf(to, "weft's checkpoints will be written by %s.\n", who.text);
     for (int i = 0; i < w->lines; i++)
         if (w->line[i].word == FS_BROKEN)
             fprintf(to, "warning: weft relies on this, and it is not so here: %s\n", w->line[i].key);
@@ -165,18 +161,14 @@ static json_t *speed_json(const fs_speed *s)
 static json_t *page_json(const fs_world *w, const request *q)
 {
     json_t *lines = json_array();
-    sentence who;
-    who_writes(w, &who);
     for (int i = 0; i < w->lines; i++)
         json_array_append_new(lines, json_pack("{s:s, s:s, s:o, s:o}", "trial", w->line[i].key, "word",
                                                word_name(w->line[i].word), "found",
                                                record_text(w->line[i].found.text), "means",
                                                record_text_or_null(w->line[i].means.text)));
-    return json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:i}", "dir", record_text(q->dir),
-                     "file_system", record_text_or_null(w->plan.file_system), "hosts", w->hosts->count,
-                     "ranks", w->ranks, "rule", writers_rule_name(w->plan.rule), "written_by",
-                     record_text(who.text), "trials", lines, "speed", speed_json(&w->speed), "status",
-                     exit_status(w));
+    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:i}", "dir", record_text(q->dir), "file_system",
+                     record_text_or_null(w->file_system), "hosts", w->hosts->count, "ranks", w->ranks,
+                     "trials", lines, "speed", speed_json(&w->speed), "status", exit_status(w));
 }
 
 static bool append_record(const fs_world *w, const request *q, int argc, char **argv, json_t *started,
@@ -195,7 +187,6 @@ static bool append_record(const fs_world *w, const request *q, int argc, char **
 
 static void try_all(fs_world *w)
 {
-    fs_borders(w);
     fs_names(w);
     fs_listing(w);
     fs_locks(w);
@@ -211,8 +202,7 @@ static int try_folder(fs_world *w, const request *q, int argc, char **argv)
     json_t *started = record_now();
     bool recorded = true;
     int status;
-    if (checkpoint_is_shared(w->comm, q->dir, &why) != CHECKPOINT_OK)
-        return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
+    if (state_is_shared(w->comm, q->dir, &why) != STATE_OK) return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
     if (!fs_begin(w, q->dir, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     fs_add(w, "shared", FS_KEPT, "", "every rank sees the file that rank 0 makes");
     try_all(w);
@@ -238,7 +228,7 @@ int check_fs_command(topology *t, int argc, char **argv)
     w->ranks = t->ranks;
     w->bytes = (uint64_t)q.bytes;
     w->seconds = (double)q.seconds;
-    writers_look(&w->plan, w->comm, w->hosts, q.dir, 0);
+    put_name(w->file_system, q.dir);
     const int status = try_folder(w, &q, argc, argv);
     free(w);
     return status;

@@ -10,7 +10,7 @@
 #include "files/replace.h"
 #include "ranks/agree.h"
 #include "ranks/timer.h"
-#include "state/checkpoint_rows.h"
+#include "files/transfer.h"
 
 enum { RANGE_BYTES = 4096 };
 static const double waits_for = 0.1; /* of the time, for a lock that was freed */
@@ -23,16 +23,6 @@ typedef struct lock_kind {
     fs_word twice_here, twice;
     const char *means_here, *means;
 } lock_kind;
-
-/* As checkpoint_job_lock.c takes it. 0 or errno. */
-static int set_fcntl(int fd, bool on, int range)
-{
-    struct flock lock = { .l_type = on ? F_WRLCK : F_UNLCK,
-                          .l_whence = SEEK_SET,
-                          .l_start = range * RANGE_BYTES,
-                          .l_len = RANGE_BYTES };
-    return fcntl(fd, F_OFD_SETLK, &lock) != 0 ? errno : 0;
-}
 
 /* As lock.c takes it: of the whole file. */
 static int set_flock(int fd, bool on, int range)
@@ -94,7 +84,7 @@ static void add_line(fs_world *w, const lock_kind *k, outcome o, bool here)
 
 static void try_lock(fs_world *w, const lock_kind *k, int challenger, bool here)
 {
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     fs_name(w, "locked", path);
     if (!fs_all_well(w, k->key, w->rank == 0 ? fs_make(path, RANGE_BYTES) : 0, "making a file")) return;
     const int first = fs_open_shared(w, w->rank == 0 || w->rank == challenger, path, O_RDWR);
@@ -118,23 +108,12 @@ static const lock_kind flocks = {
     "a second run on this host would take the folder from one that still writes there",
     "weft knows another host's run by what its lock's file says"
 };
-static const lock_kind ranges = { "fcntl",
-                                  "fcntl here",
-                                  set_fcntl,
-                                  FS_NOTE,
-                                  FS_NOTE,
-                                  "checkpoint.aggregators must not be above the ranks of one host",
-                                  "checkpoint.aggregators must not be above the ranks of one host" };
-
 void fs_locks(fs_world *w)
 {
     const bool several = w->hosts->count > 1;
     const int other = several ? w->hosts->rank[w->hosts->begin[1]] : w->ranks - 1;
     try_lock(w, &flocks, several ? 0 : other, true);
-    try_lock(w, &ranges, several ? 0 : other, true);
-    if (!several) return;
-    try_lock(w, &flocks, other, false);
-    try_lock(w, &ranges, other, false);
+    if (several) try_lock(w, &flocks, other, false);
 }
 
 /* ---- fsync ---- */
@@ -143,7 +122,7 @@ void fs_locks(fs_world *w)
 static int write_and_sync(const char *path)
 {
     const int fd = replace_create_new(path);
-    int code = fd < 0 ? errno : checkpoint_pwrite(fd, path, 1, 0);
+    int code = fd < 0 ? errno : transfer_pwrite(fd, path, 1, 0);
     if (!code && fsync(fd) != 0) code = errno;
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     return code;
@@ -152,7 +131,7 @@ static int write_and_sync(const char *path)
 void fs_syncs(fs_world *w)
 {
     static const char key[] = "fsync";
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     fs_name(w, "synced", path);
     if (!fs_all_well(w, key, w->rank == 0 ? write_and_sync(path) : 0, "fsync of a file")) return;
     const int code = w->rank == 0 ? replace_sync_path(w->folder) : 0;

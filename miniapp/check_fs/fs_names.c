@@ -18,7 +18,7 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "state/checkpoint_rows.h"
+#include "files/transfer.h"
 
 enum { CONTENT_BYTES = 4096, SECONDS_BYTES = 64 };
 /* tries; where time is over, the least */
@@ -36,7 +36,7 @@ static int make_with(const char *path, char letter)
     char content[CONTENT_BYTES];
     const int fd = replace_create_new(path);
     memset(content, letter, sizeof content);
-    int code = fd < 0 ? errno : checkpoint_pwrite(fd, content, sizeof content, 0);
+    int code = fd < 0 ? errno : transfer_pwrite(fd, content, sizeof content, 0);
     if (!code && fsync(fd) != 0) code = errno;
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     return code;
@@ -46,7 +46,7 @@ static int make_with(const char *path, char letter)
 static char read_letter(int fd)
 {
     char content[CONTENT_BYTES];
-    if (fd < 0 || checkpoint_pread(fd, content, sizeof content, 0) != 0) return 0;
+    if (fd < 0 || transfer_pread(fd, content, sizeof content, 0) != 0) return 0;
     for (int i = 1; i < CONTENT_BYTES; i++)
         if (content[i] != content[0]) return '?';
     return content[0];
@@ -108,7 +108,7 @@ static const char *after(const fs_world *w, double waited_s, char out[SECONDS_BY
 static void try_replaced(fs_world *w)
 {
     static const char key[] = "new files";
-    char path[CHECKPOINT_PATH_BYTES], other[CHECKPOINT_PATH_BYTES], text[SECONDS_BYTES];
+    char path[STATE_PATH_BYTES], other[STATE_PATH_BYTES], text[SECONDS_BYTES];
     fs_name(w, "name", path);
     fs_name(w, "name", other);
     if (!fs_all_well(w, key, w->rank == 0 ? make_with(path, 'A') : 0, "making a file")) return;
@@ -139,7 +139,7 @@ static void try_replaced(fs_world *w)
  * the first one by it. Code: of what rank 0 does. */
 static bool reaches_old(fs_world *w, int *code)
 {
-    char path[CHECKPOINT_PATH_BYTES], final[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES], final[STATE_PATH_BYTES];
     fs_name(w, "tmp", path);
     fs_name(w, "final", final);
     if (w->rank == 0) *code = make_with(path, 'A');
@@ -175,7 +175,7 @@ static void try_used_again(fs_world *w)
 /* A name that the others have looked for in vain. */
 static void try_appears(fs_world *w, const char *key, is_seen *seen, const char *what, const char *means)
 {
-    char path[CHECKPOINT_PATH_BYTES], text[SECONDS_BYTES];
+    char path[STATE_PATH_BYTES], text[SECONDS_BYTES];
     fs_name(w, "new", path);
     if (looks(w)) (void)seen(w, path);
     fs_meet(w);
@@ -200,7 +200,7 @@ static int makers_of(fs_world *w, const char *path, int *code)
 static void try_exclusive(fs_world *w)
 {
     static const char key[] = "O_EXCL";
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     const double end_s = timer_now_s() + tries_for * w->seconds;
     int wrong = 0, code = 0, tries = 0;
     for (; tries < EXCLUSIVE_NAMES && (tries < EXCLUSIVE_LEAST || fs_more(w, end_s)); tries++) {
@@ -219,7 +219,7 @@ static void try_exclusive(fs_world *w)
 /* 0 or errno. */
 static int rename_until(const char *path, double end_s)
 {
-    char tmp[CHECKPOINT_PATH_BYTES];
+    char tmp[STATE_PATH_BYTES];
     int code = 0;
     while (!code && timer_now_s() < end_s && !fs_is_stopped()) {
         if (!replace_temporary(tmp, sizeof tmp, path, replace_token())) return ENAMETOOLONG;
@@ -249,7 +249,7 @@ typedef struct rename_kind {
 
 static void try_rename(fs_world *w, const rename_kind *k, bool reads)
 {
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     int64_t missing = 0;
     fs_name(w, "renamed", path);
     if (!fs_all_well(w, k->key, w->rank == 0 ? fs_make(path, 0) : 0, "making a file")) return;

@@ -16,7 +16,7 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "state/checkpoint_rows.h"
+#include "files/transfer.h"
 
 enum {
     PIECE_BYTES = 1 << 20,
@@ -40,7 +40,7 @@ static int write_share(int fd, share s)
     memset(data, 'w', PIECE_BYTES);
     for (uint64_t done = 0; done < s.bytes && !code && !fs_is_stopped(); done += PIECE_BYTES) {
         const uint64_t left = s.bytes - done;
-        code = checkpoint_pwrite(fd, data, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, s.from + done);
+        code = transfer_pwrite(fd, data, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, s.from + done);
     }
     if (!code && fsync(fd) != 0) code = errno;
     if (close(fd) != 0 && !code) code = errno;
@@ -51,7 +51,7 @@ static int write_share(int fd, share s)
 /* Bytes per second of all ranks; NaN: a call failed, which has its line. */
 static double rate_of(fs_world *w, share mine)
 {
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     uint64_t all = 0;
     fs_name(w, "rate", path);
     if (!fs_all_well(w, key, w->rank == 0 ? fs_make(path, 0) : 0, "making a file")) return NAN;
@@ -132,17 +132,17 @@ static void try_writes(fs_world *w)
 static int sync_once(fs_world *w, int fd, int number)
 {
     char data[SMALL_BYTES] = "";
-    const int code = checkpoint_pwrite(fd, data, sizeof data, (uint64_t)(number % 256) * sizeof data);
+    const int code = transfer_pwrite(fd, data, sizeof data, (uint64_t)(number % 256) * sizeof data);
     return code || fsync(fd) == 0 ? code : errno;
 }
 
 /* Made, written, closed, deleted. */
 static int small_file_once(fs_world *w, int fd, int number)
 {
-    char path[CHECKPOINT_PATH_BYTES + 24], data[SMALL_BYTES] = "";
+    char path[STATE_PATH_BYTES + 24], data[SMALL_BYTES] = "";
     snprintf(path, sizeof path, "%s/small_%d", w->folder, number);
     const int made = replace_create_new(path);
-    int code = made < 0 ? errno : checkpoint_pwrite(made, data, sizeof data, 0);
+    int code = made < 0 ? errno : transfer_pwrite(made, data, sizeof data, 0);
     if (made >= 0 && close(made) != 0 && !code) code = errno;
     if (made >= 0 && unlink(path) != 0 && !code) code = errno;
     return code;
@@ -160,7 +160,7 @@ static double times_per_second(fs_world *w, one_call *once, int fd, int *code)
 
 static void try_calls(fs_world *w)
 {
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     fs_speed *const s = &w->speed;
     int code = 0;
     fs_name(w, "calls", path);

@@ -15,7 +15,7 @@
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint_rows.h"
+#include "files/transfer.h"
 
 enum { PIECE_BYTES = 1 << 20, SMALL_BYTES = 64 << 20, ALIGNED_BYTES = 64 << 10, TEXT_BYTES = 32 };
 
@@ -110,7 +110,7 @@ static void reserve(const fs_world *w, const char *path, double said_bytes, fs_l
 static void try_room(fs_world *w)
 {
     fs_line l = { .word = FS_KEPT };
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     double all = 0;
     const double said_bytes = w->rank == 0 ? free_bytes(w, &all) : 0;
     fs_name(w, "room", path);
@@ -125,9 +125,9 @@ static void find_holes(const char *path, fs_line *l)
     struct stat info = { .st_blocks = 0 };
     char zeros[2] = { 1, 1 };
     const int fd = replace_create_new(path);
-    int code = fd < 0 ? errno : checkpoint_pwrite(fd, "e", 1, 4 * PIECE_BYTES);
+    int code = fd < 0 ? errno : transfer_pwrite(fd, "e", 1, 4 * PIECE_BYTES);
     if (!code && (fsync(fd) != 0 || fstat(fd, &info) != 0)) code = errno;
-    if (!code) code = checkpoint_pread(fd, zeros, sizeof zeros, PIECE_BYTES);
+    if (!code) code = transfer_pread(fd, zeros, sizeof zeros, PIECE_BYTES);
     if (fd >= 0) close(fd);
     (void)unlink(path);
     const bool holes = !code && (double)info.st_blocks * 512 < PIECE_BYTES,
@@ -144,7 +144,7 @@ static bool direct_works(int fd, const char *path, const char *data, char *found
 {
     const int again = open(path, O_RDONLY | O_CLOEXEC);
     const bool same = again >= 0 && pwrite(fd, data, bytes, (off_t)bytes) == (ssize_t)bytes
-                      && checkpoint_pread(again, found, bytes, bytes) == 0 && memcmp(found, data, bytes) == 0;
+                      && transfer_pread(again, found, bytes, bytes) == 0 && memcmp(found, data, bytes) == 0;
     if (again >= 0) close(again);
     return same;
 }
@@ -183,7 +183,7 @@ void fs_room(fs_world *w)
     try_room(w);
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         fs_line l = { .word = FS_KEPT };
-        char path[CHECKPOINT_PATH_BYTES];
+        char path[STATE_PATH_BYTES];
         fs_name(w, "room", path);
         if (w->rank == 0) other[i].find(path, &l);
         add_of_first(w, other[i].key, &l);

@@ -2,11 +2,12 @@
  * ranks call them in the same order. What ranks do at once or in turns is told apart by fs_meet. */
 #pragma once
 
+#include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ranks/hosts.h"
-#include "state/checkpoint_directory.h"
-#include "writer/writers.h"
+#include "state/state_folder.h"
 
 typedef enum fs_word {
     FS_FIGURE, /* nothing to be kept */
@@ -22,7 +23,7 @@ typedef struct fs_line {
     sentence found, means; /* what was seen; "" or what it means for weft */
 } fs_line;
 
-enum { FS_LINES_MAX = 24, FS_TEAM_MAX = 8 };
+enum { FS_LINES_MAX = 24 };
 
 /* Bytes per second, of all ranks together, with fsync; calls of rank 0 per second. NaN: not measured. */
 typedef struct fs_speed {
@@ -30,26 +31,18 @@ typedef struct fs_speed {
 } fs_speed;
 
 typedef struct fs_world {
-    MPI_Comm comm;      /* may be MPI_COMM_NULL (ranks.h) */
+    MPI_Comm comm; /* may be MPI_COMM_NULL (ranks.h) */
     const hosts *hosts;
     int rank, ranks;
-    double seconds;     /* for all trials; each takes its fraction */
-    uint64_t bytes;     /* of a checkpoint: reserved, and the most that a trial of speed writes */
-    writers plan;       /* the rule of a run */
-    char folder[CHECKPOINT_PATH_BYTES]; /* of the trials */
-    int names;          /* given so far, the same on all ranks: each is used once */
+    double seconds;                /* for all trials; each takes its fraction */
+    uint64_t bytes;                /* of a checkpoint: reserved, and the most that a trial of speed writes */
+    char file_system[24];          /* its name or number; "": not known */
+    char folder[STATE_PATH_BYTES]; /* of the trials */
+    int names;                     /* given so far, the same on all ranks: each is used once */
     fs_line line[FS_LINES_MAX];
     int lines;
     fs_speed speed;
 } fs_world;
-
-/* Ranks that write into one file. */
-typedef struct fs_team {
-    int size, mine; /* mine: this rank's number in it; -1: it is none of them */
-    int rank[FS_TEAM_MAX];
-} fs_team;
-fs_team fs_team_of_hosts(const fs_world *w); /* the first rank of each host, of up to FS_TEAM_MAX hosts */
-fs_team fs_team_of_one_host(const fs_world *w); /* ranks of rank 0's host */
 
 /* ---- fs_world.c ---- */
 
@@ -64,7 +57,7 @@ void fs_meet(fs_world *w);
 /* The same; true until rank 0's clock has reached end_s. */
 bool fs_more(fs_world *w, double end_s);
 /* A name that was not used before, the same on all ranks, in the folder. */
-void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES]);
+void fs_name(fs_world *w, const char *stem, char path[STATE_PATH_BYTES]);
 /* A new file of that name that holds `bytes` zeros; 0 or errno. */
 int fs_make(const char *path, uint64_t bytes);
 /* What another host made: looked for up to 10 s, as weft does. A descriptor, or -1 and errno. */
@@ -81,10 +74,9 @@ void fs_add(fs_world *w, const char *key, fs_word word, const char *means, const
 
 /* ---- trials ---- */
 
-void fs_borders(fs_world *w); /* fs_borders.c: neighbouring bytes of two ranks in one page */
-void fs_names(fs_world *w);   /* fs_names.c: what a name means on other hosts */
+void fs_names(fs_world *w); /* fs_names.c: what a name means on other hosts */
 void fs_listing(fs_world *w);
-void fs_locks(fs_world *w);   /* fs_locks.c */
+void fs_locks(fs_world *w); /* fs_locks.c */
 void fs_syncs(fs_world *w);
-void fs_room(fs_world *w);    /* fs_room.c: free space, holes, O_DIRECT */
-void fs_rates(fs_world *w);   /* fs_rates.c */
+void fs_room(fs_world *w);  /* fs_room.c: free space, holes, O_DIRECT */
+void fs_rates(fs_world *w); /* fs_rates.c */

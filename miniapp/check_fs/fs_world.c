@@ -19,37 +19,9 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "writer/lock.h"
+#include "state/lock.h"
 
 static const char folder_name[] = "weft_check_fs";
-
-/* ---- who ---- */
-
-static fs_team team_of(int size)
-{
-    return (fs_team){ .size = size < FS_TEAM_MAX ? size : FS_TEAM_MAX, .mine = -1 };
-}
-
-static void set_member(const fs_world *w, fs_team *t, int i, int rank)
-{
-    t->rank[i] = rank;
-    if (rank == w->rank) t->mine = i;
-}
-
-fs_team fs_team_of_hosts(const fs_world *w)
-{
-    fs_team t = team_of(w->hosts->count);
-    for (int i = 0; i < t.size; i++)
-        set_member(w, &t, i, w->hosts->rank[w->hosts->begin[(int64_t)i * w->hosts->count / t.size]]);
-    return t;
-}
-
-fs_team fs_team_of_one_host(const fs_world *w)
-{
-    fs_team t = team_of(w->hosts->begin[1]);
-    for (int i = 0; i < t.size; i++) set_member(w, &t, i, w->hosts->rank[i]);
-    return t;
-}
 
 /* ---- the folder, by rank 0 ---- */
 
@@ -79,15 +51,17 @@ static void remove_folder(const char *folder, lock **held)
 /* A folder whose check is gone leaves its lock to whoever asks. */
 static void remove_dead(const char *folder)
 {
-    checkpoint_status status;
+    state_status status;
     sentence note, why;
-    lock *held = lock_take(MPI_COMM_NULL, folder, &status, &note, &why);
+    char path[STATE_PATH_BYTES + 16];
+    snprintf(path, sizeof path, "%s/" LOCK_NAME, folder);
+    lock *held = lock_take(MPI_COMM_NULL, path, &status, &note, &why);
     if (held) remove_folder(folder, &held);
 }
 
 static void remove_all_dead(const char *dir)
 {
-    char path[CHECKPOINT_PATH_BYTES];
+    char path[STATE_PATH_BYTES];
     DIR *d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
         const size_t stem = replace_temporary_stem(e->d_name);
@@ -102,14 +76,15 @@ static lock *held; /* the folder's, on rank 0 */
 /* 0 or errno; EBUSY with a sentence. */
 static int make_folder(fs_world *w, const char *dir, sentence *why)
 {
-    char path[CHECKPOINT_PATH_BYTES];
-    checkpoint_status status;
+    char path[STATE_PATH_BYTES];
+    state_status status;
     sentence note;
     remove_all_dead(dir);
     if (snprintf(path, sizeof path, "%s/%s", dir, folder_name) >= (int)sizeof path) return ENAMETOOLONG;
     if (!replace_temporary(w->folder, sizeof w->folder, path, replace_token())) return ENAMETOOLONG;
     if (mkdir(w->folder, 0777) != 0) return errno;
-    held = lock_take(MPI_COMM_NULL, w->folder, &status, &note, why);
+    snprintf(path, sizeof path, "%.4300s/" LOCK_NAME, w->folder);
+    held = lock_take(MPI_COMM_NULL, path, &status, &note, why);
     if (held) return 0;
     (void)rmdir(w->folder);
     return EBUSY;
@@ -142,7 +117,7 @@ static void close_files(const char *folder)
     enum { MOST = 1024 };
     char link[32], *const real = realpath(folder, NULL);
     for (int fd = 3; real && fd < MOST; fd++) {
-        char path[CHECKPOINT_PATH_BYTES] = "";
+        char path[STATE_PATH_BYTES] = "";
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         const ssize_t n = readlink(link, path, sizeof path - 1);
         if (n > 0 && strncmp(path, real, strlen(real)) == 0 &&
@@ -178,10 +153,9 @@ void fs_meet(fs_world *w) { (void)fs_more(w, INFINITY); }
 
 /* ---- files ---- */
 
-void fs_name(fs_world *w, const char *stem, char path[CHECKPOINT_PATH_BYTES])
+void fs_name(fs_world *w, const char *stem, char path[STATE_PATH_BYTES])
 {
-    if (snprintf(path, CHECKPOINT_PATH_BYTES, "%s/%s_%d.h5", w->folder, stem, ++w->names) >=
-        CHECKPOINT_PATH_BYTES)
+    if (snprintf(path, STATE_PATH_BYTES, "%s/%s_%d.h5", w->folder, stem, ++w->names) >= STATE_PATH_BYTES)
         check_fail(__FILE__, __LINE__, w->folder, strerror(ENAMETOOLONG));
 }
 
@@ -203,7 +177,7 @@ int fs_open(const char *path, int flags)
 {
     int fd, tries = 0;
     do fd = open(path, flags | O_CLOEXEC);
-    while (fd < 0 && !stopped && checkpoint_look_again(errno, &tries));
+    while (fd < 0 && !stopped && state_look_again(errno, &tries));
     return fd;
 }
 
@@ -225,11 +199,10 @@ int fs_open_shared(fs_world *w, bool opens, const char *path, int flags)
 
 bool fs_all_well(fs_world *w, const char *key, int code, const char *call)
 {
-    char host[CHECKPOINT_HOST_BYTES];
+    char host[STATE_HOST_BYTES];
     sentence why;
     if (code)
-        sentence_set(&why, "%s failed on rank %d of %s: %s", call, w->rank, checkpoint_host(host),
-                     strerror(code));
+        sentence_set(&why, "%s failed on rank %d of %s: %s", call, w->rank, state_host(host), strerror(code));
     if (agree_or_say(!code, &why, w->comm)) return true;
     fs_add(w, key, FS_FAILED, "", "%s", why.text);
     return false;

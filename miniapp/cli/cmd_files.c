@@ -10,49 +10,50 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint.h"
-#include "state/checkpoint_directory.h"
+#include "state/state_folder.h"
 
 /* One sentence per damaged block, so that each can be looked up. */
-static int say_damaged(const char *path, const checkpoint_report *r)
+static int say_damaged(const char *path, const state_report *r)
 {
-    const int64_t listed = r->damaged < CHECKPOINT_DAMAGE_LISTED ? r->damaged : CHECKPOINT_DAMAGE_LISTED;
+    const int64_t listed = r->damaged < STATE_DAMAGE_LISTED ? r->damaged : STATE_DAMAGE_LISTED;
     for (int64_t i = 0; i < listed; i++) cmd_say(0, "%s is damaged: %s", path, r->damage[i].text);
     if (r->damaged > listed) cmd_say(0, "%s is damaged: %" PRId64 " more blocks", path, r->damaged - listed);
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-static void say_whole(const char *path, const checkpoint_report *r)
+static void say_whole(const state_info *s)
 {
-    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64,
-           printable_text(path), printable_text(r->info.kind), dtype_name(r->info.type), r->info.nx,
-           r->info.ny, r->info.step, r->info.fingerprint);
-    if (r->blocks) printf(", %" PRId64 " block%s", r->blocks, r->blocks == 1 ? "" : "s");
-    else printf(", no block checksums");
-    printf("%s\n", r->info.sealed ? "" : ", no checksum of its structure");
+    const state_field *f = &s->field[s->main_field];
+    printf("%s: whole, %s, %s, %" PRId64 " x %" PRId64 ", step %" PRId64 ", fingerprint %016" PRIx64
+           ", %d part%s, %" PRId64 " block%s\n",
+           printable_text(s->path), printable_text(s->kind), dtype_name(s->type), s->field[0].nx,
+           s->field[0].ny, s->step, f->fingerprint, s->parts, s->parts == 1 ? "" : "s", s->blocks,
+           s->blocks == 1 ? "" : "s");
 }
 
 static int verify_file(int rank, const char *path)
 {
     sentence why;
-    checkpoint_report r;
-    const checkpoint_status status = checkpoint_verify(ranks_world(), path, &r, &why);
+    state_info s;
+    state_report r = { .damaged = 0 };
     int code = 0;
-    if (status == CHECKPOINT_OK && rank == 0) say_whole(path, &r);
+    state_status status = state_open(ranks_world(), path, &s, &why);
+    if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
+    if (status == STATE_OK && rank == 0) say_whole(&s);
     else if (r.damaged) code = say_damaged(path, &r);
-    else if (status != CHECKPOINT_OK) code = cmd_say(checkpoint_exit(status), "%s", why.text);
-    checkpoint_info_free(&r.info);
+    else if (status != STATE_OK) code = cmd_say(state_exit(status), "%s", why.text);
+    state_close(&s);
     return code;
 }
 
 /* The steps of a folder's checkpoints, the caller's to free; else a sentence and its exit status. */
 static int list_folder(const char *dir, int64_t **steps, size_t *count)
 {
-    const checkpoint_status status = checkpoint_list(ranks_world(), dir, steps, count);
-    if (status == CHECKPOINT_OK) return 0;
-    return cmd_say(
-        checkpoint_exit(status),
-        status == CHECKPOINT_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read", dir);
+    const state_status status = state_list(ranks_world(), dir, steps, count);
+    if (status == STATE_OK) return 0;
+    return cmd_say(state_exit(status),
+                   status == STATE_MISSING ? "%s holds no checkpoints" : "%s: the directory cannot be read",
+                   dir);
 }
 
 /* Every checkpoint of a folder, from the first on (a list has the newest first). */
@@ -63,7 +64,7 @@ static int verify_folder(int rank, const char *dir)
     int worst = list_folder(dir, &steps, &count);
     for (size_t i = count; i-- > 0;) {
         char path[4224];
-        checkpoint_path(path, sizeof path, dir, steps[i]);
+        state_path(path, sizeof path, dir, steps[i]);
         const int code = verify_file(rank, path);
         if (code > worst) worst = code;
     }
@@ -97,48 +98,60 @@ int cmd_verify(int argc, char **argv)
 /* ---- diff ---- */
 
 /* A NaN, where one of the two is one and the other is not, is the largest difference. */
-static double number_of(checkpoint_place p)
+static double number_of(state_place p)
 {
     double d;
     memcpy(&d, &p.size, sizeof d);
     return d;
 }
 
-static void print_difference(const checkpoint_difference *d)
+static void print_difference(const char *field, const state_difference *d)
 {
     if (d->cells == 0) {
-        printf("%s: same bits\n", d->field);
+        printf("%s: same bits\n", field);
         return;
     }
-    printf("%s: %" PRId64 " cells differ", d->field, d->cells);
+    printf("%s: %" PRId64 " cells differ", field, d->cells);
     printf(", by at most %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->abs), d->abs.x, d->abs.y);
     printf("; relative %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->rel), d->rel.x, d->rel.y);
     printf("; %" PRIu64 " ulp at (x %" PRId64 ", y %" PRId64 ")\n", d->ulp.size, d->ulp.x, d->ulp.y);
 }
 
+static int say_unlike(const state_info s[2])
+{
+    return cmd_say(CHECK_EXIT_FAILED,
+                   "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
+                   ") differ in kind, type or grid",
+                   s[0].path, s[0].kind, dtype_name(s[0].type), s[0].field[0].nx, s[0].field[0].ny, s[1].path,
+                   s[1].kind, dtype_name(s[1].type), s[1].field[0].nx, s[1].field[0].ny);
+}
+
+static int diff_states(int rank, const state_info s[2])
+{
+    sentence why;
+    state_difference diff[STATE_FIELDS_MAX];
+    int code = 0;
+    if (!state_is_alike(&s[0], &s[1])) return say_unlike(s);
+    const state_status status = state_diff(ranks_world(), &s[0], &s[1], diff, &why);
+    if (status != STATE_OK) return cmd_say(state_exit(status), "%s", why.text);
+    if (rank == 0 && s[0].step != s[1].step)
+        printf("step: %" PRId64 " and %" PRId64 "\n", s[0].step, s[1].step);
+    for (int i = 0; i < s[0].fields; i++) {
+        if (diff[i].cells > 0) code = CHECK_EXIT_FAILED;
+        if (rank == 0) print_difference(s[0].field[i].name, &diff[i]);
+    }
+    return code;
+}
+
 static int diff_files(int rank, const char *const path[2])
 {
     sentence why;
-    checkpoint_info info[2];
-    checkpoint_difference diff[CHECKPOINT_FIELDS_MAX];
-    int fields = 0, code = 0;
-    const checkpoint_status status = checkpoint_compare(ranks_world(), path, info, diff, &fields, &why);
-    if (status != CHECKPOINT_OK) {
-        code = cmd_say(checkpoint_exit(status), "%s", why.text);
-    } else if (fields == 0) {
-        code = cmd_say(CHECK_EXIT_FAILED,
-                       "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
-                       ") differ in kind, type or grid",
-                       path[0], info[0].kind, dtype_name(info[0].type), info[0].nx, info[0].ny, path[1],
-                       info[1].kind, dtype_name(info[1].type), info[1].nx, info[1].ny);
-    } else if (rank == 0 && info[0].step != info[1].step) {
-        printf("step: %" PRId64 " and %" PRId64 "\n", info[0].step, info[1].step);
-    }
-    for (int i = 0; i < fields && status == CHECKPOINT_OK; i++) {
-        if (diff[i].cells > 0) code = CHECK_EXIT_FAILED;
-        if (rank == 0) print_difference(&diff[i]);
-    }
-    for (int side = 0; side < 2; side++) checkpoint_info_free(&info[side]);
+    state_info s[2];
+    memset(s, 0, sizeof s);
+    state_status status = state_open(ranks_world(), path[0], &s[0], &why);
+    if (status == STATE_OK) status = state_open(ranks_world(), path[1], &s[1], &why);
+    const int code = status == STATE_OK ? diff_states(rank, s) : cmd_say(state_exit(status), "%s", why.text);
+    for (int side = 0; side < 2; side++) state_close(&s[side]);
     return code;
 }
 
@@ -163,7 +176,7 @@ static int diff_folders(int rank, const char *const dir[2])
         const char *const pair[2] = { path[0], path[1] };
         if (!holds(steps[1], count[1], steps[0][i])) continue;
         for (int side = 0; side < 2; side++)
-            checkpoint_path(path[side], sizeof path[side], dir[side], steps[0][i]);
+            state_path(path[side], sizeof path[side], dir[side], steps[0][i]);
         if (rank == 0) printf("step %" PRId64 "\n", steps[0][i]);
         both++;
         const int code = diff_files(rank, pair);

@@ -32,13 +32,14 @@ typedef struct run {
     timeline *timeline; /* NULL without output.trace */
     saver checkpoints;
     series frames;
+    state_writer *final; /* NULL: no output.final */
     report report;
-    double start_s;           /* when this command began */
-    double mpi_s;             /* MPI_Init, and reading the deck */
+    double start_s; /* when this command began */
+    double mpi_s;   /* MPI_Init, and reading the deck */
     double calibrate_s, initialise_s, writer_s;
-    double start_up_s;        /* all of it, to the first step */
+    double start_up_s; /* all of it, to the first step */
     double verify_s, output_s;
-    double run_s;             /* all of it, to the verdict */
+    double run_s;                /* all of it, to the verdict */
     double power[POWER_NUMBERS]; /* of this rank's GPU, beside the loop */
 } run;
 
@@ -54,13 +55,29 @@ static void enter(run *r, const char *phase)
 
 static int fail(int status, const char *why) { return cmd_say(status, "%s", why); }
 
-/* The folder is made and locked before the first step, not when the first checkpoint is due. */
-static int make_writer(run *r, sentence *why)
+/* Folders are made and names locked before the first step, not when the first state is due. */
+static int make_checkpoints(run *r, sentence *why)
 {
     if (r->sim.cfg->checkpoint.every == 0) return 0;
-    const checkpoint_status status = saver_open(&r->checkpoints, why);
-    if (status == CHECKPOINT_OK && r->ask.restart) writer_trust(r->checkpoints.writer, r->sim.level);
-    return checkpoint_exit(status);
+    const state_status status = saver_open(&r->checkpoints, why);
+    if (status == STATE_OK && r->ask.restart) state_writer_trust(r->checkpoints.writer, r->sim.level);
+    return state_exit(status);
+}
+
+static int make_final(run *r, sentence *why)
+{
+    const config *c = r->sim.cfg;
+    const state_writer_options o = { .file = c->output.final,
+                                     .writers = c->checkpoint.writers,
+                                     .one_file_bytes = STATE_ONE_FILE_BYTES,
+                                     .verify = c->checkpoint.verify };
+    state_status status;
+    sentence note, reason = { "" };
+    if (!c->output.final[0]) return 0;
+    r->final = state_writer_create(r->sim.top.comm, &o, &status, &note, &reason);
+    if (note.text[0]) cmd_say(0, "%s", note.text);
+    if (!r->final) sentence_set(why, "output.final: %s", reason.text);
+    return state_exit(status);
 }
 
 /* Level 0, or the level of a state file. */
@@ -85,9 +102,9 @@ static int write_outputs(run *r, sentence *why)
     sim *s = &r->sim;
     const config *c = s->cfg;
     if (c->output.final[0]) {
-        checkpoint_state state;
-        sim_snapshot(s, r->ask.deck_text, &state);
-        if (checkpoint_write(s->top.comm, c->output.final, &state, NULL, why) != CHECKPOINT_OK)
+        state_level level;
+        sim_snapshot(s, r->ask.deck_text, &level);
+        if (state_writer_begin(r->final, &(state_request){ .level = &level }, why) != STATE_OK)
             return CHECK_EXIT_ENVIRONMENT;
         r->report.wrote_final = true;
     }
@@ -137,7 +154,7 @@ static void own_steps(run *r)
 static void own_checkpoints(run *r)
 {
     report *out = &r->report;
-    if (r->checkpoints.writer) out->checkpoints = writer_get_stats(r->checkpoints.writer);
+    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->beside_write_steps = r->ticks.beside_write_steps;
     /* read where there are any */
     out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps;
@@ -276,7 +293,8 @@ static int run_it(run *r)
     status = start_level(r, &why);
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);
-    if (status == 0) status = make_writer(r, &why);
+    if (status == 0) status = make_checkpoints(r, &why);
+    if (status == 0) status = make_final(r, &why);
     if (status == 0) status = series_open(&r->frames, &why);
     r->writer_s = timer_lap_s(&mark_s);
     if (status != 0) return fail(status, why.text);
@@ -324,6 +342,7 @@ int cmd_run(int argc, char **argv)
         timeline_destroy(&r->timeline);
         saver_close(&r->checkpoints);
         series_close(&r->frames);
+        state_writer_destroy(&r->final);
         sim_destroy(&r->sim);
         watchdog_stop();
     }

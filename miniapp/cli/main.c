@@ -14,7 +14,6 @@
 #include "cli/cmd_table.h"
 #include "core/fp.h"
 #include "ranks/check.h"
-#include "state/checkpoint_probe_child.h"
 #include "topology/topology.h"
 #include "transports/transport.h"
 
@@ -109,11 +108,8 @@ static int status_with_output(int status)
 int main(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
-    const size_t probe = strlen(CHECKPOINT_PROBE_ARGUMENT);
     fp_begin();
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
-    if (strncmp(command, CHECKPOINT_PROBE_ARGUMENT, probe) == 0)
-        return checkpoint_probe_child(command + probe);
     prepare_streams();
     return status_with_output(perform(argc, argv));
 }

@@ -326,8 +326,8 @@ double config_state_bytes(const config *c)
 static bool choose_verify(const checking *k)
 {
     if (!given(k, "checkpoint.verify"))
-        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? CHECKPOINT_VERIFY_SAMPLE
-                                                                                  : CHECKPOINT_VERIFY_FULL;
+        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE
+                                                                                  : STATE_VERIFY_FULL;
     return true;
 }
 

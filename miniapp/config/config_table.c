@@ -119,10 +119,9 @@ const config_row config_table[] = {
     { "checkpoint.keep_every", CONFIG_TYPE_INT, "files", "0", NULL, 0, 1000000, NULL, NULL,
       "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none",
       AT(checkpoint.keep_every) },
-    { "checkpoint.aggregators", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "how many ranks collect the cells of the others and write them, 32 MiB at a time, the same bytes; 0: "
-      "choose, by hosts and file system",
-      AT(checkpoint.aggregators) },
+    { "checkpoint.writers", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
+      "how many ranks write a part of a state each, for all; 1: one file; 0: one per 64 MiB, at most 256",
+      AT(checkpoint.writers) },
     { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
       "each rank writes in a thread while time steps go on; false: the steps wait for the file",
       AT(checkpoint.async) },

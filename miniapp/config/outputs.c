@@ -12,7 +12,7 @@
 #include "output/frames.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint_xdmf.h"
+#include "state/state_xdmf.h"
 
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
 enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.xmf" };
@@ -75,7 +75,7 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
     char beside[PATH_BYTES];
     add(all, "output.record", PLACE_APPENDED, c->output.record);
     add(all, "output.final", PLACE_REPLACED, c->output.final);
-    if (c->output.final[0] && checkpoint_xdmf_path(beside, sizeof beside, c->output.final))
+    if (c->output.final[0] && state_xdmf_path(beside, sizeof beside, c->output.final))
         add(all, "output.final's XDMF file", PLACE_REPLACED, beside);
     add(all, "output.picture", PLACE_REPLACED, c->output.picture);
     if (c->output.every > 0 && c->output.picture[0] &&

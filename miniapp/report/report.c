@@ -28,8 +28,7 @@ static void print_device(FILE *to, const sim *s)
     if (d->kind == DEVICE_HOST)
         fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
                 d->threads == 1 ? "" : "s");
-    else
-        fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
+    else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
     if (s->plan.in_host_memory)
         fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
 }
@@ -241,8 +240,7 @@ static void print_rates(FILE *to, const sim *s, const report *r)
 static void print_checkpoints(FILE *to, const report *r)
 {
     char a[32], b[32], c[32], bytes[32];
-    sentence who;
-    const writer_stats *w = &r->checkpoints;
+    const state_stats *w = &r->checkpoints;
     if (w->count == 0) return;
     fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count,
             bytes_text(bytes, sizeof bytes, (double)w->bytes));
@@ -250,14 +248,15 @@ static void print_checkpoints(FILE *to, const report *r)
             w->async ? "beside the steps" : "while the steps waited",
             terminal_seconds(a, sizeof a, w->write_s), terminal_seconds(b, sizeof b, w->verify_s),
             terminal_seconds(c, sizeof c, w->stall_s));
-    writers_sentence(&w->plan, &who);
-    if (who.text[0]) fprintf(to, "             written by %s\n", who.text);
+    if (w->parts > 1) fprintf(to, "             each in %d parts, by as many ranks\n", w->parts);
 }
 
 static void print_verdict(FILE *to, const report *r)
 {
     static const char *const colour[] = {
-        [VERIFY_EXACT] = "\033[32m", [VERIFY_FAILED] = "\033[1;31m", [VERIFY_UNCHECKED] = "\033[33m",
+        [VERIFY_EXACT] = "\033[32m",
+        [VERIFY_FAILED] = "\033[1;31m",
+        [VERIFY_UNCHECKED] = "\033[33m",
     };
     const bool coloured = terminal_has_colour();
     fprintf(to, "verdict      %s%s%s", coloured ? colour[r->verdict.verdict] : "",

@@ -9,7 +9,7 @@
 #include "run/calibrate.h"
 #include "run/verify.h"
 #include "sim/sim.h"
-#include "writer/writer.h"
+#include "state/state_write.h"
 
 enum { REPORT_PHASES_MAX = 24 };
 
@@ -37,7 +37,7 @@ typedef struct report {
     int phases;
     verify_result verdict;
     uint64_t fingerprint;
-    writer_stats checkpoints;
+    state_stats checkpoints;
     int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on
                                   * rank 0, and their mean */
     double beside_write_step_s;

@@ -163,26 +163,23 @@ static json_t *notes_json(const sim *s)
 
 /* async false although it was asked for: one of the notes says why. */
 /* What a file's seconds were spent on. */
-static json_t *write_json(const writer_stats *c)
+static json_t *write_json(const state_stats *c)
 {
     const bool known = c->count > 0;
     return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s",
-                     record_number(known ? c->spent_s[CHECKPOINT_CHECKSUMS] : NAN), "pwrite_s",
-                     record_number(known ? c->spent_s[CHECKPOINT_PWRITE] : NAN), "fsync_s",
-                     record_number(known ? c->spent_s[CHECKPOINT_FSYNC] : NAN), "publish_s",
+                     record_number(known ? c->checksum_s : NAN), "pwrite_s",
+                     record_number(known ? c->pwrite_s : NAN), "fsync_s",
+                     record_number(known ? c->fsync_s : NAN), "publish_s",
                      record_number(known ? c->publish_s : NAN));
 }
 
 static json_t *checkpoint_json(const report *r)
 {
-    const writer_stats *c = &r->checkpoints;
+    const state_stats *c = &r->checkpoints;
     const bool none = c->count == 0;
     const record_member all[] = {
         { "async", json_boolean(c->async) },
-        { "aggregators", json_integer(c->plan.count) },
-        { "file_system", record_text_or_null(c->plan.file_system) },
-        { "rule", record_text_or_null(none ? "" : writers_rule_name(c->plan.rule)) },
-        { "why", record_text_or_null(c->plan.why.text) },
+        { "writers", json_integer(c->parts) },
         { "count", json_integer((json_int_t)c->count) },
         { "failed", json_integer((json_int_t)c->failed) },
         { "bytes", json_integer((json_int_t)c->bytes) },

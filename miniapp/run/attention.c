@@ -74,13 +74,13 @@ static bool have_time(const attention *a, int checkpoints)
     const saver *v = a->checkpoints;
     const int block = a->sim->plan.block_steps;
     if (isinf(a->deadline_s)) return true;
-    const writer_stats stats = v->writer ? writer_get_stats(v->writer) : (writer_stats){ 0 };
+    const state_stats stats = v->writer ? state_writer_stats(v->writer) : (state_stats){ 0 };
     const double pass_s = block > 1 ? a->per_step_s * block : 0; /* nothing ends it before its time */
     double write_s = 1 + config_state_bytes(c) / slow_disk_bytes_per_s;
     if (stats.count > 0)
         write_s = 1.5 * (stats.snapshot_s + stats.write_s + (isnan(stats.verify_s) ? 0 : stats.verify_s)) /
                   (double)stats.count;
-    if (v->writer && writer_busy(v->writer)) checkpoints++;
+    if (v->writer && state_writer_busy(v->writer)) checkpoints++;
     if (c->output.final[0]) checkpoints++; /* the same bytes once more, when the loop has ended */
     return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
 }

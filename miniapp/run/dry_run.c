@@ -18,8 +18,8 @@
 #include "run/restart.h"
 #include "run/shared.h"
 #include "sim/sim_state.h"
-#include "state/checkpoint_directory.h"
-#include "writer/aggregate.h"
+#include "state/state_folder.h"
+#include "state/collect.h"
 
 /* ---- what would be refused ---- */
 
@@ -27,9 +27,9 @@
  * or errno. */
 static int free_at(const char *path, double *bytes)
 {
-    char folder[CHECKPOINT_PATH_BYTES];
+    char folder[STATE_PATH_BYTES];
     struct statvfs fs;
-    const int code = checkpoint_nearest_folder(folder, path);
+    const int code = state_nearest_folder(folder, path);
     if (code || statvfs(folder, &fs) != 0) return code ? code : errno;
     *bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
@@ -125,12 +125,22 @@ static void print_step(const sim *s, timer_spread moved, timer_spread sent, time
     if (sent.max > 0) printf("\n");
 }
 
-static void print_files(const config *c, const destination to[2])
+static int writers_of(const sim *s, uint64_t one_file_bytes)
 {
-    char each[32], all[32], room[32];
+    return state_writers((uint64_t)config_state_bytes(s->cfg), s->top.ranks, s->cfg->checkpoint.writers,
+                         one_file_bytes);
+}
+
+static void print_files(const sim *s, const destination to[2])
+{
+    const config *c = s->cfg;
+    char each[64], all[32], room[32];
     for (int i = 0; i < 2; i++) {
         if (to[i].files == 0) continue;
+        const int writers = writers_of(s, i == 0 ? 0 : STATE_ONE_FILE_BYTES);
         bytes_text(each, sizeof each, config_state_bytes(c));
+        if (writers > 1) /* parts, index, description */
+            snprintf(each + strlen(each), sizeof each - strlen(each), " in %d files", writers + 2);
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
         const char *dir = printable_text(to[i].dir);
@@ -180,33 +190,20 @@ static void print_account(sim *s, const char *deck_text)
     for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].said.text);
 }
 
-/* Whoever collects others' rows (checkpoint.aggregators, and by themselves ranks that share rows) holds two
- * windows of them. */
-static void print_writer(const sim *s)
+/* Writers that collect others' rows hold two windows of them. */
+static void print_writer(const sim *s, uint64_t one_file_bytes)
 {
-    const config *c = s->cfg;
     const timer_spread aside = timer_over_ranks((double)sim_aside_bytes(s), s->top.comm);
-    const bool may_collect = s->top.ranks > 1 && (c->checkpoint.aggregators > 0 ||
-                                                  s->plan.grid.dec.ranks_x > 1 || s->top.hosts > 1);
-    const double windows_bytes = 2 * fmin((double)aggregate_window_bytes, config_state_bytes(c));
+    const double windows_bytes = 2 * fmin((double)collect_window_bytes, config_state_bytes(s->cfg));
+    const int writers = writers_of(s, one_file_bytes);
     char a[32];
     if (s->top.rank != 0) return;
     printf("# writer       %s more host memory on rank %d, for the level that is being written",
            bytes_text(a, sizeof a, aside.max), aside.max_rank);
-    if (may_collect)
+    if (writers < s->top.ranks)
         printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
-    printf("\n");
-}
-
-/* Who writes where several hosts would lose each other's bytes. */
-static void print_who_writes(const sim *s, const char *path)
-{
-    sentence who;
-    writers w;
-    if (s->top.hosts == 1) return;
-    writers_look(&w, s->top.comm, s->top.where, path, s->cfg->checkpoint.aggregators);
-    writers_sentence(&w, &who);
-    if (s->top.rank == 0 && who.text[0]) printf("# writers      %s\n", who.text);
+    printf("\n# writers      %d of %d ranks: each state is %s\n", writers, s->top.ranks,
+           writers == 1 ? "one file" : "an index and a part by each writer");
 }
 
 static void print_time(sim *s, int64_t first)
@@ -242,13 +239,10 @@ int dry_run(sim *s, const request *ask, sentence *why)
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
     if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
-        print_writer(s);
-        print_who_writes(s, to[0].files > 0   ? s->cfg->checkpoint.dir
-                            : to[1].files > 0 ? s->cfg->output.series
-                                              : s->cfg->output.final);
+        print_writer(s, to[0].files > 0 ? 0 : STATE_ONE_FILE_BYTES);
     }
     print_time(s, first);
-    if (s->top.rank == 0) print_files(s->cfg, to);
+    if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;
 }

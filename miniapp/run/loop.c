@@ -98,7 +98,7 @@ loop_result loop_run(sim *s, loop *l)
         r.end = LOOP_FAILED;
         r.why = l->checkpoints->why;
     }
-    if (l->checkpoints->writer) r.checkpoint_s = writer_get_stats(l->checkpoints->writer).stall_s;
+    if (l->checkpoints->writer) r.checkpoint_s = state_writer_stats(l->checkpoints->writer).stall_s;
     clock_flush(l->ticks);
     r.steps_run = s->level - first;
     r.last_change = l->changes.last;

@@ -10,51 +10,53 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "sim/sim_state.h"
-#include "state/checkpoint.h"
-#include "state/checkpoint_directory.h"
+#include "state/state_folder.h"
 
-/* The deck stored in a file, as a config; false: unreadable, so the file is damaged. */
-static bool stored_config(const checkpoint_info *info, config *c, sentence *why)
+/* The deck stored in a state, as a config; false: unreadable, so the state is damaged. */
+static bool stored_config(const state_info *found, config *c, sentence *why)
 {
     deck d = { NULL, 0 };
-    const bool ok = info->deck && deck_read_text(&d, info->deck, "stored deck", why) &&
-                    config_from_deck(c, &d, why);
+    const bool ok = deck_read_text(&d, found->deck, "stored deck", why) && config_from_deck(c, &d, why);
     deck_free(&d);
     return ok;
 }
 
-/* step: where to put the step of a file that is only looked at; NULL: it is loaded.
- * CHECKPOINT_MISSING here also stands for "disagrees with the deck" and for "beyond time.steps": the user's
- * mistake in all cases. */
-static checkpoint_status take_file(sim *s, const char *path, int64_t *step, sentence *why)
+static state_status compare_decks(const sim *s, const state_info *found, sentence *why)
 {
     sentence reason;
-    checkpoint_info info;
-    memset(&info, 0, sizeof info);
-    checkpoint_status status = checkpoint_read_info(s->top.comm, path, &info, why);
-    if (status != CHECKPOINT_OK) return status;
-
+    state_status status = STATE_OK;
     config *stored = CHECK_ALLOC(calloc(1, sizeof *stored));
-    if (!stored_config(&info, stored, &reason)) {
-        sentence_set(why, "%s: the deck stored in it cannot be read: %s", path, reason.text);
-        status = CHECKPOINT_DAMAGED;
+    if (!stored_config(found, stored, &reason)) {
+        status = state_fail(STATE_DAMAGED, why, "%s: the deck stored in it cannot be read: %s", found->path,
+                            reason.text);
     } else {
         const char *key = config_first_difference(s->cfg, stored);
-        if (key) {
-            sentence_set(why, "%s differs between the deck and %s; a restart must agree in problem and grid",
-                         key, path);
-            status = CHECKPOINT_MISSING;
-        } else if (info.step > s->cfg->time.steps) {
-            sentence_set(why,
-                         "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
-                         (long long)s->cfg->time.steps, path, (long long)info.step);
-            status = CHECKPOINT_MISSING;
-        }
+        if (key)
+            status =
+                state_fail(STATE_MISSING, why,
+                           "%s differs between the deck and %s; a restart must agree in problem and grid",
+                           key, found->path);
+        else if (found->step > s->cfg->time.steps)
+            status =
+                state_fail(STATE_MISSING, why,
+                           "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
+                           (long long)s->cfg->time.steps, found->path, (long long)found->step);
     }
-    if (step) *step = info.step;
     free(stored);
-    checkpoint_info_free(&info);
-    return status == CHECKPOINT_OK && !step ? sim_load(s, path, why) : status;
+    return status;
+}
+
+/* step: where to put the step of a state that is only looked at; NULL: it is loaded. STATE_MISSING here also
+ * stands for "disagrees with the deck" and for "beyond time.steps": the user's mistake in all cases. */
+static state_status take_file(sim *s, const char *path, int64_t *step, sentence *why)
+{
+    state_info found;
+    state_status status = state_open(s->top.comm, path, &found, why);
+    if (status == STATE_OK) status = compare_decks(s, &found, why);
+    if (status == STATE_OK && step) *step = found.step;
+    else if (status == STATE_OK) status = sim_load(s, &found, why);
+    state_close(&found);
+    return status;
 }
 
 enum { PATH_FILE, PATH_DIRECTORY, PATH_MISSING, PATH_HIDDEN };
@@ -85,31 +87,35 @@ static int none_usable(const char *dir, size_t damaged, size_t unreadable, sente
     return CHECK_EXIT_ENVIRONMENT;
 }
 
+/* What stands under a checkpoint's name and is none, or another problem's, is skipped and named where an
+ * older one is taken. */
 static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
 {
     int64_t *steps = NULL;
-    size_t count = 0, unreadable = 0;
-    checkpoint_status status = checkpoint_list(s->top.comm, dir, &steps, &count);
-    if (status != CHECKPOINT_OK && status != CHECKPOINT_MISSING) {
+    size_t count = 0, unreadable = 0, others = 0;
+    const state_status listed = state_list(s->top.comm, dir, &steps, &count);
+    if (listed != STATE_OK && listed != STATE_MISSING) {
         sentence_set(why, "--restart %s: the directory cannot be read", dir);
         return CHECK_EXIT_ENVIRONMENT;
     }
-    for (size_t i = 0; i < count; i++) {
-        char path[4224];
-        checkpoint_path(path, sizeof path, dir, steps[i]);
-        status = take_file(s, path, step, why);
-        if (status == CHECKPOINT_OK) {
-            *found = true;
-            break;
-        }
-        if (status == CHECKPOINT_MISSING) break; /* a whole file of another problem: not for us to skip */
-        if (status == CHECKPOINT_IO) unreadable++;
-        cmd_say(0, "%s; skipped", why->text);
+    sentence *const skipped = CHECK_ALLOC(calloc(count + 1, sizeof *skipped));
+    size_t tried = 0;
+    for (; tried < count && !*found; tried++) {
+        char path[STATE_PATH_BYTES];
+        state_path(path, sizeof path, dir, steps[tried]);
+        const state_status status = take_file(s, path, step, &skipped[tried]);
+        *found = status == STATE_OK;
+        unreadable += status == STATE_IO;
+        if (status == STATE_MISSING && others++ == 0) *why = skipped[tried];
+        if (status == STATE_MISSING && steps[tried] > s->cfg->time.steps)
+            break; /* the run was to end before */
     }
+    for (size_t i = 0; i + *found < tried && (*found || others == 0); i++)
+        cmd_say(0, "%s; skipped", skipped[i].text);
+    free(skipped);
     free(steps);
     if (*found || count == 0) return 0;
-    if (status == CHECKPOINT_MISSING) return CHECK_EXIT_USAGE;
-    return none_usable(dir, count - unreadable, unreadable, why);
+    return others > 0 ? CHECK_EXIT_USAGE : none_usable(dir, count - unreadable, unreadable, why);
 }
 
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
@@ -128,7 +134,7 @@ int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *wh
         sentence_set(why, "--restart %s: cannot be read: %s", path, strerror(code));
         return CHECK_EXIT_ENVIRONMENT;
     }
-    const checkpoint_status status = take_file(s, path, step, why);
-    *found = status == CHECKPOINT_OK;
-    return checkpoint_exit(status);
+    const state_status status = take_file(s, path, step, why);
+    *found = status == STATE_OK;
+    return state_exit(status);
 }

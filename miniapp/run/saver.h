@@ -6,13 +6,13 @@
 #include "run/clock.h"
 #include "sim/sim.h"
 #include "sim/snapshot.h"
-#include "writer/writer.h"
+#include "state/state_write.h"
 
 typedef struct saver { /* lives as long as the sim; before saver_open all else is zero */
     sim *sim;
     clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
     const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
-    writer *writer; /* NULL until a checkpoint is sure to come */
+    state_writer *writer; /* NULL until a checkpoint is sure to come */
     snapshot *snapshot;
     int64_t written; /* files that it has heard of */
     bool failure_said;
@@ -22,7 +22,7 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
 
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had
  * left there. Not OK: one sentence in why that names the key; BUSY is the user's mistake. Collective. */
-checkpoint_status saver_open(saver *v, sentence *why);
+state_status saver_open(saver *v, sentence *why);
 void saver_close(saver *v);
 
 /* After every step; never waits. */

@@ -7,9 +7,7 @@
 #include "output/frames.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"
-#include "state/checkpoint_directory.h"
-#include "writer/checkpoint_write.h"
-#include "writer/retain.h"
+#include "state/state_folder.h"
 
 enum { PATH_BYTES = 4400 };
 
@@ -21,55 +19,57 @@ bool series_due(const config *c, int64_t level)
     return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
 }
 
-static checkpoint_status refuse(const char *key, checkpoint_status status, const char *reason, sentence *why)
+static state_status refuse(const char *key, state_status status, const char *reason, sentence *why)
 {
     sentence_set(why, "%s: %s", key, reason);
     return status;
 }
 
-static checkpoint_status open_states(series *v, sentence *why)
+static state_status open_states(series *v, sentence *why)
 {
-    sentence note = { "" }, reason = { "" };
-    const char *dir = v->sim->cfg->output.series;
-    const MPI_Comm comm = v->sim->top.comm;
-    checkpoint_status status = checkpoint_make_dir(comm, dir, &reason);
-    if (status == CHECKPOINT_OK) v->lock = lock_take(comm, dir, &status, &note, &reason);
+    sentence note, reason = { "" };
+    const config *c = v->sim->cfg;
+    state_status status;
+    const state_writer_options o = { .folder = c->output.series,
+                                     .writers = c->checkpoint.writers,
+                                     .one_file_bytes = STATE_ONE_FILE_BYTES,
+                                     .series_every = c->output.every,
+                                     .verify = c->checkpoint.verify };
+    v->writer = state_writer_create(v->sim->top.comm, &o, &status, &note, &reason);
     if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (status != CHECKPOINT_OK) return refuse("output.series", status, reason.text, why);
-    (void)retain_clean(comm, dir);
-    return CHECKPOINT_OK;
+    return status == STATE_OK ? status : refuse("output.series", status, reason.text, why);
 }
 
-static checkpoint_status open_frames(series *v, sentence *why)
+static state_status open_frames(series *v, sentence *why)
 {
     const sim *s = v->sim;
     sentence reason = { "" };
     char folder[PATH_BYTES];
     const config *c = s->cfg;
-    v->scale = (picture_scale){ .low = c->output.picture_low, .high = c->output.picture_high,
+    v->scale = (picture_scale){ .low = c->output.picture_low,
+                                .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
     (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
     /* it draws for all */
-    checkpoint_status status =
-        s->top.rank == 0 ? checkpoint_make_dir(MPI_COMM_NULL, folder, &reason) : CHECKPOINT_OK;
-    status = checkpoint_agree(s->top.comm, status, &reason);
-    if (status != CHECKPOINT_OK) return refuse("output.picture", status, reason.text, why);
+    state_status status = s->top.rank == 0 ? state_make_folder(MPI_COMM_NULL, folder, &reason) : STATE_OK;
+    status = state_agree(s->top.comm, status, &reason);
+    if (status != STATE_OK) return refuse("output.picture", status, reason.text, why);
     /* a run that goes on keeps the frames up to its first level */
     int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
-    if (!code) return CHECKPOINT_OK;
+    if (!code) return STATE_OK;
     sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder,
                  strerror(code));
-    return CHECKPOINT_IO;
+    return STATE_IO;
 }
 
 int series_open(series *v, sentence *why)
 {
     const config *c = v->sim->cfg;
-    checkpoint_status status = CHECKPOINT_OK;
+    state_status status = STATE_OK;
     if (keeps_states(c)) status = open_states(v, why);
-    if (status == CHECKPOINT_OK && keeps_frames(c)) status = open_frames(v, why);
-    return checkpoint_exit(status);
+    if (status == STATE_OK && keeps_frames(c)) status = open_frames(v, why);
+    return state_exit(status);
 }
 
 /* The picture of this level; scale NULL: in colours of its own. */
@@ -100,11 +100,9 @@ bool series_add(series *v, sentence *why)
     sim *s = v->sim;
     const config *c = s->cfg;
     if (keeps_states(c)) {
-        checkpoint_state state;
-        sim_snapshot(s, v->deck_text, &state);
-        if (checkpoint_add_to_series(s->top.comm, c->output.series, c->output.every, &state, why) !=
-            CHECKPOINT_OK)
-            return false;
+        state_level level;
+        sim_snapshot(s, v->deck_text, &level);
+        if (state_writer_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
         v->states++;
     }
     return !keeps_frames(c) || add_frame(v, why);
@@ -132,4 +130,4 @@ bool series_picture(const series *v, sentence *why)
     return true;
 }
 
-void series_close(series *v) { lock_release(&v->lock); }
+void series_close(series *v) { state_writer_destroy(&v->writer); }

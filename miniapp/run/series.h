@@ -4,12 +4,12 @@
 
 #include "output/picture.h"
 #include "sim/sim.h"
-#include "writer/lock.h"
+#include "state/state_write.h"
 
 typedef struct series { /* before series_open all else is zero */
     sim *sim;
     const char *deck_text; /* the resolved deck, stored in every state file; neither is owned */
-    lock *lock;          /* of output.series */
+    state_writer *writer; /* into output.series */
     picture_scale scale; /* of the frames */
     int64_t states;      /* files that this run added */
 } series;

@@ -15,7 +15,7 @@
 #include "exchange/redist.h"
 #include "plan/plan.h"
 #include "problem/problem.h"
-#include "state/checkpoint_state.h"
+#include "state/state.h"
 #include "step/graph_batch.h"
 #include "step/persistent_links.h"
 #include "step/step.h"
@@ -63,7 +63,7 @@ typedef struct sim {
     device_event *stamp[2];      /* timed, for whoever measures between steps */
     uint64_t *result;            /* device memory: what a reduction leaves */
     uint64_t *result_host;       /* pinned */
-    void *snapshot[CHECKPOINT_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
+    void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
     bool touched;                /* the present level is as sim_touch left it: no trial has taken a step
                                   * since */
     int64_t level;               /* now's: steps done since step 0 */

@@ -221,7 +221,7 @@ void sim_destroy(sim *s)
         sim_wait(s);
         sim_destroy_parts(s);
         if (s->device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->device_tables);
-        for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
+        for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
         problem_tables_free(&s->tables);
         device_destroy(&s->dev);

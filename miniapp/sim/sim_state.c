@@ -9,7 +9,7 @@
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
-#include "state/checkpoint.h"
+#include "state/state.h"
 #include "streaming/streaming.h"
 
 static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
@@ -27,7 +27,7 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
     return count;
 }
 
-int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
+int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
     const kind_row *kind = config_kind_of(s->cfg);
@@ -38,7 +38,7 @@ int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX])
 
 sim_field sim_main_field(const sim *s)
 {
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    sim_field field[STATE_FIELDS_MAX];
     (void)sim_level_fields(s, field);
     return field[config_kind_of(s->cfg)->main_field];
 }
@@ -63,8 +63,12 @@ static void fill(sim *s, sim_field f, const value *v)
 static void touch(sim *s, sim_field f, int number)
 {
     const decomp *dec = &f.grid->dec;
-    const value v = { .kind = VALUE_RANDOM, .nx_global = dec->nx, .ny_global = dec->ny,
-                      .x_first = dec->own.x0, .y_first = dec->own.y0, .seed = (uint64_t)number + 1 };
+    const value v = { .kind = VALUE_RANDOM,
+                      .nx_global = dec->nx,
+                      .ny_global = dec->ny,
+                      .x_first = dec->own.x0,
+                      .y_first = dec->own.y0,
+                      .seed = (uint64_t)number + 1 };
     fill(s, f, &v);
 }
 
@@ -117,7 +121,7 @@ static void *snapshot_buffer(sim *s, int slot)
 
 size_t sim_aside_bytes(const sim *s)
 {
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    sim_field field[STATE_FIELDS_MAX];
     return sim_has_free_level(s) ? 0 : (size_t)sim_level_fields(s, field) * snapshot_bytes(s);
 }
 
@@ -161,14 +165,13 @@ static int initialise_from_file(sim *s, sentence *why)
     const config *c = s->cfg;
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
-    const checkpoint_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
-                                        c->grid.nx, c->grid.ny, s->plan.grid.dec.own };
+    const state_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
+                                   c->grid.nx,      c->grid.ny,         s->plan.grid.dec.own };
     sentence reason;
-    const checkpoint_status status =
-        checkpoint_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
-    if (status != CHECKPOINT_OK) {
+    const state_status status = state_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
+    if (status != STATE_OK) {
         sentence_set(why, "problem.initial: %s", reason.text);
-        return status == CHECKPOINT_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
+        return status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
     }
     const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
     if (infinite > 0)
@@ -211,30 +214,32 @@ int sim_initialise(sim *s, sentence *why)
 }
 
 /* The fields of a state file of this kind, with host buffers. */
-static checkpoint_state state_of(sim *s)
+static state_level state_of(sim *s)
 {
     const kind_row *kind = config_kind_of(s->cfg);
-    checkpoint_state state = { .kind = kind->name, .type = s->cfg->problem.type, .step = s->level };
-    sim_field field[CHECKPOINT_FIELDS_MAX];
-    state.fields = sim_level_fields(s, field);
-    for (int i = 0; i < state.fields; i++) {
+    state_level level = {
+        .kind = kind->name, .type = s->cfg->problem.type, .step = s->level, .main_field = kind->main_field
+    };
+    sim_field field[STATE_FIELDS_MAX];
+    level.fields = sim_level_fields(s, field);
+    for (int i = 0; i < level.fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        state.field[i] = (checkpoint_field){ kind->field[i],        dec->nx, dec->ny,     dec->own,
-                                             snapshot_buffer(s, i), 0,       dec->ranks_x };
+        level.field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
+                                        snapshot_buffer(s, i), 0 };
     }
-    return state;
+    return level;
 }
 
-checkpoint_status sim_load(sim *s, const char *path, sentence *why)
+state_status sim_load(sim *s, const state_info *from, sentence *why)
 {
-    checkpoint_state state = state_of(s);
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    state_level level = state_of(s);
+    sim_field field[STATE_FIELDS_MAX];
     poison(s); /* before what is read may be there */
-    const checkpoint_status status = checkpoint_read(s->top.comm, path, &state, why);
-    if (status != CHECKPOINT_OK) return status;
-    for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], state.field[i].data);
-    settle(s, state.step);
-    return CHECKPOINT_OK;
+    const state_status status = state_load(s->top.comm, from, &level, why);
+    if (status != STATE_OK) return status;
+    for (int i = sim_level_fields(s, field); i-- > 0;) upload(s, field[i], level.field[i].data);
+    settle(s, level.step);
+    return STATE_OK;
 }
 
 uint64_t sim_result(sim *s)
@@ -260,16 +265,20 @@ double sim_most(MPI_Comm comm, uint64_t mine)
     return x;
 }
 
-static uint64_t field_fingerprint(sim *s, sim_field f)
+/* This rank's share. */
+static uint64_t fingerprint_share(sim *s, sim_field f)
 {
     device *d = s->dev;
     const decomp *dec = &f.grid->dec;
     DEVICE_CALL(d, fingerprint, &f.grid->shape, f.cells, dec->nx, dec->own.x0, dec->own.y0, s->result,
                 main_stream(s));
-    return over_ranks(s->top.comm, sim_result(s), MPI_SUM);
+    return sim_result(s);
 }
 
-uint64_t sim_fingerprint(sim *s) { return field_fingerprint(s, sim_main_field(s)); }
+uint64_t sim_fingerprint(sim *s)
+{
+    return over_ranks(s->top.comm, fingerprint_share(s, sim_main_field(s)), MPI_SUM);
+}
 
 double sim_max_error(sim *s, sim_field field, const value *v)
 {
@@ -279,21 +288,19 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     return sim_most(s->top.comm, sim_result(s));
 }
 
-void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state)
+void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
-    *state = state_of(s);
-    state->deck = deck_text;
-    state->version = version_number;
-    state->verify = s->cfg->checkpoint.verify;
-    state->aggregators = s->cfg->checkpoint.aggregators;
+    *level = state_of(s);
+    level->deck = deck_text;
+    level->version = version_number;
 }
 
-void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state)
+void sim_snapshot(sim *s, const char *deck_text, state_level *level)
 {
-    sim_state_describe(s, deck_text, state);
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    sim_state_describe(s, deck_text, level);
+    sim_field field[STATE_FIELDS_MAX];
     for (int i = sim_level_fields(s, field); i-- > 0;) {
-        state->field[i].fingerprint = field_fingerprint(s, field[i]);
+        level->field[i].fingerprint = fingerprint_share(s, field[i]);
         (void)sim_host_copy(s, field[i], i);
     }
 }

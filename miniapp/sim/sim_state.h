@@ -2,13 +2,13 @@
 #pragma once
 
 #include "sim/sim.h"
-#include "state/checkpoint_status.h"
+#include "state/state_status.h"
 
 /* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many.
  * */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
 /* Those of the present level, in the order of a state file. Returns how many. */
-int sim_level_fields(const sim *s, sim_field field[CHECKPOINT_FIELDS_MAX]);
+int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
 /* The one that stands for all of them: /fields/u, or /fields/b. */
 sim_field sim_main_field(const sim *s);
 
@@ -20,14 +20,15 @@ void sim_touch(sim *s);
 void sim_pin_fields(sim *s);
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
 int sim_initialise(sim *s, sentence *why);
-/* The level in a state file. CHECKPOINT_* as in checkpoint_status.h. */
-checkpoint_status sim_load(sim *s, const char *path, sentence *why);
+/* The level of a state. STATE_* as in state_status.h. */
+state_status sim_load(sim *s, const state_info *from, sentence *why);
 /* The level as a state file's, all but its fingerprints and what is in its buffers (which are allocated, and
  * stay the sim's). deck_text must outlive it. */
-void sim_state_describe(sim *s, const char *deck_text, checkpoint_state *state);
-/* Fills a state for checkpoint_write: copies own cells to host memory and computes the fingerprints. Valid
- * until the next call. deck_text must outlive it. */
-void sim_snapshot(sim *s, const char *deck_text, checkpoint_state *state);
+void sim_state_describe(sim *s, const char *deck_text, state_level *level);
+/* Fills a level to be written: copies own cells to host memory and computes this rank's shares of the
+ * fingerprints.
+ * Valid until the next call. deck_text must outlive it. */
+void sim_snapshot(sim *s, const char *deck_text, state_level *level);
 
 /* What a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);

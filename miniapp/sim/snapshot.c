@@ -11,7 +11,7 @@ struct snapshot {
     device_stream *stream;            /* of low priority */
     device_event *begin, *end;         /* timed: the steps are held up between them */
     device_event *done, *last;         /* all is on the host; all before snapshot_mark has run */
-    void *copy[CHECKPOINT_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
+    void *copy[STATE_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
     uint64_t *shares, *shares_host;    /* fingerprints of the own cells, on the device and on the host */
 };
 
@@ -34,7 +34,7 @@ static void make_copies(snapshot *p, const sim_field *field, int fields)
 
 snapshot *snapshot_create(sim *s)
 {
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    sim_field field[STATE_FIELDS_MAX];
     device *d = s->dev;
     snapshot *p = CHECK_ALLOC(calloc(1, sizeof *p));
     p->sim = s;
@@ -44,18 +44,18 @@ snapshot *snapshot_create(sim *s)
     DEVICE_CALL(d, event_create, true, &p->end);
     DEVICE_CALL(d, event_create, false, &p->done);
     DEVICE_CALL(d, event_create, false, &p->last);
-    const size_t shares_bytes = CHECKPOINT_FIELDS_MAX * sizeof *p->shares;
+    const size_t shares_bytes = STATE_FIELDS_MAX * sizeof *p->shares;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, shares_bytes, (void **)&p->shares);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, shares_bytes, (void **)&p->shares_host);
     const int fields = sim_level_fields(s, field);
     make_copies(p, field, fields);
     if (sim_has_free_level(s)) return p;
     /* Touched here, not while the steps wait. */
-    checkpoint_state state;
-    sim_state_describe(s, "", &state);
+    state_level level;
+    sim_state_describe(s, "", &level);
     for (int i = 0; i < fields; i++) {
-        const size_t bytes = (size_t)box_cells(state.field[i].own) * dtype_bytes(state.type);
-        DEVICE_CALL(d, fill_bytes, state.field[i].data, 0, bytes, p->stream);
+        const size_t bytes = (size_t)box_cells(level.field[i].own) * dtype_bytes(level.type);
+        DEVICE_CALL(d, fill_bytes, level.field[i].data, 0, bytes, p->stream);
     }
     DEVICE_CALL(d, stream_sync, p->stream);
     return p;
@@ -72,7 +72,7 @@ void snapshot_destroy(snapshot **p)
     DEVICE_CALL(d, event_destroy, &q->end);
     DEVICE_CALL(d, event_destroy, &q->done);
     DEVICE_CALL(d, event_destroy, &q->last);
-    for (int i = 0; i < CHECKPOINT_FIELDS_MAX; i++)
+    for (int i = 0; i < STATE_FIELDS_MAX; i++)
         if (q->copy[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->copy[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, q->shares);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, q->shares_host);
@@ -92,21 +92,21 @@ static void bring(snapshot *p, const plan_grid *g, const void *from, int i, void
                 row_bytes, (size_t)f->ny, p->stream);
 }
 
-void snapshot_take(snapshot *p, const char *deck_text, checkpoint_state *state)
+void snapshot_take(snapshot *p, const char *deck_text, state_level *level)
 {
-    sim_field field[CHECKPOINT_FIELDS_MAX];
+    sim_field field[STATE_FIELDS_MAX];
     device *d = p->dev;
     device_stream *const steps = p->sim->streams.stream[0];
     const int fields = sim_level_fields(p->sim, field);
     const bool copied = p->copy[0] != NULL;
-    sim_state_describe(p->sim, deck_text, state);
+    sim_state_describe(p->sim, deck_text, level);
     DEVICE_CALL(d, event_record, p->begin, steps);
     for (int i = 0; i < fields && copied; i++)
         DEVICE_CALL(d, copy, p->copy[i], field[i].cells, field[i].grid->shape.bytes, steps);
     if (copied) DEVICE_CALL(d, event_record, p->end, steps);
     DEVICE_CALL(d, event_wait, copied ? p->end : p->begin, p->stream);
     for (int i = 0; i < fields; i++)
-        bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, state->field[i].data);
+        bring(p, field[i].grid, copied ? p->copy[i] : field[i].cells, i, level->field[i].data);
     DEVICE_CALL(d, event_record, p->done, p->stream);
     if (!copied) {
         DEVICE_CALL(d, event_wait, p->done, steps);
@@ -127,7 +127,7 @@ bool snapshot_idle(void *owner)
     return done;
 }
 
-bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s)
+bool snapshot_ready(void *owner, state_level *level, double *held_s)
 {
     snapshot *p = owner;
     device *d = p->dev;
@@ -136,6 +136,6 @@ bool snapshot_ready(void *owner, checkpoint_state *state, double *held_s)
     if (!done) return false;
     DEVICE_CALL(d, event_sync, p->end);
     DEVICE_CALL(d, event_seconds, p->begin, p->end, held_s);
-    for (int i = 0; i < state->fields; i++) state->field[i].fingerprint = p->shares_host[i];
+    for (int i = 0; i < level->fields; i++) level->field[i].fingerprint = p->shares_host[i];
     return true;
 }

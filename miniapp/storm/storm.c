@@ -123,7 +123,7 @@ static storm_stale earlier(storm_stale a, storm_stale b)
 }
 
 /* All that passes read, the level that was put aside, the present one. */
-static void compare(storm *r, checkpoint_state *put_aside)
+static void compare(storm *r, state_level *put_aside)
 {
     sim *s = &r->s;
     double held_s = 0;
@@ -153,7 +153,7 @@ static int64_t steps_to_go(const sim *s, int64_t end)
 static void round_of_steps(storm *r, int64_t steps)
 {
     sim *s = &r->s;
-    checkpoint_state put_aside;
+    state_level put_aside;
     const int64_t begin = s->level, end = begin + steps;
     bool is_aside = false;
     while (s->level < end) {

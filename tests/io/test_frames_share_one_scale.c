@@ -13,7 +13,7 @@
 
 #include "output/frames.h"
 #include "output/picture.h"
-#include "support/checkpoint_fixture.h"
+#include "support/state_fixture.h"
 #include "support/recorded_disk.h"
 
 enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4 };

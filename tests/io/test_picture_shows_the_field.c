@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "output/picture.h"
-#include "support/checkpoint_fixture.h"
+#include "support/state_fixture.h"
 
 static sentence why;
 static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];

@@ -1,16 +1,11 @@
-/* A target of libFuzzer (clang): decks, command lines with an argument per line, or state files, changed by
- * what code of weft's they reach; `make fuzz` where there is a clang. What must come of them is what the
- * tests ask (fuzz_decks.h, fuzz_files.h). FUZZ_LINES or FUZZ_FILES is 1, or neither. It starts from sound
- * ones and knows the language's words: the files corpus/sound.N and words of the working directory, made
- * before it reads its arguments. */
+/* A target of libFuzzer (clang): decks, or command lines with an argument per line, changed by what code of
+ * weft's they reach; `make fuzz` where there is a clang. What must come of them is what the tests ask
+ * (fuzz_decks.h). FUZZ_LINES is 1 for command lines. It starts from sound ones and knows the language's
+ * words: the files corpus/sound.N and words of the working directory, made before it reads its arguments. */
 #include <mpi.h>
 #include <sys/stat.h>
 
-#if FUZZ_FILES
-#include "support/fuzz_files.h"
-#else
 #include "support/fuzz_decks.h"
-#endif
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
@@ -20,52 +15,6 @@ static void put_file(const char *path, const char *text)
     FILE *f = fopen(path, "w");
     if (!f || fputs(text, f) < 0 || fclose(f) != 0) abort();
 }
-
-#if FUZZ_FILES
-
-size_t LLVMFuzzerMutate(uint8_t *bytes, size_t count, size_t most);
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed);
-
-static fuzz_input in;
-
-static void begin(void)
-{
-    char path[64];
-    if (MPI_Init(NULL, NULL) != MPI_SUCCESS) abort();
-    fixture_folder(folder);
-    probes_ended = calloc(1, sizeof *probes_ended);
-    make_sound_files();
-    for (int k = 0; k < SOUND_FILES; k++) {
-        snprintf(path, sizeof path, "corpus/sound.%d", k);
-        put_bytes(path, &sound[k]);
-    }
-    put_file("words", "\"OHDR\"\n\"FRHP\"\n\"TREE\"\n\"fields\"\n\"fingerprint\"\n");
-}
-
-/* Behind HDF5's own checksums, every other time. */
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t count, size_t most, unsigned seed)
-{
-    in.count = LLVMFuzzerMutate(bytes, count, most);
-    memcpy(in.bytes, bytes, in.count);
-    if (seed % 2) mend_checksums(&in);
-    memcpy(bytes, in.bytes, in.count);
-    return in.count;
-}
-
-/* As each kind, whichever it was made of. */
-static const char *try_input(fuzz_input *file)
-{
-    char path[FIXTURE_PATH_BYTES + 16];
-    const char *wrong = NULL;
-    snprintf(path, sizeof path, "%s/damaged.h5", folder);
-    put_bytes(path, file);
-    if (!probe_lives(path)) return NULL;
-    for (int k = 0; k < REPACKED && !wrong; k++) wrong = read_file(path, k);
-    read_foreign_file(path, 0);
-    return wrong;
-}
-
-#else
 
 static fuzz_input in;
 
@@ -103,8 +52,6 @@ static const char *try_input(fuzz_input *text)
 {
     return FUZZ_LINES ? try_command_line(text) : try_deck(text);
 }
-
-#endif
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -96,7 +96,7 @@ static const mistake mistakes[] = {
     { "grid.nx=12 13", "grid.nx", "12 13", "1 .. 2^40" },
     { "problem.seed=1.5", "problem.seed", "1.5", "whole number of 64 bits" },
     { "run.lanes=-1", "run.lanes", "-1", "0 .. 64" },
-    { "checkpoint.aggregators=1.5", "checkpoint.aggregators", "1.5", "0 .. 16777216" },
+    { "checkpoint.writers=1.5", "checkpoint.writers", "1.5", "0 .. 16777216" },
     { "checkpoint.keep=all", "checkpoint.keep", "all", "0 .. 1000000" },
     { "problem.mode_x=one", "problem.mode_x", "one", "whole numbers" },
     { "grid.nx=1048577\ngrid.ny=1099511627776", "grid.nx", "1048577",

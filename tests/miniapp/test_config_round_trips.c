@@ -158,15 +158,15 @@ static void defaults(void **state)
     assert_string_equal(first.checkpoint.dir, "checkpoints");
     assert_string_equal(first.output.record, "results.jsonl");
     assert_string_equal(first.output.final, "");
-    assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_FULL);
+    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
     const char *const heat =
         "[problem]\nkind = heat\nalpha = 0.1\n[grid]\nnx = 32768\nny = %d\n[time]\nsteps = 1\n%s";
     harness_config(&first, heat, 16384, ""); /* 4 GiB */
-    assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_FULL);
+    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
     harness_config(&first, heat, 16385, "");
-    assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_SAMPLE);
+    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_SAMPLE);
     harness_config(&first, heat, 16385, "[checkpoint]\nverify = full\n");
-    assert_int_equal(first.checkpoint.verify, CHECKPOINT_VERIFY_FULL);
+    assert_int_equal(first.checkpoint.verify, STATE_VERIFY_FULL);
     harness_config(&first, "%s", decks[5]);
     assert_int_equal(first.time.norm_every, 1);
     assert_int_equal(first.problem.radius, 1);

@@ -2,7 +2,7 @@
  * hangs, or takes much memory. Inputs are those of fuzz.h, an argument per line; WEFT_FUZZ_LINES says how
  * many. ranks: 1
  * release: the memory that a line takes */
-#include "support/checkpoint_fixture.h"
+#include "support/state_fixture.h"
 #include "support/fuzz_decks.h"
 
 static char folder[FIXTURE_PATH_BYTES];

@@ -26,7 +26,7 @@ static config_device tested = CONFIG_DEVICE_HOST;
 static step_form form; /* of blocks of steps, whichever is faster; MIXED: of single steps too */
 
 typedef struct result {
-    uint64_t fingerprint[CHECKPOINT_FIELDS_MAX]; /* of every field that a state file has */
+    uint64_t fingerprint[STATE_FIELDS_MAX]; /* of every field that a state file has */
     int64_t level, passes;
     int block_steps;
     double last_change;
@@ -68,7 +68,7 @@ static result run_of(const config *c)
     static sim s;
     clock_steps ticks;
     saver checkpoints;
-    checkpoint_state state;
+    state_level level;
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
@@ -82,8 +82,10 @@ static result run_of(const config *c)
     const loop_result l = loop_run(&s, &beside);
     assert_int_equal(l.end, LOOP_DONE);
     result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
-    sim_snapshot(&s, "", &state);
-    for (int i = 0; i < state.fields; i++) r.fingerprint[i] = state.field[i].fingerprint;
+    sim_snapshot(&s, "", &level);
+    for (int i = 0; i < level.fields; i++)
+        MPI_CHECK(MPI_Allreduce(&level.field[i].fingerprint, &r.fingerprint[i], 1, MPI_UINT64_T, MPI_SUM,
+                                s.top.comm));
     clock_destroy(&ticks);
     sim_destroy(&s);
     return r;
@@ -126,10 +128,10 @@ static void expect_same(const config *c, const result *single)
 static void next_way(config *c)
 {
     static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
-    static const transport_kind transports[] = { TRANSPORT_PEER, TRANSPORT_STAGED, TRANSPORT_AUTO,
-                                                   TRANSPORT_MAPPED, TRANSPORT_AWARE,
-                                                   TRANSPORT_PEER, TRANSPORT_STAGED, TRANSPORT_COPY,
-                                                   TRANSPORT_MAPPED, TRANSPORT_AWARE };
+    static const transport_kind transports[] = { TRANSPORT_PEER,   TRANSPORT_STAGED, TRANSPORT_AUTO,
+                                                 TRANSPORT_MAPPED, TRANSPORT_AWARE,  TRANSPORT_PEER,
+                                                 TRANSPORT_STAGED, TRANSPORT_COPY,   TRANSPORT_MAPPED,
+                                                 TRANSPORT_AWARE };
     static const int numbers[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
     const bool host = tested == CONFIG_DEVICE_HOST;
@@ -351,7 +353,8 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_steps_of_the_mixed_form),
         cmocka_unit_test(stars),
-        cmocka_unit_test(boxes), cmocka_unit_test(products),
+        cmocka_unit_test(boxes),
+        cmocka_unit_test(products),
         cmocka_unit_test(lines),
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),

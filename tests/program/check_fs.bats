@@ -1,5 +1,5 @@
-# `weft check fs DIR`: what a file system keeps is said for each promise, who would write checkpoints there comes from the rule of a run, and
-# nothing is left behind. Hosts that cache are tests/miniapp/test_check_fs_names_what_is_lost, made hosts many_hosts_files.bats.
+# `weft check fs DIR`: what a file system keeps is said for each promise, and nothing is left behind. Made hosts are
+# many_hosts_files.bats.
 load ../support/helper
 
 checked() { # ranks program folder through...: the record is in fs.jsonl
@@ -18,9 +18,9 @@ lying() { # what... : preloaded, in what is started here
     mkdir good
     run checked 3 "$weft" good
     expect status 0 "$status" || { echo "$output"; return 1; }
-    [[ $output == *"weft's checkpoints will be written by all ranks, each its own cells"*"because all ranks share one host's page cache."*"fit for checkpoints"* ]]
+    [[ $output == *"fit for checkpoints"* ]]
     expect "words" "figure kept" "$(record '[.check_fs.trials[].word] | unique | map(select(. != "note")) | join(" ")' fs.jsonl)" # no O_DIRECT on some
-    expect "rule, speeds" "own_cells true" "$(record '.check_fs | "\(.rule) \(.speed | map(. > 0) | all)"' fs.jsonl)"
+    expect "speeds" true "$(record '.check_fs.speed | map(. > 0) | all' fs.jsonl)"
     expect "left" "" "$(ls -A good)"
     "$weft" check fs good seconds=1 >alone
     grep -q '1 rank on 1 host' alone
@@ -28,11 +28,11 @@ lying() { # what... : preloaded, in what is started here
 
 @test "what is not kept is named, and is exit 1 where weft relies on it" {
     mkdir bad
-    lying border excl rename flock room
+    lying excl rename flock room
     run checked 3 "$weft" bad ./lying
     expect status 1 "$status" || { echo "$output"; return 1; }
-    expect "words" "BROKEN BROKEN BROKEN BROKEN note" \
-        "$(word 'borders here') $(word O_EXCL) $(word rename) $(word 'flock here') $(word 'free space')"
+    expect "words" "BROKEN BROKEN BROKEN note" \
+        "$(word O_EXCL) $(word rename) $(word 'flock here') $(word 'free space')"
     [[ $output == *"not fit for checkpoints"* ]]
     grep -q 'are refused: Disk quota exceeded' fs.jsonl
     expect "left" "" "$(ls -A bad)"
@@ -49,16 +49,6 @@ lying() { # what... : preloaded, in what is started here
     expect status 0 "$status" || { echo "$output"; return 1; }
     jq -e -n --argjson s "$(<waited.0)" '$s > 1 and $s < 4.5' || { cat waited.*; return 1; } # rank 0 slept: the load of this machine is not in it
     expect "left" "" "$(ls -A far)"
-}
-
-@test "bytes that hosts lose at borders are no fault where the rule keeps hosts apart, and one where it trusts the file system" {
-    mkdir shared
-    lying border
-    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=nfs run checked 2 "$weft_sanitize" shared ./lying
-    expect "status on nfs" "0 note one_host" "$status $(word borders) $(record .check_fs.rule fs.jsonl)" || { echo "$output"; return 1; }
-    WEFT_PRETEND_HOSTS=2 WEFT_PRETEND_FS=lustre run checked 2 "$weft_sanitize" shared ./lying
-    expect "status on lustre" "1 BROKEN aligned" "$status $(word 'piece borders') $(record .check_fs.rule fs.jsonl)"
-    expect "by whom" "2 ranks of all 2 hosts, in shares that begin and end at multiples of 1 MiB" "$(record '.check_fs.written_by | sub(", because .*"; "")' fs.jsonl)"
 }
 
 @test "a small file system is filled to find out who tells; a full one is exit 3 and one sentence" {

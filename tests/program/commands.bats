@@ -84,7 +84,7 @@ load ../support/helper
     for key in problem.{kind,dtype,order,alpha,weights,initial,mode_x,mode_y,seed} \
         grid.{nx,ny,x_low,x_high,y_low,y_high,boundary} time.{steps,tolerance,norm_every} \
         run.{device,transport,feed,lanes,fuse,threads,ranks_x,ranks_y,tune,wall_limit,stall_limit} \
-        checkpoint.{dir,every,keep,aggregators,async} \
+        checkpoint.{dir,every,keep,writers,async} \
         output.{record,final,picture,trace,progress}; do
         grep -qF "$key" help || { echo "no $key"; return 1; }
     done

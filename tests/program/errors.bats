@@ -31,8 +31,8 @@ bad() { # key=value text...
     bad run.tune=maybe run.tune maybe "off, on"
     bad run.lanes=-2 run.lanes -2
     bad checkpoint.async=perhaps checkpoint.async perhaps
-    bad checkpoint.aggregators=-1 checkpoint.aggregators -1 "0 .. 16777216"
-    bad checkpoint.aggregators=two checkpoint.aggregators two "0 .. 16777216"
+    bad checkpoint.writers=-1 checkpoint.writers -1 "0 .. 16777216"
+    bad checkpoint.writers=two checkpoint.writers two "0 .. 16777216"
     bad problem.mode_x=40 problem.mode_x 40 39
 }
 

@@ -32,14 +32,9 @@ ended() { # what the sentence has...
     ./filtered filtered.h5 /fields/u
     for call in exit _exit _Exit quick_exit; do
         export SHIM_EXIT=$call SHIM_EXIT_RANK=1
-        run weft_run 2 d.ini time.steps=9 --restart filtered.h5
+        run weft_run 2 d.ini time.steps=9 problem.initial=filtered.h5
         ended "rank 1 on" "called ${call/_Exit/_exit} in weft run; in phase 'initialise'"
     done
-    unset SHIM_EXIT_RANK
-    run launch 1 "$weft" verify filtered.h5
-    ended "in weft verify"
-    run launch 1 "$weft" diff filtered.h5 filtered.h5
-    ended "in weft diff"
 }
 
 @test "MPI_Init that fails" {

@@ -58,25 +58,6 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
     done
 }
 
-@test "a filter of the state file that a run restarts from, and that verify and diff read" {
-    weft_alone d.ini time.steps=180
-    reference=$(fingerprint)
-    weft_alone d.ini output.final=plain.h5
-    weft_alone d.ini time.steps=176 output.final=later.h5
-    "$weft" diff plain.h5 later.h5 >wanted || [ $? = 1 ]
-    grep -q 'by at most 2.4' wanted
-    cp plain.h5 filtered.h5
-    ./filtered filtered.h5 /fields/u
-    for word in $words; do
-        export SHIM_FP=$word SHIM_FP_AT=call
-        weft_alone d.ini --quiet time.steps=180 --restart filtered.h5
-        expect "$word, restart" "$reference" "$(fingerprint)"
-        "$weft" verify filtered.h5
-        "$weft" diff filtered.h5 later.h5 >found || [ $? = 1 ]
-        diff wanted found
-    done
-}
-
 @test "a picture" {
     deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 \
         time.steps=1

@@ -1,9 +1,9 @@
-# Checkpoints of ranks on several hosts. The sanitizers' build takes the ranks of this machine for
-# WEFT_PRETEND_HOSTS hosts and its file system for WEFT_PRETEND_FS: who writes, who reads back what, and that
-# the file's bytes depend on neither.
+# States of ranks on several hosts: the sanitizers' build takes the ranks of this machine for
+# WEFT_PRETEND_HOSTS hosts. Each part is read back by another host than wrote it, and the cells depend on none
+# of it.
 load ../support/helper
 
-heat=(problem.kind=wave problem.alpha=0.2 grid.nx=1003 grid.ny=700 time.steps=3 checkpoint.every=3) # two fields of 5.6 MB, rows of 8024 bytes
+heat=(problem.kind=wave problem.alpha=0.2 grid.nx=203 grid.ny=170 time.steps=3 checkpoint.every=3)
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
@@ -11,77 +11,45 @@ setup() {
     deck d.ini "${heat[@]}"
 }
 
-rule() { record '.checkpoint | "\(.rule) \(.file_system) \(.aggregators)"'; }
+state=checkpoints/step_0000000003.h5
 
-file=checkpoints/step_0000000003.h5
-
-@test "any rule, number of hosts and of writers: the same bytes" {
-    local ranks fs hosts n expected
-    while read -r ranks fs hosts n expected; do
-        if [ ! -e alone$n.h5 ]; then # the deck is in the file
-            weft_run 1 d.ini checkpoint.aggregators=$n
-            mv $file alone$n.h5
-        fi
-        WEFT_PRETEND_FS=$fs WEFT_PRETEND_HOSTS=$hosts weft_run $ranks d.ini checkpoint.aggregators=$n
-        expect "$ranks ranks on $hosts hosts, $fs, aggregators = $n" "$expected" "$(rule)"
-        cmp alone$n.h5 $file
+@test "any number of hosts and of writers, in the background and in the foreground: the same cells" {
+    local ranks hosts n async
+    weft_run 1 d.ini output.final=alone.h5
+    while read -r ranks hosts n async; do
+        WEFT_PRETEND_HOSTS=$hosts \
+            weft_run $ranks d.ini checkpoint.writers=$n checkpoint.async=$async output.final=f.h5
+        expect "$ranks ranks on $hosts hosts" "$((n == 0 ? 1 : n))" "$(record .checkpoint.writers)"
+        "$weft_release" diff alone.h5 $state
+        "$weft_release" diff alone.h5 f.h5
     done <<'END'
-4 nfs 2 0 one_host nfs 2
-4 nfs 4 0 one_host nfs 1
-4 lustre 2 0 aligned lustre 4
-4 lustre 1 0 own_cells lustre 0
-4 nfs 2 4 locked nfs 4
-4 lustre 4 4 aligned lustre 4
-3 beegfs 3 4 locked beegfs 3
+4 2 0 true
+4 4 4 true
+4 2 2 false
+3 3 2 true
 END
 }
 
-@test "output.final, and the foreground: by the same rule" {
-    weft_run 1 d.ini checkpoint.async=false output.final=final.h5
-    mkdir one
-    mv final.h5 $file one
-    WEFT_PRETEND_FS=nfs WEFT_PRETEND_HOSTS=2 weft_run 4 d.ini checkpoint.async=false output.final=final.h5
-    expect rule "one_host nfs 2" "$(rule)"
-    cmp one/final.h5 final.h5
-    cmp one/step_0000000003.h5 $file
-}
-
-@test "another host than the one that wrote finds what differs; all is written once more, or given up" {
-    local fs reader
-    export WEFT_PRETEND_HOSTS=2
-    WEFT_PRETEND_FS=nfs WEFT_FAULT=checkpoint_flip:1 weft_run 4 d.ini
-    "$weft_release" verify checkpoints/*.h5
-    rm -rf checkpoints
-    while read -r fs reader; do
-        WEFT_PRETEND_FS=$fs WEFT_FAULT=checkpoint_flip_always:1 run weft_run 4 d.ini
-        refused 3 step_0000000003.h5 "$reader read back values of /fields/u that differ from those it was given"
+@test "another host than the one that wrote reads a part back" {
+    local writer reader hosts
+    while read -r hosts writer reader; do
+        rm -rf checkpoints
+        WEFT_PRETEND_HOSTS=$hosts WEFT_FAULT=checkpoint_flip:$writer run weft_run 4 d.ini checkpoint.writers=4
+        refused 3 step_0000000003.h5 "rank $reader read back other values than were written: part $writer"
         expect "files" "" "$(cd checkpoints && ls -A)"
     done <<'END'
-nfs rank 3
-lustre
+1 1 1
+2 1 3
+2 3 1
+4 3 0
 END
 }
 
-@test "the structure is looked at by another host" {
-    WEFT_PRETEND_FS=nfs WEFT_PRETEND_HOSTS=2 WEFT_FAULT=checkpoint_structure:0 run weft_run 4 d.ini
-    refused 3 step_0000000003.h5 "rank 2 read back a structure that differs from what rank 0 wrote"
-    expect "files" "" "$(cd checkpoints && ls -A)"
-}
-
-@test "borders between writers are read back whatever checkpoint.verify says" {
-    # the last cell of rank 1's share ends at a border
-    WEFT_PRETEND_FS=lustre WEFT_PRETEND_HOSTS=2 WEFT_FAULT=checkpoint_flip_always:1 run weft_run 4 d.ini checkpoint.verify=off
-    refused 3 step_0000000003.h5 "read back values of /fields/u that differ from those it was given"
-}
-
-@test "the table and --dry-run say where one host writes for all, and nothing of it elsewhere" {
-    local said="2 ranks of one host, for all hosts: nfs does not keep"
-    export WEFT_PRETEND_HOSTS=2
-    WEFT_PRETEND_FS=nfs run weft_run 4 d.ini
-    [[ $output == *"written by $said"* ]] || { echo "$output"; return 1; }
-    WEFT_PRETEND_FS=nfs run weft_run 4 d.ini --dry-run
-    [[ $output == *"# writers      $said"* ]] || { echo "$output"; return 1; }
-    WEFT_PRETEND_FS=lustre run weft_run 4 d.ini --dry-run
-    expect status 0 "$status"
-    [[ $output != *"# writers "* ]] || { echo "$output"; return 1; }
+@test "--dry-run says how many ranks write, and of how many files a state is" {
+    run weft_run 4 d.ini --dry-run
+    [[ $output == *"# writers      1 of 4 ranks: each state is one file"* ]] || { echo "$output"; return 1; }
+    run weft_run 4 d.ini --dry-run checkpoint.writers=3
+    echo "$output"
+    [[ $output == *"# checkpoints  1 of 552 KB in 5 files into checkpoints"* ]]
+    [[ $output == *"# writers      3 of 4 ranks: each state is an index and a part by each writer"* ]]
 }

@@ -35,7 +35,7 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     deck d.ini "${heat[@]}"
     OMPI_MCA_odls_base_sigkill_timeout=2 endless a:1,b:1 # mpirun waits so long, and kills
     run over b:1,c:1 "$weft" run d.ini time.steps=3 checkpoint.every=1
-    refused 2 "checkpoint.dir: another run (host hosta, pid " "writes in checkpoints: use another directory, or delete checkpoints/.weft.lock"
+    refused 2 "checkpoint.dir: another run (host hosta, pid " "writes there: use another name, or delete checkpoints/.weft.lock"
     kill -TERM "$(named_on hosta mpirun)"
     ends
     grep "^weft: stopped by a signal at step $(newest_step);" out || { cat out; return 1; }

@@ -6,15 +6,15 @@ load ../support/hosts
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30)
 quiet="--quiet output.record=none"
 
-@test "checkpoints written by two hosts are one rank's bytes, and go on on other hosts" {
+@test "checkpoints written by two hosts have one rank's cells, and go on on other hosts" {
     deck d.ini "${heat[@]}" checkpoint.every=10 output.final=f.h5
-    over a:2,b:1 "$weft" run d.ini
-    expect "who wrote" "one_host 3 exact" "$(record '"\(.checkpoint.rule) \(.checkpoint.count) \(.verdict)"')"
+    over a:2,b:1 "$weft" run d.ini checkpoint.writers=3
+    expect "who wrote" "3 3 exact" "$(record '"\(.checkpoint.writers) \(.checkpoint.count) \(.verdict)"')"
     mkdir several
-    mv checkpoints/*.h5 f.h5 several
+    mv checkpoints/* f.* several
     weft_alone d.ini
-    cmp f.h5 several/f.h5
-    cmp checkpoints/step_0000000020.h5 several/step_0000000020.h5
+    "$weft" diff f.h5 several/f.h5
+    "$weft" diff checkpoints/step_0000000020.h5 several/step_0000000020.h5
     over c:1,b:2,d:1 "$weft" run d.ini time.steps=50 --restart several run.ranks_x=2
     expect "went on" "20 exact hostc,hostb,hostd" "$(record '"\(.steps_run) \(.verdict) \(.machine.hosts | join(","))"')"
     expect "found by rank 0's name for it" "$(cd several && ls)" "$(on hostd ls several)"
@@ -53,12 +53,12 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     [ ! -e checkpoints ]
 }
 
-@test "weft check fs on a folder that three hosts share: what each promise is worth between them, and who would write" {
+@test "weft check fs on a folder that three hosts share: what each promise is worth between them" {
     mkdir shared
     over a:2,b:1,c:1 "$weft" check fs shared seconds=1 bytes=4M output=fs.jsonl
-    expect "trials between hosts" "borders borders here fcntl flock page borders piece borders" \
-        "$(record '[.check_fs.trials[] | select(.word == "kept" and (.trial | test("border|fcntl$|flock$"))) | .trial] | sort | join(" ")' fs.jsonl)"
-    expect "by whom" "one_host 3" "$(record '"\(.check_fs.rule) \(.check_fs.hosts)"' fs.jsonl)"
+    expect "trials between hosts" "flock" \
+        "$(record '[.check_fs.trials[] | select(.word == "kept" and (.trial | test("flock$"))) | .trial] | sort | join(" ")' fs.jsonl)"
+    expect "hosts" 3 "$(record .check_fs.hosts fs.jsonl)"
     expect "left" "" "$(ls -A shared)"
 }
 
@@ -81,19 +81,17 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     refused 2 "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
 }
 
-@test "a shared folder that one host mounts read-only: refused by that host's name where its ranks would write, else unharmed" {
+@test "a shared folder that one host mounts read-only: refused by that host's name before the first step" {
     deck d.ini "${heat[@]}" checkpoint.every=10 checkpoint.dir=shared/new
     mkdir shared
     on hostb mount --bind shared shared
     on hostb mount -o remount,bind,ro shared
-    over a:1,b:1 "$weft" run d.ini # on this file system one host writes for all: rank 0's
-    expect "rule" "one_host 3" "$(record '"\(.checkpoint.rule) \(.checkpoint.count)"')"
+    run over a:1,b:1 "$weft" run d.ini
+    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
+    run over a:1,b:1 "$weft" run d.ini --dry-run
+    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
     run over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other
     refused 3 "checkpoint.dir" "shared/other" "Read-only"
-    WEFT_PRETEND_FS=lustre run over a:1,b:1 "$weft_sanitize" run d.ini
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
-    run over a:1,b:1 "$weft_sanitize" run d.ini checkpoint.aggregators=2 --dry-run
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in shared/new: Read-only file system"
-    expect "steps that were run for it" 1 "$(wc -l <results.jsonl)"
+    [ ! -e results.jsonl ]
     on hostb umount shared
 }

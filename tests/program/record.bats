@@ -39,7 +39,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (select([.phases[] | .mean_s, .max_s] | all(number) | not) | "phases"),
   (select(.fingerprint | test("^[0-9a-f]{16}$") | not) | "fingerprint"),
   (select([.verdict] | inside(["exact", "failed", "unchecked"]) | not) | "verdict"),
-  (select([.checkpoint.count, .checkpoint.bytes, .checkpoint.aggregators] | all(count) | not) | "checkpoint counts"),
+  (select([.checkpoint.count, .checkpoint.bytes, .checkpoint.writers] | all(count) | not) | "checkpoint counts"),
   (select([.checkpoint.write_s, .checkpoint.stall_s] | all(number) | not) | "checkpoint seconds"),
   (select(.machine.hosts | type != "array" or length < 1) | "machine.hosts"),
   (select(.machine.gpus | type != "array") | "machine.gpus"),

@@ -58,7 +58,7 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     deck h.ini "${heat[@]}"
     run weft_alone h.ini output.series=checkpoints
     refused 2 output.series "another folder"
-    mkdir series && echo "host=elsewhere pid=1 started=1 job=- restarts=0" >series/.weft.lock
+    mkdir series && echo "host=elsewhere pid=1 job=- restarts=0" >series/.weft.lock
     run weft_alone h.ini
     refused 2 output.series elsewhere
     touch file

@@ -231,7 +231,7 @@ END
         mpirun=$!
         wait_for grep -q 'step [1-9]' out
         kill -INT $mpirun
-        wait_for compgen -G 'checkpoints/*.h5.tmp.*' >/dev/null
+        wait_for compgen -G 'checkpoints/step_*.????????' >/dev/null
         [ $signals = 1 ] || kill -INT $mpirun
         ends
         cat out

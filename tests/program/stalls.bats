@@ -73,7 +73,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     local ranks
     weft=$weft_sanitize
     WEFT_FAULT=checkpoint_slow:9000 begin 2 run.stall_limit=5 time.steps=200 checkpoint.every=200 output.record=suspended.jsonl
-    wait_for compgen -G 'checkpoints/*.tmp.*' >/dev/null
+    wait_for compgen -G 'checkpoints/step_*.????????' >/dev/null
     sleep 1 # the watchdog has seen the last step, and after SIGCONT there is still to wait
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
     expect ranks 2 ${#ranks[@]}
@@ -96,7 +96,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     refused 2 "pipe.h5 is a pipe"
     weft_alone d.ini time.steps=20 checkpoint.every=10
     rm checkpoints/step_0000000020.h5
-    mkfifo checkpoints/step_0000000020.h5 checkpoints/step_0000000020.h5.tmp checkpoints/.weft.lock
+    mkfifo checkpoints/step_0000000020.h5
     timeout -k 5 $hang_s "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
     grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
     expect steps_run 10 "$(record .steps_run)"

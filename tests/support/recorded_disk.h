@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -235,6 +236,24 @@ int unlink(const char *path)
 {
     const int code = LIBC_CALL(unlink)(path);
     if (code == 0) disk_note_names(DISK_UNLINK, path, NULL);
+    return code;
+}
+
+int rmdir(const char *path)
+{
+    const int code = LIBC_CALL(rmdir)(path);
+    if (code == 0) disk_note_names(DISK_UNLINK, path, NULL);
+    return code;
+}
+
+int unlinkat(int fd, const char *name, int flags)
+{
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t bytes = disk.records ? readlink(link, path, sizeof path - 512) : 0;
+    const int code = LIBC_CALL(unlinkat)(fd, name, flags);
+    if (bytes > 0) snprintf(path + bytes, 512, "/%s", name);
+    if (code == 0 && bytes > 0) disk_note_names(DISK_UNLINK, path, NULL);
     return code;
 }
 

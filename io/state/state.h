@@ -1,0 +1,125 @@
+/* States: the fields of a run at one step, on disk. No byte of any file is written by two ranks.
+ *
+ *   NAME.h5            the index: description, parts, checksums; /fields/u is a virtual dataset over the
+ * parts NAME.6f2c9a01/3.h5 part 3: the rectangle of one writer, an ordinary contiguous dataset /u NAME.h5 a
+ * state of one part is one file: the index holds the cells itself
+ *
+ * io/README.md has the format. weft reads parts by pread where the index says, never through HDF5 and never
+ * through the virtual dataset, which turns a part that cannot be opened into fill values. Each block of
+ * STATE_BLOCK_BYTES is compared with its CRC-32C as it is read. Every box is in global cells; every buffer is
+ * the caller's, dense rows of the state's type. */
+#pragma once
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/box.h"
+#include "core/dtype.h"
+#include "state/state_status.h"
+
+enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 2, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 300 };
+enum { STATE_BLOCK_BYTES = 4 << 20 };
+
+typedef struct state_field {
+    char name[16];        /* "u", "u_prev", "a", "b" */
+    int64_t nx, ny;       /* ny is 1 in 1D */
+    uint64_t fingerprint; /* over the whole field */
+} state_field;
+
+typedef struct state_part {
+    uint64_t bytes;                      /* of its file; of a state in one file: unused */
+    uint32_t structure_crc;              /* of all its bytes that are no cells; the same */
+    box cells[STATE_FIELDS_MAX];         /* empty: it has none of that field */
+    uint64_t at_bytes[STATE_FIELDS_MAX]; /* where they begin in its file */
+    int64_t block[STATE_FIELDS_MAX];     /* the number of their first block among all of the state */
+} state_part;
+
+/* What an index says. Owned by the caller: state_close. The same on every rank. */
+typedef struct state_info {
+    char path[STATE_PATH_BYTES];   /* of the index */
+    char folder[STATE_NAME_BYTES]; /* of the parts, a name beside the index; "": one file */
+    char kind[16], version[64];
+    dtype type;
+    int64_t step;
+    char *deck;             /* resolved, as text */
+    int fields, main_field; /* main_field's fingerprint stands for the whole state */
+    state_field field[STATE_FIELDS_MAX];
+    int parts;
+    state_part *part;
+    int64_t blocks;
+    uint32_t *crc; /* [blocks]: CRC-32C of each, part by part, in a part field by field */
+} state_info;
+
+/* Reads an index; the trailer is checked before HDF5 sees the file. MISSING: no such file; DAMAGED: not a
+ * whole state, or one of another step than its name says; IO. s is to be closed in any case. Collective. */
+state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why);
+void state_close(state_info *s);
+
+/* The one way to cells: the cells of field i in `cells` go to data. By one rank alone. DAMAGED names part,
+ * block and rows: a part that is missing, short, long, foreign or exchanged, a block that differs. */
+state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why);
+
+enum { STATE_DAMAGE_LISTED = 16 };
+typedef struct state_report {
+    int64_t damaged; /* blocks, parts and fields; the first are listed: dataset, part, block, rows */
+    sentence damage[STATE_DAMAGE_LISTED];
+} state_report;
+/* Reads every byte of every part once. OK, or DAMAGED with what is in r, or IO with why. Collective. */
+state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, sentence *why);
+
+typedef struct state_place { /* of a largest difference */
+    uint64_t size;           /* cell_abs_bits of a double, NaN above all numbers; for ulps their number */
+    int64_t x, y;            /* global; -1: no cell differs */
+} state_place;
+typedef struct state_difference { /* between two states' fields of one name */
+    int64_t cells;                /* whose bits differ; all NaN are one value */
+    state_place abs, rel, ulp;    /* |a-b|; |a-b| / max(|a|,|b|); representable numbers between them */
+} state_difference;
+/* Of the same kind, type and grid? */
+bool state_is_alike(const state_info *a, const state_info *b);
+/* Two alike states cell by cell, a few megabytes at a time, however each is cut; diff[i] of field i.
+ * Collective. */
+state_status state_diff(MPI_Comm comm, const state_info *a, const state_info *b,
+                        state_difference diff[STATE_FIELDS_MAX], sentence *why);
+
+/* ---- a rank's level: what a run writes and reads ---- */
+
+typedef struct state_cells {
+    const char *name;
+    int64_t nx, ny;       /* global */
+    box own;              /* this rank's cells */
+    int columns;          /* of the process grid, by which own is this rank's */
+    void *data;           /* own's dense rows */
+    uint64_t fingerprint; /* write: this rank's share */
+} state_cells;
+
+typedef struct state_level {
+    const char *kind, *deck, *version; /* version: of the program; unused where it is read */
+    dtype type;
+    int64_t step;
+    int fields, main_field;
+    state_cells field[STATE_FIELDS_MAX];
+} state_level;
+
+/* Fills l->field[].data of all ranks and l->step, and compares the fingerprints. kind, type and grid of l
+ * must be those of s (else DAMAGED). Collective. */
+state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why);
+
+/* ---- problem.initial = FILE.h5[:/dataset] ---- */
+
+typedef struct state_foreign {
+    const char *path, *dataset;
+    dtype type; /* in memory */
+    int64_t nx, ny;
+    box own;
+} state_foreign;
+/* A dataset (ny, nx), or (nx), of any HDF5 number type, of any program: of a state of weft's by state_read,
+ * else by H5Dread of this rank's rectangle. prev: the same from /fields/u_prev where that exists (*has_prev),
+ * or NULL. MISSING: no such file or dataset, another shape, no numbers, values in files that are not there:
+ * the user's mistake. DAMAGED: its data cannot be read. Collective. */
+state_status state_read_foreign(MPI_Comm comm, const state_foreign *q, void *data, void *prev, bool *has_prev,
+                                sentence *why);
+
+/* Before MPI_Init: from here on HDF5 does nothing when the process ends. */
+void state_before_mpi_init(void);

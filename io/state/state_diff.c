@@ -1,0 +1,113 @@
+/* Two states against each other. Neither is ever in memory as a whole: a rank reads its rows of both in
+ * pieces of PIECE_BYTES, alone, however each is cut into parts. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cell.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
+#include "ranks/ranks.h"
+#include "state/state_index.h"
+
+enum { PIECE_BYTES = 16 << 20 };
+
+static double cell_at(const void *data, dtype t, int64_t k)
+{
+    return t == DTYPE_F32 ? (double)((const float *)data)[k] : ((const double *)data)[k];
+}
+
+/* A number's place among all numbers of its type; 0 and -0 have the same. */
+static int64_t place_of(double v, dtype t)
+{
+    if (t == DTYPE_F64) {
+        const uint64_t bits = cell_bits_f64(v), size = bits & INT64_MAX;
+        return bits == size ? (int64_t)size : -(int64_t)size;
+    }
+    const float f = (float)v;
+    const uint64_t bits = cell_bits_f32(f);
+    if (bits > UINT32_MAX) return INT64_MAX; /* NaN */
+    const int64_t size = (int64_t)(bits & INT32_MAX);
+    return bits >> 31 ? -size : size;
+}
+
+static uint64_t ulps(double a, double b, dtype t)
+{
+    const int64_t i = place_of(a, t), j = place_of(b, t);
+    return i > j ? (uint64_t)i - (uint64_t)j : (uint64_t)j - (uint64_t)i;
+}
+
+static void raise(state_place *p, uint64_t size, int64_t x, int64_t y)
+{
+    if (p->x >= 0 && size <= p->size) return;
+    *p = (state_place){ size, x, y };
+}
+
+/* The piece's rows are dense in both. */
+static void compare_piece(state_difference *d, const void *const data[2], dtype t, box piece)
+{
+    const int64_t width = box_width(piece), cells = box_cells(piece);
+    for (int64_t k = 0; k < cells; k++) {
+        const double a = cell_at(data[0], t, k), b = cell_at(data[1], t, k);
+        if (cell_bits_f64(a) == cell_bits_f64(b)) continue;
+        const int64_t x = piece.x0 + k % width, y = piece.y0 + k / width;
+        const double largest = fmax(fabs(a), fabs(b));
+        d->cells++;
+        raise(&d->abs, cell_abs_bits(a - b), x, y);
+        raise(&d->rel, cell_abs_bits(largest > 0 ? (a - b) / largest : a - b), x, y); /* of two zeros: 0 */
+        raise(&d->ulp, ulps(a, b, t), x, y);
+    }
+}
+
+/* This rank's part of field i. */
+static state_status diff_part(const state_info *const side[2], int i, box part, state_difference *d,
+                              sentence *why)
+{
+    const dtype t = side[0]->type;
+    char *const buffer = malloc(2 * (size_t)PIECE_BYTES);
+    if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", side[0]->path);
+    void *const data[2] = { buffer, buffer + PIECE_BYTES };
+    state_status status = STATE_OK;
+    for (int64_t n = 0; status == STATE_OK; n++) {
+        const box piece = state_piece(part, t, PIECE_BYTES, n);
+        if (box_empty(piece)) break;
+        for (int k = 0; k < 2 && status == STATE_OK; k++)
+            status = state_read(side[k], i, piece, data[k], why);
+        if (status == STATE_OK) compare_piece(d, (const void *const *)data, t, piece);
+    }
+    free(buffer);
+    return status;
+}
+
+/* Reduces the differences of all ranks. Collective. */
+static void unite(MPI_Comm comm, state_difference *d)
+{
+    const int ranks = ranks_count(comm);
+    state_difference *all = CHECK_ALLOC(malloc((size_t)ranks * sizeof *all));
+    MPI_CHECK(ranks_allgather(d, sizeof *d, MPI_BYTE, all, sizeof *d, MPI_BYTE, comm));
+    d->cells = 0;
+    for (int r = 0; r < ranks; r++) {
+        state_place *const to[] = { &d->abs, &d->rel, &d->ulp };
+        const state_place from[] = { all[r].abs, all[r].rel, all[r].ulp };
+        d->cells += all[r].cells;
+        for (int k = 0; k < 3; k++)
+            if (from[k].x >= 0) raise(to[k], from[k].size, from[k].x, from[k].y);
+    }
+    free(all);
+}
+
+state_status state_diff(MPI_Comm comm, const state_info *a, const state_info *b,
+                        state_difference diff[STATE_FIELDS_MAX], sentence *why)
+{
+    static const state_place nowhere = { 0, -1, -1 };
+    const state_info *const side[2] = { a, b };
+    state_status status = STATE_OK;
+    for (int i = 0; i < a->fields && status == STATE_OK; i++) {
+        diff[i] = (state_difference){ 0, nowhere, nowhere, nowhere };
+        const box part = decomp_share(a->field[i].nx, a->field[i].ny, ranks_count(comm), ranks_mine(comm));
+        status = state_agree(comm, diff_part(side, i, part, &diff[i], why), why);
+        if (status == STATE_OK) unite(comm, &diff[i]);
+    }
+    return status;
+}

@@ -1,0 +1,180 @@
+#include "state/state_h5.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fp.h"
+#include "state/state.h"
+
+enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
+
+/* Once MPI runs, HDF5 would have MPI_Finalize end it. */
+void state_before_mpi_init(void)
+{
+    H5dont_atexit();
+    H5open();
+}
+
+void state_h5_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+
+static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
+{
+    if (n == 0 && e->desc) sentence_set(text, "%s", e->desc);
+    return n == 0 ? 1 : 0; /* 1 ends the walk */
+}
+
+const char *state_h5_reason(void)
+{
+    static sentence text;
+    sentence_set(&text, "HDF5 gave no reason");
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &text);
+    for (char *c = text.text; *c; c++)
+        if (*c == '\n') *c = ' ';
+    return text.text;
+}
+
+/* HDF5 before 1.10.7, and 1.12.0, read the variable alone: there it is set. The 1.8 format has checksums over
+ * everything but the raw data; virtual datasets came with 1.10. */
+hid_t state_h5_access(void)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERS_MINOR == 10)
+    H5Pset_file_locking(access, false, true);
+#else
+    (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
+#endif
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
+    H5Pset_alignment(access, ALIGNMENT_BYTES, ALIGNMENT_BYTES);
+    return access;
+}
+
+state_status state_h5_open(const char *path, hid_t *file, sentence *why)
+{
+    state_h5_quiet();
+    *file = H5I_INVALID_HID;
+    struct stat info;
+    /* of a pipe, no wait for somebody who writes into it */
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_MISSING, why, "%s: no such file", path);
+    if (code) return state_fail(STATE_IO, why, "cannot read %s: %s", path, strerror(code));
+    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode))
+        return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
+
+    STATE_H5_SCOPED const hid_t access = state_h5_access();
+    *file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (*file >= 0) return STATE_OK;
+    return state_fail(STATE_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path,
+                      state_h5_reason());
+}
+
+hid_t state_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
+
+/* A filter that HDF5 loads or calls within H5Dread may change the floating-point environment, and H5Dread
+ * then converts in it. Here numbers are read as they lie in the file, and converted in the default one. */
+static bool read_then_convert(hid_t dataset, hid_t memory, hid_t space, hid_t wanted, size_t cells,
+                              void *data)
+{
+    STATE_H5_SCOPED const hid_t type = H5Dget_type(dataset);
+    const size_t bytes = H5Tget_size(type), wanted_bytes = H5Tget_size(wanted);
+    void *const both = malloc(cells * (bytes > wanted_bytes ? bytes : wanted_bytes));
+    bool ok = both && H5Dread(dataset, type, memory, space, H5P_DEFAULT, both) >= 0;
+    (void)fp_default();
+    ok = ok && H5Tconvert(type, wanted, cells, both, NULL, H5P_DEFAULT) >= 0;
+    if (ok) memcpy(data, both, cells * wanted_bytes);
+    free(both);
+    return ok;
+}
+
+const char *state_h5_read(hid_t dataset, box part, dtype type, void *data)
+{
+    const hsize_t cells = (hsize_t)box_cells(part);
+    const hid_t wanted = type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+    if (cells == 0) return NULL;
+    (void)fp_default();
+    STATE_H5_SCOPED const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
+    const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
+    const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
+    const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
+    bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
+              H5Dread(dataset, wanted, memory, space, H5P_DEFAULT, data) >= 0;
+    if (fp_default() && ok) ok = read_then_convert(dataset, memory, space, wanted, cells, data);
+    return ok ? NULL : state_h5_reason();
+}
+
+hid_t state_h5_create_group(hid_t root, const char *name)
+{
+    STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(how, false);
+    return H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
+}
+
+bool state_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count,
+                  const void *values)
+{
+    STATE_H5_SCOPED const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+    STATE_H5_SCOPED const hid_t attribute =
+        H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    return attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
+}
+
+bool state_h5_put_text(hid_t object, const char *name, const char *text)
+{
+    STATE_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return state_h5_put(object, name, type, type, 0, text);
+}
+
+bool state_h5_put_integer(hid_t object, const char *name, int64_t number)
+{
+    return state_h5_put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, 0, &number);
+}
+
+bool state_h5_get_integer(hid_t object, const char *name, int64_t *out)
+{
+    if (H5Aexists(object, name) <= 0) return false;
+    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return false;
+    STATE_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t) &&
+           H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+}
+
+char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
+{
+    if (H5Aexists(object, name) <= 0) return NULL;
+    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return NULL;
+    STATE_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    /* What this program writes has a fixed length; a variable one would let a damaged file choose what is
+     * allocated. */
+    const size_t bytes = H5Tget_size(type);
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) || bytes == 0 || bytes > max_bytes ||
+        H5Sget_simple_extent_npoints(space) != 1)
+        return NULL;
+    char *const text = calloc(1, bytes + 1);
+    if (text && H5Aread(attribute, type, text) >= 0) return text;
+    free(text);
+    return NULL;
+}
+
+bool state_h5_chunks_fit(hid_t dataset)
+{
+    enum { ANY_DATASET_S_BYTES = 64 << 20 };
+    STATE_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset),
+                                type = H5Dget_type(dataset);
+    hsize_t chunk[H5S_MAX_RANK] = { 0 };
+    const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
+    double cells = dims > 0 ? 1 : 0;
+    for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
+    return cells <= (double)H5Sget_simple_extent_npoints(space) ||
+           cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
+}

@@ -1,0 +1,671 @@
+/* The trailer stands behind HDF5's end, which HDF5 ignores: a program that changes the file, or copies its
+ * contents elsewhere, drops or breaks it, and weft then takes the file for a foreign one. */
+#include "state/state_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/kind.h"
+#include "files/crc32c.h"
+#include "files/transfer.h"
+#include "ranks/ranks.h"
+#include "ranks/check.h"
+#include "state/state_folder.h"
+#include "state/state_h5.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "files hold little-endian numbers, as memory has to");
+
+enum {
+    PARTS_MAX = 1 << 20,
+    DECK_BYTES_MAX = 64 << 10,
+    COLUMNS = 5,
+    COLUMNS_MAX = 2 + COLUMNS * STATE_FIELDS_MAX
+};
+
+/* ---- geometry ---- */
+
+int64_t state_block_cells(dtype t) { return STATE_BLOCK_BYTES / (int64_t)dtype_bytes(t); }
+
+int64_t state_blocks(box cells, dtype t)
+{
+    const int64_t each = state_block_cells(t);
+    return (box_cells(cells) + each - 1) / each;
+}
+
+void state_number_blocks(state_info *s)
+{
+    s->blocks = 0;
+    for (int k = 0; k < s->parts; k++)
+        for (int i = 0; i < s->fields; i++) {
+            s->part[k].block[i] = s->blocks;
+            s->blocks += state_blocks(s->part[k].cells[i], s->type);
+        }
+}
+
+box state_piece(box all, dtype t, size_t bytes, int64_t n)
+{
+    const int64_t most = (int64_t)(bytes / dtype_bytes(t)), cells = most > 0 ? most : 1,
+                  width = box_width(all);
+    if (box_empty(all)) return all;
+    if (width > cells) { /* pieces of a row */
+        const int64_t per_row = (width + cells - 1) / cells, x = all.x0 + n % per_row * cells,
+                      y = all.y0 + n / per_row;
+        return box_intersect(all, box_make(x, x + cells, y, y + 1));
+    }
+    const int64_t rows = cells / width, y = all.y0 + n * rows;
+    return box_intersect(all, box_make(all.x0, all.x1, y, y + rows));
+}
+
+void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
+{
+    const char *const slash = strrchr(s->path, '/');
+    const int beside = slash ? (int)(slash + 1 - s->path) : 0;
+    if (s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
+    else snprintf(out, STATE_PATH_BYTES, "%s", s->path);
+}
+
+static uint64_t cells_bytes(const state_info *s, int k, int i)
+{
+    return (uint64_t)box_cells(s->part[k].cells[i]) * dtype_bytes(s->type);
+}
+
+/* ---- the trailer ---- */
+
+#define TRAILER_CELLS "%016" PRIx64 "+%016" PRIx64
+#define TRAILER "weft state trailer 2 folder=%08" PRIx32 " cells=" TRAILER_CELLS "," TRAILER_CELLS " crc32c="
+enum { TRAILER_BYTES = 127, TRAILER_DIGITS_BYTES = 9 };
+
+static int crc_of_run(int fd, uint64_t from, uint64_t to, uint32_t *crc)
+{
+    static _Thread_local char buffer[64 << 10];
+    for (uint64_t at = from; at < to;) {
+        const size_t bytes = to - at < sizeof buffer ? (size_t)(to - at) : sizeof buffer;
+        const int code = transfer_pread(fd, buffer, bytes, at);
+        if (code) return code;
+        *crc = crc32c(*crc, buffer, bytes);
+        at += bytes;
+    }
+    return 0;
+}
+
+int state_structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes, const uint64_t *run_bytes,
+                        uint32_t *crc)
+{
+    uint64_t at = 0;
+    *crc = 0;
+    for (;;) { /* up to the next run, then behind it */
+        int next = -1;
+        for (int i = 0; i < n; i++)
+            if (run_bytes[i] > 0 && at_bytes[i] >= at && (next < 0 || at_bytes[i] < at_bytes[next])) next = i;
+        const uint64_t to = next < 0 || at_bytes[next] > bytes ? bytes : at_bytes[next];
+        const int code = crc_of_run(fd, at, to, crc);
+        if (code || next < 0) return code;
+        if (run_bytes[next] > bytes - to) return EIO;
+        at = to + run_bytes[next];
+    }
+}
+
+static void put_trailer(char line[TRAILER_BYTES + 1], const state_trailer *t, uint32_t crc)
+{
+    snprintf(line, TRAILER_BYTES + 1, TRAILER "%08" PRIx32 "\n", t->token, t->at_bytes[0], t->cells_bytes[0],
+             t->at_bytes[1], t->cells_bytes[1], crc);
+}
+
+/* Of all before the checksum's digits. */
+static int trailer_crc(int fd, uint64_t bytes, const state_trailer *t, const char *line, uint32_t *crc)
+{
+    const int code = state_structure_crc(fd, bytes, STATE_FIELDS_MAX, t->at_bytes, t->cells_bytes, crc);
+    *crc = crc32c(*crc, line, TRAILER_BYTES - TRAILER_DIGITS_BYTES);
+    return code;
+}
+
+static state_status compare_trailer(int fd, const char *path, state_trailer *t, sentence *why)
+{
+    struct stat info;
+    char found[TRAILER_BYTES + 1] = "", line[TRAILER_BYTES + 1];
+    uint32_t wanted = 0, crc = 0;
+    if (fstat(fd, &info) != 0) return state_file_failed("read", path, errno, why);
+    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
+    if (!S_ISREG(info.st_mode))
+        return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
+    const uint64_t bytes = (uint64_t)info.st_size;
+    bool inside = true;
+    int code = bytes < TRAILER_BYTES ? 0 : transfer_pread(fd, found, TRAILER_BYTES, bytes - TRAILER_BYTES);
+    const int words = sscanf(found, TRAILER "%8" SCNx32, &t->token, &t->at_bytes[0], &t->cells_bytes[0],
+                             &t->at_bytes[1], &t->cells_bytes[1], &wanted);
+    put_trailer(line, t, wanted);
+    for (int i = 0; i < STATE_FIELDS_MAX; i++)
+        inside = inside && t->at_bytes[i] <= bytes && t->cells_bytes[i] <= bytes - t->at_bytes[i];
+    if (!code && (words != 6 || !inside || memcmp(line, found, TRAILER_BYTES) != 0))
+        return state_fail(
+            STATE_DAMAGED, why,
+            "%s is not a whole state of weft: it does not end in a state's trailer (jobs/state makes "
+            "one of an older version's file, or of one that another program changed)",
+            path);
+    if (!code) code = trailer_crc(fd, bytes - TRAILER_BYTES, t, found, &crc);
+    if (code) return state_file_failed("read", path, code, why);
+    if (crc == wanted) return STATE_OK;
+    return state_fail(STATE_DAMAGED, why,
+                      "%s is damaged: its index has CRC-32C %08x, but its trailer says %08x", path, crc,
+                      wanted);
+}
+
+state_status state_trailer_check(const char *path, state_trailer *t, sentence *why)
+{
+    memset(t, 0, sizeof *t);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for a writer */
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return state_fail(STATE_MISSING, why, "%s: no such file", path);
+    if (fd < 0) return state_file_failed("read", path, errno, why);
+    const state_status status = compare_trailer(fd, path, t, why);
+    close(fd);
+    return status;
+}
+
+int state_trailer_append(const char *path, const state_trailer *t)
+{
+    struct stat info = { .st_size = 0 };
+    char line[TRAILER_BYTES + 1];
+    uint32_t crc = 0;
+    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
+    const uint64_t bytes = (uint64_t)info.st_size;
+    put_trailer(line, t, 0);
+    if (!code) code = trailer_crc(fd, bytes, t, line, &crc);
+    put_trailer(line, t, crc);
+    if (!code) code = transfer_pwrite(fd, line, TRAILER_BYTES, bytes);
+    if (!code && fsync(fd) != 0) code = errno;
+    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
+    return code;
+}
+
+/* ---- making files ---- */
+
+static hid_t new_file(const char *path)
+{
+    STATE_H5_SCOPED const hid_t access = state_h5_access(), how = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_obj_track_times(how, false);
+    const hid_t file = H5Fcreate(path, H5F_ACC_EXCL, how, access);
+    struct stat info; /* HDF5 asks for 0666 */
+    if (file >= 0 && stat(path, &info) == 0) (void)chmod(path, info.st_mode & 0755);
+    return file;
+}
+
+static state_status h5_failed(const char *path, const char *what, sentence *why)
+{
+    return state_fail(STATE_IO, why, "cannot write %s: %s: %s", path, what, state_h5_reason());
+}
+
+/* The cells of one part. Every byte is written by its owner: HDF5 need not fill it first. */
+static bool put_cells(hid_t group, const state_info *s, int k, int i, uint64_t *at_bytes)
+{
+    const box b = s->part[k].cells[i];
+    const hsize_t shape[2] = { (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const int skip = s->field[i].ny == 1 ? 1 : 0;
+    STATE_H5_SCOPED const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL),
+                                layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
+    H5Pset_obj_track_times(layout, false);
+    STATE_H5_SCOPED const hid_t set = H5Dcreate2(group, s->field[i].name, state_h5_file_type(s->type), space,
+                                                 H5P_DEFAULT, layout, H5P_DEFAULT);
+    *at_bytes = set < 0 ? HADDR_UNDEF : H5Dget_offset(set);
+    return *at_bytes != HADDR_UNDEF;
+}
+
+state_status state_part_create(state_info *s, int k, sentence *why)
+{
+    char path[STATE_PATH_BYTES];
+    struct stat info;
+    state_part *const p = &s->part[k];
+    state_part_path(s, k, path);
+    state_h5_quiet();
+    const hid_t file = new_file(path);
+    if (file < 0) return h5_failed(path, "H5Fcreate", why);
+    const hid_t group = s->parts == 1 ? state_h5_create_group(file, "fields") : file;
+    bool ok = group >= 0;
+    if (ok && s->parts > 1)
+        ok = state_h5_put_text(file, "state", s->folder) && state_h5_put_integer(file, "part", k);
+    for (int i = 0; i < s->fields && ok; i++)
+        if (!box_empty(p->cells[i])) ok = put_cells(group, s, k, i, &p->at_bytes[i]);
+    state_status status = ok ? STATE_OK : h5_failed(path, "datasets", why);
+    if (group != file) state_h5_close(&group);
+    if (H5Fclose(file) < 0 && ok) status = h5_failed(path, "H5Fclose", why);
+    if (status == STATE_OK && stat(path, &info) != 0) return state_file_failed("write", path, errno, why);
+    p->bytes = status == STATE_OK ? (uint64_t)info.st_size : 0;
+    return status;
+}
+
+/* ---- views: virtual datasets over the parts ---- */
+
+/* HDF5 reads %b as the number of a block. */
+static void put_source(const state_info *s, int k, char out[STATE_PATH_BYTES])
+{
+    char *to = out;
+    for (const char *c = s->folder; *c; c++) {
+        if (*c == '%') *to++ = '%';
+        *to++ = *c;
+    }
+    snprintf(to, 32, "/%d.h5", k);
+}
+
+/* Part k of field i stands at `at` of a view, where it has `count` cells along each of `dims` axes. */
+static bool map_part(hid_t how, hid_t view, const hsize_t *at, const hsize_t *count, int dims,
+                     const state_info *s, int k, int i)
+{
+    char file[STATE_PATH_BYTES] = ".", set[64];
+    const int skip = dims - (s->field[i].ny == 1 ? 1 : 2); /* of the dataset, axes less */
+    STATE_H5_SCOPED const hid_t source = H5Screate_simple(dims - skip, count + skip, NULL);
+    if (s->folder[0]) put_source(s, k, file);
+    snprintf(set, sizeof set, s->folder[0] ? "/%s" : "/fields/%s", s->field[i].name);
+    return H5Sselect_hyperslab(view, H5S_SELECT_SET, at, NULL, count, NULL) >= 0 &&
+           H5Pset_virtual(how, view, file, set, source) >= 0;
+}
+
+/* Without a source cells are NaN, not zeros. */
+static hid_t create_view(hid_t group, const state_info *s, int i, int dims, const hsize_t *shape,
+                         bool (*map)(hid_t how, hid_t view, const state_info *s, int k, int i))
+{
+    static const double nan = NAN;
+    STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_DATASET_CREATE),
+                                view = H5Screate_simple(dims, shape, NULL);
+    H5Pset_obj_track_times(how, false);
+    bool ok = H5Pset_fill_value(how, H5T_NATIVE_DOUBLE, &nan) >= 0;
+    for (int k = 0; k < s->parts && ok; k++)
+        if (!box_empty(s->part[k].cells[i])) ok = map(how, view, s, k, i);
+    H5Sselect_all(view);
+    return ok ? H5Dcreate2(group, s->field[i].name, state_h5_file_type(s->type), view, H5P_DEFAULT, how,
+                           H5P_DEFAULT)
+              : H5I_INVALID_HID;
+}
+
+static bool map_field(hid_t how, hid_t view, const state_info *s, int k, int i)
+{
+    const box b = s->part[k].cells[i];
+    const hsize_t at[2] = { (hsize_t)b.y0, (hsize_t)b.x0 };
+    const hsize_t count[2] = { (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const int skip = s->field[i].ny == 1 ? 1 : 0;
+    return map_part(how, view, at + skip, count + skip, 2 - skip, s, k, i);
+}
+
+static bool put_fingerprint(hid_t object, uint64_t fingerprint)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, fingerprint);
+    return state_h5_put_text(object, "fingerprint", digits);
+}
+
+static bool put_fields(hid_t root, const state_info *s)
+{
+    STATE_H5_SCOPED const hid_t group =
+        s->folder[0] ? state_h5_create_group(root, "fields") : H5Gopen2(root, "fields", H5P_DEFAULT);
+    bool ok = group >= 0;
+    for (int i = 0; i < s->fields && ok; i++) {
+        const hsize_t shape[2] = { (hsize_t)s->field[i].ny, (hsize_t)s->field[i].nx };
+        const int skip = s->field[i].ny == 1 ? 1 : 0;
+        STATE_H5_SCOPED const hid_t set = s->folder[0]
+                                              ? create_view(group, s, i, 2 - skip, shape + skip, map_field)
+                                              : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
+        ok = set >= 0 && put_fingerprint(set, s->field[i].fingerprint);
+    }
+    return ok;
+}
+
+/* ---- /VTKHDF ---- */
+
+/* The fields as VTK's own readers know them, an image with a value at each cell's centre. Readers differ in
+ * what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its memory
+ * where one has a single point; later ones take two axes, and then three no more. What all of them take has
+ * two points or more along every axis: so an axis of one cell, z always, shows its cells twice, as a plate
+ * one cell thick. */
+
+enum { AXES = 3 }; /* z, y, x, as HDF5 counts them */
+
+static void image_shape(const state_field *f, hsize_t points[AXES])
+{
+    points[0] = 2;
+    points[1] = f->ny > 1 ? (hsize_t)f->ny : 2;
+    points[2] = f->nx > 1 ? (hsize_t)f->nx : 2;
+}
+
+/* Once for each place that the part has in the image. */
+static bool map_image(hid_t how, hid_t image, const state_info *s, int k, int i)
+{
+    const box b = s->part[k].cells[i];
+    const hsize_t count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const hsize_t twice[AXES] = { 2, s->field[i].ny == 1 ? 2 : 1, s->field[i].nx == 1 ? 2 : 1 };
+    bool ok = true;
+    for (hsize_t z = 0; z < twice[0]; z++)
+        for (hsize_t y = 0; y < twice[1]; y++)
+            for (hsize_t x = 0; x < twice[2]; x++) {
+                const hsize_t at[AXES] = { z, (hsize_t)b.y0 + y, (hsize_t)b.x0 + x };
+                ok = ok && map_part(how, image, at, count, AXES, s, k, i);
+            }
+    return ok;
+}
+
+static bool put_integers(hid_t group, const char *name, hsize_t count, const int64_t *values)
+{
+    return state_h5_put(group, name, H5T_STD_I64LE, H5T_NATIVE_INT64, count, values);
+}
+
+static bool put_numbers(hid_t group, const char *name, hsize_t count, const double *values)
+{
+    return state_h5_put(group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, values);
+}
+
+static bool put_image(hid_t group, const hsize_t points[AXES])
+{
+    static const char type_text[] = "ImageData"; /* of a fixed length and without an end mark */
+    STATE_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, sizeof type_text - 1);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    const int64_t version[] = { 1, 0 },
+                  extent[] = { 0, (int64_t)points[2] - 1, 0, (int64_t)points[1] - 1, 0, 1 };
+    const double origin[] = { 0.5, 0.5, 0 }, spacing[] = { 1, 1, 1 },
+                 direction[] = { 1, 0, 0, 0, 1, 0, 0, 0, 1 };
+    return state_h5_put(group, "Type", type, type, 0, type_text) &&
+           put_integers(group, "Version", 2, version) && put_integers(group, "WholeExtent", 6, extent) &&
+           put_numbers(group, "Origin", 3, origin) && put_numbers(group, "Spacing", 3, spacing) &&
+           put_numbers(group, "Direction", 9, direction);
+}
+
+/* An image has one shape: of a transpose that is not square, b alone. */
+static bool put_vtk(hid_t root, const state_info *s)
+{
+    hsize_t points[AXES];
+    const state_field *main_field = &s->field[s->main_field];
+    STATE_H5_SCOPED const hid_t group = state_h5_create_group(root, "VTKHDF");
+    if (group < 0) return false;
+    STATE_H5_SCOPED const hid_t data = state_h5_create_group(group, "PointData");
+    image_shape(main_field, points);
+    bool ok = data >= 0 && put_image(group, points);
+    for (int i = 0; i < s->fields && ok; i++) {
+        if (s->field[i].nx != main_field->nx || s->field[i].ny != main_field->ny) continue;
+        STATE_H5_SCOPED const hid_t set = create_view(data, s, i, AXES, points, map_image);
+        ok = set >= 0;
+    }
+    return ok;
+}
+
+/* ---- tables ---- */
+
+static bool put_table(hid_t root, const char *name, hid_t file_type, hid_t type, int dims,
+                      const hsize_t *shape, const void *values, hid_t *set)
+{
+    STATE_H5_SCOPED const hid_t space = H5Screate_simple(dims, shape, NULL),
+                                how = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(how, false);
+    *set = H5Dcreate2(root, name, file_type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    return *set >= 0 && H5Dwrite(*set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+}
+
+static bool put_parts(hid_t root, const state_info *s)
+{
+    const int columns = 2 + COLUMNS * s->fields;
+    const hsize_t shape[2] = { (hsize_t)s->parts, (hsize_t)columns };
+    char names[48] = "";
+    int64_t *rows = CHECK_ALLOC(calloc((size_t)s->parts * (size_t)columns, sizeof *rows)), *row = rows;
+    for (int k = 0; k < s->parts; k++, row += columns) {
+        const state_part *p = &s->part[k];
+        if (s->folder[0]) row[0] = (int64_t)p->bytes, row[1] = p->structure_crc;
+        for (int i = 0; i < s->fields; i++) {
+            const box b = p->cells[i];
+            const int64_t of_field[COLUMNS] = { b.x0, b.x1, b.y0, b.y1, (int64_t)p->at_bytes[i] };
+            memcpy(row + 2 + COLUMNS * i, of_field, sizeof of_field);
+        }
+    }
+    for (int i = 0; i < s->fields; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? " " : "", s->field[i].name);
+    STATE_H5_SCOPED hid_t set = H5I_INVALID_HID;
+    const bool ok = put_table(root, "parts", H5T_STD_I64LE, H5T_NATIVE_INT64, 2, shape, rows, &set) &&
+                    state_h5_put_text(set, "fields", names);
+    free(rows);
+    return ok;
+}
+
+static bool put_blocks(hid_t root, const state_info *s)
+{
+    const hsize_t blocks = (hsize_t)s->blocks;
+    STATE_H5_SCOPED hid_t set = H5I_INVALID_HID;
+    return put_table(root, "blocks", H5T_STD_U32LE, H5T_NATIVE_UINT32, 1, &blocks, s->crc, &set) &&
+           state_h5_put_integer(set, "block_bytes", STATE_BLOCK_BYTES);
+}
+
+static const char *describe(hid_t root, const state_info *s)
+{
+    if (!state_h5_put_integer(root, "schema_version", STATE_SCHEMA_VERSION) ||
+        !state_h5_put_text(root, "program", "weft") || !state_h5_put_text(root, "version", s->version) ||
+        !state_h5_put_text(root, "kind", s->kind) || !state_h5_put_integer(root, "step", s->step) ||
+        !state_h5_put_text(root, "deck", s->deck) || !state_h5_put_text(root, "folder", s->folder) ||
+        !put_fingerprint(root, s->field[s->main_field].fingerprint))
+        return "attributes";
+    if (!put_fields(root, s)) return "/fields";
+    if (!put_parts(root, s)) return "/parts";
+    if (!put_blocks(root, s)) return "/blocks";
+    return put_vtk(root, s) ? NULL : "/VTKHDF";
+}
+
+state_status state_index_write(const char *path, const state_info *s, sentence *why)
+{
+    STATE_H5_SCOPED const hid_t access = state_h5_access();
+    state_h5_quiet();
+    const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
+    const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
+    const state_status status = failed ? h5_failed(path, failed, why) : STATE_OK;
+    return file >= 0 && H5Fclose(file) < 0 && !failed ? h5_failed(path, "H5Fclose", why) : status;
+}
+
+/* ---- reading an index ---- */
+
+static bool read_table(hid_t file, const char *name, hid_t type, int dims, const hsize_t *shape, void *values)
+{
+    hsize_t found[2] = { 0, 0 };
+    STATE_H5_SCOPED const hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    if (set < 0) return false;
+    STATE_H5_SCOPED const hid_t space = H5Dget_space(set);
+    return H5Sget_simple_extent_ndims(space) == dims && H5Sget_simple_extent_dims(space, found, NULL) >= 0 &&
+           found[0] == shape[0] && (dims == 1 || found[1] == shape[1]) &&
+           H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+}
+
+static bool get_text(hid_t object, const char *name, char *out, size_t out_bytes)
+{
+    char *const text = state_h5_attribute_text(object, name, out_bytes);
+    snprintf(out, out_bytes, "%s", text ? text : "");
+    free(text);
+    return text != NULL;
+}
+
+static bool get_fingerprint(hid_t object, uint64_t *fingerprint)
+{
+    char digits[32];
+    return get_text(object, "fingerprint", digits, sizeof digits) &&
+           strspn(digits, "0123456789abcdef") == 16 && sscanf(digits, "%16" SCNx64, fingerprint) == 1;
+}
+
+/* Shape, type and fingerprint of a field by the dataset itself, whose cells are not read. */
+static bool read_field(hid_t file, state_info *s, int i)
+{
+    char path[64];
+    hsize_t shape[2] = { 1, 1 };
+    snprintf(path, sizeof path, "/fields/%s", s->field[i].name);
+    STATE_H5_SCOPED const hid_t set = H5Dopen2(file, path, H5P_DEFAULT);
+    if (set < 0) return false;
+    STATE_H5_SCOPED const hid_t type = H5Dget_type(set), space = H5Dget_space(set);
+    const int dims = H5Sget_simple_extent_ndims(space);
+    if (dims < 1 || dims > 2) return false;
+    H5Sget_simple_extent_dims(space, dims == 1 ? shape + 1 : shape, NULL);
+    const bool f32 = H5Tequal(type, H5T_IEEE_F32LE) > 0;
+    s->type = f32 ? DTYPE_F32 : DTYPE_F64;
+    s->field[i].ny = (int64_t)shape[0];
+    s->field[i].nx = (int64_t)shape[1];
+    return (f32 || H5Tequal(type, H5T_IEEE_F64LE) > 0) && shape[0] > 0 && shape[1] > 0 &&
+           shape[0] <= ((hsize_t)1 << 60) / shape[1] && get_fingerprint(set, &s->field[i].fingerprint);
+}
+
+static bool read_fields(hid_t file, state_info *s)
+{
+    char names[48];
+    STATE_H5_SCOPED const hid_t set = H5Dopen2(file, "/parts", H5P_DEFAULT);
+    if (set < 0 || !get_text(set, "fields", names, sizeof names)) return false;
+    s->fields = sscanf(names, "%15s %15s", s->field[0].name, s->field[1].name);
+    for (int i = 0; i < s->fields; i++)
+        if (!read_field(file, s, i)) return false;
+    STATE_H5_SCOPED const hid_t space = H5Dget_space(set);
+    const int columns = 2 + COLUMNS * s->fields;
+    const hssize_t numbers = H5Sget_simple_extent_npoints(space);
+    s->parts = numbers > 0 && numbers <= (hssize_t)PARTS_MAX * columns ? (int)(numbers / columns) : 0;
+    return s->fields > 0 && s->parts > 0;
+}
+
+/* Is the part within the field, and its cells within its file? */
+static bool is_plausible(const state_info *s, int k, int i)
+{
+    const state_part *p = &s->part[k];
+    const box b = p->cells[i], all = box_make(0, s->field[i].nx, 0, s->field[i].ny);
+    const uint64_t bytes = cells_bytes(s, k, i);
+    if (box_empty(b)) return true;
+    return box_cells(box_intersect(b, all)) == box_cells(b) &&
+           (!s->folder[0] || (p->at_bytes[i] <= p->bytes && bytes <= p->bytes - p->at_bytes[i]));
+}
+
+static bool read_parts(hid_t file, state_info *s)
+{
+    const int columns = 2 + COLUMNS * s->fields;
+    const hsize_t shape[2] = { (hsize_t)s->parts, (hsize_t)columns };
+    int64_t *rows = CHECK_ALLOC(calloc((size_t)s->parts * (size_t)columns, sizeof *rows)), *row = rows;
+    s->part = CHECK_ALLOC(calloc((size_t)s->parts, sizeof *s->part));
+    bool ok = read_table(file, "/parts", H5T_NATIVE_INT64, 2, shape, rows);
+    double left[STATE_FIELDS_MAX] = { 0 };
+    for (int k = 0; k < s->parts && ok; k++, row += columns) {
+        s->part[k].bytes = (uint64_t)row[0];
+        s->part[k].structure_crc = (uint32_t)row[1];
+        for (int i = 0; i < s->fields && ok; i++) {
+            const int64_t *of = row + 2 + COLUMNS * i;
+            s->part[k].cells[i] = box_make(of[0], of[1], of[2], of[3]);
+            s->part[k].at_bytes[i] = (uint64_t)of[4];
+            left[i] += (double)box_cells(s->part[k].cells[i]);
+            ok = is_plausible(s, k, i);
+        }
+    }
+    for (int i = 0; i < s->fields && ok; i++) ok = left[i] == (double)s->field[i].nx * (double)s->field[i].ny;
+    free(rows);
+    if (!ok) return false;
+    state_number_blocks(s);
+    const hsize_t blocks = (hsize_t)s->blocks;
+    s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
+    return read_table(file, "/blocks", H5T_NATIVE_UINT32, 1, &blocks, s->crc);
+}
+
+/* NULL, or what cannot be read. */
+static const char *read_index(hid_t file, state_info *s)
+{
+    int64_t schema = 0;
+    if (!state_h5_get_integer(file, "schema_version", &schema) || schema != STATE_SCHEMA_VERSION)
+        return "schema_version 2";
+    if (!state_h5_get_integer(file, "step", &s->step) || s->step < 0) return "step";
+    if (!get_text(file, "kind", s->kind, sizeof s->kind)) return "kind";
+    if (!get_text(file, "version", s->version, sizeof s->version)) return "version";
+    if (!get_text(file, "folder", s->folder, sizeof s->folder) || strchr(s->folder, '/')) return "folder";
+    s->deck = state_h5_attribute_text(file, "deck", DECK_BYTES_MAX);
+    if (!s->deck) return "deck";
+    if (!read_fields(file, s)) return "fields";
+    if (!read_parts(file, s)) return "/parts with /blocks";
+    const kind_row *const kind = kind_find(s->kind);
+    s->main_field = kind && kind->main_field < s->fields ? kind->main_field : 0;
+    return NULL;
+}
+
+static state_status open_here(const char *path, state_info *s, sentence *why)
+{
+    state_trailer trailer;
+    STATE_H5_SCOPED hid_t file = H5I_INVALID_HID;
+    state_status status = state_trailer_check(path, &trailer, why);
+    if (status == STATE_OK) status = state_h5_open(path, &file, why);
+    if (status != STATE_OK) return status;
+    const char *const missing = read_index(file, s);
+    if (missing) return state_fail(STATE_DAMAGED, why, "%s is damaged: it has no readable %s", path, missing);
+    const int64_t named = state_step_of(path);
+    if (named < 0 || named == s->step) return STATE_OK;
+    return state_fail(STATE_DAMAGED, why,
+                      "%s is damaged: it holds step %" PRId64 " under the name of step %" PRId64, path,
+                      s->step, named);
+}
+
+bool state_is_alike(const state_info *a, const state_info *b)
+{
+    bool alike = strcmp(a->kind, b->kind) == 0 && a->type == b->type && a->fields == b->fields;
+    for (int i = 0; i < a->fields && alike; i++)
+        alike = strcmp(a->field[i].name, b->field[i].name) == 0 && a->field[i].nx == b->field[i].nx &&
+                a->field[i].ny == b->field[i].ny;
+    return alike;
+}
+
+static bool is_same(const state_info *a, const state_info *b)
+{
+    bool same = state_is_alike(a, b) && a->step == b->step && a->parts == b->parts &&
+                a->blocks == b->blocks && strcmp(a->deck, b->deck) == 0 &&
+                strcmp(a->folder, b->folder) == 0 && strcmp(a->version, b->version) == 0 &&
+                memcmp(a->crc, b->crc, (size_t)a->blocks * sizeof *a->crc) == 0;
+    for (int i = 0; i < a->fields && same; i++) same = a->field[i].fingerprint == b->field[i].fingerprint;
+    for (int k = 0; k < a->parts && same; k++) {
+        const state_part *p = &a->part[k], *q = &b->part[k];
+        same = !a->folder[0] || (p->bytes == q->bytes && p->structure_crc == q->structure_crc);
+        for (int i = 0; i < a->fields && same; i++)
+            same = memcmp(&p->cells[i], &q->cells[i], sizeof p->cells[i]) == 0 &&
+                   p->at_bytes[i] == q->at_bytes[i];
+    }
+    return same;
+}
+
+state_status state_index_check(const char *path, const state_info *s, sentence *why)
+{
+    state_info found = { .parts = 0 };
+    sentence reason = { "it says something else than was written" };
+    snprintf(found.path, sizeof found.path, "%s", path);
+    const bool same = open_here(path, &found, &reason) == STATE_OK && is_same(s, &found);
+    state_close(&found);
+    return same ? STATE_OK
+                : state_fail(STATE_IO, why, "cannot write %.600s: its index was read back: %.600s", s->path,
+                             reason.text);
+}
+
+state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->path, sizeof s->path, "%s", path);
+    const bool reads = ranks_mine(comm) == 0;
+    const state_status status = state_agree(comm, reads ? open_here(path, s, why) : STATE_OK, why);
+    if (status != STATE_OK) return status;
+    state_info all = *s;
+    MPI_CHECK(ranks_bcast(&all, sizeof all, MPI_BYTE, 0, comm));
+    uint64_t deck_bytes = reads ? strlen(s->deck) + 1 : 0;
+    MPI_CHECK(ranks_bcast(&deck_bytes, 1, MPI_UINT64_T, 0, comm));
+    if (!reads) {
+        *s = all;
+        s->deck = CHECK_ALLOC(malloc((size_t)deck_bytes));
+        s->part = CHECK_ALLOC(malloc((size_t)s->parts * sizeof *s->part));
+        s->crc = CHECK_ALLOC(malloc((size_t)s->blocks * sizeof *s->crc));
+    }
+    MPI_CHECK(ranks_bcast(s->deck, (int)deck_bytes, MPI_CHAR, 0, comm));
+    MPI_CHECK(ranks_bcast(s->part, s->parts * (int)sizeof *s->part, MPI_BYTE, 0, comm));
+    MPI_CHECK(ranks_bcast(s->crc, (int)s->blocks, MPI_UINT32_T, 0, comm));
+    return STATE_OK;
+}
+
+void state_close(state_info *s)
+{
+    free(s->deck);
+    free(s->part);
+    free(s->crc);
+    s->deck = NULL, s->part = NULL, s->crc = NULL;
+}

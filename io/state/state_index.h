@@ -1,0 +1,44 @@
+/* The index of a state as a file, and its parts as files: what HDF5 makes and reads, and the trailer.
+ * Functions that take hid_t or say HDF5 are the main thread's; the others call neither MPI nor HDF5. */
+#pragma once
+
+#include <stddef.h>
+
+#include "state/state.h"
+
+/* ---- geometry ---- */
+
+int64_t state_block_cells(dtype t);
+int64_t state_blocks(box cells, dtype t);
+/* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
+void state_number_blocks(state_info *s);
+/* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
+ * piece of one; empty past the last. */
+box state_piece(box cells, dtype t, size_t bytes, int64_t n);
+/* The file of part k: FOLDER/K.h5 beside the index, or the index. */
+void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
+
+/* ---- bytes of a file that are no cells ---- */
+
+/* CRC-32C of [0, bytes) without the n runs of cells, which may lie in any order. 0 or errno. */
+int state_structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes, const uint64_t *cells_bytes,
+                        uint32_t *crc);
+
+typedef struct state_trailer {
+    uint32_t token; /* the digits of the parts' folder; 0: one file */
+    uint64_t at_bytes[STATE_FIELDS_MAX], cells_bytes[STATE_FIELDS_MAX]; /* of cells in this file */
+} state_trailer;
+/* Compares the trailer with the file. MISSING: no such file; DAMAGED: no trailer, or another checksum; IO. */
+state_status state_trailer_check(const char *path, state_trailer *t, sentence *why);
+/* Appends it, with the checksum of what is there, and fsyncs the file. 0 or errno. */
+int state_trailer_append(const char *path, const state_trailer *t);
+
+/* ---- HDF5, by one rank ---- */
+
+/* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
+state_status state_part_create(state_info *s, int k, sentence *why);
+/* Makes `path`, or, of one file (s->folder is ""), adds to what state_part_create made: all but the trailer.
+ */
+state_status state_index_write(const char *path, const state_info *s, sentence *why);
+/* Does the complete index `path`, which has no name of its own yet, say what s says? IO: it does not. */
+state_status state_index_check(const char *path, const state_info *s, sentence *why);

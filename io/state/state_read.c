@@ -1,0 +1,333 @@
+/* Cells out of parts: a block at a time, each compared with its CRC-32C. */
+#include "state/state_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/device_host.h"
+#include "files/crc32c.h"
+#include "files/transfer.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "state/state_folder.h"
+#include "state/state_index.h"
+
+/* ---- parts ---- */
+
+/* "part 3 (PATH)", or of one file "it". */
+static void say_part(const state_info *s, int k, char *out, size_t out_bytes)
+{
+    char path[STATE_PATH_BYTES];
+    state_part_path(s, k, path);
+    if (s->folder[0]) snprintf(out, out_bytes, "part %d (%.400s)", k, path);
+    else snprintf(out, out_bytes, "it");
+}
+
+/* Is this file the part that was written? NULL, or what it is not. Of one file the trailer has told. */
+static const char *find_fault(const state_info *s, int k, int fd)
+{
+    const state_part *p = &s->part[k];
+    struct stat info;
+    uint64_t bytes[STATE_FIELDS_MAX] = { 0 };
+    uint32_t crc;
+    if (!s->folder[0]) return NULL;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "is no file";
+    if ((uint64_t)info.st_size != p->bytes) return "has another length than was written";
+    for (int i = 0; i < s->fields; i++) bytes[i] = (uint64_t)box_cells(p->cells[i]) * dtype_bytes(s->type);
+    if (state_structure_crc(fd, p->bytes, s->fields, p->at_bytes, bytes, &crc) != 0) return "cannot be read";
+    return crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
+}
+
+/* DAMAGED: it is not there or another; IO: it may be whole, but cannot be opened. */
+static state_status open_part(const state_info *s, int k, bool fresh, int *fd, sentence *why)
+{
+    char path[STATE_PATH_BYTES], part[512];
+    int code, tries = 0;
+    state_part_path(s, k, path);
+    say_part(s, k, part, sizeof part);
+    do {
+        *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        code = *fd < 0 ? errno : 0;
+    } while (fresh && state_look_again(code, &tries));
+    if ((code == ENOENT || code == ENOTDIR) && !s->folder[0]) /* rank 0 has read it */
+        return state_fail(STATE_MISSING, why, "%s: no such file", path);
+    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_DAMAGED, why, "%s is not there", part);
+    if (code)
+        return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, part, strerror(code));
+    if (fresh) (void)posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
+    const char *const fault = find_fault(s, k, *fd);
+    if (!fault) return STATE_OK;
+    close(*fd);
+    return state_fail(STATE_DAMAGED, why, "%s %s", part, fault);
+}
+
+/* ---- blocks: runs of a part's cells as they lie in its file ---- */
+
+typedef struct block {
+    int part, field;
+    int64_t number;   /* in the state */
+    int64_t from, to; /* cells of the part's rectangle, row by row */
+} block;
+
+static block block_of(const state_info *s, int k, int i, int64_t number)
+{
+    const int64_t each = state_block_cells(s->type), cells = box_cells(s->part[k].cells[i]),
+                  from = (number - s->part[k].block[i]) * each;
+    return (block){ k, i, number, from, cells - from < each ? cells : from + each };
+}
+
+static void say_block(const state_info *s, const block *b, char *out, size_t out_bytes)
+{
+    const box cells = s->part[b->part].cells[b->field];
+    const int64_t width = box_width(cells);
+    const bool rows = s->field[b->field].ny > 1;
+    snprintf(out, out_bytes, "block %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s",
+             b->number - s->part[b->part].block[b->field], rows ? "rows" : "columns",
+             rows ? cells.y0 + b->from / width : cells.x0 + b->from,
+             rows ? cells.y0 + (b->to - 1) / width : cells.x0 + b->to - 1, s->field[b->field].name);
+}
+
+/* Into buffer, which has room for it. DAMAGED, or IO with why. */
+static state_status read_block(const state_info *s, const block *b, int fd, void *buffer, sentence *why)
+{
+    const size_t word = dtype_bytes(s->type), bytes = (size_t)(b->to - b->from) * word;
+    char part[512], where[160];
+    say_part(s, b->part, part, sizeof part);
+    const int code =
+        transfer_pread(fd, buffer, bytes, s->part[b->part].at_bytes[b->field] + (uint64_t)b->from * word);
+    if (code)
+        return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, part, strerror(code));
+    const uint32_t crc = crc32c(0, buffer, bytes);
+    if (crc == s->crc[b->number]) return STATE_OK;
+    say_block(s, b, where, sizeof where);
+    return state_fail(STATE_DAMAGED, why, "%s%s%s: CRC-32C %08x instead of %08x", s->folder[0] ? part : "",
+                      s->folder[0] ? ", " : "", where, crc, s->crc[b->number]);
+}
+
+/* Rows of the block, or pieces of them: `cells` and where they begin in the block. */
+static bool next_run(const state_info *s, const block *b, int64_t *at, box *cells, int64_t *begins)
+{
+    const box part = s->part[b->part].cells[b->field];
+    const int64_t width = box_width(part), x = *at % width, y = *at / width;
+    if (*at >= b->to) return false;
+    const int64_t whole = x == 0 ? (b->to - *at) / width : 0; /* rows */
+    const int64_t count = whole > 0 ? whole * width : b->to - *at < width - x ? b->to - *at : width - x;
+    *cells = whole > 0 ? box_make(part.x0, part.x1, part.y0 + y, part.y0 + y + whole)
+                       : box_make(part.x0 + x, part.x0 + x + count, part.y0 + y, part.y0 + y + 1);
+    *begins = *at - b->from;
+    *at += count;
+    return true;
+}
+
+static bool meets(const state_info *s, const block *b, box wanted)
+{
+    box run;
+    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);)
+        if (!box_empty(box_intersect(run, wanted))) return true;
+    return false;
+}
+
+/* What the block has of `wanted`, whose dense rows are at data. */
+static void copy_out(const state_info *s, const block *b, const char *buffer, box wanted, char *data)
+{
+    const int64_t word = (int64_t)dtype_bytes(s->type);
+    box run;
+    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);) {
+        const box both = box_intersect(run, wanted);
+        for (int64_t y = both.y0; y < both.y1 && both.x0 < both.x1; y++) {
+            const int64_t from = begins + (y - run.y0) * box_width(run) + both.x0 - run.x0,
+                          to = (y - wanted.y0) * box_width(wanted) + both.x0 - wanted.x0;
+            memcpy(data + to * word, buffer + from * word, (size_t)(box_width(both) * word));
+        }
+    }
+}
+
+/* ---- a rectangle ---- */
+
+static state_status read_from_part(const state_info *s, int k, int i, box wanted, char *buffer, void *data,
+                                   sentence *why)
+{
+    const box cells = s->part[k].cells[i], both = box_intersect(cells, wanted);
+    const int64_t each = state_block_cells(s->type), width = box_width(cells), first = s->part[k].block[i];
+    if (box_empty(both)) return STATE_OK;
+    int fd;
+    state_status status = open_part(s, k, false, &fd, why);
+    if (status != STATE_OK) return status;
+    const int64_t from = ((both.y0 - cells.y0) * width + both.x0 - cells.x0) / each,
+                  to = ((both.y1 - 1 - cells.y0) * width + both.x1 - 1 - cells.x0) / each + 1;
+    for (int64_t n = from; n < to && status == STATE_OK; n++) {
+        const block b = block_of(s, k, i, first + n);
+        if (!meets(s, &b, both)) continue;
+        status = read_block(s, &b, fd, buffer, why);
+        if (status == STATE_OK) copy_out(s, &b, buffer, wanted, data);
+    }
+    close(fd);
+    return status;
+}
+
+static state_status is_damaged(const state_info *s, const sentence *what, sentence *why)
+{
+    const sentence copy = *what;
+    return state_fail(STATE_DAMAGED, why, "%.600s is damaged: %s", s->path, copy.text);
+}
+
+state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why)
+{
+    state_status status = STATE_OK;
+    char *const buffer = malloc(STATE_BLOCK_BYTES);
+    if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    for (int k = 0; k < s->parts && status == STATE_OK; k++)
+        status = read_from_part(s, k, i, cells, buffer, data, why);
+    free(buffer);
+    return status == STATE_DAMAGED ? is_damaged(s, why, why) : status;
+}
+
+/* ---- a level ---- */
+
+/* The part of a fingerprint that the cells `own` of a field nx cells wide add: a sum mod 2^64. */
+static uint64_t fingerprint_share(dtype t, const void *data, box own, int64_t nx)
+{
+    enum { RUN_CELLS = 4096 }; /* threads share out pieces of rows: in 1D there is one row */
+    const int64_t width = box_width(own), height = box_height(own);
+    uint64_t sum = 0;
+#pragma omp parallel for collapse(2) reduction(+ : sum)
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x += RUN_CELLS) {
+            const char *const run = (const char *)data + (size_t)(y * width + x) * dtype_bytes(t);
+            const uint64_t linear = (uint64_t)((own.y0 + y) * nx + own.x0 + x);
+            sum += reduce_host_fingerprint_row(t, run, linear, width - x < RUN_CELLS ? width - x : RUN_CELLS);
+        }
+    return sum;
+}
+
+/* True: the sentence says which differs. */
+static bool other_fingerprint(const state_info *s, const uint64_t found[STATE_FIELDS_MAX], sentence *what)
+{
+    for (int i = 0; i < s->fields; i++) {
+        if (found[i] == s->field[i].fingerprint) continue;
+        sentence_set(what, "/fields/%s has fingerprint %016" PRIx64 ", but the index records %016" PRIx64,
+                     s->field[i].name, found[i], s->field[i].fingerprint);
+        return true;
+    }
+    return false;
+}
+
+static bool is_same_grid(const state_info *s, const state_level *l)
+{
+    bool same = strcmp(s->kind, l->kind) == 0 && s->type == l->type && s->fields == l->fields;
+    for (int i = 0; i < l->fields && same; i++)
+        same = strcmp(s->field[i].name, l->field[i].name) == 0 && s->field[i].nx == l->field[i].nx &&
+               s->field[i].ny == l->field[i].ny;
+    return same;
+}
+
+state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why)
+{
+    uint64_t found[STATE_FIELDS_MAX] = { 0 };
+    if (!is_same_grid(s, l))
+        return state_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck", s->path);
+    state_status status = STATE_OK;
+    for (int i = 0; i < l->fields && status == STATE_OK; i++) {
+        const state_cells *f = &l->field[i];
+        status = state_read(s, i, f->own, f->data, why);
+        if (status == STATE_OK) found[i] = fingerprint_share(s->type, f->data, f->own, f->nx);
+    }
+    status = state_agree(comm, status, why);
+    if (status != STATE_OK) return status;
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    l->step = s->step;
+    return other_fingerprint(s, found, why) ? is_damaged(s, why, why) : STATE_OK;
+}
+
+/* ---- all of it ---- */
+
+static void add_damage(state_report *r, const char *text)
+{
+    for (int64_t i = 0; i < r->damaged && i < STATE_DAMAGE_LISTED; i++)
+        if (strcmp(r->damage[i].text, text) == 0) return; /* a part that several ranks miss */
+    if (r->damaged < STATE_DAMAGE_LISTED) sentence_set(&r->damage[r->damaged], "%s", text);
+    r->damaged++;
+}
+
+static uint64_t block_fingerprint(const state_info *s, const block *b, const char *buffer)
+{
+    uint64_t sum = 0;
+    box run;
+    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);)
+        sum += fingerprint_share(s->type, buffer + (size_t)begins * dtype_bytes(s->type), run,
+                                 s->field[b->field].nx);
+    return sum;
+}
+
+static state_status look_at_block(const state_info *s, const block *b, int fd, char *buffer, state_look *how,
+                                  state_report *r, sentence *why)
+{
+    const state_status status = read_block(s, b, fd, buffer, why);
+    if (status == STATE_DAMAGED) add_damage(r, why->text);
+    if (status == STATE_OK && how->fingerprints)
+        how->fingerprint[b->field] += block_fingerprint(s, b, buffer);
+    return status == STATE_DAMAGED ? STATE_OK : status;
+}
+
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, state_look *how,
+                           state_report *r, sentence *why)
+{
+    int fd;
+    state_status status = open_part(s, k, how->fresh, &fd, why);
+    if (status == STATE_DAMAGED) add_damage(r, why->text);
+    if (status != STATE_OK) return status;
+    char *const buffer = malloc(STATE_BLOCK_BYTES);
+    if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
+    for (int i = 0; i < s->fields; i++) {
+        const int64_t first = s->part[k].block[i], end = first + state_blocks(s->part[k].cells[i], s->type);
+        for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
+            const block b = block_of(s, k, i, n);
+            if (n % how->every == 0 || n == end - 1) status = look_at_block(s, &b, fd, buffer, how, r, why);
+        }
+    }
+    free(buffer);
+    close(fd);
+    return status == STATE_OK && r->damaged ? STATE_DAMAGED : status;
+}
+
+/* Rank 0's list becomes that of all ranks, in the order of the file. */
+static void unite(MPI_Comm comm, state_report *r)
+{
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    state_report *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
+    MPI_CHECK(ranks_gather(r, sizeof *r, MPI_BYTE, all, sizeof *r, MPI_BYTE, 0, comm));
+    for (int i = 1; i < ranks && rank == 0; i++) {
+        const int64_t listed = all[i].damaged < STATE_DAMAGE_LISTED ? all[i].damaged : STATE_DAMAGE_LISTED;
+        for (int64_t n = 0; n < listed; n++) add_damage(r, all[i].damage[n].text);
+        r->damaged += all[i].damaged - listed;
+    }
+    free(all);
+    MPI_CHECK(ranks_bcast(r, sizeof *r, MPI_BYTE, 0, comm));
+}
+
+state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, sentence *why)
+{
+    const int64_t rank = ranks_mine(comm), ranks = ranks_count(comm);
+    const int64_t from = s->blocks * rank / ranks, to = s->blocks * (rank + 1) / ranks;
+    state_look how = { .every = 1, .fingerprints = true };
+    state_status status = STATE_OK;
+    memset(r, 0, sizeof *r);
+    for (int k = 0; k < s->parts && (status == STATE_OK || status == STATE_DAMAGED); k++) {
+        const int64_t first = s->part[k].block[0],
+                      end = k + 1 < s->parts ? s->part[k + 1].block[0] : s->blocks;
+        if (first < to && end > from) status = state_look_at(s, k, from, to, &how, r, why);
+        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, &how, r, why);
+    }
+    status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
+    if (status != STATE_OK) return status;
+    unite(comm, r);
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, how.fingerprint, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    if (r->damaged == 0 && other_fingerprint(s, how.fingerprint, why)) add_damage(r, why->text);
+    return r->damaged ? STATE_DAMAGED : STATE_OK;
+}

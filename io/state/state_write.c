@@ -1,0 +1,798 @@
+/* Ranks go through the same phases in the same order. Of a phase a rank does `job` in its thread, which calls
+ * neither MPI nor HDF5, then `after` in the main thread, and then all agree on how it went (agreement.h). */
+#include "state/state_write.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/bytes.h"
+#include "files/crc32c.h"
+#include "files/replace.h"
+#include "files/transfer.h"
+#include "ranks/check.h"
+#include "ranks/decomp.h"
+#include "ranks/fault.h"
+#include "ranks/hosts.h"
+#include "ranks/ranks.h"
+#include "ranks/timer.h"
+#include "state/agreement.h"
+#include "state/background.h"
+#include "state/collect.h"
+#include "state/lock.h"
+#include "state/state_attempt.h"
+#include "state/state_folder.h"
+#include "state/state_index.h"
+#include "state/state_read.h"
+#include "state/state_xdmf.h"
+
+enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLED = 16 };
+enum { NUMBERS = 2 + STATE_FIELDS_MAX }; /* of a part that the others have to be told */
+
+typedef enum phase { IDLE, BEGIN, CREATE, WRITE, VERIFY, INDEX, COMPLETE, PUBLISH, CLEAN_UP } phase;
+typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
+
+/* The numbers of an agreement, behind the status. */
+enum { JOB_NS = 1, CHECKSUM_NS, PWRITE_NS, FSYNC_NS, TOKEN, AGREED };
+
+typedef struct spent {
+    double checksum_s, pwrite_s, fsync_s;
+} spent;
+
+struct state_writer {
+    MPI_Comm comm; /* owned */
+    int rank, ranks;
+    hosts *hosts;
+    state_writer_options o;
+    char dir[STATE_PATH_BYTES];
+    lock *lock;
+    bool untidy; /* some of what dead runs had left stays: it stays noted */
+    background *thread;
+    sentence not_async;
+    int64_t verified;
+    state_stats stats;
+    /* ---- the write under way; a job's while it runs ---- */
+    phase phase;
+    stage stage;
+    state_request request;
+    state_level level;
+    state_info s;
+    int number; /* of this rank's part; -1: it writes none */
+    char attempt[STATE_NAME_BYTES];
+    collect *collected; /* NULL: each rank writes its own cells */
+    const collect_window *window;
+    int fd;
+    int64_t cells[STATE_FIELDS_MAX]; /* written of each field of the part */
+    bool flushed;
+    state_look look;
+    agreement agreed;
+    uint64_t *numbers, *all_numbers; /* [parts * NUMBERS]: this rank's, 0 elsewhere; all ranks' */
+    uint32_t *crc;                   /* [blocks]: this rank's, 0 elsewhere */
+    uint64_t share[STATE_FIELDS_MAX], sum[STATE_FIELDS_MAX]; /* of fingerprints: this rank's, all ranks' */
+    state_status status;                                     /* of this phase on this rank */
+    sentence why;
+    double seconds;
+    spent spent;
+    state_status ended; /* how the last write ended, and then its sentence is in why */
+    bool told;
+};
+
+/* ---- how many, how large ---- */
+
+int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes)
+{
+    if (asked > 0) return asked < ranks ? asked : ranks;
+    if (bytes <= one_file_bytes) return 1;
+    const uint64_t wanted = (bytes + WRITER_BYTES - 1) / WRITER_BYTES;
+    const int most = ranks < WRITERS_MAX ? ranks : WRITERS_MAX;
+    return wanted < 1 ? 1 : wanted < (uint64_t)most ? (int)wanted : most;
+}
+
+static uint64_t cells_bytes(const state_level *l)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < l->fields; i++)
+        bytes += (uint64_t)l->field[i].nx * (uint64_t)l->field[i].ny * dtype_bytes(l->type);
+    return bytes;
+}
+
+/* On disk, with the index of any deck and 1,024 parts, and the XDMF file. */
+static uint64_t state_bytes(const state_level *l) { return cells_bytes(l) + (256 << 10); }
+
+static state_status failed(state_writer *w, const char *what, int code)
+{
+    sentence_set(&w->why, "cannot %s %s: %s", what, w->s.path, strerror(code));
+    return STATE_IO;
+}
+
+static void attempt_path(const state_writer *w, const char *name, char out[STATE_PATH_BYTES])
+{
+    snprintf(out, STATE_PATH_BYTES, "%.3900s/%s%s%s", w->dir, w->attempt, name[0] ? "/" : "", name);
+}
+
+/* ---- begin: rank 0 makes the attempt's folder, in which writers make their parts ---- */
+
+static state_status look_for_room(state_writer *w)
+{
+    struct statvfs room;
+    char need[32], found[32];
+    const double needed = (double)state_bytes(&w->level);
+    if (statvfs(w->dir, &room) != 0)
+        return state_file_failed("determine the free space of", w->dir, errno, &w->why);
+    const double available = (double)room.f_bavail * (double)room.f_frsize;
+    if (room.f_blocks == 0 || available >= needed)
+        return STATE_OK; /* some file systems report no sizes at all */
+    return state_fail(STATE_IO, &w->why, "cannot write %s: it needs %s, but %s has only %s free", w->s.path,
+                      bytes_text(need, sizeof need, needed), w->dir,
+                      bytes_text(found, sizeof found, available));
+}
+
+static state_status make_attempt(state_writer *w)
+{
+    char path[STATE_PATH_BYTES];
+    if (w->rank != 0) return STATE_OK;
+    const state_status status = look_for_room(w);
+    if (status != STATE_OK) return status;
+    uint32_t token;
+    do token = (uint32_t)replace_token();
+    while (token == 0);
+    w->agreed.mine[TOKEN] = token;
+    if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
+    attempt_path(w, "", path);
+    const int code = lock_note(w->lock, w->attempt);
+    if (code) return failed(w, "note in the lock file an attempt of", code);
+    return mkdir(path, 0777) == 0 ? STATE_OK : state_file_failed("make the folder", path, errno, &w->why);
+}
+
+/* A client of a network file system may for some seconds not know the folder. */
+static state_status see_attempt(state_writer *w)
+{
+    char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    int code, tries = 0;
+    attempt_path(w, "", path);
+    do code = access(path, F_OK) != 0 ? errno : 0;
+    while (state_look_again(code, &tries));
+    if (!code) return STATE_OK;
+    return state_fail(STATE_IO, &w->why, "rank %d on %s does not see %s, which rank 0 made: %s", w->rank,
+                      state_host(host), path, strerror(code));
+}
+
+static state_status make_part(state_writer *w)
+{
+    if (w->number >= 0) {
+        char path[STATE_PATH_BYTES];
+        const state_status status = state_part_create(&w->s, w->number, &w->why);
+        if (status != STATE_OK) return status;
+        state_part_path(&w->s, w->number, path);
+        w->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (w->fd < 0) return failed(w, "write", errno);
+    }
+    if (w->s.parts < w->ranks) w->collected = collect_begin(w->comm, &w->s, &w->level, w->number);
+    if ((w->s.parts == w->ranks || w->collected) && fault_asked("checkpoint_memory") != w->rank)
+        return STATE_OK;
+    return state_fail(STATE_IO, &w->why,
+                      "cannot write %s: rank %d has no memory for the rows that it collects", w->s.path,
+                      w->rank);
+}
+
+/* ---- write: cells, in the order of the part's file ---- */
+
+/* Up to the end of a block. 0 or errno. */
+static int write_piece(state_writer *w, int i, const char *data, int64_t cells)
+{
+    const size_t word = dtype_bytes(w->s.type);
+    const state_part *p = &w->s.part[w->number];
+    const int64_t block = w->cells[i] / state_block_cells(w->s.type);
+    const uint64_t at = p->at_bytes[i] + (uint64_t)w->cells[i] * word;
+    uint32_t *const crc = &w->crc[p->block[i] + block];
+    const double begin_s = timer_now_s();
+    *crc = crc32c(*crc, data, (size_t)cells * word);
+    const double summed_s = timer_now_s();
+    const int code = transfer_pwrite(w->fd, data, (size_t)cells * word, at);
+    w->spent.checksum_s += summed_s - begin_s;
+    w->spent.pwrite_s += timer_now_s() - summed_s;
+    w->cells[i] += cells;
+    /* the disk begins while the rest is still copied, so that fsync finds less to do */
+    if (w->cells[i] % state_block_cells(w->s.type) == 0)
+        (void)sync_file_range(w->fd, (off_t)(p->at_bytes[i] + (uint64_t)(block * STATE_BLOCK_BYTES)),
+                              STATE_BLOCK_BYTES, SYNC_FILE_RANGE_WRITE);
+    return code;
+}
+
+static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
+{
+    const size_t word = dtype_bytes(w->s.type);
+    const int64_t each = state_block_cells(w->s.type), piece = PIECE_BYTES / (int64_t)word;
+    int code = 0;
+    while (cells > 0 && !code) {
+        const int64_t room = each - w->cells[i] % each, most = room < piece ? room : piece,
+                      now = cells < most ? cells : most;
+        code = write_piece(w, i, data, now);
+        data += (size_t)now * word;
+        cells -= now;
+    }
+    return code;
+}
+
+/* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
+ * last cell, lost_page:RANK a page of zeros up to it, checkpoint_slow:MS takes so long for every write. */
+static int act_faulty(const state_writer *w)
+{
+    const int wait_ms = fault_asked("checkpoint_slow");
+    const struct timespec wait = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+    if (wait_ms > 0) nanosleep(&wait, NULL);
+    if (fault_asked("checkpoint_write") == w->rank) return EIO;
+    if (w->number < 0) return 0;
+    static const char page[4096];
+    const uint64_t end = w->s.part[w->number].at_bytes[0] + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
+    if (fault_asked("lost_page") == w->rank)
+        return transfer_pwrite(w->fd, page, sizeof page, end - sizeof page);
+    return fault_asked("checkpoint_flip") == w->rank ? transfer_pwrite(w->fd, "\x55", 1, end - 1) : 0;
+}
+
+/* The last job of the phase: the part is on disk, and what the others have to know of it is told. */
+static int flush(state_writer *w)
+{
+    if (w->number < 0) return 0;
+    state_part *const p = &w->s.part[w->number];
+    uint64_t *const told = &w->numbers[w->number * NUMBERS], bytes[STATE_FIELDS_MAX] = { 0 };
+    const double begin_s = timer_now_s();
+    int code = fsync(w->fd) != 0 ? errno : 0;
+    w->spent.fsync_s += timer_now_s() - begin_s;
+    for (int i = 0; i < w->s.fields; i++)
+        bytes[i] = (uint64_t)box_cells(p->cells[i]) * dtype_bytes(w->s.type);
+    if (!code)
+        code = state_structure_crc(w->fd, p->bytes, w->s.fields, p->at_bytes, bytes, &p->structure_crc);
+    if (close(w->fd) != 0 && !code) code = errno;
+    w->fd = -1;
+    told[0] = p->bytes;
+    told[1] = p->structure_crc;
+    memcpy(told + 2, p->at_bytes, sizeof p->at_bytes);
+    return code;
+}
+
+/* What is there of the cells: own ones, a window, or nothing more, and then all of it goes to disk. */
+static state_status write_job(state_writer *w)
+{
+    int code = 0;
+    if (w->status != STATE_OK) return w->status; /* messages go on, but nothing is written any more */
+    if (w->window) {
+        code = write_cells(w, w->window->field, w->window->data, w->window->cells);
+    } else {
+        for (int i = 0; i < w->s.fields && !w->collected && !code; i++)
+            code = write_cells(w, i, w->level.field[i].data, box_cells(w->level.field[i].own));
+        if (!code) code = act_faulty(w);
+        if (!code) code = flush(w);
+    }
+    return code ? failed(w, "write", code) : STATE_OK;
+}
+
+/* ---- verify: what others wrote, where there are several hosts ---- */
+
+static int verifier_of(const state_writer *w, int k)
+{
+    const hosts *h = w->hosts;
+    const int writer = collect_rank(w->s.parts, w->ranks, k), host = h->of[writer];
+    if (h->count == 1) return writer;
+    int other = (writer + h->begin[host + 1] - h->begin[host]) % w->ranks;
+    while (h->of[other] == host) other = (other + 1) % w->ranks;
+    return other;
+}
+
+static state_status verify_job(state_writer *w)
+{
+    state_status status = STATE_OK;
+    state_report r = { .damaged = 0 };
+    sentence why;
+    w->look = (state_look){ .every = w->o.verify == STATE_VERIFY_FULL ? 1 : SAMPLED,
+                            .fresh = true,
+                            .fingerprints = w->o.verify == STATE_VERIFY_FULL };
+    for (int k = 0; k < w->s.parts && status == STATE_OK && w->o.verify != STATE_VERIFY_OFF; k++)
+        if (verifier_of(w, k) == w->rank)
+            status = state_look_at(&w->s, k, 0, w->s.blocks, &w->look, &r, &why);
+    if (status == STATE_OK) return status;
+    return state_fail(status, &w->why,
+                      "cannot write %s: rank %d read back other values than were written: %.600s", w->s.path,
+                      w->rank, r.damaged ? r.damage[0].text : why.text);
+}
+
+/* ---- publish ---- */
+
+static bool is_one_file(const state_writer *w) { return w->s.parts == 1; }
+
+static void index_path(const state_writer *w, char out[STATE_PATH_BYTES])
+{
+    attempt_path(w, is_one_file(w) ? "0.h5" : STATE_INDEX_NAME, out);
+}
+
+/* The main thread's of rank 0, since it is HDF5's. */
+static state_status make_index(state_writer *w)
+{
+    char path[STATE_PATH_BYTES];
+    if (w->rank != 0) return STATE_OK;
+    index_path(w, path);
+    if (is_one_file(w)) w->s.folder[0] = '\0';
+    return state_index_write(path, &w->s, &w->why);
+}
+
+static int describe_series(const state_writer *w)
+{
+    char path[STATE_PATH_BYTES];
+    int64_t *steps = NULL;
+    size_t count = 0, kept = 0;
+    if (state_list_here(w->dir, &steps, &count) != STATE_OK) return EIO;
+    /* what an earlier run left there of other steps is another series */
+    for (size_t i = 0; i < count; i++)
+        if (steps[i] <= w->s.step && steps[i] % w->o.series_every == 0) steps[kept++] = steps[i];
+    snprintf(path, sizeof path, "%.3900s/series.xmf", w->dir);
+    const int code = kept ? state_xdmf_write_series(path, &w->s, steps, kept) : ENOENT;
+    free(steps);
+    return code;
+}
+
+/* On disk under their names in the attempt's folder: the index with its trailer, and its description. */
+static state_status complete_job(state_writer *w)
+{
+    char index[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES], folder[STATE_PATH_BYTES];
+    state_trailer t = { .token = is_one_file(w) ? 0 : (uint32_t)w->agreed.all[TOKEN] };
+    if (w->rank != 0) return STATE_OK;
+    for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
+        t.at_bytes[i] = w->s.part[0].at_bytes[i];
+        t.cells_bytes[i] = (uint64_t)box_cells(w->s.part[0].cells[i]) * dtype_bytes(w->s.type);
+    }
+    index_path(w, index);
+    attempt_path(w, STATE_XDMF_NAME, xdmf);
+    attempt_path(w, "", folder);
+    int code = state_trailer_append(index, &t);
+    if (!code) code = state_xdmf_write(xdmf, w->s.path, &w->s);
+    if (!code) code = state_sync_folder(folder);
+    if (!code) code = state_sync_folder(w->dir);
+    return code ? failed(w, "write", code) : STATE_OK;
+}
+
+static state_status check_index(state_writer *w)
+{
+    char path[STATE_PATH_BYTES];
+    index_path(w, path);
+    return w->rank == 0 ? state_index_check(path, &w->s, &w->why) : STATE_OK;
+}
+
+/* From here on the state has its name; what fails costs it nothing. */
+static state_status make_way(state_writer *w, const char *older)
+{
+    bool all = true;
+    if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
+    if (older[0]) all = state_attempt_remove(w->dir, older) && all;
+    const int64_t verified = w->o.verify != STATE_VERIFY_OFF ? w->s.step : w->verified;
+    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, w->s.step, verified) && all;
+    w->untidy = w->untidy || !all; /* what stays stays noted */
+    if (!w->untidy) lock_settle(w->lock);
+    const int code = w->o.series_every > 0 ? describe_series(w) : 0;
+    return code ? state_file_failed("write the description of the series in", w->dir, code, &w->why)
+                : STATE_OK;
+}
+
+static state_status publish_job(state_writer *w)
+{
+    char index[STATE_PATH_BYTES], made[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES],
+        older[STATE_NAME_BYTES] = "";
+    state_trailer t;
+    sentence unused;
+    if (w->rank != 0) return STATE_OK;
+    index_path(w, index);
+    attempt_path(w, STATE_XDMF_NAME, made);
+    int code = state_xdmf_path(xdmf, sizeof xdmf, w->s.path) ? 0 : ENAMETOOLONG;
+    if (!code && state_trailer_check(w->s.path, &t, &unused) == STATE_OK && t.token != 0 &&
+        state_attempt_name(older, w->s.path, t.token))
+        code = lock_note(w->lock, older);
+    if (code) return failed(w, "write", code);
+    if (!lock_is_held(w->lock))
+        return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
+                          w->s.path);
+    if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
+    if (rename(made, xdmf) != 0) return state_file_failed("rename to", xdmf, errno, &w->why);
+    code = state_sync_folder(w->dir);
+    if (code) return state_file_failed("fsync", w->dir, code, &w->why);
+    const double begin_s = timer_now_s();
+    const state_status status = make_way(w, older);
+    w->seconds -= timer_now_s() - begin_s; /* older states' deletion is not this one's time */
+    return status;
+}
+
+static state_status clean_up_job(state_writer *w)
+{
+    if (w->fd >= 0) (void)close(w->fd);
+    w->fd = -1;
+    if (w->rank != 0 || !w->attempt[0]) return STATE_OK;
+    if (!state_attempt_remove(w->dir, w->attempt)) w->untidy = true;
+    if (!w->untidy) lock_settle(w->lock);
+    return STATE_OK;
+}
+
+/* ---- the phases ---- */
+
+typedef state_status work(state_writer *w); /* sets why where it fails */
+
+static state_status nothing(state_writer *w) { return w->status; }
+
+static const struct {
+    work *job, *after; /* in the thread; in the main thread, where the job went well */
+} phases[] = {
+    [BEGIN] = { make_attempt, nothing },  [CREATE] = { see_attempt, make_part },
+    [WRITE] = { write_job, nothing },     [VERIFY] = { verify_job, nothing },
+    [INDEX] = { nothing, make_index },    [COMPLETE] = { complete_job, check_index },
+    [PUBLISH] = { publish_job, nothing }, [CLEAN_UP] = { clean_up_job, nothing },
+};
+
+static void run_job(void *writer)
+{
+    state_writer *w = writer;
+    const double begin_s = timer_now_s();
+    w->status = phases[w->phase].job(w);
+    w->seconds += timer_now_s() - begin_s;
+}
+
+/* To be asked until it is. */
+static bool snapshot_is_there(state_writer *w)
+{
+    double held_s = 0;
+    if (w->request.ready && !w->request.ready(w->request.owner, &w->level, &held_s)) return false;
+    w->stats.snapshot_s += held_s;
+    w->stats.stall_s += held_s;
+    for (int i = 0; i < w->level.fields; i++) w->share[i] = w->level.field[i].fingerprint;
+    return true;
+}
+
+/* False: the phase has to wait for the snapshot. */
+static bool start(state_writer *w)
+{
+    if (w->phase == WRITE && !snapshot_is_there(w)) return false;
+    w->status = STATE_OK;
+    w->seconds = 0;
+    w->spent = (spent){ 0 };
+    w->stage = RUNNING;
+    if (w->phase != WRITE || !w->collected) background_start(w->thread, run_job, w);
+    return true;
+}
+
+/* One window after another, while the messages of the next go on; then all of it goes to disk. */
+static bool wrote_windows(state_writer *w)
+{
+    if (w->window) collect_release(w->collected);
+    w->window = collect_next(w->collected);
+    if (!w->window && (!collect_done(w->collected) || w->flushed)) return collect_done(w->collected);
+    w->flushed = !w->window;
+    background_start(w->thread, run_job, w);
+    return false;
+}
+
+/* Is the phase's last job done? */
+static bool ran(state_writer *w)
+{
+    const bool collecting = w->phase == WRITE && w->collected;
+    if (!background_done(w->thread)) {
+        if (collecting) (void)collect_next(w->collected);
+        return false;
+    }
+    return !collecting || wrote_windows(w);
+}
+
+static void agree(state_writer *w)
+{
+    agreement *a = &w->agreed;
+    const double begin_s = timer_now_s();
+    if (w->status == STATE_OK) w->status = phases[w->phase].after(w);
+    w->stage = AGREEING;
+    a->mine[JOB_NS] = (int64_t)((w->seconds + timer_now_s() - begin_s) * 1e9);
+    a->mine[CHECKSUM_NS] = (int64_t)(w->spent.checksum_s * 1e9);
+    a->mine[PWRITE_NS] = (int64_t)(w->spent.pwrite_s * 1e9);
+    a->mine[FSYNC_NS] = (int64_t)(w->spent.fsync_s * 1e9);
+    agreement_begin(a, w->status, AGREED);
+    if (w->phase == WRITE) {
+        agreement_allreduce(a, w->numbers, w->all_numbers, w->s.parts * NUMBERS, MPI_UINT64_T, MPI_BOR);
+        agreement_allreduce(a, w->crc, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_BOR);
+        agreement_allreduce(a, w->share, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+    }
+    if (w->phase == VERIFY)
+        agreement_allreduce(a, w->look.fingerprint, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+}
+
+/* ---- what all ranks know once they have agreed ---- */
+
+static void learn_parts(state_writer *w)
+{
+    for (int k = 0; k < w->s.parts; k++) {
+        const uint64_t *told = &w->all_numbers[k * NUMBERS];
+        state_part *p = &w->s.part[k];
+        p->bytes = told[0];
+        p->structure_crc = (uint32_t)told[1];
+        memcpy(p->at_bytes, told + 2, sizeof p->at_bytes);
+    }
+    for (int i = 0; i < w->s.fields; i++) w->s.field[i].fingerprint = w->sum[i];
+}
+
+/* Of memory's cells, or of what was read back, and what the device had. The same on all ranks. */
+static state_status compare_fingerprints(state_writer *w)
+{
+    for (int i = 0; i < w->s.fields && w->o.verify == STATE_VERIFY_FULL; i++)
+        if (w->sum[i] != w->s.field[i].fingerprint)
+            return state_fail(STATE_DAMAGED, &w->why,
+                              "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
+                              ", but had %016" PRIx64 " on its device",
+                              w->s.path, w->s.field[i].name, w->sum[i], w->s.field[i].fingerprint);
+    return STATE_OK;
+}
+
+static void add_seconds(state_writer *w)
+{
+    const int64_t *ns = w->agreed.all;
+    state_stats *s = &w->stats;
+    if (w->phase == CLEAN_UP) return;
+    if (w->phase == VERIFY) s->verify_s += 1e-9 * (double)ns[JOB_NS];
+    else s->write_s += 1e-9 * (double)ns[JOB_NS];
+    if (w->phase >= INDEX) s->publish_s += 1e-9 * (double)ns[JOB_NS];
+    s->checksum_s += 1e-9 * (double)ns[CHECKSUM_NS];
+    s->pwrite_s += 1e-9 * (double)ns[PWRITE_NS];
+    s->fsync_s += 1e-9 * (double)ns[FSYNC_NS];
+}
+
+static void end(state_writer *w)
+{
+    if (w->ended == STATE_OK) {
+        w->stats.count++;
+        w->stats.newest_step = w->s.step;
+        w->stats.bytes += (int64_t)cells_bytes(&w->level);
+        w->stats.parts = w->s.parts;
+        if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
+    } else {
+        w->stats.failed++;
+    }
+    collect_end(&w->collected);
+    state_close(&w->s);
+    free(w->numbers);
+    free(w->all_numbers);
+    free(w->crc);
+    w->numbers = w->all_numbers = NULL;
+    w->crc = NULL;
+    w->told = w->ended == STATE_OK;
+    w->phase = IDLE;
+}
+
+static void go_on(state_writer *w)
+{
+    state_status worst = agreement_worst(&w->agreed);
+    const bool spoken = worst != STATE_OK;
+    add_seconds(w);
+    w->stage = HELD;
+    if (!spoken && w->phase == BEGIN) {
+        (void)state_attempt_name(w->attempt, w->s.path, (uint32_t)w->agreed.all[TOKEN]);
+        snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
+    }
+    if (!spoken && w->phase == WRITE) learn_parts(w);
+    if (!spoken && w->phase == VERIFY) worst = compare_fingerprints(w);
+    if (w->phase == CLEAN_UP || (w->phase == PUBLISH && worst == STATE_OK)) {
+        end(w);
+    } else if (worst != STATE_OK) { /* while what is half written is deleted, its story goes round */
+        w->ended = worst;
+        w->phase = CLEAN_UP;
+        if (spoken) agreement_bcast(&w->agreed, w->why.text, SENTENCE_BYTES, agreement_speaker(&w->agreed));
+    } else {
+        w->phase++;
+    }
+}
+
+/* As far as it goes without waiting. */
+static void advance(state_writer *w)
+{
+    while (w->phase != IDLE) {
+        switch (w->stage) {
+        case HELD:
+            if (!start(w)) return;
+            break;
+        case RUNNING:
+            if (!ran(w)) return;
+            agree(w);
+            break;
+        case AGREEING:
+            if (!agreement_done(&w->agreed)) return;
+            go_on(w);
+            break;
+        }
+    }
+}
+
+/* ---- begin, poll, wait ---- */
+
+/* Who writes what: each rank its own cells, or some whole rows of all. */
+static void make_parts(state_writer *w)
+{
+    state_info *s = &w->s;
+    int parts = state_writers(cells_bytes(&w->level), w->ranks, w->o.writers, w->o.one_file_bytes);
+    for (int i = 0; i < s->fields && parts < w->ranks; i++) {
+        const int64_t lines = s->field[i].ny > 1 ? s->field[i].ny : s->field[i].nx;
+        if (parts > lines) parts = (int)lines;
+    }
+    s->parts = parts;
+    s->part = CHECK_ALLOC(calloc((size_t)parts, sizeof *s->part));
+    w->number = -1;
+    for (int k = 0; k < parts; k++) {
+        if (collect_rank(parts, w->ranks, k) == w->rank) w->number = k;
+        for (int i = 0; i < s->fields; i++)
+            s->part[k].cells[i] = parts == w->ranks ? collect_box(&w->level.field[i], w->ranks, k)
+                                                    : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
+    }
+    state_number_blocks(s);
+    s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
+    w->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *w->crc));
+    w->numbers = CHECK_ALLOC(calloc((size_t)parts * NUMBERS, sizeof *w->numbers));
+    w->all_numbers = CHECK_ALLOC(calloc((size_t)parts * NUMBERS, sizeof *w->all_numbers));
+}
+
+static void describe(state_writer *w, const state_level *l)
+{
+    state_info *s = &w->s;
+    memset(s, 0, sizeof *s);
+    if (w->o.file) snprintf(s->path, sizeof s->path, "%s", w->o.file);
+    else state_path(s->path, sizeof s->path, w->o.folder, l->step);
+    snprintf(s->kind, sizeof s->kind, "%s", l->kind);
+    snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
+    s->type = l->type;
+    s->step = l->step;
+    s->deck = CHECK_ALLOC(strdup(l->deck ? l->deck : ""));
+    s->fields = l->fields;
+    s->main_field = l->main_field;
+    for (int i = 0; i < l->fields; i++) {
+        snprintf(s->field[i].name, sizeof s->field[i].name, "%s", l->field[i].name);
+        s->field[i].nx = l->field[i].nx;
+        s->field[i].ny = l->field[i].ny;
+    }
+}
+
+state_status state_writer_begin(state_writer *w, const state_request *r, sentence *why)
+{
+    assert(w->phase == IDLE);
+    const double begin_s = timer_now_s();
+    w->request = *r;
+    w->level = *r->level;
+    w->ended = STATE_OK;
+    w->told = true;
+    w->attempt[0] = '\0';
+    w->fd = -1;
+    w->window = NULL;
+    w->flushed = false;
+    memset(w->cells, 0, sizeof w->cells);
+    memset(w->share, 0, sizeof w->share);
+    memset(w->agreed.mine, 0, sizeof w->agreed.mine);
+    describe(w, r->level);
+    make_parts(w);
+    w->phase = BEGIN;
+    w->stage = HELD;
+    advance(w);
+    if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
+    return w->stats.async ? STATE_OK : state_writer_wait(w, why);
+}
+
+static state_status tell(state_writer *w, sentence *why)
+{
+    if (w->phase != IDLE || w->told) return STATE_OK;
+    *why = w->why;
+    w->told = true;
+    return w->ended;
+}
+
+state_status state_writer_poll(state_writer *w, sentence *why)
+{
+    advance(w);
+    return tell(w, why);
+}
+
+/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need
+ * this processor, and to know of their end a sixteenth later costs little. */
+static void pause_in_wait(double since_s)
+{
+    const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);
+    const struct timespec pause = { .tv_nsec = (long)(pause_s * 1e9) };
+    nanosleep(&pause, NULL);
+}
+
+state_status state_writer_wait(state_writer *w, sentence *why)
+{
+    const double begin_s = timer_now_s();
+    double idle_since_s = NAN;
+    for (advance(w); w->phase != IDLE; advance(w)) {
+        if (isnan(idle_since_s) && (!w->request.idle || w->request.idle(w->request.owner)))
+            idle_since_s = timer_now_s();
+        pause_in_wait(begin_s);
+    }
+    if (!isnan(idle_since_s)) w->stats.stall_s += timer_now_s() - idle_since_s;
+    return tell(w, why);
+}
+
+bool state_writer_busy(const state_writer *w) { return w->phase != IDLE; }
+state_stats state_writer_stats(const state_writer *w) { return w->stats; }
+const char *state_writer_not_async(const state_writer *w) { return w->not_async.text; }
+void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
+
+/* ---- create and destroy ---- */
+
+/* On all ranks or on none. */
+static void start_thread(state_writer *w)
+{
+    w->thread = w->o.async ? background_create(true) : NULL;
+    if (w->o.async && !w->thread) sentence_set(&w->not_async, "cannot start a thread: %s", strerror(errno));
+    if (w->o.async)
+        w->stats.async = state_agree(w->comm, w->thread ? STATE_OK : STATE_IO, &w->not_async) == STATE_OK;
+    if (!w->stats.async) background_destroy(&w->thread);
+    if (!w->thread) w->thread = CHECK_ALLOC(background_create(false));
+}
+
+static bool remove_noted(void *writer, const char *name)
+{
+    char path[STATE_PATH_BYTES];
+    struct stat info;
+    state_writer *w = writer;
+    snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
+    const bool there = stat(path, &info) == 0;
+    if (!state_attempt_remove(w->dir, name)) w->untidy = true;
+    return there && stat(path, &info) != 0;
+}
+
+/* By rank 0, under the lock. */
+static void tidy(state_writer *w, sentence *note)
+{
+    const int deleted = lock_visit_noted(w->lock, remove_noted, w);
+    if (!w->untidy) lock_settle(w->lock);
+    if (deleted > 0)
+        sentence_add(note, "%sdeleted what %d half-written state%s had left in %.300s",
+                     note->text[0] ? "; " : "", deleted, deleted == 1 ? "" : "s", w->dir);
+}
+
+state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
+                                  sentence *note, sentence *why)
+{
+    char path[STATE_PATH_BYTES + 16];
+    state_writer *w = CHECK_ALLOC(calloc(1, sizeof *w));
+    w->o = *o;
+    w->verified = STATE_NONE_VERIFIED;
+    note->text[0] = '\0';
+    if (o->folder) snprintf(w->dir, sizeof w->dir, "%s", o->folder);
+    else replace_directory_of(w->dir, sizeof w->dir, o->file);
+    if (o->folder) snprintf(path, sizeof path, "%s/" LOCK_NAME, o->folder);
+    else snprintf(path, sizeof path, "%s.lock", o->file);
+    *status = o->folder ? state_make_folder(comm, o->folder, why) : STATE_OK;
+    if (*status == STATE_OK) w->lock = lock_take(comm, path, status, note, why);
+    if (*status != STATE_OK) {
+        free(w);
+        return NULL;
+    }
+    MPI_CHECK(ranks_dup(comm, &w->comm));
+    w->rank = ranks_mine(comm);
+    w->ranks = ranks_count(comm);
+    w->agreed = (agreement){ .comm = w->comm, .rank = w->rank, .ranks = w->ranks };
+    w->hosts = hosts_create(w->comm);
+    if (w->rank == 0) tidy(w, note);
+    start_thread(w);
+    return w;
+}
+
+void state_writer_destroy(state_writer **w)
+{
+    if (!w || !*w) return;
+    sentence ignored;
+    (void)state_writer_wait(*w, &ignored);
+    background_destroy(&(*w)->thread);
+    hosts_destroy(&(*w)->hosts);
+    MPI_CHECK(MPI_Comm_free(&(*w)->comm));
+    lock_release(&(*w)->lock);
+    free(*w);
+    *w = NULL;
+}

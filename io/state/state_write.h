@@ -1,0 +1,91 @@
+/* Writing states, beside the time steps or while they wait.
+ *
+ *   begin    rank 0 makes a folder NAME.<8 hex digits> that no attempt had before, after its name is in the
+ * lock file; HDF5 makes the writer's part with its datasets allocated, and closes it write    a thread writes
+ * the cells where H5Dget_offset says, takes CRC-32C of each block, fsync verify   each part is read back, by
+ * another host where there is one publish  rank 0 makes the index in the attempt's folder, fsync, renames it
+ * to NAME.h5, fsyncs the folder; only then do old states go, index first
+ *
+ * Each ends with an agreement of all ranks that nobody waits for, so that an error on one rank is an error on
+ * all before anything has its name. A state of one part is written as the index itself, and its attempt's
+ * folder goes. Only the main thread calls MPI and HDF5. What a kill leaves is deleted by the next run under
+ * the lock: the attempts that the lock file names and no index does. Ranks may hear of a write's end at
+ * different steps; where all must act alike they call state_writer_wait. */
+#pragma once
+
+#include "state/state.h"
+
+typedef enum state_verify_how {                      /* what is read back before publish */
+                                STATE_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
+                                STATE_VERIFY_SAMPLE, /* a sixteenth of the blocks and each part's last, by
+                                                        checksums */
+                                STATE_VERIFY_OFF,
+} state_verify_how;
+
+typedef struct state_keep {  /* which states of a folder stay */
+    int newest;              /* how many of the newest; 0: all */
+    int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
+} state_keep;
+
+typedef struct state_writer_options {
+    const char *folder; /* holds step_NNNNNNNNNN.h5; NULL: a single state `file` */
+    const char *file;   /* NAME.h5 */
+    state_keep keep;
+    bool async;              /* beside the steps, in a thread of each rank */
+    int writers;             /* ranks that write, 0: state_writers chooses */
+    uint64_t one_file_bytes; /* up to here 0 means one file; beyond it the rule */
+    int64_t series_every;    /* > 0: folder/series.xmf lists the states of multiples of it */
+    state_verify_how verify;
+} state_writer_options;
+
+/* min(ranks, 256, bytes / 64 MiB rounded up); asked, if it is not 0, but not more than ranks. */
+enum { STATE_ONE_FILE_BYTES = 1 << 30 }; /* output.final and output.series: one file up to here */
+int state_writers(uint64_t bytes, int ranks, int asked, uint64_t one_file_bytes);
+
+typedef struct state_stats {
+    bool async;
+    int64_t count, failed; /* states written; begins that ended without one */
+    int64_t bytes;         /* of the fields of those written */
+    int64_t newest_step;
+    int parts;         /* of the last one */
+    double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
+    double write_s;    /* all but verify; of the slowest rank, as are all below */
+    double checksum_s, pwrite_s, fsync_s, publish_s; /* of write_s */
+    double verify_s;
+    double stall_s; /* the steps waited, and no device had work of theirs */
+} state_stats;
+
+typedef struct state_writer state_writer;
+
+/* Makes the folder, takes the lock (BUSY: another run has it) and deletes what dead runs left half written.
+ * *note: on rank 0 a clause on what was found, or "". The options' texts outlive the writer. NULL with status
+ * and why. Collective. */
+state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
+                                  sentence *note, sentence *why);
+/* Why it waits although async was asked for, else "". */
+const char *state_writer_not_async(const state_writer *w);
+/* The state of this step was read and found whole: it stays until a newer one is known to be. */
+void state_writer_trust(state_writer *w, int64_t step);
+
+typedef struct state_request {
+    const state_level *level; /* copied; its texts and data are the writer's until the write has ended */
+    /* Are the cells in level->field[].data, and in l->field[].fingerprint this rank's shares? *held_s: for
+     * how long the steps were held up. Asked from inside begin, poll and wait. NULL: they are there. */
+    bool (*ready)(void *owner, state_level *l, double *held_s);
+    /* Have the steps nothing left to do? Until then waiting is no stall. NULL: they always wait. */
+    bool (*idle)(void *owner);
+    void *owner;
+} state_request;
+
+/* Begins a write; none is under way. Without async it returns at the end, with the status. Collective. */
+state_status state_writer_begin(state_writer *w, const state_request *r, sentence *why);
+/* Goes on with what is under way; never waits. The status of the write that ended since the last call of poll
+ * or wait: each failure is told once, with one sentence that is the same on every rank. DAMAGED: what was
+ * read back differs. */
+state_status state_writer_poll(state_writer *w, sentence *why);
+/* Until what was begun has ended. Collective. */
+state_status state_writer_wait(state_writer *w, sentence *why);
+bool state_writer_busy(const state_writer *w);
+state_stats state_writer_stats(const state_writer *w);
+/* Waits, and gives the lock back. Collective. */
+void state_writer_destroy(state_writer **w);

@@ -1,0 +1,241 @@
+/* A call that fails while a state is written, any of them, with what a full quota says: every rank hears one sentence, the
+ * older state is whole, nothing half-written is left, and the next one is written as if nothing had been.
+ *
+ * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more blocks in the
+ * folder, one rank's n-th fails; and then it and all that follow; for every n until there are no more. And its n-th write
+ * of cells says that it is done and is not. ranks: 1 2 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "support/state_fixture.h"
+#include "support/libc_call.h"
+
+enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
+
+/* ---- calls that fail ---- */
+
+static atomic_int calls_left = -1; /* that are as ever; -1: all */
+static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
+static _Atomic(const char *) failed_call;
+static bool in_folder(const char *path) { return strncmp(path, folder, strlen(folder)) == 0; }
+
+static bool fails(const char *call, const char *path)
+{
+    if (!in_folder(path) || (how == A_LIE && (strncmp(call, "pwrite", 6) != 0 || !strstr(path, ".h5")))) return false;
+    if (atomic_load(&calls_left) < 0) return false;
+    if (atomic_load(&calls_left) > 0) {
+        atomic_fetch_sub(&calls_left, 1);
+        return false;
+    }
+    if (!atomic_load(&failed_call)) {
+        atomic_store(&failed_call, call);
+    } else if (how != AND_ALL_AFTER) {
+        return false;
+    }
+    errno = EDQUOT;
+    return true;
+}
+
+static bool fd_fails(const char *call, int fd)
+{
+    char link[64], path[PATH_BYTES + 64] = "";
+    const int before = errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (atomic_load(&calls_left) >= 0 && readlink(link, path, sizeof path - 1) < 0) path[0] = '\0';
+    errno = before;
+    return fails(call, path);
+}
+
+#define OPEN_AS(NAME)                                                           \
+    int NAME(const char *path, int flags, ...)                                  \
+    {                                                                           \
+        LIBC_OPEN_MODE(mode, flags)                                             \
+        if ((flags & O_CREAT) && fails(#NAME, path)) return -1;                 \
+        return LIBC_CALL(NAME)(path, flags, mode);                              \
+    }
+OPEN_AS(open)
+OPEN_AS(open64)
+
+#define PWRITE_AS(NAME)                                                         \
+    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)              \
+    {                                                                           \
+        if (!fd_fails(#NAME, fd)) return LIBC_CALL(NAME)(fd, data, bytes, at);  \
+        return how == A_LIE ? (ssize_t)bytes : -1;                              \
+    }
+PWRITE_AS(pwrite)
+PWRITE_AS(pwrite64)
+
+#define PWRITEV_AS(NAME)                                                        \
+    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)            \
+    {                                                                           \
+        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, piece, n, at);    \
+    }
+PWRITEV_AS(pwritev)
+PWRITEV_AS(pwritev64)
+
+#define FALLOCATE_AS(NAME)                                                      \
+    int NAME(int fd, int mode, off_t at, off_t bytes)                           \
+    {                                                                           \
+        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, mode, at, bytes); \
+    }
+FALLOCATE_AS(fallocate)
+FALLOCATE_AS(fallocate64)
+
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+    return fd_fails("write", fd) ? -1 : LIBC_CALL(write)(fd, data, bytes);
+}
+
+int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : LIBC_CALL(fsync)(fd); }
+int fdatasync(int fd) { return fd_fails("fdatasync", fd) ? -1 : LIBC_CALL(fdatasync)(fd); }
+int mkdir(const char *path, mode_t mode) { return fails("mkdir", path) ? -1 : LIBC_CALL(mkdir)(path, mode); }
+
+#define FTRUNCATE_AS(NAME) \
+    int NAME(int fd, off_t bytes) { return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, bytes); }
+FTRUNCATE_AS(ftruncate)
+FTRUNCATE_AS(ftruncate64)
+
+int rename(const char *from, const char *to)
+{
+    return fails("rename", to) ? -1 : LIBC_CALL(rename)(from, to);
+}
+
+/* ---- what must hold ---- */
+
+static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
+{
+    snprintf(path, PATH_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
+}
+
+static state_status write_step(state_writer *w, int64_t step)
+{
+    state_level s = fixture_state(MPI_COMM_WORLD, 60, 50, DTYPE_F64, step);
+    const state_request request = { &s, NULL, NULL, NULL };
+    why.text[0] = '\0';
+    state_status status = state_writer_begin(w, &request, &why);
+    if (status == STATE_OK) status = state_writer_wait(w, &why);
+    free(s.field[0].data);
+    return status;
+}
+
+static bool is_whole(const char *name, int64_t step)
+{
+    sentence said;
+    char path[PATH_BYTES];
+    state_report report;
+    path_of(path, name, step, ".h5");
+    return fixture_verify(MPI_COMM_WORLD, path, &report, &said) == STATE_OK;
+}
+
+static bool is_there(const char *name, int64_t step, const char *end)
+{
+    char path[PATH_BYTES];
+    path_of(path, name, step, end);
+    return access(path, F_OK) == 0;
+}
+
+static int left_in(const char *name)
+{
+    char dir[PATH_BYTES];
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    return fixture_left(dir);
+}
+
+static void remove_step(const char *name, int64_t step)
+{
+    char command[2 * PATH_BYTES];
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(command, sizeof command, "rm -rf '%s/%s'/step_%010lld.*", folder, name, (long long)step);
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && system(command) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* True while there was a call to fail. */
+static bool with_a_failure(state_writer *w, const char *name, int victim, int n)
+{
+    int failed;
+    if (fixture_rank(MPI_COMM_WORLD) == victim) atomic_store(&calls_left, n);
+    const state_status status = write_step(w, 2);
+    atomic_store(&calls_left, -1);
+    const char *const call = atomic_exchange(&failed_call, NULL);
+    failed = call != NULL;
+    MPI_Bcast(&failed, 1, MPI_INT, victim, MPI_COMM_WORLD);
+    const bool there = is_there(name, 2, ".h5"), half = left_in(name) != 0;
+    const bool done = status == STATE_OK && there; /* what is only tidied up behind a state may fail */
+    const bool told = failed && (status == STATE_IO || (how == A_LIE && status == STATE_DAMAGED)) &&
+                      strstr(why.text, name) && !strchr(why.text, '\n');
+    const bool whole = is_whole(name, 1) && (!on_all(MPI_COMM_WORLD, there) || is_whole(name, 2));
+    if (!on_all(MPI_COMM_WORLD, (done || told) && !half && whole))
+        fail_msg("call %d of rank %d, %s: status %d, %s%s%s", n, victim, call ? call : "another rank's",
+                 (int)status, why.text, half ? ", half a file left" : "",
+                 whole ? "" : ", a file that is not whole");
+    remove_step(name, 2);
+    return failed;
+}
+
+static void every_call(bool async, int writers, int as, const char *name)
+{
+    char dir[PATH_BYTES];
+    state_status status;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    sentence note;
+    const state_writer_options o = { .folder = dir, .async = async, .writers = writers };
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
+    assert_int_equal(status, STATE_OK);
+    assert_int_equal(state_writer_stats(w).async, async);
+    assert_int_equal(write_step(w, 1), STATE_OK);
+    how = as;
+    for (int victim = 0; victim < ranks; victim++) {
+        int n = 0;
+        while (n < CALLS_MAX && with_a_failure(w, name, victim, n)) n++;
+        if (fixture_rank(MPI_COMM_WORLD) == 0)
+            print_message("%s: %d calls of rank %d failed\n", name, n, victim);
+        assert_true((n >= 1 || victim >= writers) && n < CALLS_MAX);
+    }
+    assert_int_equal(write_step(w, 2), STATE_OK);
+    state_writer_destroy(&w);
+}
+
+static void beside_the_steps(void **unused)
+{
+    (void)unused;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    every_call(true, ranks, ALONE, "beside");
+    every_call(true, ranks, AND_ALL_AFTER, "beside_on");
+    every_call(true, ranks, A_LIE, "beside_lie");
+}
+
+static void while_they_wait(void **unused)
+{
+    (void)unused;
+    every_call(false, 1, ALONE, "wait");
+    every_call(false, 1, AND_ALL_AFTER, "wait_on");
+    every_call(false, 1, A_LIE, "wait_lie");
+}
+
+int main(int argc, char **argv)
+{
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(beside_the_steps),
+                                        cmocka_unit_test(while_they_wait) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

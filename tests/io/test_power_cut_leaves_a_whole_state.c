@@ -1,0 +1,473 @@
+/* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was promised.
+ *
+ * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is made up as it may
+ * be found: what was fsynced is there; of all else, any part: each write by itself, torn at sectors, each new length and
+ * each name. An fsync counts for the bytes that its own rank had written, and a name is there for certain only once its
+ * folder was fsynced. The same replay with one kind of fsync left out has to find damage, else it would see nothing at all.
+ * WEFT_SOAK_DISKS=N makes up N disks by chance for each cut instead of 30. ranks: 1 2 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "files/replace.h"
+#include "support/state_fixture.h"
+#include "support/recorded_disk.h"
+
+enum {
+    NX = 251,
+    NY = 11,
+    STEPS = 2,
+    FILES = 160,
+    HANDLES = 1024,
+    ENTRIES = 8192,
+    SECTOR_BYTES = 512,
+    VERDICTS = 4096
+};
+enum { FILE_BYTES_MAX = 1 << 17 };
+typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT, OMIT_ATTEMPT } omit;
+
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES], found[FIXTURE_PATH_BYTES];
+
+/* On rank 0 alone, where an assertion would leave the others waiting. */
+static void must(bool holds, const char *what)
+{
+    if (holds) return;
+    print_error("%s\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ---- the run that is recorded ---- */
+
+/* Cut into rows or into columns. */
+static state_level state_of(int64_t step, bool rows)
+{
+    const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
+    state_level s = {
+        .kind = "heat", .type = DTYPE_F64, .step = step, .deck = "[grid]\nnx = 61\n", .fields = 1
+    };
+    s.field[0] = fixture_cut("u", NX, NY, rows ? 1 : ranks, rows ? ranks : 1, rank, DTYPE_F64);
+    fixture_fill(&s.field[0], DTYPE_F64, (int)step);
+    return s;
+}
+
+/* Checkpoints 1 .. STEPS, of which the newest stays, and the last once more, as after a restart from the one
+ * before. */
+static void record_run(bool async)
+{
+    char dir[FIXTURE_PATH_BYTES + 16];
+    state_status status;
+    sentence note;
+    snprintf(dir, sizeof dir, "%s/%s/run", folder, async ? "back" : "fore");
+    disk_record(folder, fixture_rank(MPI_COMM_WORLD));
+    const state_writer_options o = { .folder = dir, .keep = { 1, 0 }, .async = async,
+                                     .writers = async ? fixture_ranks(MPI_COMM_WORLD) : 1 };
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
+    assert_int_equal(status, STATE_OK);
+    for (int64_t i = 1; i <= STEPS + 1; i++) {
+        state_level s = state_of(i <= STEPS ? i : STEPS, async);
+        const state_request request = { &s, NULL, NULL, NULL };
+        assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
+        assert_int_equal(state_writer_wait(w, &why), STATE_OK);
+        disk_promise(s.step);
+        free(s.field[0].data);
+    }
+    state_writer_destroy(&w);
+    disk.records = false;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const disk_note *const x = a, *const y = b;
+    return x->at_s < y->at_s ? -1 : x->at_s > y->at_s;
+}
+
+/* All ranks' notes in one order, on rank 0. */
+static void gather_notes(void)
+{
+    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
+    for (int r = 1; r < ranks; r++) {
+        int64_t sizes[2] = { disk.notes, disk.data_bytes };
+        if (rank == r) {
+            MPI_Send(sizes, 2, MPI_INT64_T, 0, 0, MPI_COMM_WORLD);
+            MPI_Send(disk.note, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+            MPI_Send(disk.data, (int)sizes[1], MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        } else if (rank == 0) {
+            MPI_Recv(sizes, 2, MPI_INT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            const size_t notes = (size_t)disk.notes + (size_t)sizes[0];
+            disk.note = realloc(disk.note, notes * sizeof *disk.note);
+            disk.data = realloc(disk.data, (size_t)(disk.data_bytes + sizes[1]));
+            disk_note *const theirs = disk.note + disk.notes;
+            MPI_Recv(theirs, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, r, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            MPI_Recv(disk.data + disk.data_bytes, (int)sizes[1], MPI_BYTE, r, 2, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            for (int64_t i = 0; i < sizes[0]; i++) theirs[i].data_at += disk.data_bytes;
+            disk.notes = disk.notes_room = (int)notes;
+            disk.data_bytes += sizes[1];
+        }
+    }
+    if (rank == 0) qsort(disk.note, (size_t)disk.notes, sizeof *disk.note, by_time);
+}
+
+/* ---- the disk as a model ---- */
+
+typedef struct entry { /* of the journal: a change that is on disk for certain, or only perhaps */
+    disk_what what;
+    const disk_note *note;
+    int file;          /* whose name or bytes */
+    bool safe, chosen; /* chosen: of the perhaps, in the disk that is being made up */
+    int torn;          /* how: 0 whole, 1 without its first sectors, 2 without its last */
+} entry;
+
+typedef struct model {
+    entry entry[ENTRIES];
+    int entries;
+    struct {
+        char name[DISK_NAME_BYTES]; /* as the program sees it now; "" : none */
+        bool is_folder;
+    } file[FILES];
+    int files;
+    int handle_file[2][HANDLES]; /* [rank][handle]; -1: none of these */
+    int64_t promised;
+} model;
+
+static int file_of(const model *m, const char *name)
+{
+    for (int i = 0; i < m->files; i++)
+        if (strcmp(m->file[i].name, name) == 0) return i;
+    return -1;
+}
+
+static int new_file(model *m, const char *name, bool is_folder)
+{
+    must(m->files < FILES, "too many files");
+    strcpy(m->file[m->files].name, name);
+    m->file[m->files].is_folder = is_folder;
+    return m->files++;
+}
+
+static entry *add(model *m, disk_what what, const disk_note *n, int file)
+{
+    must(m->entries < ENTRIES, "too many changes");
+    m->entry[m->entries] = (entry){ .what = what, .note = n, .file = file };
+    return &m->entry[m->entries++];
+}
+
+static bool lies_in(const char *name, const char *in)
+{
+    const char *slash = strrchr(name, '/');
+    const size_t length = slash ? (size_t)(slash - name) : 0;
+    return strlen(in) == length && strncmp(name, in, length) == 0;
+}
+
+static void fsync_of(model *m, const disk_note *n, int file, omit without)
+{
+    const bool folder_itself = m->file[file].is_folder, attempt = strstr(m->file[file].name, "/run/step_") != NULL,
+               parent = folder_itself && !strstr(m->file[file].name, "/run");
+    if ((without == OMIT_FILES && !folder_itself) || (without == OMIT_FOLDER && folder_itself && !parent && !attempt) ||
+        (without == OMIT_ATTEMPT && folder_itself && attempt) || (without == OMIT_PARENT && parent))
+        return;
+    for (int i = 0; i < m->entries; i++) {
+        entry *e = &m->entry[i];
+        if (e->what == DISK_WRITE || e->what == DISK_TRUNCATE)
+            e->safe = e->safe || (e->file == file && e->note->rank == n->rank);
+        else if (folder_itself &&
+                 lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name))
+            e->safe = true;
+    }
+}
+
+static void open_of(model *m, const disk_note *n)
+{
+    int file = file_of(m, n->name);
+    must(n->handle < HANDLES, "too many handles");
+    m->handle_file[n->rank][n->handle] = -1;
+    if (file < 0) {
+        if (!n->creates) return; /* the description, which stdio made */
+        file = new_file(m, n->name, false);
+        add(m, DISK_OPEN, n, file);
+    } else if (n->empties) {
+        add(m, DISK_TRUNCATE, n, file);
+    }
+    m->handle_file[n->rank][n->handle] = file;
+}
+
+static void take(model *m, const disk_note *n, omit without)
+{
+    const int file =
+        n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
+    const int other = file_of(m, n->to);
+    /* of the description */
+    if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return;
+    switch (n->what) {
+    case DISK_OPEN: open_of(m, n); break;
+    case DISK_WRITE:
+    case DISK_TRUNCATE: add(m, n->what, n, file); break;
+    case DISK_FSYNC: fsync_of(m, n, file, without); break;
+    case DISK_MKDIR: add(m, DISK_MKDIR, n, new_file(m, n->name, true)); break;
+    case DISK_RENAME:
+        add(m, DISK_RENAME, n, file);
+        if (other >= 0) m->file[other].name[0] = '\0';
+        strcpy(m->file[file].name, n->to);
+        break;
+    case DISK_UNLINK:
+        add(m, DISK_UNLINK, n, file);
+        m->file[file].name[0] = '\0';
+        break;
+    case DISK_PROMISE: m->promised = n->offset; break;
+    }
+}
+
+/* ---- a disk made up of it ---- */
+
+/* The files' names as they are found after the cut; "" : not there. */
+static void names_found(const model *m, char name[FILES][DISK_NAME_BYTES])
+{
+    memset(name, 0, FILES * DISK_NAME_BYTES);
+    for (int i = 0; i < m->entries; i++) {
+        const entry *e = &m->entry[i];
+        if (!e->safe && !e->chosen) continue;
+        if (e->what == DISK_OPEN || e->what == DISK_MKDIR) strcpy(name[e->file], e->note->name);
+        if (e->what == DISK_UNLINK) name[e->file][0] = '\0';
+        if (e->what == DISK_RENAME) {
+            for (int f = 0; f < m->files; f++)
+                if (strcmp(name[f], e->note->to) == 0) name[f][0] = '\0';
+            strcpy(name[e->file], e->note->to);
+        }
+    }
+    for (int f = 0; f < m->files; f++) /* nor is anything in a folder that is not there */
+        for (int d = 1; d < m->files && name[f][0]; d++)
+            if (m->file[d].is_folder && m->file[d].name[0] && lies_in(name[f], m->file[d].name) && !name[d][0])
+                name[f][0] = '\0';
+}
+
+static int64_t bytes_found(const model *m, int file, char *bytes)
+{
+    int64_t length = 0;
+    memset(bytes, 0, FILE_BYTES_MAX);
+    for (int i = 0; i < m->entries; i++) {
+        const entry *e = &m->entry[i];
+        const disk_note *n = e->note;
+        if (e->file != file || (!e->safe && !e->chosen)) continue;
+        if (e->what == DISK_TRUNCATE) {
+            must(n->bytes <= FILE_BYTES_MAX, "too long a file");
+            if (n->bytes < length) memset(bytes + n->bytes, 0, (size_t)(length - n->bytes));
+            length = n->bytes;
+        }
+        if (e->what != DISK_WRITE) continue;
+        int64_t first = n->offset, last = n->offset + n->bytes;
+        must(last <= FILE_BYTES_MAX, "too long a file");
+        const int64_t middle = (first + last) / 2 / SECTOR_BYTES * SECTOR_BYTES;
+        if (!e->safe && e->torn == 1 && middle > first) first = middle;
+        if (!e->safe && e->torn == 2 && middle > first) last = middle;
+        memcpy(bytes + first, disk.data + n->data_at + (first - n->offset), (size_t)(last - first));
+        if (last > length) length = last;
+    }
+    return length;
+}
+
+/* The files of a state as they are found, below `found`. */
+static void put_found(const char *name, const char *bytes, int64_t length)
+{
+    char path[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 32], *slash;
+    snprintf(path, sizeof path, "%s/%s", found, name);
+    slash = strrchr(path, '/');
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+    FILE *f = fopen(path, "wb");
+    must(f && fwrite(bytes, 1, (size_t)length, f) == (size_t)length && fclose(f) == 0, "no room");
+}
+
+static uint64_t hash_of(uint64_t hash, const char *bytes, int64_t length)
+{
+    for (int64_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
+    return hash;
+}
+
+/* The index, and what is in its attempts' folders. */
+static bool belongs(const char *name, const char *index)
+{
+    const size_t stem = strlen(index) - strlen(".h5");
+    return strcmp(name, index) == 0 ||
+           (strncmp(name, index, stem) == 0 && name[stem] == '.' && strchr(name + stem, '/') != NULL);
+}
+
+/* Is this, under this name, the state of that step? Each content is looked at once. */
+static bool is_whole(const model *m, char name[FILES][DISK_NAME_BYTES], const char *index, int64_t step, char *bytes)
+{
+    static struct {
+        uint64_t hash;
+        bool whole;
+    } known[VERDICTS];
+    static int knowns;
+    char path[FIXTURE_PATH_BYTES + DISK_NAME_BYTES + 32], command[FIXTURE_PATH_BYTES + 32];
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)step;
+    for (int f = 0; f < m->files; f++)
+        if (belongs(name[f], index) && !m->file[f].is_folder)
+            hash = hash_of(hash_of(hash, name[f], (int64_t)strlen(name[f])), bytes, bytes_found(m, f, bytes));
+    for (int i = 0; i < knowns; i++)
+        if (known[i].hash == hash) return known[i].whole;
+    snprintf(command, sizeof command, "rm -rf '%s'/*", found);
+    must(system(command) == 0, "no rm");
+    for (int f = 0; f < m->files; f++)
+        if (belongs(name[f], index) && !m->file[f].is_folder) {
+            snprintf(path, sizeof path, "%s", strrchr(index, '/') + 1);
+            put_found(name[f] + (strlen(index) - strlen(path)), bytes, bytes_found(m, f, bytes));
+        }
+    snprintf(path, sizeof path, "%s/%s", found, strrchr(index, '/') + 1);
+    state_report r;
+    bool whole = fixture_verify(MPI_COMM_SELF, path, &r, &why) == STATE_OK;
+    if (whole) {
+        state_level s = { .kind = "heat", .type = DTYPE_F64, .fields = 1 };
+        s.field[0] = fixture_field("u", NX, NY, box_make(0, NX, 0, NY), DTYPE_F64);
+        whole = fixture_load(MPI_COMM_SELF, path, &s, &why) == STATE_OK && s.step == step &&
+                fixture_holds(&s.field[0], DTYPE_F64, (int)step);
+        free(s.field[0].data);
+    }
+    if (knowns < VERDICTS) {
+        known[knowns].hash = hash;
+        known[knowns++].whole = whole;
+    }
+    return whole;
+}
+
+/* What a restart would meet: true where every file with a checkpoint's name is whole and none is missing that
+ * was promised. */
+static bool survives(const model *m, char *bytes)
+{
+    static char name[FILES][DISK_NAME_BYTES];
+    int64_t newest = 0;
+    names_found(m, name);
+    for (int f = 0; f < m->files; f++) {
+        const char *last = strrchr(name[f], '/');
+        long long step;
+        int end = 0;
+        if (!last || sscanf(last, "/step_%10lld.h5%n", &step, &end) != 1 || !end || last[end]) continue;
+        if (!is_whole(m, name, name[f], step, bytes)) return false;
+        if (step > newest) newest = step;
+    }
+    return newest >= m->promised;
+}
+
+typedef struct tally {
+    long cuts, disks, bad;
+} tally;
+
+/* Nothing of what is not safe, all of it, each without the others, the others without it, and chance. */
+static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *bytes)
+{
+    int open_at[ENTRIES], count = 0;
+    for (int i = 0; i < m->entries; i++)
+        if (!m->entry[i].safe) open_at[count++] = i;
+    const int disks = count == 0 ? 1 : 2 + 2 * count + by_chance;
+    for (int k = 0; k < disks; k++) {
+        for (int i = 0; i < count; i++) {
+            entry *e = &m->entry[open_at[i]];
+            *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+            e->chosen = k == 0               ? false
+                        : k == 1             ? true
+                        : k < 2 + count      ? i == k - 2
+                        : k < 2 + 2 * count  ? i != k - 2 - count
+                                             : *seed >> 63;
+            e->torn = k < 2 ? 0 : (int)(*seed >> 40) % 3;
+        }
+        t->disks++;
+        t->bad += !survives(m, bytes);
+    }
+    t->cuts++;
+}
+
+/* Until it is plain: the first bad disk where an fsync is left out, fifty where none is. */
+static tally replay(omit without)
+{
+    const char *asked = getenv("WEFT_SOAK_DISKS");
+    const int by_chance = asked ? atoi(asked) : 30;
+    tally t = { 0, 0, 0 };
+    uint64_t seed = 20261121;
+    char *bytes = malloc(FILE_BYTES_MAX);
+    model *m = calloc(1, sizeof *m);
+    (void)new_file(m, "", true);
+    m->file[0].name[0] = '\0';
+    for (int i = 0; i < disk.notes && t.bad < (without == OMIT_NOTHING ? 50 : 1); i++) {
+        take(m, &disk.note[i], without);
+        make_up(m, &t, by_chance, &seed, bytes);
+    }
+    free(m);
+    free(bytes);
+    return t;
+}
+
+static void cut_anywhere(bool async)
+{
+    static const char *const of[] = { "nothing", "those of files", "those of the checkpoints' folder",
+                                      "those of the folders above", "those of attempts" };
+    record_run(async);
+    gather_notes();
+    long wrong = 0;
+    const omit last = async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
+    for (omit without = OMIT_NOTHING; without <= last && fixture_rank(MPI_COMM_WORLD) == 0; without++) {
+        const tally t = replay(without);
+        print_message("%s, of all fsyncs %s left out: %ld cuts, %ld disks, %ld bad\n",
+                      async ? "background" : "foreground", of[without], t.cuts, t.disks, t.bad);
+        wrong += without == OMIT_NOTHING ? t.bad != 0 || t.cuts < 30 : t.bad == 0;
+    }
+    assert_true(on_all(MPI_COMM_WORLD, wrong == 0));
+}
+
+/* Pictures, traces and series.xmf: stdio writes them, so that of their bytes the order of the calls must do. */
+static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
+{
+    static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };
+    char path[FIXTURE_PATH_BYTES + 16];
+    replace r;
+    (void)unused;
+    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
+    snprintf(path, sizeof path, "%s/picture.png", folder);
+    disk_record(folder, 0);
+    assert_int_equal(replace_begin(&r, path), 0);
+    fputs("a picture", r.to);
+    assert_int_equal(replace_end(&r, true), 0);
+    disk.records = false;
+    assert_int_equal(disk.notes, sizeof wanted / sizeof *wanted);
+    for (int i = 0; i < disk.notes; i++) assert_int_equal(disk.note[i].what, wanted[i]);
+    assert_string_equal(disk.note[2].to, "picture.png");
+    assert_string_equal(disk.note[3].name, ""); /* the folder */
+}
+
+static void in_the_background(void **unused)
+{
+    (void)unused;
+    cut_anywhere(true);
+}
+
+static void in_the_foreground(void **unused)
+{
+    (void)unused;
+    cut_anywhere(false);
+}
+
+int main(int argc, char **argv)
+{
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    snprintf(found, sizeof found, "%.290s_f", folder);
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && mkdir(found, 0700) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_the_background),
+                                        cmocka_unit_test(in_the_foreground),
+                                        cmocka_unit_test(what_is_replaced_is_on_disk_before_it_is_named) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    fixture_remove(found);
+    free(disk.note);
+    free(disk.data);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,275 @@
+/* A state written in the background has the cells that the foreground writes, for any shape, cut and number
+ * of writers; nobody waits for it before it is asked for; an error of one rank's thread is every rank's, in
+ * one sentence, and costs no older file. ranks: 1 2 4 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/state_fixture.h"
+
+enum { PATH_BYTES = FIXTURE_PATH_BYTES + 128 };
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
+
+static state_writer *writer_in(const char *name, bool async, int writers)
+{
+    static char dir[4][PATH_BYTES];
+    static int next;
+    char *const here = dir[next++ % 4];
+    state_status status;
+    sentence note;
+    snprintf(here, PATH_BYTES, "%s/%s", folder, name);
+    const state_writer_options o = { .folder = here, .async = async, .writers = writers };
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
+    assert_int_equal(status, STATE_OK);
+    assert_string_equal(state_writer_not_async(w), "");
+    assert_int_equal(state_writer_stats(w).async, async);
+    return w;
+}
+
+static state_status submit(state_writer *w, const state_level *s)
+{
+    const state_request request = { s, NULL, NULL, NULL };
+    return state_writer_begin(w, &request, &why);
+}
+
+static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
+{
+    snprintf(path, PATH_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
+}
+
+static bool is_there(const char *name, int64_t step, const char *end)
+{
+    char path[PATH_BYTES];
+    path_of(path, name, step, end);
+    return access(path, F_OK) == 0;
+}
+
+static int left_in(const char *name)
+{
+    char dir[PATH_BYTES];
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    return fixture_left(dir);
+}
+
+/* Two fields, cut among columns x rows of ranks, in either direction where the field is transposed. */
+static state_level state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool transposed,
+                            int64_t step)
+{
+    state_level s = { .kind = transposed ? "transpose" : "wave",
+                      .type = type,
+                      .step = step,
+                      .deck = "[grid]\nnx = 5\n",
+                      .fields = 2,
+                      .main_field = transposed };
+    const int rank = fixture_rank(MPI_COMM_WORLD);
+    s.field[0] = fixture_cut(transposed ? "a" : "u", nx, ny, columns, rows, rank, type);
+    s.field[1] = transposed ? fixture_cut("b", ny, nx, rows, columns, rank, type)
+                            : fixture_cut("u_prev", nx, ny, columns, rows, rank, type);
+    for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], type, i);
+    return s;
+}
+
+static void level_free(state_level *s)
+{
+    for (int i = 0; i < s->fields; i++) free(s->field[i].data);
+}
+
+/* Any shape, cut and number of writers: the same cells as in the foreground. */
+static void the_foreground_s_cells(void **unused)
+{
+    (void)unused;
+    const struct {
+        int64_t nx, ny;
+        dtype type;
+        bool transposed;
+    } of[] = { { 53, 41, DTYPE_F64, false },
+               { 211, 1, DTYPE_F32, false },
+               { 53, 41, DTYPE_F32, true },
+               { 4, 700, DTYPE_F64, false } };
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    int64_t step = 0;
+    for (int writers = 1; writers <= ranks; writers++) {
+        state_writer *fore = writer_in("fore", false, writers), *back = writer_in("back", true, writers);
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+            for (int columns = 1; columns <= ranks; columns++) {
+                if (ranks % columns != 0 || (of[i].ny == 1 && columns < ranks)) continue;
+                state_level s = state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns,
+                                         of[i].transposed, ++step);
+                assert_int_equal(submit(fore, &s), STATE_OK);
+                assert_int_equal(submit(back, &s), STATE_OK);
+                assert_int_equal(state_writer_wait(back, &why), STATE_OK);
+                for (int side = 0; side < 2; side++) {
+                    char path[PATH_BYTES];
+                    path_of(path, side ? "fore" : "back", step, ".h5");
+                    for (int n = 0; n < 2; n++)
+                        memset(s.field[n].data, 0xff,
+                               (size_t)box_cells(s.field[n].own) * dtype_bytes(s.type));
+                    if (fixture_load(MPI_COMM_WORLD, path, &s, &why) != STATE_OK) fail_msg("%s", why.text);
+                    for (int n = 0; n < 2; n++)
+                        assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[n], s.type, n)));
+                }
+                assert_int_equal(left_in("back"), 0);
+                level_free(&s);
+            }
+        const state_stats f = state_writer_stats(fore), b = state_writer_stats(back);
+        assert_true(b.count == f.count && b.bytes == f.bytes && b.parts >= 1 && b.parts <= writers);
+        assert_true(b.verify_s > 0 && b.write_s > 0);
+        assert_true(f.verify_s > 0 && f.write_s > 0 && f.stall_s >= f.write_s);
+        state_writer_destroy(&fore);
+        state_writer_destroy(&back);
+    }
+}
+
+static bool never;
+static bool on_the_third_look(void *owner, state_level *s, double *held_s)
+{
+    int *looks = owner;
+    (void)s;
+    if (never || ++*looks < 3) return false;
+    *held_s = 0.25;
+    return true;
+}
+
+static void nobody_waits(void **unused)
+{
+    (void)unused;
+    state_writer *w = writer_in("poll", true, 0);
+    state_level s = fixture_state(MPI_COMM_WORLD, 64, 64, DTYPE_F64, 7);
+    int looks = 0;
+    never = true;
+    const state_request request = { &s, on_the_third_look, NULL, &looks };
+    assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(state_writer_poll(w, &why), STATE_OK);
+        assert_true(state_writer_busy(w));
+        usleep(100);
+    }
+    assert_false(is_there("poll", 7, ".h5"));
+    never = false;
+    while (state_writer_busy(w)) {
+        assert_int_equal(state_writer_poll(w, &why), STATE_OK);
+        usleep(100);
+    }
+    assert_true(looks >= 3);
+    assert_true(is_there("poll", 7, ".h5"));
+    const state_stats stats = state_writer_stats(w);
+    assert_int_equal(stats.count, 1);
+    assert_true(stats.snapshot_s == 0.25 && stats.stall_s >= 0.25 &&
+                stats.stall_s < 0.25 + stats.write_s + stats.verify_s + 0.05);
+    state_writer_destroy(&w);
+    free(s.field[0].data);
+}
+
+/* The last rank may write no byte beyond the first half of its part: a failure of pwrite, in its thread
+ * alone. */
+static void one_rank_s_error(void **unused)
+{
+    (void)unused;
+    const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
+    struct rlimit old, small;
+    if (ranks == 1) return; /* the main thread of rank 0 would meet the limit first */
+    state_writer *w = writer_in("error", true, fixture_ranks(MPI_COMM_WORLD));
+    state_level first = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 1);
+    state_level second = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 2);
+    assert_int_equal(submit(w, &first), STATE_OK);
+    assert_int_equal(state_writer_wait(w, &why), STATE_OK);
+    for (int64_t step = 1; step <= 2; step++) { /* the same name as an older file's, and a new one */
+        getrlimit(RLIMIT_FSIZE, &old);
+        small = old;
+        small.rlim_cur = (rlim_t)(400000 / ranks);
+        second.step = step;
+        if (rank == ranks - 1) setrlimit(RLIMIT_FSIZE, &small);
+        why.text[0] = '\0';
+        const state_status submitted = submit(w, &second), status = state_writer_wait(w, &why);
+        if (rank == ranks - 1) setrlimit(RLIMIT_FSIZE, &old);
+        assert_int_equal(submitted, STATE_OK);
+        assert_int_equal(status, STATE_IO);
+        assert_non_null(strstr(why.text, "File too large"));
+        assert_int_equal(state_writer_wait(w, &why), STATE_OK); /* told once */
+        assert_false(is_there("error", 2, ".h5"));
+        assert_int_equal(left_in("error"), 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    char path[PATH_BYTES];
+    path_of(path, "error", 1, ".h5");
+    assert_int_equal(fixture_load(MPI_COMM_WORLD, path, &second, &why), STATE_OK);
+    assert_int_equal(second.step, 1);
+    second.step = 3;
+    assert_int_equal(submit(w, &second), STATE_OK); /* it can go on */
+    assert_int_equal(state_writer_wait(w, &why), STATE_OK);
+    const state_stats stats = state_writer_stats(w);
+    assert_true(stats.count == 2 && stats.failed == 2);
+    state_writer_destroy(&w);
+    free(first.field[0].data);
+    free(second.field[0].data);
+}
+
+/* What the device says of its values is not what is in the host's copy of them. */
+static bool with_another_fingerprint(void *owner, state_level *s, double *held_s)
+{
+    (void)owner;
+    *held_s = 0;
+    if (fixture_rank(MPI_COMM_WORLD) == 0) s->field[0].fingerprint++;
+    return true;
+}
+
+static void a_snapshot_that_went_wrong(void **unused)
+{
+    (void)unused;
+    state_writer *w = writer_in("snapshot", true, 0);
+    state_level s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
+    const state_request request = { &s, with_another_fingerprint, NULL, NULL };
+    assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
+    assert_int_equal(state_writer_wait(w, &why), STATE_DAMAGED);
+    assert_non_null(strstr(why.text, "/fields/u was read back with fingerprint"));
+    assert_false(is_there("snapshot", 1, ".h5"));
+    assert_int_equal(left_in("snapshot"), 0);
+    state_writer_destroy(&w);
+    free(s.field[0].data);
+}
+
+/* The folder goes away under a write. */
+static void no_folder(void **unused)
+{
+    (void)unused;
+    state_writer *w = writer_in("gone", true, 0);
+    state_level s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
+    char path[PATH_BYTES], lock[PATH_BYTES + 16];
+    snprintf(path, sizeof path, "%s/gone", folder);
+    snprintf(lock, sizeof lock, "%s/.weft.lock", path);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        unlink(lock);
+        rmdir(path);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    assert_int_equal(submit(w, &s), STATE_OK);
+    assert_int_equal(state_writer_wait(w, &why), STATE_IO);
+    assert_non_null(strstr(why.text, "No such file or directory"));
+    state_writer_destroy(&w);
+    free(s.field[0].data);
+}
+
+int main(int argc, char **argv)
+{
+    (void)signal(SIGXFSZ, SIG_IGN); /* as in the program: the error of the call that meets the limit */
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_cells),
+                                        cmocka_unit_test(nobody_waits), cmocka_unit_test(one_rank_s_error),
+                                        cmocka_unit_test(a_snapshot_that_went_wrong),
+                                        cmocka_unit_test(no_folder) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,234 @@
+/* Whatever happens to a state's bytes on disk is found by verify and by a restart, with one sentence: 1,000
+ * flips and cuts of index and parts, parts that are lost, exchanged or another state's. Nothing crashes, and
+ * no state is taken for whole that holds other values. ranks: 1 2 release: all of them */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hdf5.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/sanitized.h"
+#include "support/state_fixture.h"
+
+enum { NX = 601, NY = 1501, FILE_MAX = 3, PATH = FIXTURE_PATH_BYTES + 400 };
+static char folder[FIXTURE_PATH_BYTES], path[PATH], file[FILE_MAX][PATH];
+static int files;
+static sentence why;
+static state_info whole;
+
+/* A state of that many parts, kept as `whole`: the index, then its parts. */
+static void make(int writers)
+{
+    state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 7);
+    snprintf(path, sizeof path, "%s/step_0000000007.h5", folder);
+    assert_int_equal(fixture_write(MPI_COMM_WORLD, path, &l, writers, &why), STATE_OK);
+    assert_int_equal(state_open(MPI_COMM_WORLD, path, &whole, &why), STATE_OK);
+    snprintf(file[0], PATH, "%s", path);
+    for (int k = 0; k < whole.parts && whole.folder[0]; k++)
+        snprintf(file[k + 1], PATH, "%s/%s/%d.h5", folder, whole.folder, k);
+    files = whole.folder[0] ? 1 + whole.parts : 1;
+    free(l.field[0].data);
+}
+
+static bool is_one_sentence(const char *text) { return *text && !strchr(text, '\n'); }
+
+/* By verify, with the place; and by what a restart does. */
+static void expect_found(const char *what, const char *in_sentence)
+{
+    state_report r;
+    state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const state_status verified = fixture_verify(MPI_COMM_WORLD, path, &r, &why);
+    const char *const said = r.damaged ? r.damage[0].text : why.text;
+    if (verified == STATE_OK || !is_one_sentence(said) || !strstr(said, in_sentence))
+        fail_msg("%s: status %d, %s", what, (int)verified, said);
+    const state_status loaded = fixture_load(MPI_COMM_WORLD, path, &l, &why);
+    const bool held =
+        loaded == STATE_OK && fixture_holds(&l.field[0], DTYPE_F64, 0); /* structure of a part alone */
+    if (loaded == STATE_OK ? !held : !is_one_sentence(why.text))
+        fail_msg("%s: restart took %d", what, (int)loaded);
+    free(l.field[0].data);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void expect_whole(void)
+{
+    state_report r;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (fixture_verify(MPI_COMM_WORLD, path, &r, &why) != STATE_OK)
+        fail_msg("%s", r.damaged ? r.damage[0].text : why.text);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static long bytes_of(const char *name)
+{
+    struct stat info;
+    assert_int_equal(stat(name, &info), 0);
+    return (long)info.st_size;
+}
+
+static uint64_t seed = 20261127;
+static long chance(long below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (long)((seed >> 20) % (uint64_t)below);
+}
+
+/* What is there of a file's first bytes stays: a cut file is put together again. */
+static void cut_and_mend(const char *name, long bytes, long all)
+{
+    static char rest[1 << 24];
+    const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
+    FILE *f = acts ? fopen(name, "r+b") : NULL;
+    if (acts) {
+        assert_true(all - bytes <= (long)sizeof rest);
+        fseek(f, bytes, SEEK_SET);
+        assert_int_equal(fread(rest, 1, (size_t)(all - bytes), f), all - bytes);
+        assert_int_equal(ftruncate(fileno(f), bytes), 0);
+    }
+    expect_found("cut", "");
+    if (acts) {
+        fseek(f, bytes, SEEK_SET);
+        assert_int_equal(fwrite(rest, 1, (size_t)(all - bytes), f), all - bytes);
+        fclose(f);
+    }
+}
+
+static void flips_and_cuts(int writers, int flips)
+{
+    const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
+    make(writers);
+    for (int i = 0; i < flips;
+         i++) { /* every other one among the first and last bytes, where the structure is */
+        const char *const name = file[i % files];
+        const long bytes = bytes_of(name), edge = bytes < 12000 ? bytes : 12000;
+        const long at = i % 4 < 2 ? chance(bytes) : i % 4 == 2 ? chance(edge) : bytes - 1 - chance(edge);
+        const int mask = 1 << chance(8);
+        char what[64];
+        snprintf(what, sizeof what, "file %d, byte %ld ^ %d", i % files, at, mask);
+        if (acts) fixture_flip(name, at, mask);
+        expect_found(what, "");
+        if (acts) fixture_flip(name, at, mask);
+    }
+    for (int i = 0; i < 127; i += SANITIZED ? 5 : 1) { /* each byte of the trailer */
+        const long at = bytes_of(path) - 127 + i;
+        if (acts) fixture_flip(path, at, 1);
+        expect_found("the trailer", "");
+        if (acts) fixture_flip(path, at, 1);
+    }
+    for (int i = 0; i < flips / 10; i++) {
+        const char *const name = file[i % files];
+        const long bytes = bytes_of(name);
+        cut_and_mend(name, i % 2 ? chance(bytes) : bytes - 1 - chance(200), bytes);
+    }
+    expect_whole();
+    state_close(&whole);
+    print_message("%d flips, %d cuts of %d files: all found\n", flips, flips / 10, files);
+}
+
+static int asked(int otherwise)
+{
+    const char *flips = getenv("WEFT_DAMAGE_FLIPS"), *begin = getenv("WEFT_DAMAGE_SEED");
+    if (begin) seed = strtoull(begin, NULL, 10);
+    return flips ? atoi(flips) : otherwise;
+}
+
+static void of_one_file(void **unused)
+{
+    (void)unused;
+    flips_and_cuts(1, asked(SANITIZED ? 40 : 400));
+}
+
+static void of_parts(void **unused)
+{
+    (void)unused;
+    flips_and_cuts(fixture_ranks(MPI_COMM_WORLD), asked(SANITIZED ? 40 : 510));
+}
+
+/* Damage is named by part, block and rows. */
+static void damage_is_named(void **unused)
+{
+    (void)unused;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD), last = ranks - 1;
+    const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
+    char part[32], second[PATH], aside[PATH], text[64];
+    make(ranks);
+    const state_part *p = &whole.part[last];
+    const int64_t rows_first =
+        p->cells[0].y0 + STATE_BLOCK_BYTES / 8 / NX; /* the second block begins inside this row */
+    if (box_cells(p->cells[0]) * 8 > STATE_BLOCK_BYTES) {
+        if (acts)
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->at_bytes[0] + STATE_BLOCK_BYTES, 1);
+        snprintf(text, sizeof text, "block 1, rows %lld ..", (long long)rows_first);
+        expect_found("the second block", text);
+        if (acts)
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->at_bytes[0] + STATE_BLOCK_BYTES, 1);
+    }
+    state_close(&whole);
+    if (ranks == 1) return;
+    make(ranks);
+    snprintf(part, sizeof part, "part %d", last);
+    snprintf(aside, sizeof aside, "%s/aside", folder);
+    snprintf(second, sizeof second, "%s/%s/0.h5", folder, whole.folder);
+    if (acts) rename(file[last + 1], aside);
+    snprintf(text, sizeof text, "%s (%s) is not there", part, file[last + 1]);
+    expect_found("a part that is lost", "is not there");
+    if (acts && symlink("/nowhere", file[last + 1]) != 0) abort();
+    expect_found("a part that leads nowhere", "is not there");
+    if (acts && (unlink(file[last + 1]) != 0 || mkdir(file[last + 1], 0700) != 0)) abort();
+    expect_found("a folder in its place", "is no file");
+    if (acts && (rmdir(file[last + 1]) != 0 || rename(aside, file[last + 1]) != 0)) abort();
+    expect_whole();
+    for (int back = 0; back < 2; back++) { /* two of one length, exchanged, and put back */
+        if (acts && (rename(second, aside) != 0 || rename(file[last + 1], second) != 0 ||
+                     rename(aside, file[last + 1]) != 0))
+            abort();
+        if (back == 0) expect_found("exchanged parts", "part 0 (");
+    }
+    expect_whole();
+    state_close(&whole);
+}
+
+/* Not a state: another step's name, an empty file, a pipe, what another program wrote or changed. */
+static void what_is_no_state(void **unused)
+{
+    (void)unused;
+    const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
+    char other[PATH];
+    make(1);
+    state_close(&whole);
+    snprintf(other, sizeof other, "%s/step_0000000008.h5", folder);
+    if (acts && rename(path, other) != 0) abort();
+    snprintf(path, sizeof path, "%s", other);
+    expect_found("another step's name", "it holds step 7 under the name of step 8");
+    if (acts) {
+        const hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        H5Adelete(f, "version");
+        H5Fclose(f);
+    }
+    expect_found("changed by another program", "does not end in a state's trailer");
+    if (acts && truncate(path, 0) != 0) abort();
+    expect_found("an empty file", "does not end in a state's trailer");
+    if (acts && (unlink(path) != 0 || mkfifo(path, 0600) != 0)) abort();
+    expect_found("a pipe", "is a pipe or a device");
+    if (acts && unlink(path) != 0) abort();
+    expect_found("nothing", "no such file");
+}
+
+int main(int argc, char **argv)
+{
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(of_one_file), cmocka_unit_test(of_parts),
+                                        cmocka_unit_test(damage_is_named),
+                                        cmocka_unit_test(what_is_no_state) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,338 @@
+/* A folder of states lists them newest first and keeps as many as asked. Milestones and the last verified one
+ * stay besides; what a dead run left half written goes when a run takes the folder, and nothing else.
+ * ranks: 1 3 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "state/state_attempt.h"
+#include "state/state_folder.h"
+#include "support/state_fixture.h"
+
+static sentence why;
+static char folder[FIXTURE_PATH_BYTES];
+
+static int names_until_error = -1; /* of folders that are read; -1: no error */
+
+/* libc's, that fails when it is told to. */
+struct dirent *readdir(DIR *d)
+{
+    if (names_until_error > 0) names_until_error--;
+    if (names_until_error != 0) return ((struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir"))(d);
+    errno = EIO;
+    return NULL;
+}
+
+static void touch(const char *dir, const char *name)
+{
+    char path[2 * FIXTURE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        FILE *f = fopen(path, "w");
+        fputs("not a checkpoint", f);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static bool is_there(const char *dir, const char *name)
+{
+    char path[2 * FIXTURE_PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    const bool here = access(path, F_OK) == 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    return here;
+}
+
+static void apply(const char *dir, state_keep rule, int64_t last, int64_t verified)
+{
+    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, last, verified);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void lists(void **unused)
+{
+    (void)unused;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    int64_t *steps;
+    size_t count;
+    snprintf(dir, sizeof dir, "%s/new/list", folder);
+    assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_MISSING);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_MISSING);
+    assert_null(steps);
+    const char *const names[] = { "step_0000000007.h5",     "step_0000000100.h5",  "step_0000000020.h5",
+                                  "step_0000000300.h5.tmp", "step_0000000400.xmf", "step_500.h5",
+                                  "step_00000000600.h5",    "xstep_0000000700.h5", "step_0000000800.h5x",
+                                  "step_000000-900.h5" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(dir, names[i]);
+    assert_int_equal(state_list(MPI_COMM_WORLD, dir, &steps, &count), STATE_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(steps[0], 100);
+    assert_int_equal(steps[1], 20);
+    assert_int_equal(steps[2], 7);
+    free(steps);
+    apply(dir, (state_keep){ 0, 0 }, 100, 100);
+    assert_true(is_there(dir, "step_0000000007.h5"));
+    apply(dir, (state_keep){ 2, 0 }, 20, 20); /* step 100 is an earlier run's */
+    assert_true(is_there(dir, "step_0000000007.h5"));
+    apply(dir, (state_keep){ 1, 0 }, 20, 20);
+    assert_false(is_there(dir, "step_0000000007.h5"));
+    assert_true(is_there(dir, "step_0000000100.h5"));
+    assert_true(is_there(dir, "step_0000000020.h5"));
+    assert_true(is_there(dir, "step_0000000300.h5.tmp"));
+    assert_true(is_there(dir, "step_500.h5"));
+}
+
+/* Half a list would have a run go on from an older checkpoint, and an empty one from the start. */
+static void half_a_list_is_none(void **unused)
+{
+    (void)unused;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    int64_t *steps;
+    size_t count;
+    snprintf(dir, sizeof dir, "%s/half", folder);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    for (int i = 0; i < 9; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "step_%010d.h5", i);
+        touch(dir, name);
+    }
+    for (int names = 1; names < 12; names += 5) {
+        names_until_error = names;
+        const state_status status = state_list(MPI_COMM_WORLD, dir, &steps, &count);
+        names_until_error = -1;
+        assert_int_equal(status, STATE_IO);
+        assert_null(steps);
+    }
+}
+
+static void writes_in_turn(bool async)
+{
+    char dir[FIXTURE_PATH_BYTES + 32];
+    state_status status;
+    snprintf(dir, sizeof dir, "%s/%s", folder, async ? "beside" : "turn");
+    sentence note;
+    const state_writer_options o = {
+        .folder = dir, .keep = { 2, 0 }, .async = async, .writers = fixture_ranks(MPI_COMM_WORLD)
+    };
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
+    assert_int_equal(status, STATE_OK);
+    touch(dir, "step_0000000030.h5.tmp"); /* what other runs may call their files meanwhile is not touched */
+    touch(dir, "step_0000000099.h5.tmp");
+    touch(dir, "step_0000000050.h5"); /* of a run that came further: what this one writes must not go for
+                                       * it */
+    touch(dir, "step_0000000060.h5");
+    for (int64_t step = 10; step <= 30; step += 10) {
+        state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, step);
+        const state_request request = { &s, NULL, NULL, NULL };
+        assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
+        assert_int_equal(state_writer_wait(w, &why), STATE_OK);
+        free(s.field[0].data);
+    }
+    const state_stats stats = state_writer_stats(w);
+    assert_int_equal(stats.count, 3);
+    assert_int_equal(stats.bytes, 3 * 20 * 10 * 4);
+    assert_int_equal(stats.async, async);
+    assert_true(stats.write_s > 0 && stats.stall_s >= stats.write_s);
+    state_writer_destroy(&w);
+    assert_null(w);
+    state_writer_destroy(&w);
+
+    assert_false(is_there(dir, "step_0000000010.h5"));
+    assert_false(is_there(dir, "step_0000000010.xmf"));
+    assert_int_equal(fixture_left(dir), 2); /* the two of others: no parts of step 10 */
+    assert_true(is_there(dir, "step_0000000020.xmf"));
+    assert_true(is_there(dir, "step_0000000050.h5"));
+    assert_true(is_there(dir, "step_0000000030.h5.tmp"));
+    assert_true(is_there(dir, "step_0000000099.h5.tmp"));
+    char path[FIXTURE_PATH_BYTES + 64];
+    state_path(path, sizeof path, dir, 30);
+    state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 0);
+    assert_int_equal(fixture_load(MPI_COMM_WORLD, path, &s, &why), STATE_OK);
+    assert_int_equal(s.step, 30);
+    free(s.field[0].data);
+}
+
+static void in_the_foreground(void **unused)
+{
+    (void)unused;
+    writes_in_turn(false);
+}
+
+static void in_the_background(void **unused)
+{
+    (void)unused;
+    writes_in_turn(true);
+}
+
+static void keeps(const char *dir, const int64_t *steps, const char *there)
+{
+    char name[64];
+    for (size_t i = 0; there[i]; i++) {
+        snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
+        if (is_there(dir, name) != (there[i] == 'x')) fail_msg("step %lld of %s", (long long)steps[i], there);
+    }
+}
+
+static void milestones_and_the_last_verified(void **unused)
+{
+    (void)unused;
+    const int64_t steps[] = { 10, 20, 25, 30, 40, 50, 60, 90 };
+    char dir[FIXTURE_PATH_BYTES + 32], name[64];
+    snprintf(dir, sizeof dir, "%s/milestones", folder);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
+        touch(dir, name);
+    }
+    apply(dir, (state_keep){ 0, 30 }, 60, 60); /* all */
+    keeps(dir, steps, "xxxxxxxx");
+    apply(dir, (state_keep){ 2, 30 }, 60, 25); /* 60 50; 30; 25; 90 is another run's */
+    keeps(dir, steps, "__xx_xxx");
+    apply(dir, (state_keep){ 1, 0 }, 60, 25);
+    keeps(dir, steps, "__x___xx");
+    apply(dir, (state_keep){ 1, 0 }, 60, STATE_NONE_VERIFIED);
+    keeps(dir, steps, "______xx");
+}
+
+/* ---- what a killed run leaves ---- */
+
+static char *one_attempt(const char *dir, char name[STATE_NAME_BYTES])
+{
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strncmp(e->d_name, "step_", 5) == 0 && strlen(e->d_name) == 5 + 10 + 9)
+            snprintf(name, STATE_NAME_BYTES, "%s", e->d_name);
+    closedir(d);
+    return name;
+}
+
+static void copy_attempt(const char *dir, const char *from, const char *to)
+{
+    char command[4 * FIXTURE_PATH_BYTES];
+    snprintf(command, sizeof command, "cp -r '%s/%s' '%s/%s'", dir, from, dir, to);
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && system(command) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static state_writer *take_folder(const char *dir, sentence *note)
+{
+    state_status status;
+    const state_writer_options o = { .folder = dir, .writers = fixture_ranks(MPI_COMM_WORLD) };
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, note, &why);
+    if (status != STATE_OK) fail_msg("%s", why.text);
+    return w;
+}
+
+/* Attempts that the lock file names and no index does go; that of an index stays, and so does a folder of
+ * like name. */
+static void leftovers_of_a_dead_run(void **unused)
+{
+    (void)unused;
+    char dir[FIXTURE_PATH_BYTES + 32], path[FIXTURE_PATH_BYTES + 64], attempt[STATE_NAME_BYTES] = "",
+                                                                      host[64] = "";
+    sentence note;
+    snprintf(dir, sizeof dir, "%s/leftovers", folder);
+    if (fixture_ranks(MPI_COMM_WORLD) == 1) return; /* a state of one part leaves no folder */
+    state_writer *w = take_folder(dir, &note);
+    state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 30);
+    assert_int_equal(state_writer_begin(w, &(state_request){ .level = &s }, &why), STATE_OK);
+    state_writer_destroy(&w);
+    free(s.field[0].data);
+    one_attempt(dir, attempt);
+    copy_attempt(dir, attempt, "step_0000000030.00000001"); /* the same step once more */
+    copy_attempt(dir, attempt, "step_0000000040.00000002"); /* before its index */
+    copy_attempt(dir, attempt, "step_0000000050.00000003"); /* the lock file does not name it */
+    touch(dir, "step_0000000040.00000002/notes");           /* somebody's */
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        snprintf(path, sizeof path, "%s/" LOCK_NAME, dir);
+        FILE *f = fopen(path, "w");
+        gethostname(host, sizeof host - 1);
+        fprintf(f,
+                "host=%s pid=1 job=- "
+                "restarts=0\n%s\nstep_0000000030.00000001\n../leftovers\nstep_0000000040.00000002\n"
+                "step_00000000",
+                host, attempt);
+        fclose(f);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    w = take_folder(dir, &note);
+    if (fixture_rank(MPI_COMM_WORLD) == 0 && !strstr(note.text, "deleted what 1 half-written state had left"))
+        fail_msg("%s", note.text);
+    state_writer_destroy(&w);
+    assert_true(is_there(dir, attempt));
+    assert_false(is_there(dir, "step_0000000030.00000001"));
+    assert_false(is_there(dir, "step_0000000040.00000002/0.h5"));
+    assert_true(is_there(dir, "step_0000000040.00000002/notes"));
+    assert_true(is_there(dir, "step_0000000050.00000003"));
+    state_report r;
+    state_path(path, sizeof path, dir, 30);
+    assert_int_equal(fixture_verify(MPI_COMM_WORLD, path, &r, &why), STATE_OK);
+}
+
+/* The same step once more: the parts before stay until the new index has its name, then they go. */
+static void the_same_step_again(void **unused)
+{
+    (void)unused;
+    char dir[FIXTURE_PATH_BYTES + 32], first[STATE_NAME_BYTES] = "", second[STATE_NAME_BYTES] = "";
+    sentence note;
+    snprintf(dir, sizeof dir, "%s/again", folder);
+    state_writer *w = take_folder(dir, &note);
+    for (int i = 0; i < 2; i++) {
+        state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 30);
+        assert_int_equal(state_writer_begin(w, &(state_request){ .level = &s }, &why), STATE_OK);
+        MPI_Barrier(MPI_COMM_WORLD);
+        one_attempt(dir, i == 0 ? first : second);
+        MPI_Barrier(MPI_COMM_WORLD);
+        free(s.field[0].data);
+    }
+    state_writer_destroy(&w);
+    assert_int_equal(fixture_left(dir), 0);
+    if (fixture_ranks(MPI_COMM_WORLD) > 1) assert_string_not_equal(first, second);
+}
+
+static void unusable_folder(void **unused)
+{
+    (void)unused;
+    char dir[FIXTURE_PATH_BYTES + 32];
+    state_status status;
+    touch(folder, "file");
+    snprintf(dir, sizeof dir, "%s/file", folder);
+    sentence note;
+    const state_writer_options o = { .folder = dir, .async = true };
+    assert_null(state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why));
+    assert_int_equal(status, STATE_IO);
+    assert_non_null(strstr(why.text, "Not a directory"));
+    snprintf(dir, sizeof dir, "%s/file/below", folder);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_IO);
+    assert_non_null(strstr(why.text, dir));
+}
+
+int main(int argc, char **argv)
+{
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(lists),
+                                        cmocka_unit_test(half_a_list_is_none),
+                                        cmocka_unit_test(in_the_foreground),
+                                        cmocka_unit_test(in_the_background),
+                                        cmocka_unit_test(milestones_and_the_last_verified),
+                                        cmocka_unit_test(leftovers_of_a_dead_run),
+                                        cmocka_unit_test(the_same_step_again),
+                                        cmocka_unit_test(unusable_folder) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,194 @@
+/* A state written by one process grid and any number of writers is read to the same bits by every other grid,
+ * 1D and 2D, f32 and f64, one and two fields, in windows and blocks that end anywhere. ranks: 1 2 3 5 7
+ * release: all cases */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "state/collect.h"
+#include "support/sanitized.h"
+#include "support/state_fixture.h"
+
+typedef struct layout {
+    int64_t nx, ny;
+    const char *second; /* name of the second field, NULL: one field; "b" is transposed */
+} layout;
+
+static const layout layouts[] = {
+    { 1, 1, NULL },       { 3, 1, NULL }, { 1009, 1, "u_prev" }, { 64, 48, NULL },
+    { 37, 53, "u_prev" }, { 5, 2, NULL }, { 41, 19, "b" },       { 1, 7, NULL },
+};
+static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
+static sentence why;
+
+/* The g-th way to cut nx x ny among the ranks: columns, rows, and where there is one, a grid of both. */
+static state_cells cut(int g, const char *name, int64_t nx, int64_t ny, dtype type, MPI_Comm comm)
+{
+    const int ranks = fixture_ranks(comm), columns = g == 1 ? 1 : g == 0 || ranks % 2 ? ranks : 2;
+    return fixture_cut(name, nx, ny, columns, ranks / columns, fixture_rank(comm), type);
+}
+
+static state_level make(const layout *l, dtype type, int g, MPI_Comm comm)
+{
+    const bool transposed = l->second && strcmp(l->second, "b") == 0;
+    state_level s = { .kind = transposed ? "transpose" : "wave",
+                      .type = type,
+                      .step = 1234567890123,
+                      .deck = "[grid]\nnx = 37\n# \xc3\xa9\n",
+                      .fields = l->second ? 2 : 1,
+                      .main_field = transposed,
+                      .version = "1.2" };
+    s.field[0] = cut(g, transposed ? "a" : "u", l->nx, l->ny, type, comm);
+    if (l->second) {
+        const int64_t nx = transposed ? l->ny : l->nx, ny = transposed ? l->nx : l->ny;
+        s.field[1] = cut(g, l->second, nx, ny, type, comm);
+    }
+    return s;
+}
+
+static void drop(state_level *s)
+{
+    for (int i = 0; i < s->fields; i++) free(s->field[i].data);
+}
+
+static void expect_read(const layout *l, dtype type, int g, MPI_Comm comm)
+{
+    state_level s = make(l, type, g, comm);
+    const state_status status = fixture_load(comm, path, &s, &why);
+    if (!on_all(comm, status == STATE_OK)) fail_msg("%s", why.text);
+    for (int i = 0; i < s.fields; i++) assert_true(on_all(comm, fixture_holds(&s.field[i], type, i)));
+    assert_int_equal(s.step, 1234567890123);
+    drop(&s);
+}
+
+static void expect_description(const state_level *l, int writers)
+{
+    state_info s;
+    state_report report;
+    assert_int_equal(state_open(MPI_COMM_WORLD, path, &s, &why), STATE_OK);
+    assert_string_equal(s.kind, l->kind);
+    assert_string_equal(s.deck, l->deck);
+    assert_string_equal(s.version, "1.2");
+    assert_int_equal(s.step, l->step);
+    assert_int_equal(s.type, l->type);
+    assert_int_equal(s.main_field, l->main_field);
+    assert_true(s.parts >= 1 && s.parts <= writers);
+    assert_true((s.parts == 1) == (s.folder[0] == '\0'));
+    for (int i = 0; i < l->fields; i++) {
+        uint64_t all = 0;
+        MPI_Allreduce(&l->field[i].fingerprint, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+        assert_int_equal(s.field[i].fingerprint, all);
+        assert_string_equal(s.field[i].name, l->field[i].name);
+        assert_true(s.field[i].nx == l->field[i].nx && s.field[i].ny == l->field[i].ny);
+    }
+    assert_int_equal(state_verify(MPI_COMM_WORLD, &s, &report, &why), STATE_OK);
+    state_close(&s);
+}
+
+static void any_layout(void **unused)
+{
+    (void)unused;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    const int writers[] = { 1, ranks, (ranks + 1) / 2 };
+    const size_t windows[] = { 1, 200, 32 << 20 };
+    int number = 0;
+    snprintf(path, sizeof path, "%s/state.h5", folder);
+    for (size_t n = 0; n < sizeof layouts / sizeof layouts[0]; n++)
+        for (int t = 0; t < 2; t++)
+            for (int g = 0; g < 3; g++, number++) {
+                if (SANITIZED && number % 3 != 0) continue;
+                const dtype type = t ? DTYPE_F64 : DTYPE_F32;
+                state_level s = make(&layouts[n], type, g, MPI_COMM_WORLD);
+                for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
+                collect_window_bytes = windows[number % 3];
+                const int by = writers[number / 2 % 3];
+                const state_status status = fixture_write(MPI_COMM_WORLD, path, &s, by, &why);
+                if (!on_all(MPI_COMM_WORLD, status == STATE_OK)) fail_msg("%s", why.text);
+                expect_description(&s, by);
+                for (int other = 0; other < 3; other++) expect_read(&layouts[n], type, other, MPI_COMM_WORLD);
+                expect_read(&layouts[n], type, 0, MPI_COMM_SELF);
+                assert_int_equal(fixture_left(folder), 0); /* parts of the state before are gone */
+                drop(&s);
+            }
+}
+
+/* Each rectangle of a state of several blocks a part. */
+static void any_rectangle(void **unused)
+{
+    enum { NX = 1100, NY = 1300 };
+    (void)unused;
+    const int ranks = fixture_ranks(MPI_COMM_WORLD);
+    const box wanted[] = { { 0, NX, 0, NY },        { 3, 5, 0, NY },        { 0, NX, 700, 701 },
+                           { 999, 1100, 17, 1290 }, { 549, 551, 649, 651 }, { 0, 1, NY - 1, NY } };
+    double *data = malloc(sizeof *data * NX * NY);
+    collect_window_bytes = 1 << 20;
+    for (int by = 1; by <= ranks; by += ranks > 1 ? ranks - 1 : 1) {
+        state_info s;
+        state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 1);
+        assert_int_equal(fixture_write(MPI_COMM_WORLD, path, &l, by, &why), STATE_OK);
+        assert_int_equal(state_open(MPI_COMM_WORLD, path, &s, &why), STATE_OK);
+        assert_true(s.blocks >= 3);
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+            state_cells f = { "u", NX, NY, wanted[i], 1, data, 0 };
+            memset(data, 0xff, sizeof *data * NX * NY);
+            const state_status status = state_read(&s, 0, wanted[i], data, &why);
+            if (status != STATE_OK) fail_msg("%s", why.text);
+            assert_true(fixture_holds(&f, DTYPE_F64, 0));
+        }
+        state_close(&s);
+        free(l.field[0].data);
+    }
+    free(data);
+}
+
+/* Pieces follow one another in the order of the rectangle's rows and have all of it. */
+static void pieces_tile_a_rectangle(void **unused)
+{
+    (void)unused;
+    const box of[] = { { 3, 10, 5, 9 }, { 0, 1, 0, 1 }, { 7, 7, 0, 4 }, { 0, 100, 2, 3 }, { 2, 5, 0, 1000 } };
+    for (size_t n = 0; n < sizeof of / sizeof of[0]; n++)
+        for (size_t bytes = 1; bytes < 4000; bytes = bytes * 3 + 1) {
+            int64_t next = 0;
+            for (int64_t i = 0;; i++) {
+                const box b = state_piece(of[n], DTYPE_F64, bytes, i);
+                if (box_empty(b)) break;
+                assert_int_equal((b.y0 - of[n].y0) * box_width(of[n]) + b.x0 - of[n].x0, next);
+                assert_true(box_height(b) == 1 || box_width(b) == box_width(of[n]));
+                assert_true(box_cells(b) == 1 || (size_t)box_cells(b) * 8 <= bytes);
+                next += box_cells(b);
+            }
+            assert_int_equal(next, box_cells(of[n]));
+        }
+}
+
+static void how_many_write(void **unused)
+{
+    (void)unused;
+    const uint64_t mib = 1 << 20;
+    assert_int_equal(state_writers(1, 8, 0, 0), 1);
+    assert_int_equal(state_writers(64 * mib, 8, 0, 0), 1);
+    assert_int_equal(state_writers(64 * mib + 1, 8, 0, 0), 2);
+    assert_int_equal(state_writers(1 << 30, 8, 0, 0), 8);
+    assert_int_equal(state_writers((uint64_t)1 << 40, 1000, 0, 0), 256);
+    assert_int_equal(state_writers((uint64_t)1 << 40, 1000, 1000, 0), 1000);
+    assert_int_equal(state_writers(1, 8, 100, 0), 8);
+    assert_int_equal(state_writers(1 << 30, 8, 0, STATE_ONE_FILE_BYTES), 1);
+    assert_int_equal(state_writers((1 << 30) + mib, 8, 0, STATE_ONE_FILE_BYTES), 8);
+}
+
+int main(int argc, char **argv)
+{
+    state_before_mpi_init();
+    MPI_Init(&argc, &argv);
+    fixture_folder(folder);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_tile_a_rectangle),
+                                        cmocka_unit_test(how_many_write), cmocka_unit_test(any_layout),
+                                        cmocka_unit_test(any_rectangle) };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    fixture_remove(folder);
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
