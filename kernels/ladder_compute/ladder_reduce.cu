@@ -55,8 +55,9 @@ template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, 
 
 template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t) { halves<W, 1>(mine, t); }
 
-/* The last six rounds are one warp's own affair: it needs no barrier of the block, only one of the warp,
- * between a read and the write that the neighbour's next read must see. */
+/* The last six rounds are one warp's own affair: it needs no barrier of the block, only the warp's. The first
+ * comes before a word changes that another lane still reads, the second before the next round reads it. All
+ * 32 lanes add; what lanes from s on get is no part of the sum. volatile: each round loads and stores. */
 template <typename W> __device__ __forceinline__ void last_warp(volatile W *mine, int t)
 {
     if (t >= 32) return;

@@ -11,7 +11,8 @@ enum { TILE = 32, UNROLL = 4 };
 /* ---- straight from memory to memory: on which side does a warp scatter? ---- */
 
 /* What a kernel's x and y are: a column and a row of A (naiveRow: whole lines are read, single cells written)
- * or of B (naiveCol: the other way round). The copies go along rows, or along columns, on both sides. */
+ * or of B (naiveCol: the other way round). The copies go along rows, or along columns, on both sides; along
+ * columns they take both arrays for nx rows of ny cells. */
 enum order { COPY_ROW, COPY_COL, ALONG_A, ALONG_B };
 
 /* Where cell (x + dx, y) lies. */
@@ -26,7 +27,8 @@ __device__ __forceinline__ int64_t place_in_b(int64_t x, int64_t dx, int64_t y, 
     return ORDER == ALONG_B ? y * ny + x + dx : ORDER == COPY_ROW ? y * nx + x + dx : (x + dx) * ny + y;
 }
 
-/* One cell per thread. DIAGONAL: the blocks in another order, each pair (x, y) exactly once. */
+/* One cell per thread. DIAGONAL: blocks that start one after another go down a diagonal, the next diagonal a
+ * column further: of gridDim.x diagonals of gridDim.y blocks each column meets each row once. */
 template <typename T, order ORDER, bool DIAGONAL = false>
 __global__ void one_cell(T *b, const T *a, int64_t nx, int64_t ny)
 {
