@@ -72,7 +72,7 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
     else snprintf(out, STATE_PATH_BYTES, "%s", s->path);
 }
 
-static uint64_t cells_bytes(const state_info *s, int k, int i)
+uint64_t state_cells_bytes(const state_info *s, int k, int i)
 {
     return (uint64_t)box_cells(s->part[k].cells[i]) * dtype_bytes(s->type);
 }
@@ -96,8 +96,9 @@ static int crc_of_run(int fd, uint64_t from, uint64_t to, uint32_t *crc)
     return 0;
 }
 
-int state_structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes, const uint64_t *run_bytes,
-                        uint32_t *crc)
+/* CRC-32C of [0, bytes) without the n runs of cells, which may lie in any order. 0 or errno. */
+static int structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes, const uint64_t *run_bytes,
+                         uint32_t *crc)
 {
     uint64_t at = 0;
     *crc = 0;
@@ -113,16 +114,23 @@ int state_structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes,
     }
 }
 
+int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc)
+{
+    uint64_t bytes[STATE_FIELDS_MAX] = { 0 };
+    for (int i = 0; i < s->fields; i++) bytes[i] = state_cells_bytes(s, k, i);
+    return structure_crc(fd, s->part[k].bytes, s->fields, s->part[k].at_bytes, bytes, crc);
+}
+
 static void put_trailer(char line[TRAILER_BYTES + 1], const state_trailer *t, uint32_t crc)
 {
     snprintf(line, TRAILER_BYTES + 1, TRAILER "%08" PRIx32 "\n", t->token, t->at_bytes[0], t->cells_bytes[0],
              t->at_bytes[1], t->cells_bytes[1], crc);
 }
 
-/* Of all before the checksum's digits. */
+/* CRC-32C of all before the checksum's digits. */
 static int trailer_crc(int fd, uint64_t bytes, const state_trailer *t, const char *line, uint32_t *crc)
 {
-    const int code = state_structure_crc(fd, bytes, STATE_FIELDS_MAX, t->at_bytes, t->cells_bytes, crc);
+    const int code = structure_crc(fd, bytes, STATE_FIELDS_MAX, t->at_bytes, t->cells_bytes, crc);
     *crc = crc32c(*crc, line, TRAILER_BYTES - TRAILER_DIGITS_BYTES);
     return code;
 }
@@ -532,7 +540,7 @@ static bool is_plausible(const state_info *s, int k, int i)
 {
     const state_part *p = &s->part[k];
     const box b = p->cells[i], all = box_make(0, s->field[i].nx, 0, s->field[i].ny);
-    const uint64_t bytes = cells_bytes(s, k, i);
+    const uint64_t bytes = state_cells_bytes(s, k, i);
     if (box_empty(b)) return true;
     return box_cells(box_intersect(b, all)) == box_cells(b) &&
            (!s->folder[0] || (p->at_bytes[i] <= p->bytes && bytes <= p->bytes - p->at_bytes[i]));

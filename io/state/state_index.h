@@ -15,14 +15,15 @@ void state_number_blocks(state_info *s);
 /* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
  * piece of one; empty past the last. */
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
+/* Bytes of field i's cells in part k. */
+uint64_t state_cells_bytes(const state_info *s, int k, int i);
 /* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
 /* ---- bytes of a file that are no cells ---- */
 
-/* CRC-32C of [0, bytes) without the n runs of cells, which may lie in any order. 0 or errno. */
-int state_structure_crc(int fd, uint64_t bytes, int n, const uint64_t *at_bytes, const uint64_t *cells_bytes,
-                        uint32_t *crc);
+/* CRC-32C of part k's open file without its cells. 0 or errno. */
+int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc);
 
 typedef struct state_trailer {
     uint32_t token; /* the digits of the parts' folder; 0: one file */
@@ -37,8 +38,7 @@ int state_trailer_append(const char *path, const state_trailer *t);
 
 /* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
-/* Makes `path`, or, of one file (s->folder is ""), adds to what state_part_create made: all but the trailer.
- */
+/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: all but the trailer. */
 state_status state_index_write(const char *path, const state_info *s, sentence *why);
 /* Does the complete index `path`, which has no name of its own yet, say what s says? IO: it does not. */
 state_status state_index_check(const char *path, const state_info *s, sentence *why);

@@ -34,13 +34,11 @@ static const char *find_fault(const state_info *s, int k, int fd)
 {
     const state_part *p = &s->part[k];
     struct stat info;
-    uint64_t bytes[STATE_FIELDS_MAX] = { 0 };
     uint32_t crc;
     if (!s->folder[0]) return NULL;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "is no file";
     if ((uint64_t)info.st_size != p->bytes) return "has another length than was written";
-    for (int i = 0; i < s->fields; i++) bytes[i] = (uint64_t)box_cells(p->cells[i]) * dtype_bytes(s->type);
-    if (state_structure_crc(fd, p->bytes, s->fields, p->at_bytes, bytes, &crc) != 0) return "cannot be read";
+    if (state_part_crc(s, k, fd, &crc) != 0) return "cannot be read";
     return crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
 }
 
@@ -133,7 +131,7 @@ static bool meets(const state_info *s, const block *b, box wanted)
     return false;
 }
 
-/* What the block has of `wanted`, whose dense rows are at data. */
+/* Copies the block's cells that are in `wanted`, whose dense rows are at data. */
 static void copy_out(const state_info *s, const block *b, const char *buffer, box wanted, char *data)
 {
     const int64_t word = (int64_t)dtype_bytes(s->type);

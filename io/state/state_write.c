@@ -244,14 +244,11 @@ static int flush(state_writer *w)
 {
     if (w->number < 0) return 0;
     state_part *const p = &w->s.part[w->number];
-    uint64_t *const told = &w->numbers[w->number * NUMBERS], bytes[STATE_FIELDS_MAX] = { 0 };
+    uint64_t *const told = &w->numbers[w->number * NUMBERS];
     const double begin_s = timer_now_s();
     int code = fsync(w->fd) != 0 ? errno : 0;
     w->spent.fsync_s += timer_now_s() - begin_s;
-    for (int i = 0; i < w->s.fields; i++)
-        bytes[i] = (uint64_t)box_cells(p->cells[i]) * dtype_bytes(w->s.type);
-    if (!code)
-        code = state_structure_crc(w->fd, p->bytes, w->s.fields, p->at_bytes, bytes, &p->structure_crc);
+    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &p->structure_crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
     told[0] = p->bytes;
@@ -260,7 +257,7 @@ static int flush(state_writer *w)
     return code;
 }
 
-/* What is there of the cells: own ones, a window, or nothing more, and then all of it goes to disk. */
+/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. */
 static state_status write_job(state_writer *w)
 {
     int code = 0;
@@ -347,7 +344,7 @@ static state_status complete_job(state_writer *w)
     if (w->rank != 0) return STATE_OK;
     for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
         t.at_bytes[i] = w->s.part[0].at_bytes[i];
-        t.cells_bytes[i] = (uint64_t)box_cells(w->s.part[0].cells[i]) * dtype_bytes(w->s.type);
+        t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);
     }
     index_path(w, index);
     attempt_path(w, STATE_XDMF_NAME, xdmf);
@@ -372,8 +369,8 @@ static state_status make_way(state_writer *w, const char *older)
     bool all = true;
     if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
     if (older[0]) all = state_attempt_remove(w->dir, older) && all;
-    const int64_t verified = w->o.verify != STATE_VERIFY_OFF ? w->s.step : w->verified;
-    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, w->s.step, verified) && all;
+    if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
+    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, w->s.step, w->verified) && all;
     w->untidy = w->untidy || !all; /* what stays stays noted */
     if (!w->untidy) lock_settle(w->lock);
     const int code = w->o.series_every > 0 ? describe_series(w) : 0;
@@ -520,7 +517,7 @@ static void learn_parts(state_writer *w)
     for (int i = 0; i < w->s.fields; i++) w->s.field[i].fingerprint = w->sum[i];
 }
 
-/* Of memory's cells, or of what was read back, and what the device had. The same on all ranks. */
+/* Fingerprints of the cells in memory, or read back, and on the device. The same on all ranks. */
 static state_status compare_fingerprints(state_writer *w)
 {
     for (int i = 0; i < w->s.fields && w->o.verify == STATE_VERIFY_FULL; i++)
@@ -552,7 +549,6 @@ static void end(state_writer *w)
         w->stats.newest_step = w->s.step;
         w->stats.bytes += (int64_t)cells_bytes(&w->level);
         w->stats.parts = w->s.parts;
-        if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
     } else {
         w->stats.failed++;
     }
@@ -590,7 +586,7 @@ static void go_on(state_writer *w)
     }
 }
 
-/* As far as it goes without waiting. */
+/* Goes on as far as it can without waiting. */
 static void advance(state_writer *w)
 {
     while (w->phase != IDLE) {
@@ -612,7 +608,7 @@ static void advance(state_writer *w)
 
 /* ---- begin, poll, wait ---- */
 
-/* Who writes what: each rank its own cells, or some whole rows of all. */
+/* The writers' rectangles: own cells of each rank, or whole rows of all ranks. */
 static void make_parts(state_writer *w)
 {
     state_info *s = &w->s;

@@ -1,9 +1,10 @@
-/* A call that fails while a state is written, any of them, with what a full quota says: every rank hears one sentence, the
- * older state is whole, nothing half-written is left, and the next one is written as if nothing had been.
+/* A call that fails while a state is written, any of them, with what a full quota says: every rank hears one
+ * sentence, the older state is whole, nothing half-written is left, and the next one is written as if nothing
+ * had been.
  *
- * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more blocks in the
- * folder, one rank's n-th fails; and then it and all that follow; for every n until there are no more. And its n-th write
- * of cells says that it is done and is not. ranks: 1 2 */
+ * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
+ * blocks in the folder, one rank's n-th fails; and then it and all that follow; for every n until there are
+ * no more. And its n-th write of cells says that it is done and is not. ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,7 @@
 #include "support/state_fixture.h"
 #include "support/libc_call.h"
 
-enum { PATH_BYTES = FIXTURE_PATH_BYTES + 96, CALLS_MAX = 2000 };
+enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
 static sentence why;
 static char folder[FIXTURE_PATH_BYTES];
 
@@ -34,7 +35,8 @@ static bool in_folder(const char *path) { return strncmp(path, folder, strlen(fo
 
 static bool fails(const char *call, const char *path)
 {
-    if (!in_folder(path) || (how == A_LIE && (strncmp(call, "pwrite", 6) != 0 || !strstr(path, ".h5")))) return false;
+    if (!in_folder(path) || (how == A_LIE && (strncmp(call, "pwrite", 6) != 0 || !strstr(path, ".h5"))))
+        return false;
     if (atomic_load(&calls_left) < 0) return false;
     if (atomic_load(&calls_left) > 0) {
         atomic_fetch_sub(&calls_left, 1);
@@ -115,11 +117,6 @@ int rename(const char *from, const char *to)
 
 /* ---- what must hold ---- */
 
-static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
-{
-    snprintf(path, PATH_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
-}
-
 static state_status write_step(state_writer *w, int64_t step)
 {
     state_level s = fixture_state(MPI_COMM_WORLD, 60, 50, DTYPE_F64, step);
@@ -136,22 +133,8 @@ static bool is_whole(const char *name, int64_t step)
     sentence said;
     char path[PATH_BYTES];
     state_report report;
-    path_of(path, name, step, ".h5");
+    fixture_step(path, folder, name, step, ".h5");
     return fixture_verify(MPI_COMM_WORLD, path, &report, &said) == STATE_OK;
-}
-
-static bool is_there(const char *name, int64_t step, const char *end)
-{
-    char path[PATH_BYTES];
-    path_of(path, name, step, end);
-    return access(path, F_OK) == 0;
-}
-
-static int left_in(const char *name)
-{
-    char dir[PATH_BYTES];
-    snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    return fixture_left(dir);
 }
 
 static void remove_step(const char *name, int64_t step)
@@ -173,7 +156,7 @@ static bool with_a_failure(state_writer *w, const char *name, int victim, int n)
     const char *const call = atomic_exchange(&failed_call, NULL);
     failed = call != NULL;
     MPI_Bcast(&failed, 1, MPI_INT, victim, MPI_COMM_WORLD);
-    const bool there = is_there(name, 2, ".h5"), half = left_in(name) != 0;
+    const bool there = fixture_has(folder, name, 2, ".h5"), half = fixture_left_in(folder, name) != 0;
     const bool done = status == STATE_OK && there; /* what is only tidied up behind a state may fail */
     const bool told = failed && (status == STATE_IO || (how == A_LIE && status == STATE_DAMAGED)) &&
                       strstr(why.text, name) && !strchr(why.text, '\n');

@@ -1,10 +1,12 @@
-/* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was promised.
+/* Whenever the power fails, what then has a state's name is whole, and the newest is not older than what was
+ * promised.
  *
- * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is made up as it may
- * be found: what was fsynced is there; of all else, any part: each write by itself, torn at sectors, each new length and
- * each name. An fsync counts for the bytes that its own rank had written, and a name is there for certain only once its
- * folder was fsynced. The same replay with one kind of fsync left out has to find damage, else it would see nothing at all.
- * WEFT_SOAK_DISKS=N makes up N disks by chance for each cut instead of 30. ranks: 1 2 */
+ * A writer's calls to the file system are recorded. Then, for a cut behind every one of them, the disk is
+ * made up as it may be found: what was fsynced is there; of all else, any part: each write by itself, torn at
+ * sectors, each new length and each name. An fsync counts for the bytes that its own rank had written, and a
+ * name is there for certain only once its folder was fsynced. The same replay with one kind of fsync left out
+ * has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by chance for each
+ * cut instead of 30. ranks: 1 2 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,9 +170,11 @@ static bool lies_in(const char *name, const char *in)
 
 static void fsync_of(model *m, const disk_note *n, int file, omit without)
 {
-    const bool folder_itself = m->file[file].is_folder, attempt = strstr(m->file[file].name, "/run/step_") != NULL,
+    const bool folder_itself = m->file[file].is_folder,
+               attempt = strstr(m->file[file].name, "/run/step_") != NULL,
                parent = folder_itself && !strstr(m->file[file].name, "/run");
-    if ((without == OMIT_FILES && !folder_itself) || (without == OMIT_FOLDER && folder_itself && !parent && !attempt) ||
+    if ((without == OMIT_FILES && !folder_itself) ||
+        (without == OMIT_FOLDER && folder_itself && !parent && !attempt) ||
         (without == OMIT_ATTEMPT && folder_itself && attempt) || (without == OMIT_PARENT && parent))
         return;
     for (int i = 0; i < m->entries; i++) {
@@ -243,7 +247,8 @@ static void names_found(const model *m, char name[FILES][DISK_NAME_BYTES])
     }
     for (int f = 0; f < m->files; f++) /* nor is anything in a folder that is not there */
         for (int d = 1; d < m->files && name[f][0]; d++)
-            if (m->file[d].is_folder && m->file[d].name[0] && lies_in(name[f], m->file[d].name) && !name[d][0])
+            if (m->file[d].is_folder && m->file[d].name[0] && lies_in(name[f], m->file[d].name) &&
+                !name[d][0])
                 name[f][0] = '\0';
 }
 
@@ -300,7 +305,8 @@ static bool belongs(const char *name, const char *index)
 }
 
 /* Is this, under this name, the state of that step? Each content is looked at once. */
-static bool is_whole(const model *m, char name[FILES][DISK_NAME_BYTES], const char *index, int64_t step, char *bytes)
+static bool is_whole(const model *m, char name[FILES][DISK_NAME_BYTES], const char *index, int64_t step,
+                     char *bytes)
 {
     static struct {
         uint64_t hash;
@@ -338,7 +344,7 @@ static bool is_whole(const model *m, char name[FILES][DISK_NAME_BYTES], const ch
     return whole;
 }
 
-/* What a restart would meet: true where every file with a checkpoint's name is whole and none is missing that
+/* A restart goes well: every file with a checkpoint's name is whole and none is missing that
  * was promised. */
 static bool survives(const model *m, char *bytes)
 {
@@ -411,7 +417,8 @@ static void cut_anywhere(bool async)
     record_run(async);
     gather_notes();
     long wrong = 0;
-    const omit last = async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
+    const omit last =
+        async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
     for (omit without = OMIT_NOTHING; without <= last && fixture_rank(MPI_COMM_WORLD) == 0; without++) {
         const tally t = replay(without);
         print_message("%s, of all fsyncs %s left out: %ld cuts, %ld disks, %ld bad\n",
@@ -421,7 +428,8 @@ static void cut_anywhere(bool async)
     assert_true(on_all(MPI_COMM_WORLD, wrong == 0));
 }
 
-/* Pictures, traces and series.xmf: stdio writes them, so that of their bytes the order of the calls must do. */
+/* Pictures, traces and series.xmf: stdio writes them, so that of their bytes the order of the calls must do.
+ */
 static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
 {
     static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };

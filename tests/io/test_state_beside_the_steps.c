@@ -1,5 +1,5 @@
 /* A state written in the background has the cells that the foreground writes, for any shape, cut and number
- * of writers; nobody waits for it before it is asked for; an error of one rank's thread is every rank's, in
+ * of writers; no rank waits for it before it is asked for; an error of one rank's thread is every rank's, in
  * one sentence, and costs no older file. ranks: 1 2 4 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "support/state_fixture.h"
 
-enum { PATH_BYTES = FIXTURE_PATH_BYTES + 128 };
+enum { PATH_BYTES = FIXTURE_STEP_BYTES };
 static sentence why;
 static char folder[FIXTURE_PATH_BYTES];
 
@@ -39,25 +39,6 @@ static state_status submit(state_writer *w, const state_level *s)
 {
     const state_request request = { s, NULL, NULL, NULL };
     return state_writer_begin(w, &request, &why);
-}
-
-static void path_of(char path[PATH_BYTES], const char *name, int64_t step, const char *end)
-{
-    snprintf(path, PATH_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
-}
-
-static bool is_there(const char *name, int64_t step, const char *end)
-{
-    char path[PATH_BYTES];
-    path_of(path, name, step, end);
-    return access(path, F_OK) == 0;
-}
-
-static int left_in(const char *name)
-{
-    char dir[PATH_BYTES];
-    snprintf(dir, sizeof dir, "%s/%s", folder, name);
-    return fixture_left(dir);
 }
 
 /* Two fields, cut among columns x rows of ranks, in either direction where the field is transposed. */
@@ -109,7 +90,7 @@ static void the_foreground_s_cells(void **unused)
                 assert_int_equal(state_writer_wait(back, &why), STATE_OK);
                 for (int side = 0; side < 2; side++) {
                     char path[PATH_BYTES];
-                    path_of(path, side ? "fore" : "back", step, ".h5");
+                    fixture_step(path, folder, side ? "fore" : "back", step, ".h5");
                     for (int n = 0; n < 2; n++)
                         memset(s.field[n].data, 0xff,
                                (size_t)box_cells(s.field[n].own) * dtype_bytes(s.type));
@@ -117,7 +98,7 @@ static void the_foreground_s_cells(void **unused)
                     for (int n = 0; n < 2; n++)
                         assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[n], s.type, n)));
                 }
-                assert_int_equal(left_in("back"), 0);
+                assert_int_equal(fixture_left_in(folder, "back"), 0);
                 level_free(&s);
             }
         const state_stats f = state_writer_stats(fore), b = state_writer_stats(back);
@@ -139,7 +120,7 @@ static bool on_the_third_look(void *owner, state_level *s, double *held_s)
     return true;
 }
 
-static void nobody_waits(void **unused)
+static void no_rank_waits(void **unused)
 {
     (void)unused;
     state_writer *w = writer_in("poll", true, 0);
@@ -153,14 +134,14 @@ static void nobody_waits(void **unused)
         assert_true(state_writer_busy(w));
         usleep(100);
     }
-    assert_false(is_there("poll", 7, ".h5"));
+    assert_false(fixture_has(folder, "poll", 7, ".h5"));
     never = false;
     while (state_writer_busy(w)) {
         assert_int_equal(state_writer_poll(w, &why), STATE_OK);
         usleep(100);
     }
     assert_true(looks >= 3);
-    assert_true(is_there("poll", 7, ".h5"));
+    assert_true(fixture_has(folder, "poll", 7, ".h5"));
     const state_stats stats = state_writer_stats(w);
     assert_int_equal(stats.count, 1);
     assert_true(stats.snapshot_s == 0.25 && stats.stall_s >= 0.25 &&
@@ -195,12 +176,12 @@ static void one_rank_s_error(void **unused)
         assert_int_equal(status, STATE_IO);
         assert_non_null(strstr(why.text, "File too large"));
         assert_int_equal(state_writer_wait(w, &why), STATE_OK); /* told once */
-        assert_false(is_there("error", 2, ".h5"));
-        assert_int_equal(left_in("error"), 0);
+        assert_false(fixture_has(folder, "error", 2, ".h5"));
+        assert_int_equal(fixture_left_in(folder, "error"), 0);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     char path[PATH_BYTES];
-    path_of(path, "error", 1, ".h5");
+    fixture_step(path, folder, "error", 1, ".h5");
     assert_int_equal(fixture_load(MPI_COMM_WORLD, path, &second, &why), STATE_OK);
     assert_int_equal(second.step, 1);
     second.step = 3;
@@ -213,7 +194,7 @@ static void one_rank_s_error(void **unused)
     free(second.field[0].data);
 }
 
-/* What the device says of its values is not what is in the host's copy of them. */
+/* The device's fingerprint is not that of the host's copy. */
 static bool with_another_fingerprint(void *owner, state_level *s, double *held_s)
 {
     (void)owner;
@@ -231,8 +212,8 @@ static void a_snapshot_that_went_wrong(void **unused)
     assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
     assert_int_equal(state_writer_wait(w, &why), STATE_DAMAGED);
     assert_non_null(strstr(why.text, "/fields/u was read back with fingerprint"));
-    assert_false(is_there("snapshot", 1, ".h5"));
-    assert_int_equal(left_in("snapshot"), 0);
+    assert_false(fixture_has(folder, "snapshot", 1, ".h5"));
+    assert_int_equal(fixture_left_in(folder, "snapshot"), 0);
     state_writer_destroy(&w);
     free(s.field[0].data);
 }
@@ -265,7 +246,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     fixture_folder(folder);
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_cells),
-                                        cmocka_unit_test(nobody_waits), cmocka_unit_test(one_rank_s_error),
+                                        cmocka_unit_test(no_rank_waits), cmocka_unit_test(one_rank_s_error),
                                         cmocka_unit_test(a_snapshot_that_went_wrong),
                                         cmocka_unit_test(no_folder) };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static long chance(long below)
     return (long)((seed >> 20) % (uint64_t)below);
 }
 
-/* What is there of a file's first bytes stays: a cut file is put together again. */
+/* The first bytes that are there stay: a cut file is put together again. */
 static void cut_and_mend(const char *name, long bytes, long all)
 {
     static char rest[1 << 24];

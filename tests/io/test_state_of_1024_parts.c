@@ -51,9 +51,7 @@ static void make(state_info *s)
         state_part_path(s, k, path);
         const int fd = open(path, O_RDWR);
         assert_int_equal(transfer_pwrite(fd, f.data, (size_t)bytes, s->part[k].at_bytes[0]), 0);
-        assert_int_equal(state_structure_crc(fd, s->part[k].bytes, 1, s->part[k].at_bytes, &bytes,
-                                             &s->part[k].structure_crc),
-                         0);
+        assert_int_equal(state_part_crc(s, k, fd, &s->part[k].structure_crc), 0);
         close(fd);
         free(f.data);
     }

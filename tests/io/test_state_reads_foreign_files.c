@@ -214,7 +214,8 @@ static void widen_chunks(void)
     fclose(f);
 }
 
-/* The run ends, with status 3 and the file's name; or the file is refused, where a newer library looks first. */
+/* The run ends, with status 3 and the file's name; or the file is refused, where a newer library looks first.
+ */
 static void read_in_a_child(void)
 {
     static double cells[CELLS];

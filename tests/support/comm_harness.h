@@ -1,7 +1,7 @@
 /* For tests of comm/ under MPI: one topology, and a body that runs once for every way of moving data that
  * this machine has: CUDA with each transport where all ranks see a GPU, else host and a stand-in for a GPU
- * (staged, aware, mapped). A way that is missing is skipped with the reason. Ranks count their mismatches and agree on the sum before they
- * assert: no rank leaves another in an MPI call. */
+ * (staged, aware, mapped). A way that is missing is skipped with the reason. Ranks count their mismatches and
+ * agree on the sum before they assert: no rank leaves another in an MPI call. */
 #pragma once
 
 #include <setjmp.h>

@@ -62,8 +62,8 @@ static inline void fixture_remove(const char *folder)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* How much is in that folder that no state needs: attempts that no index names, temporary files. By any rank; -1: no
- * such folder. */
+/* How much is in that folder that no state needs: attempts that no index names, temporary files. By any rank;
+ * -1: no such folder. */
 static inline int fixture_left(const char *folder)
 {
     int left = 0;
@@ -75,7 +75,8 @@ static inline int fixture_left(const char *folder)
         state_trailer trailer;
         sentence why;
         left += strstr(e->d_name, ".tmp") != NULL;
-        if (length < 10 || e->d_name[length - 9] != '.' || strspn(e->d_name + length - 8, "0123456789abcdef") != 8)
+        if (length < 10 || e->d_name[length - 9] != '.' ||
+            strspn(e->d_name + length - 8, "0123456789abcdef") != 8)
             continue;
         snprintf(path, sizeof path, "%s/%.*s.h5", folder, (int)length - 9, e->d_name);
         left += state_trailer_check(path, &trailer, &why) != STATE_OK ||
@@ -83,6 +84,28 @@ static inline int fixture_left(const char *folder)
     }
     closedir(d);
     return left;
+}
+
+/* The name that step N has in the folder NAME of `folder`, with that end; FIXTURE_STEP_BYTES of room. */
+enum { FIXTURE_STEP_BYTES = FIXTURE_PATH_BYTES + 128 };
+static inline void fixture_step(char *path, const char *folder, const char *name, int64_t step,
+                                const char *end)
+{
+    snprintf(path, FIXTURE_STEP_BYTES, "%s/%s/step_%010lld%s", folder, name, (long long)step, end);
+}
+
+static inline bool fixture_has(const char *folder, const char *name, int64_t step, const char *end)
+{
+    char path[FIXTURE_STEP_BYTES];
+    fixture_step(path, folder, name, step, end);
+    return access(path, F_OK) == 0;
+}
+
+static inline int fixture_left_in(const char *folder, const char *name)
+{
+    char dir[FIXTURE_STEP_BYTES];
+    snprintf(dir, sizeof dir, "%s/%s", folder, name);
+    return fixture_left(dir);
 }
 
 /* Flips the bits of mask in one byte of a file; by one rank, between barriers of the caller's. */
@@ -116,7 +139,7 @@ static inline state_cells fixture_field(const char *name, int64_t nx, int64_t ny
 
 /* The same of rank r among columns x rows. */
 static inline state_cells fixture_cut(const char *name, int64_t nx, int64_t ny, int columns, int rows,
-                                           int r, dtype type)
+                                      int r, dtype type)
 {
     state_cells f = fixture_field(name, nx, ny, fixture_box(nx, ny, columns, rows, r), type);
     f.columns = columns;
@@ -144,7 +167,8 @@ static inline void fixture_fill(state_cells *f, dtype type, int number)
             const uint64_t n = (uint64_t)(y * f->nx + x);
             const double v = fixture_value(number, (int64_t)n);
             fixture_put(f->data, type, i++, v);
-            f->fingerprint += cell_fingerprint(type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v), n);
+            const uint64_t bits = type == DTYPE_F32 ? cell_bits_f32((float)v) : cell_bits_f64(v);
+            f->fingerprint += cell_fingerprint(bits, n);
         }
 }
 
