@@ -16,7 +16,7 @@ typedef struct collect_window {
     int64_t cells;
 } collect_window;
 
-/* What a rank has of a field, by the process grid. */
+/* A rank's cells of a field, by the process grid. */
 box collect_box(const state_cells *f, int ranks, int rank);
 /* The rank of writer k. */
 int collect_rank(int writers, int ranks, int k);

@@ -4,10 +4,10 @@
  *
  * JOB is the batch system's ("-": none); each line behind it the name of an attempt. The process holds flock
  * on the file as long as it runs. A lock is another's to take over where
- * - nobody holds the flock, and the line is of this host or there is none: flock may be each host's own;
+ * - no process holds the flock, and the line is this host's or there is none: flock may be each host's own;
  * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended.
- * Of all else nothing is known from here, so it is refused, and the sentence says which file to delete, and
- * when. Where there is no flock the file alone is the lock. */
+ * About all else nothing is known from here, so it is refused, and the sentence says which file to delete,
+ * and when. Where there is no flock the file alone is the lock. */
 #include "state/lock.h"
 
 #include <ctype.h>
@@ -266,7 +266,7 @@ void lock_release(lock **l)
     if (!l || !*l) return;
     if ((*l)->fd >= 0) {
         if (lock_is_held(*l)) unlink((*l)->path);
-        close((*l)->fd); /* not before: a file that nobody holds is another run's to take */
+        close((*l)->fd); /* not before: a file without a holder is another run's to take */
     }
     free(*l);
     *l = NULL;

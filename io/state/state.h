@@ -35,7 +35,7 @@ typedef struct state_part {
     int64_t block[STATE_FIELDS_MAX];     /* the number of their first block among all of the state */
 } state_part;
 
-/* What an index says. Owned by the caller: state_close. The same on every rank. */
+/* An index's contents. Owned by the caller: state_close. The same on every rank. */
 typedef struct state_info {
     char path[STATE_PATH_BYTES];   /* of the index */
     char folder[STATE_NAME_BYTES]; /* of the parts, a name beside the index; "": one file */
@@ -76,7 +76,7 @@ typedef struct state_difference { /* between two states' fields of one name */
     int64_t cells;                /* whose bits differ; all NaN are one value */
     state_place abs, rel, ulp;    /* |a-b|; |a-b| / max(|a|,|b|); representable numbers between them */
 } state_difference;
-/* Of the same kind, type and grid? */
+/* Are kind, type and grid the same? */
 bool state_is_alike(const state_info *a, const state_info *b);
 /* Two alike states cell by cell, a few megabytes at a time, however each is cut; diff[i] of field i.
  * Collective. */

@@ -18,7 +18,7 @@ bool state_attempt_remove(const char *dir, const char *name);
 bool state_remove(lock *l, const char *dir, const char *path);
 
 enum { STATE_NONE_VERIFIED = -1 };
-/* Of the states in dir up to step `last`, the one just written, deletes those that are not kept, but never
- * that of step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps are
+/* Deletes the states in dir up to step `last`, the one just written, that are not kept, but never that of
+ * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps are
  * another run's: they neither count nor go. False: some stays that should have gone. */
 bool state_keep_apply(lock *l, const char *dir, state_keep keep, int64_t last, int64_t verified);

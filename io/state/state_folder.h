@@ -28,7 +28,6 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
 state_status state_list_here(const char *dir, int64_t **steps, size_t *count);
 
-/* Another host made what a look here ended with `code` at: is it worth another look? A network file system
- * may for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first.
- */
+/* A look at what another host made ended with `code`: is it worth another look? A network file system may
+ * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool state_look_again(int code, int *tries);

@@ -46,7 +46,7 @@ static bool lies_beside(const char *of, const char *name, uint64_t bytes, char o
     return true;
 }
 
-/* Of HDF5: before it follows an external link. Negative: it does not. */
+/* HDF5 calls it before it follows an external link. Negative: it does not. */
 static herr_t on_external_link(const char *parent, const char *group, const char *name, const char *object,
                                unsigned *flags, hid_t access, void *why)
 {
@@ -180,8 +180,8 @@ typedef struct listing {
     int objects;
 } listing;
 
-/* Of H5Lvisit, in which a group has one name however its links go round: 1 ends the walk. Links other than
- * hard ones lead to other names, or elsewhere. */
+/* H5Lvisit calls it, in which a group has one name however its links go round: 1 ends the walk. Links other
+ * than hard ones lead to other names, or elsewhere. */
 static herr_t list_link(hid_t file, const char *path, const H5L_info_t *link, void *arg)
 {
     listing *l = arg;

@@ -154,8 +154,7 @@ char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
     STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     if (attribute < 0) return NULL;
     STATE_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    /* What this program writes has a fixed length; a variable one would let a damaged file choose what is
-     * allocated. */
+    /* weft writes a fixed length; a variable one would let a damaged file choose how much is allocated */
     const size_t bytes = H5Tget_size(type);
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) || bytes == 0 || bytes > max_bytes ||
         H5Sget_simple_extent_npoints(space) != 1)

@@ -6,7 +6,7 @@
  * another host where there is one publish  rank 0 makes the index in the attempt's folder, fsync, renames it
  * to NAME.h5, fsyncs the folder; only then do old states go, index first
  *
- * Each ends with an agreement of all ranks that nobody waits for, so that an error on one rank is an error on
+ * Each ends with an agreement of all ranks, for which none waits, so that an error on one rank is an error on
  * all before anything has its name. A state of one part is written as the index itself, and its attempt's
  * folder goes. Only the main thread calls MPI and HDF5. What a kill leaves is deleted by the next run under
  * the lock: the attempts that the lock file names and no index does. Ranks may hear of a write's end at

@@ -45,8 +45,8 @@ static void put_grid_begin(FILE *out, const state_field *f, int64_t step)
             f->name, step, f->ny + 1, f->nx + 1);
 }
 
-/* As many dimensions as the mesh has, whatever the dataset: with fewer, VTK takes the first column for the
- * field. */
+/* It has as many dimensions as the mesh, whatever the dataset: with fewer, VTK takes the first column for
+ * the field. */
 static void put_attribute(FILE *out, const state_field *f, dtype type, const char *file_name)
 {
     fprintf(out,

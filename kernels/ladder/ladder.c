@@ -1,4 +1,4 @@
-/* What the rungs of the ladder share: what a point holds while it is measured, random data, exact comparison.
+/* Shared by the rungs of the ladder: what a point holds while it is measured, random data, exact comparison.
  *
  * Rungs allocate here and free nothing: ladder_close gives back whatever there is, also after a prepare that
  * failed half-way. The device's cells come back through a pinned buffer, a piece at a time, and each piece is

@@ -1,4 +1,4 @@
-/* What families of kernels share: launching the kernel of a case's type, a copy, chains of arithmetic, rows
+/* Shared by families of kernels: launching the kernel of a case's type, a copy, chains of arithmetic, rows
  * of tables, a second GPU. */
 #pragma once
 

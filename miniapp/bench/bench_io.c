@@ -15,11 +15,11 @@
 #include "bench/bench_world.h"
 #include "core/cell.h"
 #include "files/bytes.h"
+#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/timer.h"
 #include "state/state.h"
-#include "files/transfer.h"
 #include "state/state_attempt.h"
 #include "state/state_index.h"
 
@@ -71,7 +71,7 @@ static struct {
     size_t name_bytes;              /* 0: there are none */
 } trail;
 
-/* Of the folder `name` in `in`, what begins so, and what is in folders that do. */
+/* Deletes in the folder `name` of `in` all names that begin so, folders with their files. */
 static void delete_in(int in, const char *name, const char *begins, size_t bytes_begin, int depth)
 {
     static char all[2][1 << 15];

@@ -80,10 +80,10 @@ typedef struct config {
     struct {
         char dir[4096];
         int64_t every;
-        int keep, keep_every, writers;        /* writers 0: choose */
+        int keep, keep_every, writers; /* writers 0: choose */
         bool async;
         config_on_error on_error;
-        state_verify_how verify;         /* resolved: by the bytes of a state file unless given */
+        state_verify_how verify; /* resolved: by the bytes of a state file unless given */
     } checkpoint;
     struct {
         char record[4096], final[4096], picture[4096], trace[4096], series[4096]; /* "" = none */

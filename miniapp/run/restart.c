@@ -87,8 +87,8 @@ static int none_usable(const char *dir, size_t damaged, size_t unreadable, sente
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-/* What stands under a checkpoint's name and is none, or another problem's, is skipped and named where an
- * older one is taken. */
+/* A file that has a checkpoint's name and is none, or another problem's, is skipped, and named where an older
+ * one is taken. */
 static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
 {
     int64_t *steps = NULL;

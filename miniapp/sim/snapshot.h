@@ -18,9 +18,8 @@ snapshot *snapshot_create(sim *s);
 void snapshot_destroy(snapshot **p);
 /* Puts the level aside and describes it in *state; what was put aside before is lost. Enqueues only. */
 void snapshot_take(snapshot *p, const char *deck_text, state_level *level);
-/* As state_request.ready; the owner is the snapshot. */
+/* state_request.ready; the owner is the snapshot. */
 bool snapshot_ready(void *owner, state_level *level, double *held_s);
-/* As state_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken?
- * */
+/* state_request.idle: is all done that was enqueued before snapshot_mark, or before the level was taken? */
 bool snapshot_idle(void *owner);
 void snapshot_mark(snapshot *p);
