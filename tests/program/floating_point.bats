@@ -33,6 +33,7 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
     done
 }
 
+# bats test_tags=gpus:part
 @test "in one rank of two" {
     weft_alone d.ini --quiet
     reference=$(fingerprint)
@@ -42,6 +43,7 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
     done
 }
 
+# bats test_tags=gpus:part
 @test "a filter of a file in f64 that a run in f32 begins with" {
     weft_alone d.ini problem.dtype=f64 output.final=plain.h5
     deck f.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.initial=plain.h5 \
