@@ -63,7 +63,9 @@ void saver_poll(saver *v)
 {
     if (!v->writer) return;
     const bool busy = state_writer_busy(v->writer);
+    if (busy) watchdog_phase("ending a checkpoint");
     hear(v, state_writer_poll(v->writer, &v->why), false);
+    if (busy) watchdog_phase("steps");
     if (busy && !state_writer_busy(v->writer)) clock_write_ended(v->ticks);
 }
 

@@ -204,7 +204,7 @@ static void every_choice(device *d, transport_kind t)
         DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, 8, &outlives);
         aware_beforehand(d);
     }
-    cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 2 : 1);
+    cases(d, t, SANITIZED ? 7 : d->kind == DEVICE_CUDA && harness.ranks > 2 ? 5 : 1);
     if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) in_chunks(d);
     if (t == TRANSPORT_MAPPED && deferred_is(d)) cases(d, TRANSPORT_KINDS, SANITIZED ? 7 : 1);
     if (outlives) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, outlives);

@@ -151,7 +151,7 @@ static void every_way(const config *given)
 {
     config c = *given;
     const int ranks = rank_count();
-    const int each = ranks == 1 ? 7 : ranks > 2 && tested == CONFIG_DEVICE_CUDA ? 2 : 3;
+    const int each = ranks == 1 ? 7 : ranks > 2 && tested == CONFIG_DEVICE_CUDA ? 1 : 3;
     c.run.fuse = 1;
     form = STEP_OVERLAPPED;
     const result single = run_of(&c);

@@ -39,7 +39,6 @@ orders=(2 4 8 16)
     for o in 0 1 2 3; do all_sides $o problem.kind=sweep problem.alpha=0.25 problem.order=${orders[o]}; done
 }
 
-# bats test_tags=gpus:part
 @test "laplace and symmetric custom boxes: all pairs of sides, f64 and f32" {
     for o in 0 1 2; do
         all_sides $o problem.kind=laplace
@@ -59,7 +58,6 @@ orders=(2 4 8 16)
     done
 }
 
-# bats test_tags=gpus:part
 @test "1D: heat and wave of every order under every pair of sides" {
     local i=0 order x
     for order in 2 4 6 8 10 12 14 16; do

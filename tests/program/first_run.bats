@@ -82,7 +82,7 @@ typed() { run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - ma
 # Whether a build can begin, and what is said.
 asked() {
     run bash -c '"$@" 2>&1 | grep -v "^make" ; exit ${PIPESTATUS[0]}' - \
-        env -u MAKEFLAGS -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME -u MPICC -u MPIRUN make -s -C "$top" BUILD="$PWD/b" "$@"
+        env -u MAKEFLAGS -u OMPI_CC -u MPICH_CC -u I_MPI_CC -u CUDA -u CUDA_HOME -u ARCH -u MPI_HOME -u MPICC -u MPIRUN make -s -C "$top" BUILD="$PWD/b" "$@"
 }
 checked() { rm -rf b && asked "$PWD/b/c.flags" "$@"; }
 stand_in() { # file, script

@@ -18,7 +18,6 @@ numbers() { awk 'BEGIN { for (i = 0; i < '"$1"'; i++) printf "%d ", (i * 7919) %
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
 
-# bats test_tags=gpus:part
 @test "one map as int16 in compressed chunks, int32, float32 and float64: one fingerprint, on 1 and 3 ranks" {
     numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
     numbers 768 | h5_text b.h5 /map IN 32 "24 32"

@@ -83,7 +83,7 @@ same_bits() { # deck layout...
     bash -c '"$0" up "$1" . 2 & wait' "$hosts" other 3>&- &
     local test=$! spaces
     wait_for grep -qx ready other/state
-    world=other over a:1,b:1 "$weft" run d.ini time.steps=1000000000 output.record=endless.jsonl output.progress=on >out 2>&1 &
+    world=other over a:1,b:1 "$weft" run d.ini time.steps=1000000000 output.record="endless.$$" output.progress=on >out 2>&1 &
     disown
     wait_for grep -q 'step [1-9]' out
     spaces="net:\[($(cat other/net.* | paste -sd '|'))\]"
@@ -92,7 +92,7 @@ same_bits() { # deck layout...
     any_left
     kill -KILL $test
     wait_for none_left
-    expect "processes" "" "$(pgrep -f 'output.record=endless[.]jsonl')"
+    expect "processes" "" "$(pgrep -f "output.record=endless[.]$$")"
     expect "mounts" "" "$(grep -F "$PWD" /proc/mounts)"
 }
 

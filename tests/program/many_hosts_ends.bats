@@ -33,7 +33,7 @@ goes_on() { # hosts: seven steps from the newest checkpoint
 
 @test "a directory that a run of another host has is refused by that host's name; TERM to its mpirun: a checkpoint, free again" {
     deck d.ini "${heat[@]}"
-    OMPI_MCA_odls_base_sigkill_timeout=2 endless a:1,b:1 # mpirun waits so long, and kills
+    OMPI_MCA_odls_base_sigkill_timeout=8 endless a:1,b:1 # mpirun waits so long, and kills
     run over b:1,c:1 "$weft" run d.ini time.steps=3 checkpoint.every=1
     refused 2 "checkpoint.dir: another run (host hosta, pid " "writes there: use another name, or delete checkpoints/.weft.lock"
     kill -TERM "$(named_on hosta mpirun)"
