@@ -1,6 +1,6 @@
 /* A halo over any transport is right on every communicator, whichever came before: two ways to part the
  * ranks, and all of them, in all orders. Once halo and communicator are gone no descriptor, no mapped segment
- * and no memory of them is left. ranks: 3 4 gpus: all */
+ * and no memory of them is left. ranks: 3 4 gpus: rank */
 #include <dirent.h>
 
 #include "ranks/ranks.h"

@@ -40,7 +40,6 @@ same_bits() { # deck layout...
     same_bits d.ini "a:2,b:2 2" "a:1,b:2 3"
 }
 
-# bats test_tags=gpus:2
 @test "custom, a box without symmetry" {
     deck d.ini problem.kind=custom "${plate[@]}" problem.initial=random \
         "problem.weights=.05 .1 .02 | .1 .43 .1 | .07 .1 .03"

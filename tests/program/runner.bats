@@ -100,6 +100,19 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "jobs on a GPU" 1 "$(most_on_a_gpu <log)"
 }
 
+@test "jobs of one GPU wait until the last of two has begun, where they would keep GPUs from it" {
+    gpus 4
+    unit three_a "gpus: 3" "await one_a"
+    unit three_b "gpus: 3" ""
+    unit two_a "gpus: 2" ""
+    unit two_b "gpus: 2" ""
+    unit one_a "gpus: 1" "await two_a; sleep .3"
+    unit one_b "gpus: 1" ""
+    run tests/run three two one
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    expect "order" "three_a one_a three_b two_a two_b one_b" "$(sed -n 's/^begins \([a-z_]*\).*/\1/p' log | xargs)"
+}
+
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
     printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi

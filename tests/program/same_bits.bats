@@ -131,11 +131,10 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     same_bits f.ini "${choices_2d[@]:1:4}"
 }
 
-# bats test_tags=gpus:2
-@test "host and GPU give the same bits" {
-    needs_gpu
+host_and_gpu() { # kind...
     local kind fuse
-    for kind in heat2d wave2d advect2d custom_box2d transpose sweep2d; do
+    needs_gpu
+    for kind; do
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none \
             "output.record=$BATS_TEST_TMPDIR/host.jsonl")
         # as it comes, then by single steps, whose variants are tried
@@ -154,6 +153,12 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
             jq -r 'select(.step_form == "whole") | .tune.tried[].variant' | grep straight)"
     done
 }
+
+# bats test_tags=gpus:2
+@test "host and GPU give the same bits: heat, wave, transpose" { host_and_gpu heat2d wave2d transpose; }
+
+# bats test_tags=gpus:2
+@test "host and GPU give the same bits: advect, a box, sweep" { host_and_gpu advect2d custom_box2d sweep2d; }
 
 # The host's bits, from a GPU, by every feed, over transports with and without the host; a checkpoint on the way holds the same
 # level. Ranks may share the GPU.
