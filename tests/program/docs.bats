@@ -98,7 +98,7 @@ END
         heading=$(grep -o '"[^"]*"' <<<"$heading" | tr -d '"')
         [ -z "$heading" ] || grep -qx "#* $heading" "$top/$page" || { echo "$page has no heading '$heading'"; return 1; }
         count=$((count + 1))
-    done < <(grep -rhoE 'docs/[a-z-]+\.md(, "[^"]*")?' "$top" --include=*.[ch] --include=*.cu --include=*.cuh --exclude-dir=build*)
+    done < <(grep -rhoE 'docs/[a-z-]+\.md(, "[^"]*")?' "$top"/{miniapp,kernels,comm,io,tests} --include=*.[ch] --include=*.cu --include=*.cuh)
     [ $count -ge 8 ] || { echo "only $count citations found"; return 1; }
 }
 
