@@ -16,13 +16,13 @@ state=checkpoints/step_0000000003.h5
 @test "any number of hosts and of writers, in the background and in the foreground: the same cells" {
     local ranks hosts n async
     weft_run 1 d.ini output.final=alone.h5
-    while read -r ranks hosts n async; do
+    while read -r ranks hosts n async <&4; do # mpirun reads from 0
         WEFT_PRETEND_HOSTS=$hosts \
             weft_run $ranks d.ini checkpoint.writers=$n checkpoint.async=$async output.final=f.h5
         expect "$ranks ranks on $hosts hosts" "$((n == 0 ? 1 : n))" "$(record .checkpoint.writers)"
         "$weft_release" diff alone.h5 $state
         "$weft_release" diff alone.h5 f.h5
-    done <<'END'
+    done 4<<'END'
 4 2 0 true
 4 4 4 true
 4 2 2 false
@@ -32,12 +32,12 @@ END
 
 @test "another host than the one that wrote reads a part back" {
     local writer reader hosts
-    while read -r hosts writer reader; do
+    while read -r hosts writer reader <&4; do
         rm -rf checkpoints
         WEFT_PRETEND_HOSTS=$hosts WEFT_FAULT=checkpoint_flip:$writer run weft_run 4 d.ini checkpoint.writers=4
         refused 3 step_0000000003.h5 "rank $reader read back other values than were written: part $writer"
         expect "files" "" "$(cd checkpoints && ls -A)"
-    done <<'END'
+    done 4<<'END'
 1 1 1
 2 1 3
 2 3 1

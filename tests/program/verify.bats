@@ -18,7 +18,7 @@ plate() {
     weft_run 2 d.ini
     launch 3 "$weft" verify good.h5
     local at block rows
-    while read -r at block rows; do
+    while read -r at block rows <&4; do # mpirun reads from 0
         cp good.h5 bad.h5
         flip_a_bit bad.h5 /fields/u_prev "$at"
         run "$weft" verify bad.h5
@@ -26,7 +26,7 @@ plate() {
         run launch 3 "$weft" verify good.h5 bad.h5
         expect status 3 "$status"
         [[ $output == *"good.h5: whole"* && $output == *"bad.h5 is damaged: block $block, rows $rows of /fields/u_prev:"* ]]
-    done <<<"0 0 0 .. 511
+    done 4<<<"0 0 0 .. 511
         $((8192 * 600)) 1 512 .. 1023
         $((8192 * 1400 - 1)) 2 1024 .. 1399"
 }
