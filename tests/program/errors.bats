@@ -183,14 +183,23 @@ bad() { # key=value text...
 }
 
 @test "the job's cgroup limits memory, shared by its ranks, and threads: nothing is killed" {
-    local top=/sys/fs/cgroup group
-    [ -w $top/memory ] && [ -w $top/cpu ] || skip "no cgroups of version 1 that may be written"
-    for group in memory cpu; do mkdir -p "$top/$group/weft_$$/step" 2>/dev/null || skip "$top/$group: no group can be made"; done
-    echo 400M >"$top/memory/weft_$$/memory.limit_in_bytes"
-    echo 100000 >"$top/cpu/weft_$$/cpu.cfs_quota_us" # one CPU
+    local top=/sys/fs/cgroup groups group
+    if [ -e $top/cgroup.controllers ]; then # version 2
+        groups=("$top/weft_$$")
+        echo "+memory +cpu" >$top/cgroup.subtree_control || skip "$top: it has no memory and cpu to give"
+    else
+        groups=("$top/memory/weft_$$" "$top/cpu/weft_$$")
+    fi 2>/dev/null
+    for group in "${groups[@]}"; do mkdir -p "$group/step" 2>/dev/null || skip "$group: no group can be made"; done
+    if [ -e $top/cgroup.controllers ]; then
+        echo 400M >"${groups[0]}/memory.max"
+        echo "100000 100000" >"${groups[0]}/cpu.max" # one CPU
+    else
+        echo 400M >"${groups[0]}/memory.limit_in_bytes"
+        echo 100000 >"${groups[1]}/cpu.cfs_quota_us"
+    fi
     within() (
-        echo "$BASHPID" >"$top/memory/weft_$$/step/cgroup.procs"
-        echo "$BASHPID" >"$top/cpu/weft_$$/step/cgroup.procs"
+        for group in "${groups[@]}"; do echo "$BASHPID" >"$group/step/cgroup.procs"; done
         unset OMP_NUM_THREADS
         "$@"
     )
@@ -203,9 +212,9 @@ bad() { # key=value text...
     within weft_run 2 d.ini grid.ny=3000
     expect "limit and threads of info" "cgroup 1" \
         "$(within timeout -k 5 $hang_s "$weft" info --json 3>&- | jq -r '.ranks[0] | "\(.memory_limit) \(.threads)"')"
-    for group in memory cpu; do
-        wait_for rmdir "$top/$group/weft_$$/step" 2>/dev/null
-        wait_for rmdir "$top/$group/weft_$$" 2>/dev/null
+    for group in "${groups[@]}"; do
+        wait_for rmdir "$group/step" 2>/dev/null
+        wait_for rmdir "$group" 2>/dev/null
     done
 }
 
