@@ -38,7 +38,7 @@ const cmd_row cmd_table[] = {
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "
       "failure.",
       false },
-    { "check", cmd_check, "[fs DIR | storm] [key=value ...]",
+    { "check", cmd_check, "[fs DIR] [key=value ...]",
       "does this machine deliver, and if not, which part",
       "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
       "together, and the file "
@@ -48,11 +48,7 @@ const cmd_row cmd_table[] = {
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on, whether there is "
       "room for one (bytes=256M), how fast it is, and who would write there; its record goes to "
-      "output=FILE.\n"
-      "`weft check storm [seed=N] [steps=N | seconds=S] [device=auto|host|cuda]` looks for missing waits: "
-      "runs of every kind whose "
-      "streams and ranks are held up at random, where each cell that a step reads is compared with what it "
-      "ought to hold.",
+      "output=FILE.",
       cmd_option_none, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
       "file or device failed.",
