@@ -1,6 +1,6 @@
-/* Races on purpose in kernels whose blocks wait for other blocks: they prove that tests would find a wait that
- * is missing. A debug build chooses one by its number (make DEBUG=1 RACE=2); other builds have RACE_NONE, where
- * these functions do nothing and cost nothing. */
+/* Races on purpose in kernels whose blocks wait for other blocks: they prove that tests would find a wait
+ * that is missing. A debug build chooses one by its number (make DEBUG=1 RACE=2); other builds have
+ * RACE_NONE, where these functions do nothing and cost nothing. */
 #pragma once
 
 #include <stdint.h>
