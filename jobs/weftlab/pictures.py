@@ -11,7 +11,7 @@ from weftlab import bench_pictures, filters, frame, records, run_pictures, serie
 
 
 def predicted_of(path, command):
-    """The lines of `weft predict` as a frame: ranks, step_s, efficiency, beyond."""
+    """The lines of `jobs/predict` as a frame: ranks, step_s, efficiency, beyond."""
     rows = []
     for line in records.lines_of([path], command):
         try:
@@ -22,7 +22,7 @@ def predicted_of(path, command):
         if records.at(record, "predicted") is True and all(map(records.is_number, row.values())):
             rows.append(dict(row, beyond=bool(record.get("beyond"))))
     if not rows:
-        text.fail(command, f"{path} holds no lines of weft predict")
+        text.fail(command, f"{path} holds no lines of jobs/predict")
     return pd.DataFrame(rows).sort_values("ranks")
 
 

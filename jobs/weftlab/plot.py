@@ -62,7 +62,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--predicted",
         metavar="FILE.jsonl",
-        help="lines of `weft predict` as hollow points, grey where no record covers them",
+        help="lines of `jobs/predict` as hollow points, grey where no record covers them",
     )
     parser.add_argument(
         "--beside",

@@ -71,5 +71,4 @@ typedef struct inkernel_step {
     uint64_t *change; /* NULL, or a norm, 0 before, of whose words the largest becomes cell_abs_bits of max
                        * |next - cur| */
     uint64_t *clear;  /* with it: another norm, whose words the step sets to 0, for the next one */
-    unsigned late;    /* late.h */
 } inkernel_step;

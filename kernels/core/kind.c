@@ -97,7 +97,6 @@ double kind_alpha_limit(kind_id id, int order, bool two_d)
 }
 
 const char *kind_name(kind_id id) { return row[id].name; }
-kind_id kind_id_of(const kind_row *k) { return (kind_id)(k - row); }
 
 const kind_row *kind_find(const char *name)
 {

@@ -63,7 +63,6 @@ const kind_row *kind_of(kind_id id);
 /* The von Neumann limit on |alpha|, rounded down; 0: the kind has none. order: 2, 4 .. 16. */
 double kind_alpha_limit(kind_id id, int order, bool two_d);
 const char *kind_name(kind_id id);
-kind_id kind_id_of(const kind_row *k);
 extern const char *const kind_names[KIND_ROWS + 1]; /* NULL at the end */
 /* NULL: no such name. */
 const kind_row *kind_find(const char *name);

@@ -7,8 +7,8 @@
  * `threads`; inside one it runs on the caller alone (a stream *is* a thread there).
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
- * asserts. What the host device cannot do it leaves NULL, behind a question that says so: kind before pin,
- * unpin and stream_delay, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts,
+ * asserts. What the host device cannot do it leaves NULL, behind a question that says so: kind before pin
+ * and unpin, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts,
  * graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words,
  * persistent_bytes before persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
@@ -59,7 +59,6 @@ enum { DEVICE_RANKS_MAX = 32 };
 /* Where ranks wait for each other; the meetings are counted on the device. */
 typedef struct device_meeting {
     int ranks;
-    unsigned late; /* late.h */
     uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of
                                              * their own, 0 at first */
     const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
@@ -90,7 +89,6 @@ typedef struct device_link {
     uint64_t *flag_there;      /* [DEVICE_LINK_PARTS_MAX] in the neighbour's memory; 0 at first */
     const uint64_t *flag_here; /* own */
     uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
-    unsigned late;             /* late.h */
 } device_link;
 
 /* Through which tiles of persistent passes, and ranks, exchange cells. */
@@ -134,7 +132,6 @@ struct device {
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     int inkernel_variants;             /* how many of them stencil_inkernel has: the first ones */
     device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
-    unsigned late;     /* late.h: asked of temporal_pass; other calls are given it with their arguments */
 
     void (*destroy)(device **self);
     const char *(*error_text)(int code);
@@ -186,7 +183,6 @@ struct device {
     int (*copy_rows)(device *d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
                      size_t row_bytes, size_t rows, device_stream *s);
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
-    int (*stream_delay)(device *d, int64_t ns, device_stream *s); /* nothing, for that long; on CUDA alone */
 
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
      * It waits for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes

@@ -65,7 +65,6 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(graph_end, graph_cuda_end) \
     X(graph_launch, graph_cuda_launch) \
     X(graph_destroy, graph_cuda_destroy) \
-    X(stream_delay, delay_cuda) \
     X(stencil_bind, stencil_cuda_bind) \
     X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
     X(stencil_inkernel, stencil_cuda_inkernel) \

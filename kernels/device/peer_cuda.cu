@@ -1,6 +1,6 @@
 /* Where ranks wait for each other. */
 #include "cuda/flag_cuda.cuh"
-#include "cuda/late_cuda.cuh"
+#include "cuda/race_cuda.cuh"
 #include "device/device_cuda.h"
 
 namespace {
@@ -10,7 +10,7 @@ __global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__
 {
     const uint64_t n = *(volatile uint64_t *)m.count + 1;
     flag_release(m.there[threadIdx.x], n);
-    while (flag_acquire(m.here[threadIdx.x]) < n && !late_goes_on(m.late)) {}
+    while (flag_acquire(m.here[threadIdx.x]) < n && !race_is(RACE_MEETING)) {}
     __syncthreads();
     if (threadIdx.x == 0) *m.count = n;
 }

@@ -16,7 +16,7 @@
  * wait there until all have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by
  * plain launches 6.6. Put in place from the beginning on they are in the way: 6.6. */
 #include "cuda/flag_cuda.cuh"
-#include "cuda/late_cuda.cuh"
+#include "cuda/race_cuda.cuh"
 #include "cuda/programmatic_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
@@ -43,7 +43,6 @@ struct link {
     side send, receive;
     int64_t part_bytes;
     unsigned send_first, receive_first, blocks; /* blocks of each direction */
-    unsigned late;                              /* late.h */
 };
 
 struct links {
@@ -109,7 +108,7 @@ __device__ __forceinline__ void receive(const link &l, U *field, unsigned part, 
         for (int k = 0; k < UNROLL; k++)
             if (i + k * THREADS < to) {
                 field[at(l.receive, i + k * THREADS)] = unit[k];
-                late_poison(l.late, inbox + i + k * THREADS);
+                race_poison(inbox + i + k * THREADS);
             }
     }
 }
@@ -125,19 +124,19 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
         k++;
     const link &l = all.of[k];
     programmatic_wait();
-    late_warp(l.late);
+    race_hold_up();
     const uint64_t done = *(volatile uint64_t *)l.done;
     const unsigned part = blockIdx.x - (sends ? l.send_first : l.receive_first);
     if (sends) {
         const uint64_t exchange =
             l.send.vectors ? send(l, (const vector *)field, part, done) : send(l, field, part, done);
-        late_warp(l.late);
+        race_hold_up();
         __syncthreads();
         if (threadIdx.x == 0) flag_release(l.flag_there + part, exchange + 1);
     } else {
         const uint64_t exchange = done / (2 * l.blocks);
         if (threadIdx.x == 0)
-            while (flag_acquire(l.flag_here + part) <= exchange && !late_goes_on(l.late)) {}
+            while (flag_acquire(l.flag_here + part) <= exchange && !race_is(RACE_PEER_PART)) {}
         __syncthreads();
         if (l.receive.vectors)
             receive(l, (vector *)field, part, exchange);
@@ -178,7 +177,6 @@ cudaError_t launch(const field_shape *f, T *field, const device_link *given, int
         l->flag_there = g->flag_there;
         l->flag_here = g->flag_here;
         l->done = g->done;
-        l->late = g->late;
         l->send = side_of<T>(f, g->send);
         l->receive = side_of<T>(f, g->receive);
         l->part_bytes =

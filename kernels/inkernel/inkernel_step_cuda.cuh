@@ -18,7 +18,7 @@
  * */
 #pragma once
 
-#include "cuda/late_cuda.cuh"
+#include "cuda/race_cuda.cuh"
 #include "cuda/programmatic_cuda.cuh"
 #include "inkernel/inkernel_image_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
                         there &= word[j][p] >> FLAG_WORD_EPOCH_SHIFT == w.epoch;
                     }
                 }
-            } while (!there && !late_goes_on(w.late));
+            } while (!there && !race_is(RACE_FLAG_WORDS));
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++) {
                 const unsigned k = first + j * threads, y = k / width, x = k - y * width;
@@ -114,7 +114,7 @@ static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, co
 /* A vector of cells from their flag words, as they come; of the first `cells` of them. */
 template <typename T>
 static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch,
-                                                       unsigned late, T *u)
+                                                       T *u)
 {
     constexpr int V = vector_cells<T>, PARTS = flag_words_of<T>;
     uint64_t word[V][PARTS];
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int
                 word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : epoch << FLAG_WORD_EPOCH_SHIFT;
                 there &= word[v][p] >> FLAG_WORD_EPOCH_SHIFT == epoch;
             }
-    } while (!there && !late_goes_on(late));
+    } while (!there && !race_is(RACE_FLAG_WORDS));
 #pragma unroll
     for (int v = 0; v < V; v++) {
         unsigned bits[PARTS];
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void finish(const inkernel_place &p, const ink
 {
     if (!p.images) return;
     __syncthreads(); /* the tile is in next */
-    late_warp(w.late);
+    race_hold_up();
     for (unsigned left = p.images; left != 0; left &= left - 1) {
         const inkernel_image &m = w.image[__ffs((int)left) - 1];
         store_image<AT_ONCE>(m, next, pitch, cut(p.tile, m.cells), (w.epoch + 1) % INKERNEL_EPOCHS);
@@ -233,7 +233,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
     __device__ __forceinline__ void before() const
     {
         programmatic_wait();
-        late_warp(w.late);
+        race_hold_up();
         if (CHANGE && threadIdx.x < INKERNEL_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
             w.clear[threadIdx.x * INKERNEL_NORM_STEP] = 0;
         if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
@@ -260,7 +260,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
             for (int row = (int)max(in.ghosts.y0 - y, (int64_t)(first - R)); row < to; row++) {
                 T u[V];
                 const int64_t at = (row + y - in.ghosts.y0) * in.pitch + x + column;
-                wait_for_vector(in.from + at * flag_words_of<T>, cells, w.epoch, w.late, u);
+                wait_for_vector(in.from + at * flag_words_of<T>, cells, w.epoch, u);
                 rows.put_vector(threadIdx.x, row, u);
             }
         }

@@ -80,7 +80,6 @@ int persistent_cuda_pass(device *d, const field_shape *f, void *next, const void
                                    p->cut,
                                    m,
                                    (unsigned long long *)change,
-                                   d->late,
                                    device_cuda_stream(s) };
     return unit_of(&self->bound)->kernels[p->plan.tiling].pass(&call);
 }

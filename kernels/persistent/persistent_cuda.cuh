@@ -25,7 +25,7 @@
 #pragma once
 
 #include "cuda/change_cuda.cuh"
-#include "cuda/late_cuda.cuh"
+#include "cuda/race_cuda.cuh"
 #include "persistent/persistent_cells_cuda.cuh"
 #include "persistent/persistent_plan.h"
 #include "temporal/temporal_sides_cuda.cuh"
@@ -43,7 +43,6 @@ template <typename T> struct persistent_arguments {
     unsigned *flags, *flags_there[2];
     unsigned *numbers; /* of the last exchange; of blocks of the launch that have ended */
     unsigned long long *change;
-    unsigned late;
 };
 
 /* A lane's part of a tile. */
@@ -239,7 +238,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                     cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
             }
             /* all lanes together: else the compiler lets every shuffle wait for lanes that are apart */
-        } while (__any_sync(~0u, wrong != 0) && !late_goes_on(c.late));
+        } while (__any_sync(~0u, wrong != 0));
         if constexpr (FIRST + ROWS < K) take_words<FIRST + ROWS>(number);
     }
 
@@ -286,7 +285,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                          : "=r"(there)
                          : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS)
                          : "memory");
-        while ((int)(there - number) < 0 && !late_goes_on(c.late)); /* it may be one ahead */
+        while ((int)(there - number) < 0); /* it may be one ahead */
     }
 
     __device__ __forceinline__ void take_cells(unsigned number)
@@ -310,7 +309,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     template <bool FLAGS> __device__ __forceinline__ void exchange(unsigned number)
     {
-        late_warp(c.late);
+        race_hold_up();
         give_halos<FLAGS>(number);
         if constexpr (FLAGS) {
             raise_flags(number);

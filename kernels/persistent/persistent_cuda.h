@@ -18,7 +18,6 @@ typedef struct persistent_call {
     bool cut;                        /* are the domain's rows? */
     const persistent_memory *memory; /* persistent_layout_of has what is where */
     unsigned long long *change;      /* NULL: no norm */
-    unsigned late;                   /* late.h */
     cudaStream_t stream;
 } persistent_call;
 

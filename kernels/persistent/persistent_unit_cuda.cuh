@@ -54,7 +54,6 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
         a.flags_there[1] = flags_of(m->below, &l);
         a.numbers = (unsigned *)((char *)m->here + l.numbers_at);
         a.change = call->change;
-        a.late = call->late;
         return a;
     }
 

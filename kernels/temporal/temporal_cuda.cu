@@ -126,7 +126,6 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
                                  .sides = sides,
                                  .change = (unsigned long long *)change,
                                  .schedule = schedule,
-                                 .late = d->late,
                                  .stream = device_cuda_stream(s) };
     return unit->kernels[tiling - temporal_table_of(op).tilings].pass(&call);
 }

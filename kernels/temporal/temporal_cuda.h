@@ -31,7 +31,6 @@ typedef struct temporal_call {
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
     const temporal_schedule *schedule; /* NULL: the unit's own */
-    unsigned late; /* late.h */
     cudaStream_t stream;
 } temporal_call;
 

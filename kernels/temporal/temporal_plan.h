@@ -88,7 +88,6 @@ typedef struct temporal_parts {
     int count;
     unsigned items;
     bool followed;  /* by the pass's other kernel, which may start beside */
-    unsigned char late; /* late.h */
     unsigned sides; /* of the border: the items of strips along x, which come first */
     unsigned warps; /* likewise: each has an item of strips or gaps, or some bands */
     unsigned alone; /* likewise: the items of strips and gaps */

@@ -52,7 +52,6 @@ struct temporal_strips_instance {
         const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, processors);
         const temporal_pace pace = pace_of(c);
         temporal_plan plan = temporal_plan_of(&strips, &pace, c->shape, c->cells, c->sides);
-        plan.interior.late = plan.border.late = (unsigned char)c->late;
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
         if (e != cudaSuccess || plan.interior.items == 0) return e;
         return launch(c, plan, plan.interior, beside && plan.border.followed);

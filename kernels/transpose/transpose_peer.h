@@ -147,6 +147,5 @@ struct transpose_call {
     int64_t from_pitch, to_pitch; /* in cells */
     uint64_t number; /* of the call, from 0 */
     int pairs;
-    unsigned late; /* late.h */
     transpose_pair pair[TRANSPOSE_RANKS_MAX - 1]; /* nearest rank first */
 };

@@ -14,7 +14,7 @@
  * stage s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in
  * an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
 #include "cuda/flag_cuda.cuh"
-#include "cuda/late_cuda.cuh"
+#include "cuda/race_cuda.cuh"
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 #include "transpose/transpose_peer.h"
@@ -133,7 +133,7 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
                                                    tile, wait);
     else
         wait();
-    late_warp(c.late);
+    race_hold_up();
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
@@ -204,7 +204,7 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
         const uint64_t *const full =
             (const uint64_t *)((char *)c.shared_block + transpose_full_at(&c.layout, me, p.other)) + q.at;
         if (threadIdx.x == 0)
-            while (flag_acquire(full) <= q.number && !late_goes_on(c.late)) {}
+            while (flag_acquire(full) <= q.number && !race_is(RACE_TRANSPOSE_CHUNK)) {}
         __syncthreads();
     };
     const T *const ring = (const T *)((char *)c.shared_block + transpose_ring_at(&c.layout, me, p.other) +
@@ -212,7 +212,7 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
     if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else wait();
-    late_warp(c.late);
+    race_hold_up();
     __syncthreads();
     if (threadIdx.x != 0) return;
     char *const taken = (char *)c.shared_block + transpose_taken_at(&c.layout, me, p.other);
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
     static_assert(shape::COLS * sizeof(T) == TRANSPOSE_TILE_BYTES_ACROSS, "transpose_peer.h's tile");
     __shared__ T tile[shape::ROWS][shape::COLS + 1];
     const transpose_call &c = p.call;
-    late_warp(c.late);
+    race_hold_up();
     const job j = job_of(p, blockIdx.x, transpose_chunk_tiles(sizeof(T)));
     if (j.what.pair == OWN) {
         const transpose_corner at = corner_of<T>(c.own, j);

@@ -13,9 +13,7 @@ int cmd_check(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
-int cmd_predict(int argc, char **argv);
 extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
-void cmd_predict_print_keys(void *file);
 
 /* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started
  * several (ranks.h). */

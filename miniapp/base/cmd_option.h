@@ -6,7 +6,7 @@
 
 #include "core/sentence.h"
 
-enum { CMD_OPTIONS_MAX = 5 };
+enum { CMD_OPTIONS_MAX = 6 };
 
 typedef struct cmd_option {
     const char *name, *argument, *help; /* argument: NULL for none */

@@ -151,7 +151,7 @@ static bool set_key(check_request *q, const char *typed, sentence *why)
     if (typed[length] == '=') return sentence_refuse(why, "unknown key %s; the nearest is %s", key, nearest);
     return sentence_refuse(
         why,
-        "unknown word '%.200s'; allowed: fs, storm, or key=value with one of the keys of `weft check --help`",
+        "unknown word '%.200s'; allowed: fs, or key=value with one of the keys of `weft check --help`",
         typed);
 }
 

@@ -8,7 +8,6 @@
 #include "check_fs/fs.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
-#include "storm/storm.h"
 #include "topology/topology.h"
 
 static int check_it(topology *top, int argc, char **argv, double begin_s)
@@ -33,7 +32,6 @@ static int check_any(topology *top, int argc, char **argv, double begin_s)
     const char *const word = argc > 1 ? argv[1] : "";
     if (WEFT_SIM) return cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
     if (strcmp(word, "fs") == 0) return check_fs_command(top, argc - 1, argv + 1);
-    if (strcmp(word, "storm") == 0) return check_storm_command(top, argc - 1, argv + 1);
     return check_it(top, argc, argv, begin_s);
 }
 
@@ -42,9 +40,8 @@ int cmd_check(int argc, char **argv)
     const double begin_s = timer_now_s();
     topology top;
     const char *const word = argc > 1 ? argv[1] : "";
-    void (*const catch_signals)(void) = strcmp(word, "fs") == 0      ? fs_catch_signals
-                                        : strcmp(word, "storm") == 0 ? NULL
-                                                                     : check_watch_catch_signals;
+    void (*const catch_signals)(void) =
+        strcmp(word, "fs") == 0 ? fs_catch_signals : check_watch_catch_signals;
     (void)cmd_begin(CMD_MPI, catch_signals, argc, argv);
     topology_create(&top);
     const int status = check_any(&top, argc, argv, begin_s);

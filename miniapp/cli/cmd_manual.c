@@ -77,7 +77,7 @@ void cmd_manual_page(FILE *to)
     fputs(".SH SYNOPSIS\n", to);
     for (size_t i = 0; i < cmd_table_count; i++) {
         const cmd_row *c = &cmd_table[i];
-        fprintf(to, "%s%s.B weft %s\n", i ? ".br\n" : "", c->alone ? "" : "[mpirun \\-n RANKS]\n", c->name);
+        fprintf(to, "%s[mpirun \\-n RANKS]\n.B weft %s\n", i ? ".br\n" : "", c->name);
         roff(to, c->operands);
         for (int k = 0; k < CMD_OPTIONS_MAX && c->option[k].name; k++) {
             const char *argument = c->option[k].argument;

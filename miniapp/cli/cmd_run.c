@@ -10,6 +10,7 @@
 #include "core/fp.h"
 #include "device/nvtx.h"
 #include "output/record.h"
+#include "plan/plan_json.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "report/report.h"
@@ -331,10 +332,12 @@ int cmd_run(int argc, char **argv)
     r->report.command = command;
     r->report.started = record_now();
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
-    if (status == 0) status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, &why);
+    if (status == 0 && !r->ask.json)
+        status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, &why);
+    if (status == 0 && r->ask.json) status = plan_print_json(&r->ask, &why);
     if (status != 0) {
         (void)fail(status, why.text);
-    } else {
+    } else if (!r->ask.json) {
         r->mpi_s = timer_now_s() - start_s;
         status = run_it(r);
         enter(r, NULL);

@@ -17,7 +17,7 @@ const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
       "Runs the problem of an input file. A value on the command line wins over the deck, the deck over the "
       "default.",
-      request_options, config_print_keys, "Keys:", NULL, false },
+      request_options, config_print_keys, "Keys:", NULL },
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
       "ladder: measure ways to move and compute data",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
@@ -36,10 +36,8 @@ const cmd_row cmd_table[] = {
       bench_request_options, bench_request_print_keys,
       "Keys, in addition to the parameters that --list shows:",
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "
-      "failure.",
-      false },
-    { "check", cmd_check, "[fs DIR | storm] [key=value ...]",
-      "does this machine deliver, and if not, which part",
+      "failure." },
+    { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
       "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
       "together, and the file "
       "system; each is verified bit for bit, then timed, on all ranks at once and alone. Prints one page: a "
@@ -48,15 +46,10 @@ const cmd_row cmd_table[] = {
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on, whether there is "
       "room for one (bytes=256M), how fast it is, and who would write there; its record goes to "
-      "output=FILE.\n"
-      "`weft check storm [seed=N] [steps=N | seconds=S] [device=auto|host|cuda]` looks for missing waits: "
-      "runs of every kind whose "
-      "streams and ranks are held up at random, where each cell that a step reads is compared with what it "
-      "ought to hold.",
+      "output=FILE.",
       cmd_option_none, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
-      "file or device failed.",
-      false },
+      "file or device failed." },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and "
@@ -64,13 +57,13 @@ const cmd_row cmd_table[] = {
       "the cores that the rank "
       "may use, the nearest network cards, and what is wrong with that. Hosts that are alike are printed "
       "once.",
-      cmd_info_options, NULL, NULL, NULL, false },
+      cmd_info_options, NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
       "and its fingerprint "
       "with the stored ones, and names the dataset, block and rows (in 1D, columns) that are damaged.",
       cmd_option_none, NULL, NULL,
-      "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable.", false },
+      "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in "
       "common. Prints how many "
@@ -78,16 +71,7 @@ const cmd_row cmd_table[] = {
       "(representable numbers "
       "between the two), each with its place. Only a few megabytes of a field are in memory at a time.",
       cmd_option_none, NULL, NULL,
-      "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable.", false },
-    { "predict", cmd_predict, "DECK from=FILE [key=value ...]",
-      "predict the time of a step on any number of ranks",
-      "Predicts time, efficiency, memory, checkpoints and their interval for any number of ranks, from the "
-      "ceilings in a "
-      "machine's records: copies, launches, links, files. Runs without mpirun.",
-      cmd_option_none, cmd_predict_print_keys, "Keys, in addition to those of a deck:",
-      "0 done; 1 check: a step is more than 10 % off; 2 a mistake in the command or deck; 3 an output cannot "
-      "be written.",
-      true },
+      "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
@@ -135,8 +119,8 @@ void cmd_table_print(FILE *to, const char *name)
         used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
                                  c->option[i].argument ? " " : "",
                                  c->option[i].argument ? c->option[i].argument : "");
-    say(to, 7, "usage: %sweft %s%s%s%s\n", c->alone ? "" : "[mpirun -n RANKS] ", c->name,
-        c->operands[0] ? " " : "", c->operands, options);
+    say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands,
+        options);
     terminal_wrap(to, c->text, 0);
     for (int i = 0; i < cmd_option_count(c->option); i++)
         say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
@@ -156,6 +140,10 @@ void cmd_table_unknown(const char *typed, sentence *why)
 {
     const char *name[COMMANDS], *argument[COMMANDS] = { NULL };
     int count = 0;
+    if (strcmp(typed, "predict") == 0) {
+        sentence_set(why, "predict is no command: jobs/predict DECK --from FILE predicts (jobs/README.md)");
+        return;
+    }
     for (; count < (int)cmd_table_count; count++) name[count] = cmd_table[count].name;
     cmd_option_unknown_word("command", typed, name, argument, count, why);
 }

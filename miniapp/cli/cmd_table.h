@@ -16,7 +16,6 @@ typedef struct cmd_row {
     const cmd_option *option;        /* CMD_OPTIONS_MAX of them, cmd_option.h */
     void (*print_keys)(void *file);  /* a FILE *; NULL: it takes none */
     const char *keys, *exit_status;  /* a line above the keys; sentences, NULL: as of all commands */
-    bool alone;                      /* refuses mpirun */
 } cmd_row;
 
 extern const cmd_row cmd_table[];

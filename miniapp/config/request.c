@@ -8,6 +8,8 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
+enum { RANKS_MOST = 1000000 };
+
 const cmd_option request_options[CMD_OPTIONS_MAX] = {
     { "--restart", "FILE_OR_DIR",
       "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has "
@@ -24,6 +26,11 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
       "print each choice of the run (process grid, steps per pass, transport, form, feed, kernel), why it "
       "was made, and what would "
       "have to change for another; with --dry-run before any trial, and no step is taken" },
+    { "--json", NULL,
+      "with --dry-run: print the plan as JSON, for ranks=N (1) with per_host=M (8) on each host, none of "
+      "which "
+      "need be "
+      "here; answers=JSON has what its trials would measure" },
     { "--quiet", NULL,
       "print no table and no progress; the record holds all results, and errors are still printed" },
 };
@@ -45,6 +52,45 @@ static bool read_deck(deck *d, const char *path, sentence *why)
     return ok;
 }
 
+/* Of the words ranks=N, per_host=M and answers=JSON, which no deck has: what follows; else NULL. */
+static const char *value_of(const request *q, const char *word, const char *key)
+{
+    const size_t length = strlen(key);
+    return q->json && strncmp(word, key, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
+}
+
+static bool is_own(const request *q, const char *word)
+{
+    return value_of(q, word, "ranks") || value_of(q, word, "per_host") || value_of(q, word, "answers");
+}
+
+static bool read_ranks(const char *key, const char *text, int *to, sentence *why)
+{
+    int64_t n = 0;
+    if (!text) return true;
+    if (!deck_whole(text, &n) || n < 1 || n > RANKS_MOST)
+        return sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to %d", key, text,
+                               RANKS_MOST);
+    *to = (int)n;
+    return true;
+}
+
+static bool parse_own(request *q, int argc, char **argv, sentence *why)
+{
+    q->ranks = 1;
+    q->per_host = 8;
+    for (int i = 1; i < argc && q->json; i++) {
+        const char *const answers = value_of(q, argv[i], "answers");
+        if (answers) q->answers = answers;
+        if (!read_ranks("ranks", value_of(q, argv[i], "ranks"), &q->ranks, why) ||
+            !read_ranks("per_host", value_of(q, argv[i], "per_host"), &q->per_host, why))
+            return false;
+    }
+    if (q->per_host > q->ranks) q->per_host = q->ranks;
+    if (!q->json || q->dry_run) return true;
+    return sentence_refuse(why, "--json is of --dry-run, which was not given");
+}
+
 static bool is_restart(const char *argument)
 {
     return strcmp(argument, "--restart") == 0 || strcmp(argument, "--restart-if-any") == 0;
@@ -58,6 +104,8 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             q->dry_run = true;
         } else if (strcmp(argv[i], "--explain") == 0) {
             q->explain = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            q->json = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             q->quiet = true;
         } else if (is_restart(argv[i])) {
@@ -89,12 +137,13 @@ static void clear_sides(deck *d)
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) deck_remove(d, sides[i]);
 }
 
-static bool apply_assignments(deck *d, int argc, char **argv, sentence *why)
+static bool apply_assignments(const request *q, deck *d, int argc, char **argv, sentence *why)
 {
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "grid.boundary=", strlen("grid.boundary=")) == 0) clear_sides(d);
     for (int i = 1; i < argc; i++) {
         if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
+        else if (is_own(q, argv[i])) continue;
         else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why)) return false;
     }
     return true;
@@ -104,8 +153,9 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
 {
     deck d = { NULL, 0 };
     memset(q, 0, sizeof *q);
-    const bool ok = parse_options(q, &q->deck, argc, argv, why) && read_deck(&d, q->deck, why) &&
-                    apply_assignments(&d, argc, argv, why) && config_from_deck(&q->cfg, &d, why);
+    const bool ok = parse_options(q, &q->deck, argc, argv, why) && parse_own(q, argc, argv, why) &&
+                    read_deck(&d, q->deck, why) && apply_assignments(q, &d, argc, argv, why) &&
+                    config_from_deck(&q->cfg, &d, why);
     if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;

@@ -15,6 +15,9 @@ typedef struct request {
     const char *restart; /* file or directory, NULL: none; points into argv */
     bool restart_if_any; /* where restart is missing the run starts at step 0 */
     bool dry_run, explain, quiet;
+    bool json; /* with dry_run: the plan as JSON, of: */
+    int ranks, per_host;
+    const char *answers; /* to what the plan's trial asks, NULL: none; points into argv */
 } request;
 
 extern const cmd_option request_options[CMD_OPTIONS_MAX];

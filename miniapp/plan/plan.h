@@ -3,8 +3,8 @@
  *
  *   the deck    resolved, and the stencil that it asks for
  *   the facts   of the machine and the ranks: found out in a run, made up for a machine that is only imagined
- *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, modelled by `weft
- *               predict`; a dry run does not ask how long, and tests imagine
+ *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, given by the caller
+ *               of a dry run in JSON (plan_json.h); a dry run on a terminal does not ask, and tests imagine
  *
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
  * its prediction. They choose in this order, each from what stands before it:

@@ -7,6 +7,7 @@
 
 #include "base/machine.h"
 #include "output/record.h"
+#include "plan/plan_json.h"
 #include "ranks/check.h"
 #include "report/report.h"
 #include "sim/sim_trial.h"
@@ -65,24 +66,6 @@ static json_t *tune_json(const sim *s)
     return json_pack("{s:s?, s:o, s:o}", "variant",
                      has_stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL, "seconds",
                      record_number(s->created.tune_s), "tried", tried);
-}
-
-/* What was chosen, and why: {"process_grid": {"chosen": "1 x 4", "because": ..., "otherwise": ...}, ...}. */
-static json_t *plan_json(const plan *p)
-{
-    json_t *all = json_object();
-    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        const plan_reason *r = &p->reason[i];
-        char key[32];
-        if (r->chosen[0] == '\0') continue;
-        snprintf(key, sizeof key, "%s", plan_choice_name[i]);
-        for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
-        json_object_set_new(all, key,
-                            json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because",
-                                      record_text(r->because.text), "otherwise",
-                                      record_text_or_null(r->otherwise.text)));
-    }
-    return all;
 }
 
 /* A visit to the device that computes; null: fields are there, or steps are taken singly. */
@@ -233,7 +216,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
         { "order_trial", form_trial_json(&s->plan.form_trial) },
         { "transports", transports_json(s) },
-        { "plan", plan_json(&s->plan) },
+        { "plan", plan_reasons_json(&s->plan) },
         { "tune", tune_json(s) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },

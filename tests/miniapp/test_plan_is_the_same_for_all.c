@@ -1,6 +1,6 @@
 /* A thousand decks on 1 to 4096 made-up ranks: every rank makes the same plan and both ends of a link agree;
- * a dry run, which asks for no times, and a prediction, whose times are a model's, differ from a run only in
- * what times decide; what is chosen fits the ranks and the deck, or a note says why not. */
+ * a dry run, which asks for no times, differs from a run only in what times decide; what is chosen fits the
+ * ranks and the deck, or a note says why not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include "predict/predict_plan.h"
-#include "predict/predict_temporal.h"
 #include "support/plan_harness.h"
 #include "support/problem_harness.h"
 #include "temporal/temporal_tilings.h"
@@ -104,50 +102,6 @@ static void assert_dry_run_agrees(const plan *run, const plan *dry)
     if (cfg.run.transport == TRANSPORT_STAGED) assert_int_equal(dry->transport, TRANSPORT_STAGED);
 }
 
-/* That shows what every transport costs, and blocks of as many steps of the deck's stencil. */
-static predict_machine machine_of(bool cuda, int block_steps)
-{
-    static problem of;
-    predict_machine m;
-    predict_machine_init(&m, cuda, 1e-6);
-    predict_add_copy(&m, 1e6, 1e12);
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        m.exchange[t] = (predict_link){ 10e-6, 1e10 };
-        predict_add_transpose(&m, t, 4, 1e11);
-    }
-    m.between = (predict_link){ 20e-6, 1e10 };
-    m.file_bytes_per_s = 1e9;
-    problem_make(&of, &cfg);
-    predict_pass_of(&m, &(predict_case){ .kind = cfg.problem.kind,
-                                         .type = cfg.problem.type,
-                                         .radius = cfg.problem.radius,
-                                         .stencil = of.op.form,
-                                         .block_steps = block_steps })
-        ->cell_s = 1e-12;
-    return m;
-}
-
-static void assert_prediction_agrees(const plan *dry, const plan_facts *f)
-{
-    const predict_machine m = machine_of(f->device == DEVICE_CUDA, dry->block_steps);
-    const predict_study study = { .per_host = f->per_host, .mtbf_h = NAN };
-    const bool transposes = config_kind_of(&cfg)->transposes > 0, asked = cfg.run.transport != TRANSPORT_AUTO;
-    predict_plan l;
-    sentence why = { "" };
-    if (!predict_plan_make(&m, &cfg, &study, f->ranks, &l, &why)) fail_msg("%s", why.text);
-    assert_int_equal(l.of.ranks_x, dry->grid.dec.ranks_x);
-    assert_int_equal(l.of.ranks_y, dry->grid.dec.ranks_y);
-    assert_int_equal(l.hosts, f->hosts);
-    if (cfg.run.fuse > 0) assert_int_equal(l.of.block_steps, dry->block_steps);
-    if (l.of.block_steps == dry->block_steps)
-        assert_true(l.memory_bytes == plan_memory_bytes(dry, &cfg, f->device, 0));
-    if (asked && !transposes) assert_int_equal(l.of.transport, dry->transport);
-    if (asked && !transposes && cfg.run.fuse > 0) {
-        assert_int_equal(l.of.feed, dry->feed == CONFIG_FEED_GRAPH);
-        if (dry->block_steps == 1) assert_int_equal(l.of.form, dry->form);
-    }
-}
-
 static bool noted(const plan *p, const char *key)
 {
     for (int i = 0; i < p->notes; i++)
@@ -205,7 +159,6 @@ static void a_thousand_decks(void **state)
         other = *made_up_plan(&cfg, &facts, NULL, &status);
         assert_fits(&other, &facts);
         assert_dry_run_agrees(&run, &other);
-        assert_prediction_agrees(&other, &facts);
         at_both_ends(&run, &facts, &m);
         int used = 0;
         for (int t = 0; t < TRANSPORT_KINDS; t++) used += run.exchange.used[t] > 0;

@@ -5,7 +5,7 @@ load ../support/helper
     "$weft" --help | grep -q 'weft run\|run .*DECK'
     "$weft" --version | grep -qE '^weft [0-9]+\.[0-9]+\.[0-9]+'
     local command
-    for command in run bench info verify diff predict; do
+    for command in run bench info verify diff; do
         "$weft" $command --help | grep -q "usage:.*$command"
         "$weft" $command --version | grep -qE '^weft [0-9]'
         cmp <("$weft" help $command) <("$weft" $command --help)
@@ -46,7 +46,7 @@ load ../support/helper
         int MPI_Init_thread(int *argc, char ***argv, int level, int *given)
         { return (int)syscall(SYS_exit_group, argc && argv && level && given ? 98 : 99); }'
     for command in "verify a.h5" "diff a.h5 checkpoints/step_0000000004.h5" "diff checkpoints checkpoints" "bench --list" rnu \
-        "verify none.h5" "diff a.h5 none.h5" predict "predict d.ini from=results.jsonl" "info extra"; do
+        "verify none.h5" "diff a.h5 none.h5" predict "info extra"; do
         run -"$(launch 1 "$weft" $command >with 2>/dev/null && echo 0 || echo $?)" env LD_PRELOAD="$no_mpi" "$weft" $command
         "$weft" $command >without 2>/dev/null || true
         cmp with without
@@ -202,7 +202,7 @@ load ../support/helper
     grep -q '^verdict  *exact: max error' table
     "$weft" --help >help
     local command
-    for command in run bench info verify diff predict; do "$weft" $command --help >>help; done
+    for command in run bench info verify diff; do "$weft" $command --help >>help; done
     expect "lines of help of 100 columns and more" "" "$(grep -E '.{100}' help || true)"
     command -v script >/dev/null || skip "script is missing, which makes a terminal"
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"

@@ -1,4 +1,4 @@
-# weft predict: steps that were measured on 1, 2 and 4 GPUs come out within 10 % from the ceilings in their records, what is
+# jobs/predict: steps that were measured on 1, 2 and 4 GPUs come out within 10 % from the ceilings in their records, what is
 # said for other numbers of ranks is what the program would do there, and what no record covers is named.
 load ../support/helper
 
@@ -7,7 +7,7 @@ setup() {
     records=$(printf '%s\n' "$older"/h200x4/*.jsonl | paste -sd,)
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 grid.nx=16384 grid.ny=16384 time.steps=10
 }
-predict() { timeout $hang_s "$weft" predict "$@" 3>&-; }
+predict() { WEFT=$weft timeout $hang_s "$top/jobs/predict" "$@" 3>&-; }
 
 # The newest record of each machine: one, two and four H200s, and what `weft bench` measured there. Of grids that the cache holds the
 # model knows too little.
@@ -28,14 +28,14 @@ within_5_of_100() {
 }
 
 @test "the newest record of each machine: at most 5 of 100 steps are more than 10 % off, and they stand at the end" {
-    predict from="$newest,$rungs" check="$newest" >said || true
+    predict --from "$newest,$rungs" --check "$newest" >said || true
     within_5_of_100 229
     awk '$NF ~ /^[-+][0-9.]+[*]?$/ { off = $NF + 0; if (off < 0) off = -off; if (off < last) exit 1; last = off } END { exit last <= 10 }' said
     # each machine by itself, from its own ceilings
     local of
     for of in h200x1/*-one-step h200x1/*-temporal-blocking h200x2/*-overlap h200x2/*-scaling h200x4/*-scaling; do
         of=$(echo "$results"/$of.jsonl)
-        predict from="$of" check="$of" >said || true
+        predict --from "$of" --check "$of" >said || true
         within_5_of_100 6
     done
 }
@@ -45,7 +45,7 @@ within_5_of_100() {
     all=$(echo "$results"/simulated/*-weak.jsonl)
     for most in 256 4096; do
         jq -c "select(.ranks <= $most)" "$all" >few.jsonl
-        predict from=few.jsonl check="$all" >said || true
+        predict --from few.jsonl --check "$all" >said || true
         cat said
         expect "steps that are compared" 15 "$(grep -c ' staged host ' said)"
         expect "more than 15 % off" "" "$(awk '/ staged host / { off = $NF + 0; if (off > 15 || off < -15) print $0 }' said)"
@@ -57,7 +57,10 @@ within_5_of_100() {
     jq -c '.started = "2026-01-01T00:00:00Z" | .step_s.p50 *= 1.5' "$of" >old.jsonl
     jq -c '.started = "2027-01-01T00:00:00Z" | .step_s.p50 *= 1.5' "$of" >new.jsonl
     jq -c '.started = "2026-01-01T00:00:00Z" | (.time_s, .sweep[].time_s).p50 *= 10' "$links" >old_links.jsonl
-    steps() { predict d.ini ranks=1,2,4 mode=weak grid.ny=1024 output=s.jsonl from="$1" run.transport="${2:-auto}" >said && tail -n 3 s.jsonl | jq -c .step_s | xargs; }
+    steps() {
+        predict d.ini --ranks 1,2,4 --mode weak grid.ny=1024 --output s.jsonl --from "$1" run.transport="${2:-auto}" >said
+        tail -n 3 s.jsonl | jq -c .step_s | xargs
+    }
     expect "an older one, named last" "$(steps "$of")" "$(steps "$of,old.jsonl")"
     grep -q '^ *left out: 3 runs with a newer one of equal work$' said
     expect "a newer one, named first" "$(steps new.jsonl)" "$(steps "new.jsonl,$of")"
@@ -68,7 +71,7 @@ within_5_of_100() {
 
 @test "what no record covers is named, in records, and grey in a picture: ranks per host, links between hosts, a rate by one size" {
     local of=$older/h200x4/heat_weak.jsonl
-    predict d.ini from="$of" mode=weak run.transport=peer per_host=8 ranks=1,4,8,16 output=p.jsonl >said
+    predict d.ini --from "$of" --mode weak run.transport=peer --per-host 8 --ranks 1,4,8,16 --output p.jsonl >said
     expect "of each line" '[[],[],["ranks per host"],["ranks per host","links between hosts"]]' "$(jq -sc 'map(.beyond)' p.jsonl)"
     expect "lines with a star" "8 16" "$(awk '/^ .*[*]$/ { print $1 }' said | xargs)"
     grep -q '^[*] The records have at most 4 ranks per host; more were not measured.$' said
@@ -90,7 +93,10 @@ within_5_of_100() {
 @test "norms are taken from the record's key, and from the deck of records of before it" {
     jq -c 'del(.deck) | .norm_every = 1' "$older/h200x4/laplace_strong.jsonl" >key.jsonl
     jq -c 'del(.deck)' "$older/h200x4/laplace_strong.jsonl" >none.jsonl
-    norms() { predict d.ini problem.kind=laplace problem.alpha=0 time.norm_every=1 ranks=4 from="$1" output=n.jsonl >said && tail -n 1 n.jsonl | jq .parts_s.norm; }
+    norms() {
+        predict d.ini problem.kind=laplace problem.alpha=0 time.norm_every=1 --ranks 4 --from "$1" --output n.jsonl >said
+        tail -n 1 n.jsonl | jq .parts_s.norm
+    }
     expect "of the key" "$(norms "$older/h200x4/laplace_strong.jsonl")" "$(norms key.jsonl)"
     [ "$(norms none.jsonl)" != "$(norms key.jsonl)" ]
     launch 1 "$weft" run d.ini grid.nx=64 grid.ny=64 time.norm_every=3 --quiet
@@ -102,7 +108,7 @@ within_5_of_100() {
         "$older/h200x4/heat_small_weak.jsonl" >one.jsonl
     jq -c 'select(.ranks > 1)' "$older"/h200x4/{heat_4096,heat_f64,laplace_no_norm,laplace}_strong.jsonl \
         "$older"/h200x4/{heat,heat_small}_weak.jsonl >more.jsonl
-    predict from="one.jsonl,$older/h200x4/bench_links.jsonl" check=more.jsonl >said || true
+    predict --from "one.jsonl,$older/h200x4/bench_links.jsonl" --check more.jsonl >said || true
     cat said
     grep -q '^1 of 14 steps' said
     grep -Eq ' 4096x4096 +1x4 .*\*$' said
@@ -110,35 +116,35 @@ within_5_of_100() {
 
 @test "what a run would choose: how many steps per pass, over which transport, by which feed" {
     local from=$newest,$rungs with_older=$newest,$rungs,$older/fused_h200.jsonl
-    fused() { predict d.ini from="$from" output=f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
-    expect "f32, on 1 and 4 ranks" "[12,12]" "$(n=2 fused ranks=1,4)"
-    expect "of lengths that the kernels have" "[8]" "$(from=$with_older fused ranks=1 run.fuse=10)"
+    fused() { predict d.ini --from "$from" --output f.jsonl time.steps=1000 "$@" >said && jq -s "map(.fuse)|.[-${n:-1}:]" -c f.jsonl; }
+    expect "f32, on 1 and 4 ranks" "[12,12]" "$(n=2 fused --ranks 1,4)"
+    expect "of lengths that the kernels have" "[8]" "$(from=$with_older fused --ranks 1 run.fuse=10)"
     expect "over, and fed by" '"peer" "graph" 1 2,"peer" "graph" 1 4,"peer" "host" 2 8' \
-        "$(fused ranks=2,4,8 per_host=4 >/dev/null; tail -n 3 f.jsonl | jq -r '"\(.transport|tojson) \(.feed|tojson) \(.hosts) \(.ranks)"' | paste -sd,)"
-    expect "f64" "[12]" "$(fused ranks=2 problem.dtype=f64)"
-    expect "radius 3" "[4]" "$(fused ranks=1 problem.order=6 problem.alpha=0.1)"
-    expect "asked" "[4]" "$(from=$with_older fused ranks=1 run.fuse=4)"
+        "$(fused --ranks 2,4,8 --per-host 4 >/dev/null; tail -n 3 f.jsonl | jq -r '"\(.transport|tojson) \(.feed|tojson) \(.hosts) \(.ranks)"' | paste -sd,)"
+    expect "f64" "[12]" "$(fused --ranks 2 problem.dtype=f64)"
+    expect "radius 3" "[4]" "$(fused --ranks 1 problem.order=6 problem.alpha=0.1)"
+    expect "asked" "[4]" "$(from=$with_older fused --ranks 1 run.fuse=4)"
     expect "single steps between hosts, which wait for these" "1 true" \
-        "$(fused ranks=8 per_host=4 run.fuse=1 between_us=1000 >/dev/null; tail -n 1 f.jsonl | jq -r '"\(.fuse) \(.step_s > 0.9e-3)"')"
+        "$(fused --ranks 8 --per-host 4 run.fuse=1 --between-us 1000 >/dev/null; tail -n 1 f.jsonl | jq -r '"\(.fuse) \(.step_s > 0.9e-3)"')"
     jq -c 'select(.ranks == 1 or .transport == "aware")' "$overlap" >aware.jsonl
-    expect "of the transports that records tell of" aware "$(from=aware.jsonl fused ranks=2 >/dev/null; tail -n 1 f.jsonl | jq -r .transport)"
-    expect "advection of order 4, by a wave's records" "[8]" "$(fused ranks=1 problem.kind=advect problem.order=4)"
-    expect "a norm every other step" "[1]" "$(fused ranks=1 time.norm_every=2)"
-    expect "short runs" "[1]" "$(fused ranks=1 time.steps=10)"
-    expect "a box as narrow as a run would not try" "[1]" "$(fused ranks=1 grid.nx=60 grid.ny=4000000)"
+    expect "of the transports that records tell of" aware "$(from=aware.jsonl fused --ranks 2 >/dev/null; tail -n 1 f.jsonl | jq -r .transport)"
+    expect "advection of order 4, by a wave's records" "[8]" "$(fused --ranks 1 problem.kind=advect problem.order=4)"
+    expect "a norm every other step" "[1]" "$(fused --ranks 1 time.norm_every=2)"
+    expect "short runs" "[1]" "$(fused --ranks 1 time.steps=10)"
+    expect "a box as narrow as a run would not try" "[1]" "$(fused --ranks 1 grid.nx=60 grid.ny=4000000)"
     expect "another machine's records" "[1]" "$(jq -c '.machine.processor = "X"' "$one_step" >x.jsonl
-        from=$records,x.jsonl fused ranks=1)"
+        from=$records,x.jsonl fused --ranks 1)"
 }
 
 @test "a step that took half as long again is told, and ends with 1" {
     jq -c 'if .ranks == 4 then .step_s.p50 *= 1.5 else . end' "$older/h200x4/heat_weak.jsonl" >slow.jsonl
-    run predict from="$older/h200x4/heat_weak.jsonl" check=slow.jsonl
+    run predict --from "$older/h200x4/heat_weak.jsonl" --check slow.jsonl
     expect status 1 "$status"
     [[ $output == *"1 of 3 steps are more than 10 % off"* ]]
 }
 
 @test "a weak study to 100000 ranks: records of it, drawn over what was measured" {
-    predict d.ini from="$records" mode=weak ranks=1,4,8,64,100000 run.feed=openmp mtbf_hours=50000 file_gbs=100 output=p.jsonl >said
+    predict d.ini --from "$records" --mode weak --ranks 1,4,8,64,100000 run.feed=openmp --mtbf-hours 50000 --file-gbs 100 --output p.jsonl >said
     expect "lines" 5 "$(wc -l <p.jsonl)"
     line() { jq -s "$1" p.jsonl; }
     expect "on 4 GPUs as measured, within 2 %" true "$(line '.[1].step_s / 503.52e-6 - 1 | fabs < 0.02')"
@@ -155,67 +161,65 @@ within_5_of_100() {
     grep -q '>predicted, beyond the records<' w.svg
 }
 
-@test "the memory of a rank is what a run takes" {
-    local n kind
-    for kind in heat transpose wave; do # wave takes four fields
-        deck m.ini problem.kind=$kind problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=100 run.ranks_x=1 run.device=host \
-            run.fuse=$([ $kind = wave ] && echo 4 || echo 1)
-        for n in 1 3; do
-            launch $n "$weft" run m.ini --dry-run >dry
-            predict m.ini from="$records,$(echo "$results"/h200x2/*-transports.jsonl),$older/fused_two_levels_h200.jsonl" \
-                ranks=$n output=$kind$n.jsonl >/dev/null
-            expect "$kind on $n" "$(sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p' dry)" \
-                "$(printf %.3g "$(jq '.memory_bytes / 1e6' $kind$n.jsonl)")"
-        done
-    done
-}
-
 @test "what is missing or wrong is said in one sentence" {
-    run predict d.ini
-    refused 2 from=
-    run predict d.ini from=nowhere.jsonl
-    refused 2 nowhere.jsonl
+    local heat=$older/h200x4/heat_weak.jsonl status_of words text
     echo '{"a": 1}' >foreign.jsonl
-    run predict d.ini from=foreign.jsonl
-    refused 2 foreign.jsonl "no record"
     deck small.ini problem.kind=heat problem.alpha=0.2 grid.nx=64 grid.ny=64 time.steps=20 run.device=host output.record=streamed.jsonl
     weft_alone small.ini --quiet run.memory=host run.device_memory=1M # no pass in memory
-    run predict d.ini from=streamed.jsonl
-    refused 2 streamed.jsonl "no record"
-    run predict d.ini from="$records" rank=4
-    refused 2 "rank=4"
-    run predict d.ini from="$records" --dry-run
-    refused 2 "unknown option '--dry-run'"
-    run predict d.ini from="$records" --restart checkpoints
-    refused 2 "unknown option '--restart'"
-    run predict from="$records"
-    refused 2 "no deck" "weft predict DECK"
-    run predict d.ini from="$records" check="$records"
-    refused 2 "d.ini" "check="
-    run predict per_host=4 from="$records" check="$records"
-    refused 2 "per_host=4" "check="
-    run predict d.ini from="$records" ranks=4,x
-    refused 2 "ranks = 4,x"
-    run predict d.ini from="$records" per_host=-1
-    refused 2 per_host
-    run predict d.ini from="$records" per_host=2.5
-    refused 2 per_host "whole number"
-    run predict from="$records" check=nowhere.jsonl
-    refused 2 "check = nowhere.jsonl cannot be read: No such file"
-    run predict d.ini from="$records" mode=middling
-    refused 2 middling
-    run predict d.ini from="$older/h200x4/heat_weak.jsonl" ranks=4 run.transport=mapped
-    refused 2 mapped
-    run predict d.ini from="$one_step" ranks=1 run.fuse=4
-    refused 2 "ranks = 1:" "blocks of 4 steps"
-    run predict d.ini from="$records" ranks=
-    refused 2 "ranks = ; allowed"
-    run predict d.ini from="$records" ranks=1000001
-    refused 2 "ranks = 1000001" "from 1 to 1000000"
-    run predict d.ini from="$records" ranks=4 grid.ny=3 run.ranks_x=1
-    refused 2 "ranks = 4:"
-    run predict d.ini from="$records" ranks=4 output=/nowhere/p.jsonl
-    refused 3 /nowhere
-    { cat "$older/h200x4/heat_weak.jsonl"; head -c 300 "$older/h200x4/heat_weak.jsonl"; } >torn.jsonl
-    predict d.ini from=torn.jsonl ranks=1 | grep '3 runs and 0 rungs of bench; left out: 0 not modelled, 1 damaged'
+    while IFS='|' read -r status_of words text; do
+        run predict $words
+        expect "status of $words" "$status_of" "$status"
+        [ "$(grep -c '^predict: ' <<<"$output")" = 1 ] && [[ $output == *"$text"* ]] || { echo "$words: $output"; return 1; }
+    done <<END
+2|d.ini|--from
+2|d.ini --from nowhere.jsonl|nowhere.jsonl: No such file
+2|d.ini --from foreign.jsonl|foreign.jsonl: no record
+2|d.ini --from streamed.jsonl|streamed.jsonl: no record
+2|d.ini --from $heat rank=4|rank=4
+2|d.ini --from $heat --restart checkpoints|--restart
+2|--from $heat|a deck
+2|d.ini --from $heat --check $heat|a deck, or --check
+2|--per-host 4 --from $heat --check $heat|--per-host is not used together with --check
+2|d.ini --from $heat --ranks 4,x|--ranks: x; allowed
+2|d.ini --from $heat --per-host 2.5|--per-host: 2.5; allowed: a whole number
+2|d.ini --from $heat --mode middling|middling
+2|d.ini --from $heat --ranks 4 run.transport=mapped|mapped costs on 4 ranks
+2|d.ini --from $one_step --ranks 1 run.fuse=4|ranks = 1: no record shows what blocks of 4 steps
+2|d.ini --from $heat --ranks 1000001|1000001; allowed: a whole number from 1 to 1000000
+2|d.ini --from $heat --ranks 4 grid.ny=3 run.ranks_x=1|ranks = 4:
+3|d.ini --from $heat --ranks 4 --output /nowhere/p.jsonl|/nowhere
+END
+    WEFT=/nowhere/weft run "$top/jobs/predict" d.ini --from "$heat"
+    expect "status without a program" 3 "$status"
+    expect sentence "predict: /nowhere/weft: No such file or directory; WEFT names the program" "$output"
+    { cat "$heat"; head -c 300 "$heat"; } >torn.jsonl
+    predict d.ini --from torn.jsonl --ranks 1 | grep '3 runs and 0 rungs of bench; left out: 0 not modelled, 1 damaged'
+    run "$weft" predict d.ini from="$heat"
+    refused 2 "jobs/predict"
+}
+
+@test "the plan in JSON is what ranks that are here choose: grid, passes, transport, feed, messages, memory" {
+    local n words plan
+    for words in kind=heat "kind=heat run.fuse=4 grid.boundary=neumann" kind=transpose "kind=sweep run.fuse=1" \
+        "kind=wave run.fuse=1" "kind=wave run.ranks_x=1 run.fuse=4"; do
+        for n in 1 3 4; do
+            deck p.ini problem.$words problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=100 run.device=host output.record=none
+            launch $n "$weft" run p.ini --dry-run >dry
+            plan=$(timeout $hang_s "$weft" run p.ini --dry-run --json ranks=$n per_host=$n)
+            here() { sed -n "s/^# $1/\\1/p" dry; }
+            said() { jq -r "$1" <<<"$plan"; }
+            expect "grid of $words on $n" "$(here '.*process grid \([0-9]* x [0-9]*\)$')" \
+                "$(said '"\(.ranks_x) x \(.ranks_y)"')"
+            expect "device of $words on $n" "$(here 'device .*, \(transport.*\)$')" \
+                "$(said 'def s: if . == 1 then "" else "s" end;
+                    "transport \(.transport), feed \(.feed), \(.lanes) lane\(.lanes | s), \(.fuse) step\(.fuse | s) per pass"')"
+            expect "memory of $words on $n" "$(here 'memory *\([0-9.]*\) MB.*')" \
+                "$(printf %.3g "$(said '.memory_bytes / 1e6')")"
+        done
+    done
+    expect "bytes to a neighbour, per block" 64000 "$(said '.halo.bytes_along_y | floor')"
+    for words in --json "--dry-run --json ranks=0" "--dry-run --json answers=3" "--dry-run ranks=4"; do
+        run "$weft" run p.ini $words
+        refused 2
+    done
 }

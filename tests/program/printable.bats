@@ -24,7 +24,7 @@ shown() { # text: stands in said and complaints, which hold no control character
     "$weft" run d.ini output.record=none output.final=$'\x7f\xc2\x9b.h5' --dry-run >said 2>complaints || true
     shown '\x7f\xc2\x9b.h5'
     jq -c --arg text "$esc" '.machine.processor = $text' r.jsonl >p.jsonl
-    "$weft" predict d.ini from=p.jsonl ranks=1 >said 2>complaints || true
+    WEFT=$weft "$top/jobs/predict" d.ini --from p.jsonl --ranks 1 >said 2>complaints || true
     shown '\x1b[31m'
 }
 

@@ -190,7 +190,7 @@ batch() { # sets $mpirun, the shell's pid
     grep -q '^weft: output.picture = pictures/p.png' out
 }
 
-@test "a signal to verify, diff, info or predict ends it at once with the signal's own status, and leaves nothing" {
+@test "a signal to verify, diff or info ends it at once with the signal's own status, and leaves nothing" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=3000 grid.ny=3000 time.steps=1 checkpoint.every=1 run.device=host
     weft_run 1 d.ini
     rm d.ini
@@ -216,7 +216,6 @@ TERM 15 diff $file $file
 HUP 1 diff $file $file
 TERM 15 info --measure
 USR1 10 info --measure
-TERM 15 predict from=$records check=$records
 END
     expect "what is there" "$before" "$(find . | sort)"
 }

@@ -81,7 +81,7 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
 }
 
 # The newest commit's own records, of 16 ranks alone, tell what 64 take.
-@test "steps, norms and transposes of 64 ranks come within 15 % of what weft predict makes of 16" {
+@test "steps, norms and transposes of 64 ranks come within 15 % of what jobs/predict makes of 16" {
     local words ranks
     deck heat.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.picture=none
     deck transpose.ini problem.kind=transpose time.steps=10 output.picture=none
@@ -91,7 +91,7 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
                 output.record=$ranks.jsonl 3>&-
         done
     done
-    "$weft" predict from=16.jsonl check=64.jsonl >said || true
+    WEFT=$weft "$top/jobs/predict" --from 16.jsonl --check 64.jsonl >said || true
     cat said
     expect "steps that are compared" 3 "$(grep -c '^64.jsonl ' said)"
     expect "more than 15 % off" "" "$(awk '/^64.jsonl / { off = $NF + 0; if (off > 15 || off < -15) print $0 }' said)"

@@ -1,0 +1,259 @@
+/* The rules of the plan are asked as in a run; the machine is imagined: q->ranks ranks on GPUs of H200's size
+ * (run.device = host: on hosts), q->per_host on each host. A trial takes its seconds from q->answers. What
+ * has no answer there counts as infinitely long, and stands in "asks": the caller answers and asks again. */
+#include "plan/plan_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/record.h"
+#include "plan/plan.h"
+#include "problem/problem.h"
+#include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "temporal/temporal_plan.h"
+
+enum { PROCESSORS = 132 }; /* SMs */
+
+typedef struct imagined {
+    const request *q;
+    problem of;
+    bool cuda;
+    json_t *answers, *asks; /* owned */
+} imagined;
+
+static void ask(const imagined *i, const char *question, json_t *of)
+{
+    json_t *list = json_object_get(i->asks, question);
+    if (!list) json_object_set_new(i->asks, question, list = json_array());
+    json_array_append_new(list, of);
+}
+
+static double seconds_of(const json_t *answer)
+{
+    return json_is_number(answer) ? json_number_value(answer) : INFINITY;
+}
+
+/* ---- blocks of steps ---- */
+
+static int longest_block(const imagined *i, int most, bool norm)
+{
+    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
+}
+
+static int block_steps(const plan_facts *f, int most, bool norm)
+{
+    return longest_block(f->owner, most, norm);
+}
+
+/* Cells that a rank computes beyond its own: from level to level one radius less. */
+static double redundant_cells(const imagined *i, const decomp *d, int steps)
+{
+    const boundary *sides = &i->q->cfg.grid.sides;
+    const double depth = (double)i->of.op.radius * (steps - 1), nx = (double)d->nx, ny = (double)d->ny;
+    const bool ghosts_x = d->ranks_x > 1 || !boundary_mirrors(sides->x_low.kind);
+    const bool ghosts_y = d->ny > 1 && (d->ranks_y > 1 || !boundary_mirrors(sides->y_low.kind));
+    const double part = (ghosts_x ? depth * d->ranks_x / nx : 0) + (ghosts_y ? depth * d->ranks_y / ny : 0);
+    return nx * ny / (d->ranks_x * d->ranks_y) * part;
+}
+
+/* The cells that a rank would have computed in the time of a pass, were all warps of its GPU always busy:
+ * chunks of strips run side by side, as many as the GPU has warps for (temporal_plan.h). Rank 0 has sides of
+ * the grid and neighbours above; the border's kernel is taken to end with the interior's. */
+static double pass_cells(const imagined *i, const decomp *d, int steps, step_form form)
+{
+    const stencil *op = &i->of.op;
+    const temporal_tiling *t = temporal_tiling_of(op, steps, TEMPORAL_PLAIN);
+    const double own_cells = (double)d->nx * (double)d->ny / (d->ranks_x * d->ranks_y);
+    const int depth = op->radius * steps;
+    if (!i->cuda || d->ny == 1 || !t || t->steps != steps) return own_cells + redundant_cells(i, d, steps);
+
+    const temporal_strips s = temporal_strips_of(op, t, t->warps, PROCESSORS);
+    const temporal_pace pace = temporal_pace_of(op, t);
+    boundary sides = i->q->cfg.grid.sides;
+    const bool shells = d->ranks_y > 1 && form != STEP_EXCHANGE_FIRST;
+    const int below = shells && !boundary_mirrors(sides.y_low.kind), above = shells;
+    if (d->ranks_x > 1) sides.x_high.kind = BOUNDARY_NONE;
+    if (d->ranks_y > 1) sides.y_high.kind = BOUNDARY_NONE;
+    const field_shape f = field_shape_make(op->type, d->nx / d->ranks_x, d->ny / d->ranks_y, depth, depth);
+    const box own = box_make(0, f.nx, 0, f.ny),
+              inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
+    temporal_plan cut = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
+    if (cut.border_warps > 0) cut.border.count = 0;
+    const double columns = ceil((double)f.nx / s.stored),
+                 shell_rows = (below + above) * columns * 3 * depth / s.resident;
+    return (temporal_plan_end(&s, &pace, &cut) + shell_rows) * s.resident * s.stored;
+}
+
+static json_t *pass_json(const imagined *i, const decomp *d, int steps)
+{
+    return json_pack("{s:i, s:f, s:f}", "steps", steps, "cells", pass_cells(i, d, steps, STEP_OVERLAPPED),
+                     "cells_exchange_first", pass_cells(i, d, steps, STEP_EXCHANGE_FIRST));
+}
+
+/* ---- the trial ---- */
+
+static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
+{
+    const imagined *i = context;
+    for (const plan_candidate *of = over; of < over + count; of++) {
+        const char *name = transport_kind_name(of->over);
+        const json_t *answer = json_object_get(json_object_get(i->answers, "exchange_s"), name);
+        if (!answer) ask(i, "exchange_s", json_string(name));
+        for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+            const double s = of->ask[kind] ? seconds_of(json_array_get(answer, (size_t)kind)) : INFINITY;
+            if (isinf(s)) sentence_set(&of->why[kind], "no record shows what it costs");
+            for (int rank = 0; rank < i->q->ranks; rank++) of->seconds[rank][kind] = (float)s;
+        }
+    }
+}
+
+static bool transposes(void *context, const plan *p, transport_kind t, sentence *why)
+{
+    const imagined *i = context;
+    const char *name = transport_kind_name(t);
+    const json_t *answer = json_object_get(json_object_get(i->answers, "transposes"), name);
+    if (t == TRANSPORT_PEER && i->q->ranks > i->q->per_host)
+        return sentence_refuse(why, "it does not reach other hosts");
+    if (!answer) ask(i, "transposes", json_string(name));
+    return json_is_true(answer) || sentence_refuse(why, "no record shows what it costs");
+}
+
+static void blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
+{
+    const imagined *i = context;
+    char key[16];
+    for (int k = 0; k < count; k++) {
+        snprintf(key, sizeof key, "%d", steps[k]);
+        const json_t *answer = json_object_get(json_object_get(i->answers, "block_s"), key);
+        if (!answer) ask(i, "block_s", pass_json(i, &p->grid.dec, steps[k]));
+        step_s[k] = seconds_of(answer);
+    }
+}
+
+/* ---- what is printed ---- */
+
+json_t *plan_reasons_json(const plan *p)
+{
+    json_t *all = json_object();
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
+        const plan_reason *r = &p->reason[i];
+        char key[32];
+        if (r->chosen[0] == '\0') continue;
+        snprintf(key, sizeof key, "%s", plan_choice_name[i]);
+        for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
+        json_object_set_new(all, key,
+                            json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because",
+                                      record_text(r->because.text), "otherwise",
+                                      record_text_or_null(r->otherwise.text)));
+    }
+    return all;
+}
+
+static json_t *notes_json(const plan *p)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
+    return all;
+}
+
+/* Links of all ranks, and what an inner rank sends over them in a step or block. */
+static json_t *halo_json(const imagined *i, const plan *p)
+{
+    const plan_exchange *e = &p->exchange;
+    const decomp *d = &p->grid.dec;
+    const double depth_bytes = e->depth * (double)dtype_bytes(i->q->cfg.problem.type);
+    json_t *used = json_object();
+    if (!e->grid) return json_null();
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
+    return json_pack("{s:i, s:i, s:i, s:f, s:f, s:o}", "depth_cells", e->depth, "links_inside_host",
+                     e->links[LINK_INSIDE_HOST], "links_between_hosts", e->links[LINK_BETWEEN_HOSTS],
+                     "bytes_along_x", d->ranks_x > 1 ? (double)d->ny / d->ranks_y * depth_bytes : 0,
+                     "bytes_along_y", d->ranks_y > 1 ? (double)d->nx / d->ranks_x * depth_bytes : 0,
+                     "links_over", used);
+}
+
+static json_t *problem_json(const imagined *i)
+{
+    const config *c = &i->q->cfg;
+    const kind_row *kind = config_kind_of(c);
+    return json_pack("{s:s, s:s, s:i, s:s, s:i, s:b, s:i, s:b}", "kind", kind_name(c->problem.kind), "dtype",
+                     dtype_name(c->problem.type), "radius", c->problem.radius, "stencil",
+                     stencil_form_name(i->of.op.form), "words", kind->words, "two_levels", kind->two_levels,
+                     "transposes", kind->transposes, "by_lines", kind->by_lines);
+}
+
+static json_t *plan_as_json(const imagined *i, const plan *p)
+{
+    const config *c = &i->q->cfg;
+    const int steps = p->block_steps;
+    const bool transposes = config_kind_of(c)->transposes > 0;
+    const record_member all[] = {
+        { "program", json_string("weft") },
+        { "plan", plan_reasons_json(p) },
+        { "asks", json_incref(i->asks) },
+        { "notes", notes_json(p) },
+        { "problem", problem_json(i) },
+        { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
+        { "device", json_string(i->cuda ? "cuda" : "host") },
+        { "ranks", json_integer(i->q->ranks) },
+        { "per_host", json_integer(i->q->per_host) },
+        { "ranks_x", json_integer(p->grid.dec.ranks_x) },
+        { "ranks_y", json_integer(p->grid.dec.ranks_y) },
+        { "transport_asked", json_string(transport_kind_name(c->run.transport)) },
+        { "transport", json_string(transport_kind_name(transposes ? p->redist_transport : p->transport)) },
+        { "step_form", json_string(step_form_name[p->form]) },
+        { "feed", json_string(config_feed_name(p->feed)) },
+        { "lanes", json_integer(p->streams) },
+        { "fuse", json_integer(steps) },
+        { "norm_every", json_integer((json_int_t)c->time.norm_every) },
+        { "norm_in_pass", json_boolean(steps > 1 && longest_block(i, steps, true) > 0) },
+        { "pass", steps > 1 ? pass_json(i, &p->grid.dec, steps) : json_null() },
+        { "processors", i->cuda ? json_integer(PROCESSORS) : json_null() },
+        { "halo", halo_json(i, p) },
+        { "memory_bytes", record_number(plan_memory_bytes(p, c, i->cuda ? DEVICE_CUDA : DEVICE_HOST, 0)) },
+        { "state_bytes", record_number(config_state_bytes(c)) },
+    };
+    return record_add(json_object(), all, sizeof all / sizeof *all);
+}
+
+static int make_and_print(imagined *i, sentence *why)
+{
+    const request *q = i->q;
+    const plan_facts facts = { .device = i->cuda ? DEVICE_CUDA : DEVICE_HOST,
+                               .threads = 1,
+                               .ranks = q->ranks,
+                               .hosts = (q->ranks + q->per_host - 1) / q->per_host,
+                               .per_host = q->per_host,
+                               .most_on_device = 1,
+                               .mpi_claims_cuda = true,
+                               .no_graphs = i->cuda ? NULL : "the host device has none",
+                               .block_steps = block_steps,
+                               .owner = i };
+    const plan_trial trial = {
+        .context = i, .exchange = exchange, .transposes = transposes, .blocks = blocks
+    };
+    static plan p; /* large */
+    const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
+    const int status = plan_make(&p, &question, why);
+    if (status != 0) return status;
+    json_t *o = plan_as_json(i, &p);
+    if (ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
+    json_decref(o);
+    return 0;
+}
+
+int plan_print_json(const request *q, sentence *why)
+{
+    imagined i = { .q = q, .cuda = q->cfg.run.device != CONFIG_DEVICE_HOST, .asks = json_object() };
+    i.answers = json_loads(q->answers ? q->answers : "{}", 0, NULL);
+    problem_make(&i.of, &q->cfg);
+    int status = CHECK_EXIT_USAGE;
+    if (json_is_object(i.answers)) status = make_and_print(&i, why);
+    else sentence_set(why, "answers = %.200s; allowed: an object of JSON", q->answers);
+    json_decref(i.answers);
+    json_decref(i.asks);
+    return status;
+}

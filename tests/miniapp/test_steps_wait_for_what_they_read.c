@@ -1,0 +1,272 @@
+/* No wait is missing: in every form a run ends with the bits of a plain one, whatever the order in which its
+ * streams work. Where there is no GPU a host device takes that order by chance (support/deferred_device.h).
+ * All levels, those put aside for a file, and norms are compared with those of single steps on a host device
+ * that works at once. tests/long/faults.ini leaves the waits out one by one.
+ *
+ * ranks: 2 4
+ * gpus: rank
+ * release: four times as many runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cell.h"
+#include "ranks/check.h"
+#include "sim/sim_advance.h"
+#include "sim/sim_state.h"
+#include "sim/snapshot.h"
+#include "support/deferred_device.h"
+#include "support/problem_harness.h"
+#include "support/sanitized.h"
+
+enum { STEPS = 96, RUNS = SANITIZED ? 10 : 40 };
+
+static config_device tested = CONFIG_DEVICE_HOST;
+
+/* ---- what each level holds ---- */
+
+static struct truth {
+    void *level[STEPS + 1]; /* own cells of the main field */
+    double norm[STEPS + 1]; /* where one is due */
+    size_t bytes;
+} truth;
+
+static void truth_keep(sim *s)
+{
+    const sim_field f = sim_main_field(s);
+    truth.bytes = (size_t)box_cells(field_own(&f.grid->shape)) * dtype_bytes(f.grid->shape.type);
+    truth.level[s->level] = CHECK_ALLOC(realloc(truth.level[s->level], truth.bytes));
+    memcpy(truth.level[s->level], sim_host_copy(s, f, 0), truth.bytes);
+}
+
+static bool is_due(const config *c, int64_t level)
+{
+    return c->time.norm_every > 0 && level > 0 && level % c->time.norm_every == 0;
+}
+
+static void create(sim *s, const config *c)
+{
+    sentence why = { "" };
+    if (sim_create(s, c, false, &why) != 0) fail_msg("sim_create: %s", why.text);
+}
+
+static void initialise(sim *s)
+{
+    sentence why = { "" };
+    sim_prepare_steps(s);
+    if (sim_initialise(s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
+}
+
+static void find_truth(const config *tested_way)
+{
+    static sim s; /* large */
+    config c = *tested_way;
+    c.run.device = CONFIG_DEVICE_HOST;
+    c.run.transport = TRANSPORT_STAGED;
+    c.run.feed = CONFIG_FEED_SERIAL;
+    c.run.fuse = c.run.streams = 1;
+    create(&s, &c);
+    initialise(&s);
+    truth_keep(&s);
+    while (s.level < STEPS) {
+        (void)sim_advance(&s, (sim_request){ 1, c.time.norm_every, true, NULL });
+        truth_keep(&s);
+        if (is_due(&c, s.level)) truth.norm[s.level] = sim_norm(&s, s.level);
+    }
+    sim_destroy(&s);
+}
+
+/* ---- ways to run ---- */
+
+typedef struct way {
+    config c;
+    step_form form; /* STEP_FORMS: the run's own choice */
+    unsigned seed;
+} way;
+
+static const char *const problems[] = {
+    "kind = heat\nalpha = 0.2",
+    "kind = sweep\nalpha = 0.2",
+    "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
+    "kind = wave\nalpha = 0.2\norder = 6\ndtype = f32",
+    "kind = transpose\ndtype = f32",
+    "kind = laplace",
+    "kind = heat\nalpha = 0.15\norder = 6\ndtype = f32",
+    "kind = advect\nalpha = 0.3\norder = 4",
+    "kind = wave\nalpha = 0.3",
+    "kind = heat\nalpha = 0.2\norder = 8", /* of one dimension */
+};
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+/* One dimension has the first two. */
+static const char *const sides[] = {
+    "boundary = periodic",
+    "boundary = neumann",
+    "x_low = periodic\nx_high = periodic\ny_low = dirichlet 2\ny_high = dirichlet -1.5",
+    "x_low = neumann\nx_high = neumann\ny_low = periodic\ny_high = periodic",
+};
+
+/* What a wait may depend on comes in turn, each at a pace of its own, so that a few runs have all of it. */
+static void choose(way *w, int run, int ranks)
+{
+    static const int fuse[] = { 3, 1, 1, 8, 2, 1, 5 };
+    static const config_feed feeds[] = { CONFIG_FEED_OPENMP, CONFIG_FEED_SERIAL, CONFIG_FEED_GRAPH };
+    static const step_form of_steps[] = { STEP_FORMS, STEP_OVERLAPPED };
+    static const step_form of_blocks[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_FORMS };
+    const bool host = tested == CONFIG_DEVICE_HOST, line = run % PROBLEMS == PROBLEMS - 1;
+    config *c = &w->c;
+    harness_config(
+        c,
+        "[problem]\n%s\ninitial = random\nseed = %d\n[grid]\nnx = %d\nny = %d\n%s\n[time]\nsteps = "
+        "1000000\n%s\n[run]\nthreads = 1\ntune = off\n",
+        problems[run % PROBLEMS], run + 1, line ? 613 + 64 * ranks : 61 + 8 * ranks + run % 7,
+        line ? 1 : 47 + 8 * ranks + run % 5, sides[(run + run / 4) % (line ? 2 : 4)],
+        run % PROBLEMS == 5 ? "norm_every = 3" : "");
+    const bool transposes = config_kind_of(c)->transposes > 0;
+    c->run.device = tested;
+    c->run.transport = host ? TRANSPORT_STAGED : (transport_kind)((run + run / PROBLEMS) % TRANSPORT_KINDS);
+    if (!host && transposes && c->run.transport > TRANSPORT_MAPPED) c->run.transport = TRANSPORT_PEER;
+    c->run.fuse = transposes ? 1 : fuse[run % 7];
+    c->run.ranks_x = line || run / 2 % 3 == 0 ? ranks : run / 2 % 3 == 1 ? 1 : 2;
+    c->run.ranks_y = ranks / c->run.ranks_x;
+    c->run.feed = feeds[run / 3 % (host ? 2 : 3)];
+    /* more threads than cores do not spin */
+    c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + run % 3;
+    w->form = c->run.fuse > 1 ? of_blocks[run % 3] : of_steps[run % 2];
+    w->seed = (unsigned)cell_fmix64((uint64_t)run + 1);
+}
+
+/* ---- comparing ---- */
+
+/* A collective verdict: all ranks fail if one found something, the lowest of them says what. */
+static void settle(const sim *s, const way *w, int run, const sentence *found)
+{
+    const config *c = &w->c;
+    sentence what = *found;
+    const int mine = found->text[0] ? s->top.rank : s->top.ranks;
+    int first;
+    MPI_CHECK(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, s->top.comm));
+    if (first == s->top.ranks) return;
+    MPI_CHECK(MPI_Bcast(&what, sizeof what, MPI_CHAR, first, s->top.comm));
+    fail_msg(
+        "rank %d, level %lld, %s; run %d: %s radius %d, %d x %d ranks, feed %s, %d streams, transport %s, "
+        "%d steps per pass, form %s",
+        first, (long long)s->level, what.text, run, kind_name(c->problem.kind), c->problem.radius,
+        c->run.ranks_x, c->run.ranks_y, config_feed_name(s->plan.feed), s->plan.streams,
+        transport_kind_name(s->plan.transport), s->plan.block_steps, step_form_name[s->pass.form]);
+}
+
+static void compare(const sim *s, const void *cells, int64_t level, const char *which, sentence *found)
+{
+    const char *const a = cells, *const b = truth.level[level];
+    const size_t word = dtype_bytes(s->cfg->problem.type);
+    if (found->text[0] || level < 0 || memcmp(a, b, truth.bytes) == 0) return;
+    size_t at = 0;
+    while (memcmp(a + at, b + at, word) == 0) at += word;
+    sentence_set(found, "%s, level %lld: own cell %zu has other bits", which, (long long)level, at / word);
+}
+
+static void compare_norm(sim *s, sentence *found)
+{
+    const double norm = sim_norm(s, s->level);
+    if (!found->text[0] && norm != truth.norm[s->level])
+        sentence_set(found, "norm %g, not %g", norm, truth.norm[s->level]);
+}
+
+static void compare_put_aside(const sim *s, snapshot *aside, state_level *level, sentence *found)
+{
+    double held_s;
+    assert_true(snapshot_ready(aside, level, &held_s));
+    for (int i = 0; i < level->fields && config_kind_of(s->cfg)->stencil; i++)
+        compare(s, level->field[i].data, level->step - i, "put aside",
+                found); /* the level and the one before */
+}
+
+/* ---- runs ---- */
+
+/* As the loop of a run asks: a step with a norm is the last one. */
+static int64_t steps_to(const sim *s, int64_t end)
+{
+    const int64_t every = s->cfg->time.norm_every, left = end - s->level,
+                  due = every > 0 ? every - s->level % every : left;
+    return left < due ? left : due;
+}
+
+/* Steps are enqueued, and within a round the test waits for nothing. A quarter of them comes before the level
+ * that is put aside: two launches at least come behind it, of which the second overwrites that level. */
+static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
+{
+    state_level put_aside;
+    bool is_aside = false;
+    const int64_t end = s->level + steps, first = s->level + (steps + 3) / 4;
+    while (s->level < end) {
+        const int64_t to = !is_aside ? first : end;
+        (void)sim_advance(s, (sim_request){ steps_to(s, to), s->cfg->time.norm_every, true, NULL });
+        if (is_due(s->cfg, s->level)) compare_norm(s, found);
+        if (is_aside || s->level < first) continue;
+        snapshot_take(aside, "", &put_aside);
+        is_aside = true;
+    }
+    sim_wait(s);
+    compare_put_aside(s, aside, &put_aside, found);
+    compare(s, sim_host_copy(s, sim_main_field(s), 0), s->level, "the run", found);
+}
+
+static void set_form(sim *s, step_form form)
+{
+    const bool blocks = s->pass.block_steps > 1;
+    if (!s->pass.halo || s->batch || form == STEP_FORMS || (form == STEP_EXCHANGE_FIRST && !blocks)) return;
+    step_pass_set_form(&s->pass, form);
+}
+
+static void run_as(const way *w, int run)
+{
+    static sim s;
+    sentence found = { "" };
+    create(&s, &w->c);
+    set_form(&s, w->form);
+    if (s.dev->kind == DEVICE_HOST) device_defer(s.dev, w->seed + (unsigned)s.top.rank);
+    initialise(&s);
+    snapshot *aside = snapshot_create(&s);
+    for (int n = 0; s.level < STEPS; n++) {
+        const int64_t left = STEPS - s.level, steps = 4 + (w->seed + 7u * (unsigned)n) % 21;
+        round_of(&s, aside, left < steps ? left : steps, &found);
+        settle(&s, w, run, &found);
+    }
+    snapshot_destroy(&aside);
+    sim_destroy(&s);
+}
+
+static void in_any_order(void **state)
+{
+    (void)state;
+    int ranks;
+    MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    for (int run = 0; run < RUNS; run++) {
+        static way w;
+        choose(&w, run, ranks);
+        find_truth(&w.c);
+        run_as(&w, run);
+    }
+    for (int i = 0; i <= STEPS; i++) free(truth.level[i]);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_any_order) };
+    int level, rank;
+    if (argc == 2 && strcmp(argv[1], TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
+    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    if (rank != 0 && !freopen("/dev/null", "w", stdout)) return 1;
+    if (device_cuda_count(NULL) > 0) tested = CONFIG_DEVICE_CUDA;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    MPI_CHECK(MPI_Finalize());
+    return failed ? 1 : 0;
+}
