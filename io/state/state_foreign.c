@@ -135,9 +135,9 @@ static state_status read_own(hid_t dataset, const state_foreign *q, void *data, 
     const size_t word = H5Tget_size(type) > sizeof(double) ? H5Tget_size(type) : sizeof(double);
     void *const buffer = malloc(cells * word);
     if (!buffer) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
-    const bool ok =
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
-        H5Dread(dataset, type, memory, space, H5P_DEFAULT, buffer) >= 0 && convert(buffer, type, q, data);
+    const bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
+                    H5Dread(dataset, type, memory, space, H5P_DEFAULT, buffer) >= 0 &&
+                    convert(buffer, type, q, data);
     free(buffer);
     if (ok) return STATE_OK;
     return state_fail(STATE_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
@@ -165,8 +165,8 @@ static state_status read_state(const state_info *s, const state_foreign *q, void
                                sentence *why)
 {
     int i = 0;
-    while (i < s->fields && (strncmp(q->dataset, "/fields/", 8) != 0 ||
-                             strcmp(q->dataset + 8, s->field[i].name) != 0))
+    while (i < s->fields &&
+           (strncmp(q->dataset, "/fields/", 8) != 0 || strcmp(q->dataset + 8, s->field[i].name) != 0))
         i++;
     if (found) *found = i < s->fields;
     if (i == s->fields) return STATE_OK;

@@ -56,7 +56,7 @@ static void write_on_rank_0(hid_t type, const char *name, int dims, const hsize_
 }
 
 static state_status read_field(const char *file, const char *dataset, dtype type, int64_t nx, int64_t ny,
-                                    bool *has_prev)
+                               bool *has_prev)
 {
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(nx, ny, ranks, 1, rank);
@@ -64,8 +64,7 @@ static state_status read_field(const char *file, const char *dataset, dtype type
          *prev = has_prev ? calloc((size_t)box_cells(own) + 1, 8) : NULL;
     why.text[0] = '\0';
     const state_foreign wanted = { file, dataset, type, nx, ny, own };
-    const state_status status =
-        state_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, &why);
+    const state_status status = state_read_foreign(MPI_COMM_WORLD, &wanted, data, prev, has_prev, &why);
     bool right = true;
     int64_t i = 0;
     if (status == STATE_OK)
