@@ -32,14 +32,6 @@ enum {
 
 /* ---- geometry ---- */
 
-int64_t state_block_cells(dtype t) { return STATE_BLOCK_BYTES / (int64_t)dtype_bytes(t); }
-
-int64_t state_blocks(box cells, dtype t)
-{
-    const int64_t each = state_block_cells(t);
-    return (box_cells(cells) + each - 1) / each;
-}
-
 void state_number_blocks(state_info *s)
 {
     s->blocks = 0;
@@ -62,6 +54,19 @@ box state_piece(box all, dtype t, size_t bytes, int64_t n)
     }
     const int64_t rows = cells / width, y = all.y0 + n * rows;
     return box_intersect(all, box_make(all.x0, all.x1, y, y + rows));
+}
+
+int64_t state_blocks(box b, dtype t)
+{
+    const int64_t most = STATE_BLOCK_BYTES / (int64_t)dtype_bytes(t), width = box_width(b);
+    if (box_empty(b)) return 0;
+    if (width > most) return box_height(b) * ((width + most - 1) / most);
+    return (box_height(b) + most / width - 1) / (most / width);
+}
+
+box state_block(const state_info *s, int k, int i, int64_t n)
+{
+    return state_piece(s->part[k].cells[i], s->type, STATE_BLOCK_BYTES, n);
 }
 
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
@@ -181,8 +186,8 @@ state_status state_trailer_check(const char *path, state_trailer *t, sentence *w
 int state_trailer_append(const char *path, const state_trailer *t)
 {
     struct stat info = { .st_size = 0 };
-    char line[TRAILER_BYTES + 1];
-    uint32_t crc = 0;
+    char line[TRAILER_BYTES + 1], found[TRAILER_BYTES + 1];
+    uint32_t crc = 0, again = 0;
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
     const uint64_t bytes = (uint64_t)info.st_size;
@@ -191,6 +196,10 @@ int state_trailer_append(const char *path, const state_trailer *t)
     put_trailer(line, t, crc);
     if (!code) code = transfer_pwrite(fd, line, TRAILER_BYTES, bytes);
     if (!code && fsync(fd) != 0) code = errno;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
+    if (!code) code = transfer_pread(fd, found, TRAILER_BYTES, bytes);
+    if (!code) code = trailer_crc(fd, bytes, t, found, &again);
+    if (!code && (again != crc || memcmp(found, line, TRAILER_BYTES) != 0)) code = EIO;
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     return code;
 }
@@ -424,7 +433,8 @@ static bool put_parts(hid_t root, const state_info *s)
     int64_t *rows = CHECK_ALLOC(calloc((size_t)s->parts * (size_t)columns, sizeof *rows)), *row = rows;
     for (int k = 0; k < s->parts; k++, row += columns) {
         const state_part *p = &s->part[k];
-        if (s->folder[0]) row[0] = (int64_t)p->bytes, row[1] = p->structure_crc;
+        row[0] = (int64_t)p->bytes;
+        row[1] = p->structure_crc;
         for (int i = 0; i < s->fields; i++) {
             const box b = p->cells[i];
             const int64_t of_field[COLUMNS] = { b.x0, b.x1, b.y0, b.y1, (int64_t)p->at_bytes[i] };
@@ -460,16 +470,6 @@ static const char *describe(hid_t root, const state_info *s)
     if (!put_parts(root, s)) return "/parts";
     if (!put_blocks(root, s)) return "/blocks";
     return put_vtk(root, s) ? NULL : "/VTKHDF";
-}
-
-state_status state_index_write(const char *path, const state_info *s, sentence *why)
-{
-    STATE_H5_SCOPED const hid_t access = state_h5_access();
-    state_h5_quiet();
-    const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
-    const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
-    const state_status status = failed ? h5_failed(path, failed, why) : STATE_OK;
-    return file >= 0 && H5Fclose(file) < 0 && !failed ? h5_failed(path, "H5Fclose", why) : status;
 }
 
 /* ---- reading an index ---- */
@@ -620,31 +620,30 @@ bool state_is_alike(const state_info *a, const state_info *b)
 
 static bool is_same(const state_info *a, const state_info *b)
 {
-    bool same = state_is_alike(a, b) && a->step == b->step && a->parts == b->parts &&
-                a->blocks == b->blocks && strcmp(a->deck, b->deck) == 0 &&
-                strcmp(a->folder, b->folder) == 0 && strcmp(a->version, b->version) == 0 &&
-                memcmp(a->crc, b->crc, (size_t)a->blocks * sizeof *a->crc) == 0;
-    for (int i = 0; i < a->fields && same; i++) same = a->field[i].fingerprint == b->field[i].fingerprint;
-    for (int k = 0; k < a->parts && same; k++) {
-        const state_part *p = &a->part[k], *q = &b->part[k];
-        same = !a->folder[0] || (p->bytes == q->bytes && p->structure_crc == q->structure_crc);
-        for (int i = 0; i < a->fields && same; i++)
-            same = memcmp(&p->cells[i], &q->cells[i], sizeof p->cells[i]) == 0 &&
-                   p->at_bytes[i] == q->at_bytes[i];
-    }
-    return same;
+    return state_is_alike(a, b) && a->step == b->step && a->parts == b->parts && a->blocks == b->blocks &&
+           strcmp(a->deck, b->deck) == 0 && strcmp(a->folder, b->folder) == 0 &&
+           strcmp(a->version, b->version) == 0 &&
+           memcmp(a->part, b->part, (size_t)a->parts * sizeof *a->part) == 0 &&
+           memcmp(a->crc, b->crc, (size_t)a->blocks * sizeof *a->crc) == 0 &&
+           memcmp(a->field, b->field, sizeof a->field) == 0;
 }
 
-state_status state_index_check(const char *path, const state_info *s, sentence *why)
+state_status state_index_write(const char *path, const state_info *s, sentence *why)
 {
+    STATE_H5_SCOPED const hid_t access = state_h5_access();
+    state_h5_quiet();
+    const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
+    const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
+    if (failed) (void)h5_failed(path, failed, why);
+    if (file >= 0 && H5Fclose(file) < 0 && !failed) return h5_failed(path, "H5Fclose", why);
+    if (failed) return STATE_IO;
     state_info found = { .parts = 0 };
-    sentence reason = { "it says something else than was written" };
-    snprintf(found.path, sizeof found.path, "%s", path);
-    const bool same = open_here(path, &found, &reason) == STATE_OK && is_same(s, &found);
+    STATE_H5_SCOPED const hid_t again = H5Fopen(path, H5F_ACC_RDONLY, access);
+    const bool same = again >= 0 && !read_index(again, &found) && is_same(s, &found);
     state_close(&found);
-    return same ? STATE_OK
-                : state_fail(STATE_IO, why, "cannot write %.600s: its index was read back: %.600s", s->path,
-                             reason.text);
+    return same
+               ? STATE_OK
+               : state_fail(STATE_IO, why, "cannot write %.600s: its index was read back otherwise", s->path);
 }
 
 state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why)
