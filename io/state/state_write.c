@@ -802,21 +802,17 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-static bool remove_noted(void *writer, const char *name)
-{
-    char path[STATE_PATH_BYTES];
-    struct stat info;
-    state_writer *w = writer;
-    snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
-    const bool there = stat(path, &info) == 0;
-    if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-    return there && stat(path, &info) != 0;
-}
-
 /* By rank 0, under the lock. */
 static void tidy(state_writer *w, sentence *note)
 {
-    const int deleted = lock_visit_noted(w->lock, remove_noted, w);
+    char path[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
+    int deleted = 0;
+    while (lock_next_noted(w->lock, name)) {
+        snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
+        const bool there = access(path, F_OK) == 0;
+        if (!state_attempt_remove(w->dir, name)) w->untidy = true;
+        deleted += there && access(path, F_OK) != 0;
+    }
     if (!w->untidy) lock_settle(w->lock);
     if (deleted > 0)
         sentence_add(note, "%sdeleted what %d half-written state%s had left in %.300s",
