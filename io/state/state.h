@@ -53,6 +53,11 @@ typedef struct state_info {
     uint32_t *crc; /* [blocks]: CRC-32C of each, part by part, in a part field by field */
 } state_info;
 
+/* DIR/step_NNNNNNNNNN.h5 */
+void state_path(char *out, size_t out_bytes, const char *dir, int64_t step);
+/* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
+int64_t state_step_of(const char *path);
+
 /* Reads an index; the trailer is checked before HDF5 sees the file. MISSING: no such file; DAMAGED: not a
  * whole state, or one of another step than its name says; IO. s is to be closed in any case. Collective. */
 state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why);

@@ -1,10 +1,7 @@
 #include "state/state_h5.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "state/state.h"
@@ -55,18 +52,11 @@ hid_t state_h5_access(void)
 state_status state_h5_open(const char *path, hid_t *file, sentence *why)
 {
     state_h5_quiet();
+    int fd;
     *file = H5I_INVALID_HID;
-    struct stat info;
-    /* of a pipe, no wait for somebody who writes into it */
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
-    if (fd >= 0) close(fd);
-    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_MISSING, why, "%s: no such file", path);
-    if (code) return state_fail(STATE_IO, why, "cannot read %s: %s", path, strerror(code));
-    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
-    if (!S_ISREG(info.st_mode))
-        return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
-
+    const state_status status = state_file_open(path, &fd, why);
+    if (status != STATE_OK) return status;
+    close(fd);
     STATE_H5_SCOPED const hid_t access = state_h5_access();
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return STATE_OK;

@@ -17,13 +17,13 @@
 #include "files/transfer.h"
 #include "ranks/ranks.h"
 #include "ranks/check.h"
-#include "state/state_folder.h"
 #include "state/state_h5.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "files hold little-endian numbers, as memory has to");
 
 enum {
+    STEP_DIGITS = 10,
     PARTS_MAX = 1 << 20,
     DECK_BYTES_MAX = 64 << 10,
     COLUMNS = 5,
@@ -80,6 +80,20 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
 uint64_t state_cells_bytes(const state_info *s, int k, int i)
 {
     return (uint64_t)box_cells(s->part[k].cells[i]) * dtype_bytes(s->type);
+}
+
+void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
+{
+    snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
+}
+
+int64_t state_step_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS ||
+        strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
+        return -1;
+    return strtoll(name + 5, NULL, 10);
 }
 
 /* ---- the trailer ---- */
@@ -146,9 +160,6 @@ static state_status compare_trailer(int fd, const char *path, state_trailer *t, 
     char found[TRAILER_BYTES + 1] = "", line[TRAILER_BYTES + 1];
     uint32_t wanted = 0, crc = 0;
     if (fstat(fd, &info) != 0) return state_file_failed("read", path, errno, why);
-    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
-    if (!S_ISREG(info.st_mode))
-        return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
     const uint64_t bytes = (uint64_t)info.st_size;
     bool inside = true;
     int code = bytes < TRAILER_BYTES ? 0 : transfer_pread(fd, found, TRAILER_BYTES, bytes - TRAILER_BYTES);
@@ -174,11 +185,10 @@ static state_status compare_trailer(int fd, const char *path, state_trailer *t, 
 state_status state_trailer_check(const char *path, state_trailer *t, sentence *why)
 {
     memset(t, 0, sizeof *t);
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for a writer */
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return state_fail(STATE_MISSING, why, "%s: no such file", path);
-    if (fd < 0) return state_file_failed("read", path, errno, why);
-    const state_status status = compare_trailer(fd, path, t, why);
+    int fd;
+    state_status status = state_file_open(path, &fd, why);
+    if (status != STATE_OK) return status;
+    status = compare_trailer(fd, path, t, why);
     close(fd);
     return status;
 }

@@ -35,7 +35,6 @@
 #include "ranks/timer.h"
 #include "state/collect.h"
 #include "state/lock.h"
-#include "state/state_attempt.h"
 #include "state/state_folder.h"
 #include "state/state_index.h"
 #include "state/state_read.h"
@@ -80,7 +79,7 @@ struct state_writer {
     state_level level;
     bool has_level; /* the snapshot is there */
     state_info s;
-    int number; /* of this rank's part; -1: it writes none */
+    int number;     /* of this rank's part; -1: it writes none */
     uint32_t token; /* of the attempt */
     char attempt[STATE_NAME_BYTES];
     collect *collected; /* NULL: each rank writes its own cells */
@@ -249,7 +248,7 @@ static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
 }
 
 /* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
- * last cell, lost_page:RANK a page of zeros up to it, checkpoint_slow:MS takes so long for every write. */
+ * last cell, checkpoint_slow:MS takes so long for every write. */
 static int act_faulty(const state_writer *w)
 {
     const int wait_ms = fault_asked("checkpoint_slow");
@@ -257,10 +256,7 @@ static int act_faulty(const state_writer *w)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if (fault_asked("checkpoint_write") == w->rank) return EIO;
     if (w->number < 0) return 0;
-    static const char page[4096];
     const uint64_t end = w->s.part[w->number].at_bytes[0] + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
-    if (fault_asked("lost_page") == w->rank)
-        return transfer_pwrite(w->fd, page, sizeof page, end - sizeof page);
     return fault_asked("checkpoint_flip") == w->rank ? transfer_pwrite(w->fd, "\x55", 1, end - 1) : 0;
 }
 

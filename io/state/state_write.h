@@ -18,7 +18,7 @@
  * different steps; where all must act alike they call state_writer_wait. */
 #pragma once
 
-#include "state/state.h"
+#include "state/state_folder.h"
 
 typedef enum state_verify_how {                      /* what is read back before publish */
                                 STATE_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
@@ -26,11 +26,6 @@ typedef enum state_verify_how {                      /* what is read back before
                                                         checksums */
                                 STATE_VERIFY_OFF,
 } state_verify_how;
-
-typedef struct state_keep {  /* which states of a folder stay */
-    int newest;              /* how many of the newest; 0: all */
-    int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
-} state_keep;
 
 typedef struct state_writer_options {
     const char *folder; /* holds step_NNNNNNNNNN.h5; NULL: a single state `file` */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "files/replace.h"
-#include "state/state_folder.h"
 
 bool state_xdmf_path(char *out, size_t out_bytes, const char *path)
 {

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "state/state_attempt.h"
 #include "state/state_folder.h"
 #include "support/state_fixture.h"
 
