@@ -284,43 +284,62 @@ static void put_source(const state_info *s, int k, char out[STATE_PATH_BYTES])
     snprintf(to, 32, "/%d.h5", k);
 }
 
-/* Part k of field i stands at `at` of a view, where it has `count` cells along each of `dims` axes. */
-static bool map_part(hid_t how, hid_t view, const hsize_t *at, const hsize_t *count, int dims,
-                     const state_info *s, int k, int i)
+enum { AXES = 3 }; /* z, y, x, as HDF5 counts them */
+
+/* The fields as VTK's own readers know them are an image with a value at each cell's centre. Readers differ
+ * in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its
+ * memory where one has a single point; later ones take two axes, and then three no more. What all of them
+ * take has two points or more along every axis: so an axis of one cell, z always, shows its cells twice, as a
+ * plate one cell thick. */
+static void view_shape(const state_field *f, bool image, hsize_t shape[AXES])
+{
+    const hsize_t least = image ? 2 : 1, ny = (hsize_t)f->ny, nx = (hsize_t)f->nx;
+    shape[0] = least;
+    shape[1] = ny > least ? ny : least;
+    shape[2] = nx > least ? nx : least;
+}
+
+/* Part k of field i at one place of a view with `dims` axes. */
+static bool map_part(hid_t how, hid_t view, int dims, const hsize_t at[AXES], const state_info *s, int k,
+                     int i)
 {
     char file[STATE_PATH_BYTES] = ".", set[64];
-    const int skip = dims - (s->field[i].ny == 1 ? 1 : 2); /* of the dataset, axes less */
-    STATE_H5_SCOPED const hid_t source = H5Screate_simple(dims - skip, count + skip, NULL);
+    const box b = s->part[k].cells[i];
+    const hsize_t count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const int of_set = s->field[i].ny == 1 ? 1 : 2, skip = AXES - dims;
+    STATE_H5_SCOPED const hid_t source = H5Screate_simple(of_set, count + AXES - of_set, NULL);
     if (s->folder[0]) put_source(s, k, file);
     snprintf(set, sizeof set, s->folder[0] ? "/%s" : "/fields/%s", s->field[i].name);
-    return H5Sselect_hyperslab(view, H5S_SELECT_SET, at, NULL, count, NULL) >= 0 &&
+    return H5Sselect_hyperslab(view, H5S_SELECT_SET, at + skip, NULL, count + skip, NULL) >= 0 &&
            H5Pset_virtual(how, view, file, set, source) >= 0;
 }
 
-/* Without a source cells are NaN, not zeros. */
-static hid_t create_view(hid_t group, const state_info *s, int i, int dims, const hsize_t *shape,
-                         bool (*map)(hid_t how, hid_t view, const state_info *s, int k, int i))
+/* Field i, or an image of it, as a virtual dataset. Without a source cells are NaN, not zeros. */
+static hid_t create_view(hid_t group, const state_info *s, int i, bool image)
 {
     static const double nan = NAN;
+    const int dims = image ? AXES : s->field[i].ny == 1 ? 1 : 2;
+    hsize_t shape[AXES];
+    view_shape(&s->field[i], image, shape);
     STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_DATASET_CREATE),
-                                view = H5Screate_simple(dims, shape, NULL);
+                                view = H5Screate_simple(dims, shape + AXES - dims, NULL);
     H5Pset_obj_track_times(how, false);
     bool ok = H5Pset_fill_value(how, H5T_NATIVE_DOUBLE, &nan) >= 0;
-    for (int k = 0; k < s->parts && ok; k++)
-        if (!box_empty(s->part[k].cells[i])) ok = map(how, view, s, k, i);
+    for (int k = 0; k < s->parts && ok; k++) {
+        const box b = s->part[k].cells[i];
+        for (hsize_t n = 0; n < 8 && ok && !box_empty(b);
+             n++) { /* once, or twice along an axis of one cell */
+            const hsize_t z = n >> 2, y = n >> 1 & 1, x = n & 1;
+            const hsize_t at[AXES] = { z, (hsize_t)b.y0 + y, (hsize_t)b.x0 + x };
+            if (z < shape[0] && (!y || shape[1] > (hsize_t)s->field[i].ny) &&
+                (!x || shape[2] > (hsize_t)s->field[i].nx))
+                ok = map_part(how, view, dims, at, s, k, i);
+        }
+    }
     H5Sselect_all(view);
     return ok ? H5Dcreate2(group, s->field[i].name, state_h5_file_type(s->type), view, H5P_DEFAULT, how,
                            H5P_DEFAULT)
               : H5I_INVALID_HID;
-}
-
-static bool map_field(hid_t how, hid_t view, const state_info *s, int k, int i)
-{
-    const box b = s->part[k].cells[i];
-    const hsize_t at[2] = { (hsize_t)b.y0, (hsize_t)b.x0 };
-    const hsize_t count[2] = { (hsize_t)box_height(b), (hsize_t)box_width(b) };
-    const int skip = s->field[i].ny == 1 ? 1 : 0;
-    return map_part(how, view, at + skip, count + skip, 2 - skip, s, k, i);
 }
 
 static bool put_fingerprint(hid_t object, uint64_t fingerprint)
@@ -336,48 +355,14 @@ static bool put_fields(hid_t root, const state_info *s)
         s->folder[0] ? state_h5_create_group(root, "fields") : H5Gopen2(root, "fields", H5P_DEFAULT);
     bool ok = group >= 0;
     for (int i = 0; i < s->fields && ok; i++) {
-        const hsize_t shape[2] = { (hsize_t)s->field[i].ny, (hsize_t)s->field[i].nx };
-        const int skip = s->field[i].ny == 1 ? 1 : 0;
-        STATE_H5_SCOPED const hid_t set = s->folder[0]
-                                              ? create_view(group, s, i, 2 - skip, shape + skip, map_field)
-                                              : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
+        STATE_H5_SCOPED const hid_t set =
+            s->folder[0] ? create_view(group, s, i, false) : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
         ok = set >= 0 && put_fingerprint(set, s->field[i].fingerprint);
     }
     return ok;
 }
 
 /* ---- /VTKHDF ---- */
-
-/* The fields as VTK's own readers know them, an image with a value at each cell's centre. Readers differ in
- * what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its memory
- * where one has a single point; later ones take two axes, and then three no more. What all of them take has
- * two points or more along every axis: so an axis of one cell, z always, shows its cells twice, as a plate
- * one cell thick. */
-
-enum { AXES = 3 }; /* z, y, x, as HDF5 counts them */
-
-static void image_shape(const state_field *f, hsize_t points[AXES])
-{
-    points[0] = 2;
-    points[1] = f->ny > 1 ? (hsize_t)f->ny : 2;
-    points[2] = f->nx > 1 ? (hsize_t)f->nx : 2;
-}
-
-/* Once for each place that the part has in the image. */
-static bool map_image(hid_t how, hid_t image, const state_info *s, int k, int i)
-{
-    const box b = s->part[k].cells[i];
-    const hsize_t count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
-    const hsize_t twice[AXES] = { 2, s->field[i].ny == 1 ? 2 : 1, s->field[i].nx == 1 ? 2 : 1 };
-    bool ok = true;
-    for (hsize_t z = 0; z < twice[0]; z++)
-        for (hsize_t y = 0; y < twice[1]; y++)
-            for (hsize_t x = 0; x < twice[2]; x++) {
-                const hsize_t at[AXES] = { z, (hsize_t)b.y0 + y, (hsize_t)b.x0 + x };
-                ok = ok && map_part(how, image, at, count, AXES, s, k, i);
-            }
-    return ok;
-}
 
 static bool put_integers(hid_t group, const char *name, hsize_t count, const int64_t *values)
 {
@@ -413,11 +398,11 @@ static bool put_vtk(hid_t root, const state_info *s)
     STATE_H5_SCOPED const hid_t group = state_h5_create_group(root, "VTKHDF");
     if (group < 0) return false;
     STATE_H5_SCOPED const hid_t data = state_h5_create_group(group, "PointData");
-    image_shape(main_field, points);
+    view_shape(main_field, true, points);
     bool ok = data >= 0 && put_image(group, points);
     for (int i = 0; i < s->fields && ok; i++) {
         if (s->field[i].nx != main_field->nx || s->field[i].ny != main_field->ny) continue;
-        STATE_H5_SCOPED const hid_t set = create_view(data, s, i, AXES, points, map_image);
+        STATE_H5_SCOPED const hid_t set = create_view(data, s, i, true);
         ok = set >= 0;
     }
     return ok;

@@ -121,9 +121,6 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
-/* On disk, with the index of any deck and 1,024 parts, and the XDMF file. */
-static uint64_t state_bytes(const state_level *l) { return cells_bytes(l) + (256 << 10); }
-
 static state_status failed(state_writer *w, const char *what, int code)
 {
     sentence_set(&w->why, "cannot %s %s: %s", what, w->s.path, strerror(code));
@@ -141,7 +138,7 @@ static state_status look_for_room(state_writer *w)
 {
     struct statvfs room;
     char need[32], found[32];
-    const double needed = (double)state_bytes(&w->level);
+    const double needed = (double)cells_bytes(&w->level) + (256 << 10); /* of an index of 1,024 parts */
     if (statvfs(w->dir, &room) != 0)
         return state_file_failed("determine the free space of", w->dir, errno, &w->why);
     const double available = (double)room.f_bavail * (double)room.f_frsize;
@@ -278,11 +275,11 @@ static int flush(state_writer *w)
     return code;
 }
 
-/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. */
+/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. After a
+ * failure messages go on, but nothing is written any more. */
 static state_status write_job(state_writer *w)
 {
     int code = 0;
-    if (w->status != STATE_OK) return w->status; /* messages go on, but nothing is written any more */
     if (w->window) {
         code = write_cells(w, w->window->field, w->window->data, w->window->cells);
     } else {
