@@ -262,7 +262,15 @@ static bool is_milestone(state_keep keep, int64_t step)
     return keep.milestone_steps > 0 && step % keep.milestone_steps == 0;
 }
 
-bool state_keep_apply(lock *l, const char *dir, state_keep keep, int64_t last, int64_t verified)
+static bool is_of(const char *path, uint32_t problem)
+{
+    state_trailer t;
+    sentence why;
+    return state_trailer_check(path, &t, &why) == STATE_OK && t.problem == problem;
+}
+
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
+                      int64_t verified)
 {
     int64_t *steps = NULL;
     size_t count = 0;
@@ -271,9 +279,10 @@ bool state_keep_apply(lock *l, const char *dir, state_keep keep, int64_t last, i
     if (keep.newest != 0 && state_list_here(dir, &steps, &count) == STATE_OK) {
         int newest = 0;
         for (size_t i = 0; i < count; i++) { /* newest first */
-            if (steps[i] > last || newest++ < keep.newest) continue;
-            if (steps[i] == verified || is_milestone(keep, steps[i])) continue;
+            const bool stays = steps[i] == verified || is_milestone(keep, steps[i]);
+            if (steps[i] > last || (stays && newest >= keep.newest)) continue;
             state_path(path, sizeof path, dir, steps[i]);
+            if (!is_of(path, problem) || newest++ < keep.newest || stays) continue;
             all = state_remove(l, dir, path) && all;
         }
     }

@@ -49,6 +49,8 @@ typedef struct state_keep {  /* which states of a folder stay */
 } state_keep;
 enum { STATE_NONE_VERIFIED = -1 };
 /* Deletes the states in dir up to step `last`, the one just written, that are not kept, but never that of
- * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps are
- * another run's: they neither count nor go. False: some stays that should have gone. */
-bool state_keep_apply(lock *l, const char *dir, state_keep keep, int64_t last, int64_t verified);
+ * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps,
+ * of another problem, and what is no state are not this run's: they neither count nor go. False: some stays
+ * that should have gone. */
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
+                      int64_t verified);

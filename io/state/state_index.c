@@ -96,11 +96,23 @@ int64_t state_step_of(const char *path)
     return strtoll(name + 5, NULL, 10);
 }
 
+uint32_t state_problem(const state_info *s)
+{
+    char text[256];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s %s", s->kind, dtype_name(s->type));
+    for (int i = 0; i < s->fields; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s %" PRId64 " %" PRId64,
+                                 s->field[i].name, s->field[i].nx, s->field[i].ny);
+    return crc32c(0, text, used);
+}
+
 /* ---- the trailer ---- */
 
 #define TRAILER_CELLS "%016" PRIx64 "+%016" PRIx64
-#define TRAILER "weft state trailer 2 folder=%08" PRIx32 " cells=" TRAILER_CELLS "," TRAILER_CELLS " crc32c="
-enum { TRAILER_BYTES = 127, TRAILER_DIGITS_BYTES = 9 };
+#define TRAILER                                                                                              \
+    "weft state trailer 2 folder=%08" PRIx32 " problem=%08" PRIx32 " cells=" TRAILER_CELLS "," TRAILER_CELLS \
+    " crc32c="
+enum { TRAILER_BYTES = 144, TRAILER_DIGITS_BYTES = 9 };
 
 static int crc_of_run(int fd, uint64_t from, uint64_t to, uint32_t *crc)
 {
@@ -142,8 +154,8 @@ int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc)
 
 static void put_trailer(char line[TRAILER_BYTES + 1], const state_trailer *t, uint32_t crc)
 {
-    snprintf(line, TRAILER_BYTES + 1, TRAILER "%08" PRIx32 "\n", t->token, t->at_bytes[0], t->cells_bytes[0],
-             t->at_bytes[1], t->cells_bytes[1], crc);
+    snprintf(line, TRAILER_BYTES + 1, TRAILER "%08" PRIx32 "\n", t->token, t->problem, t->at_bytes[0],
+             t->cells_bytes[0], t->at_bytes[1], t->cells_bytes[1], crc);
 }
 
 /* CRC-32C of all before the checksum's digits. */
@@ -163,12 +175,12 @@ static state_status compare_trailer(int fd, const char *path, state_trailer *t, 
     const uint64_t bytes = (uint64_t)info.st_size;
     bool inside = true;
     int code = bytes < TRAILER_BYTES ? 0 : transfer_pread(fd, found, TRAILER_BYTES, bytes - TRAILER_BYTES);
-    const int words = sscanf(found, TRAILER "%8" SCNx32, &t->token, &t->at_bytes[0], &t->cells_bytes[0],
-                             &t->at_bytes[1], &t->cells_bytes[1], &wanted);
+    const int words = sscanf(found, TRAILER "%8" SCNx32, &t->token, &t->problem, &t->at_bytes[0],
+                             &t->cells_bytes[0], &t->at_bytes[1], &t->cells_bytes[1], &wanted);
     put_trailer(line, t, wanted);
     for (int i = 0; i < STATE_FIELDS_MAX; i++)
         inside = inside && t->at_bytes[i] <= bytes && t->cells_bytes[i] <= bytes - t->at_bytes[i];
-    if (!code && (words != 6 || !inside || memcmp(line, found, TRAILER_BYTES) != 0))
+    if (!code && (words != 7 || !inside || memcmp(line, found, TRAILER_BYTES) != 0))
         return state_fail(
             STATE_DAMAGED, why,
             "%s is not a whole state of weft: it does not end in a state's trailer (jobs/state makes "

@@ -11,6 +11,9 @@
 /* Block n of field i in part k, counted in its rectangle: its cells lie together in the file. */
 box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
+/* The same of states of one kind, type and grid: CRC-32C of "KIND TYPE" and of " NAME NX NY" of each field.
+ */
+uint32_t state_problem(const state_info *s);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
 /* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
@@ -27,7 +30,8 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc);
 
 typedef struct state_trailer {
-    uint32_t token; /* the digits of the parts' folder; 0: one file */
+    uint32_t token;   /* the digits of the parts' folder; 0: one file */
+    uint32_t problem; /* state_problem */
     uint64_t at_bytes[STATE_FIELDS_MAX], cells_bytes[STATE_FIELDS_MAX]; /* of cells in this file */
 } state_trailer;
 /* Compares the trailer with the file. MISSING: no such file; DAMAGED: no trailer, or another checksum; IO. */

@@ -364,7 +364,9 @@ static state_status make_way(state_writer *w, const char *older)
     if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
     if (older[0]) all = state_attempt_remove(w->dir, older) && all;
     if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, w->s.step, w->verified) && all;
+    if (w->o.folder)
+        all =
+            state_keep_apply(w->lock, w->dir, w->o.keep, state_problem(&w->s), w->s.step, w->verified) && all;
     w->untidy = w->untidy || !all; /* what stays stays noted */
     if (!w->untidy) lock_settle(w->lock);
     const int code = w->o.series_every > 0 ? describe_series(w) : 0;
@@ -377,7 +379,7 @@ static state_status make_way(state_writer *w, const char *older)
 static int complete(const state_writer *w, const char *index, const char *xdmf)
 {
     char folder[STATE_PATH_BYTES];
-    state_trailer t = { .token = is_one_file(w) ? 0 : w->token };
+    state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
     for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
         t.at_bytes[i] = w->s.part[0].at_bytes[i];
         t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);

@@ -11,7 +11,7 @@ from weftlab import files, packages, text
 
 BLOCK_BYTES, DAMAGED = 4 << 20, 1
 TEXTS = ("program", "version", "kind", "fingerprint", "deck")
-TRAILER = b"weft state trailer 2 folder=00000000 cells=%016x+%016x,%016x+%016x crc32c="
+TRAILER = b"weft state trailer 2 folder=00000000 problem=%08x cells=%016x+%016x,%016x+%016x crc32c="
 
 
 def image(columns, values):
@@ -68,16 +68,19 @@ def copy(old, new, sums):
 
 def write(old, path):
     names, row, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [0, 0], [], []
+    problem = b"%s f%d" % (old.attrs["kind"], 8 * old["fields"][names[0]].dtype.itemsize)
     with h5py.File(path, "w", libver=("v108", "v110")) as new:
         for name in names:
             field = copy(old["fields"][name], new, sums)
             runs.append((field.id.get_offset(), field.nbytes))
             row += [0, field.shape[-1], 0, (1, *field.shape)[-2], runs[-1][0]]
+            problem += b" %s %d %d" % (name.encode(), *row[-4::2])
         new.create_dataset("parts", data=[row]).attrs["fields"] = np.bytes_(" ".join(names))
         new.create_dataset("blocks", data=np.array(sums, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
         new.attrs.update({name: old.attrs[name] for name in ("step", *TEXTS)})
         new.attrs.update(schema_version=2, folder=np.array(b"", "S1"))
-    line, raw, runs = TRAILER % sum((runs + [(0, 0)])[:2], ()), np.memmap(path, "u1", "r"), sorted(runs)
+    numbers = sum((runs + [(0, 0)])[:2], (crc32c(np.frombuffer(problem, "u1")),))
+    line, raw, runs = TRAILER % numbers, np.memmap(path, "u1", "r"), sorted(runs)
     ends = zip([0] + [at + size for at, size in runs], [at for at, _ in runs] + [raw.size])
     crc = crc32c(np.r_[(*(raw[begin:end] for begin, end in ends), np.frombuffer(line, "u1"))])
     with open(path, "ab") as file:

@@ -30,6 +30,8 @@ struct dirent *readdir(DIR *d)
     return NULL;
 }
 
+static uint32_t problem = 7; /* whose states are made; 0: what is none */
+
 static void touch(const char *dir, const char *name)
 {
     char path[2 * FIXTURE_PATH_BYTES];
@@ -38,6 +40,7 @@ static void touch(const char *dir, const char *name)
         FILE *f = fopen(path, "w");
         fputs("not a checkpoint", f);
         fclose(f);
+        if (problem) assert_int_equal(state_trailer_append(path, &(state_trailer){ .problem = problem }), 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -53,7 +56,7 @@ static bool is_there(const char *dir, const char *name)
 
 static void apply(const char *dir, state_keep rule, int64_t last, int64_t verified)
 {
-    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, last, verified);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, 7, last, verified);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -204,6 +207,25 @@ static void milestones_and_the_last_verified(void **unused)
     keeps(dir, steps, "______xx");
 }
 
+/* Of this problem there are steps 10 20 50; the others stand between and below. */
+static void of_others(void **unused)
+{
+    (void)unused;
+    const int64_t steps[] = { 5, 10, 20, 30, 40, 50 };
+    const uint32_t whose[] = { 8, 7, 7, 8, 0, 7 };
+    char dir[FIXTURE_PATH_BYTES + 32], name[64];
+    snprintf(dir, sizeof dir, "%s/others", folder);
+    assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        snprintf(name, sizeof name, "step_%010lld.h5", (long long)steps[i]);
+        problem = whose[i];
+        touch(dir, name);
+    }
+    problem = 7;
+    apply(dir, (state_keep){ 2, 0 }, 50, STATE_NONE_VERIFIED);
+    keeps(dir, steps, "x_xxxx");
+}
+
 /* ---- what a killed run leaves ---- */
 
 static char *one_attempt(const char *dir, char name[STATE_NAME_BYTES])
@@ -327,6 +349,7 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(in_the_foreground),
                                         cmocka_unit_test(in_the_background),
                                         cmocka_unit_test(milestones_and_the_last_verified),
+                                        cmocka_unit_test(of_others),
                                         cmocka_unit_test(leftovers_of_a_dead_run),
                                         cmocka_unit_test(the_same_step_again),
                                         cmocka_unit_test(unusable_folder) };
