@@ -1,7 +1,6 @@
-"""Makes a state in one file, NEW.h5, of OLD.h5: the index of a state in parts, a state of an older weft,
-or one that another program changed. The cells of NEW.h5 are read back and have the fingerprints that
-OLD.h5 records. Exit status: 0 done, 1 OLD.h5 is damaged, 2 it is no state, or NEW.h5 is there, 3 a
-package is missing, or NEW.h5 cannot be written.
+"""Makes a state in one file, NEW.h5, of OLD.h5: the index of a state in parts, or a state that an older weft
+or another program wrote. Its cells are read back and have the fingerprints that OLD.h5 records. Exit status:
+0 done, 1 OLD.h5 is damaged, 2 it is no state, or NEW.h5 is there, 3 a package is missing, or no writing.
 """
 
 import os
@@ -9,8 +8,8 @@ import sys
 
 from weftlab import files, packages, text
 
-BLOCK_BYTES, DAMAGED = 4 << 20, 1
-TEXTS = ("program", "version", "kind", "fingerprint", "deck")
+BLOCK_BYTES = 4 << 20
+COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
 TRAILER = b"weft state trailer 2 folder=00000000 problem=%08x cells=%016x+%016x,%016x+%016x crc32c="
 
 
@@ -77,7 +76,7 @@ def write(old, path):
             problem += b" %s %d %d" % (name.encode(), *row[-4::2])
         new.create_dataset("parts", data=[row]).attrs["fields"] = np.bytes_(" ".join(names))
         new.create_dataset("blocks", data=np.array(sums, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
-        new.attrs.update({name: old.attrs[name] for name in ("step", *TEXTS)})
+        new.attrs.update({name: old.attrs[name] for name in COPIED})
         new.attrs.update(schema_version=2, folder=np.array(b"", "S1"))
     numbers = sum((runs + [(0, 0)])[:2], (crc32c(np.frombuffer(problem, "u1")),))
     line, raw, runs = TRAILER % numbers, np.memmap(path, "u1", "r"), sorted(runs)
@@ -110,7 +109,7 @@ def main():
     except KeyError as error:
         text.fail(parser.prog, f"{asked.old} is no state of weft: {error.args[0]}")
     except (OSError, ValueError) as error:
-        text.fail(parser.prog, f"{asked.old} is damaged: {error}", DAMAGED)
+        text.fail(parser.prog, f"{asked.old} is damaged: {error}", 1)
     return 0
 
 
