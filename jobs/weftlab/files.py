@@ -26,7 +26,7 @@ def replaced(path, command):
             with open(name, "rb") as whole:
                 os.fsync(whole)
             os.replace(name, path)
-            with contextlib.suppress(OSError):  # some file systems have no fsync of folders
+            with contextlib.suppress(OSError):  # not all file systems sync folders
                 folder = os.open(path.parent, os.O_RDONLY)
                 os.fsync(folder)
                 os.close(folder)
