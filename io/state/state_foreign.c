@@ -33,7 +33,7 @@ static herr_t refuse_link(const char *parent, const char *group, const char *nam
     return -1;
 }
 
-/* Every group of the path has to be there for H5Lexists. *elsewhere: an external link stands in the way. */
+/* H5Lexists wants the groups in front of the last name to be there. */
 static bool path_exists(hid_t file, const char *path, hid_t access)
 {
     char part[1024];
