@@ -22,16 +22,6 @@ bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t t
     return snprintf(out, out_bytes, "%s.tmp.%016llx", path, (unsigned long long)token) < (int)out_bytes;
 }
 
-size_t replace_temporary_stem(const char *name)
-{
-    const size_t length = strlen(name), suffix = strlen(".tmp"), token = suffix + 1 + REPLACE_TOKEN_DIGITS;
-    if (length > suffix && strcmp(name + length - suffix, ".tmp") == 0) return length - suffix;
-    if (length <= token || strncmp(name + length - token, ".tmp.", suffix + 1) != 0) return 0;
-    return strspn(name + length - REPLACE_TOKEN_DIGITS, "0123456789abcdef") == REPLACE_TOKEN_DIGITS
-               ? length - token
-               : 0;
-}
-
 int replace_create_new(const char *path)
 {
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -46,15 +46,6 @@ box collect_box(const state_cells *f, int ranks, int rank)
 
 int collect_rank(int writers, int ranks, int k) { return (int)((int64_t)k * ranks / writers); }
 
-static MPI_Datatype cell_type(dtype t)
-{
-    switch (t) {
-    case DTYPE_F32: return MPI_FLOAT;
-    case DTYPE_F64: return MPI_DOUBLE;
-    }
-    return MPI_BYTE;
-}
-
 static box window_of(const collect *c, int k, int i, int64_t n)
 {
     return state_piece(c->s->part[k].cells[i], c->s->type, collect_window_bytes, n);
@@ -65,11 +56,11 @@ static box window_of(const collect *c, int k, int i, int64_t n)
 static void send(collect *c, int k, int i, box cells)
 {
     const state_cells *f = &c->l->field[i];
-    const int64_t at = (cells.y0 - f->own.y0) * box_width(f->own) + cells.x0 - f->own.x0;
+    const int64_t word = (int64_t)dtype_bytes(c->s->type),
+                  at = (cells.y0 - f->own.y0) * box_width(f->own) + cells.x0 - f->own.x0;
     assert(box_height(cells) == 1 || box_width(cells) == box_width(f->own));
-    MPI_CHECK(MPI_Issend((const char *)f->data + (size_t)at * dtype_bytes(c->s->type), (int)box_cells(cells),
-                         cell_type(c->s->type), collect_rank(c->s->parts, c->ranks, k), i, c->comm,
-                         &c->to[k].request));
+    MPI_CHECK(MPI_Issend((const char *)f->data + at * word, (int)(box_cells(cells) * word), MPI_BYTE,
+                         collect_rank(c->s->parts, c->ranks, k), i, c->comm, &c->to[k].request));
 }
 
 /* The next message to writer k, once the one before has arrived. */
@@ -98,11 +89,12 @@ static void send_next(collect *c, int k)
 
 static void receive(collect *c, slot *t, box window, box piece, int from)
 {
-    const int whole[2] = { (int)box_height(window), (int)box_width(window) };
-    const int part[2] = { (int)box_height(piece), (int)box_width(piece) };
-    const int at[2] = { (int)(piece.y0 - window.y0), (int)(piece.x0 - window.x0) };
+    const int word = (int)dtype_bytes(c->s->type);
+    const int whole[2] = { (int)box_height(window), (int)box_width(window) * word };
+    const int part[2] = { (int)box_height(piece), (int)box_width(piece) * word };
+    const int at[2] = { (int)(piece.y0 - window.y0), (int)(piece.x0 - window.x0) * word };
     MPI_Datatype type;
-    MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, cell_type(c->s->type), &type));
+    MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, MPI_BYTE, &type));
     MPI_CHECK(MPI_Type_commit(&type));
     MPI_CHECK(MPI_Irecv(t->buffer, 1, type, from, c->field, c->comm, &t->request[t->count++]));
     MPI_CHECK(MPI_Type_free(&type));
@@ -158,13 +150,8 @@ bool collect_done(const collect *c)
 
 static bool make_slots(collect *c)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < c->s->fields; i++) {
-        const size_t first = (size_t)box_cells(window_of(c, c->number, i, 0)) * dtype_bytes(c->s->type);
-        if (first > bytes) bytes = first;
-    }
     for (int i = 0; i < SLOTS; i++) {
-        c->slot[i].buffer = malloc(bytes);
+        c->slot[i].buffer = malloc(collect_window_bytes + sizeof(double)); /* or of one cell */
         c->slot[i].request = malloc((size_t)c->ranks * sizeof *c->slot[i].request);
         if (!c->slot[i].buffer || !c->slot[i].request) return false;
     }

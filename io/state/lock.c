@@ -2,12 +2,12 @@
  *
  *   host=HOST pid=PID job=JOB restarts=N
  *
- * JOB is the batch system's ("-": none); each line behind it the name of an attempt. The process holds flock
- * on the file as long as it runs. A lock is another's to take over where
+ * JOB is Slurm's ("-": none); each line behind it is the name of an attempt. The process holds flock on the
+ * file as long as it runs. A lock is another's to take over where
  * - no process holds the flock, and the line is this host's or there is none: flock may be each host's own;
  * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended.
- * About all else nothing is known from here, so it is refused, and the sentence says which file to delete,
- * and when. Where there is no flock the file alone is the lock. */
+ * All else is refused, and the sentence says which file to delete, and when. Where there is no flock the file
+ * alone is the lock. */
 #include "state/lock.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ struct lock {
     int fd;                      /* holds flock, where there is one; -1: not taken yet */
     char line[LINE_BYTES];       /* this run's */
     char found[TEXT_BYTES];      /* what a dead run had left: its line, and names */
-    char replaced[TEXT_BYTES];   /* the same of a file that had to go */
+    const char *noted;           /* in found: the next name */
 };
 
 /* ---- who ---- */
@@ -63,31 +63,20 @@ static owner self_owner(void)
     owner o = { .pid = (long)getpid() };
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    const char *job = getenv("SLURM_JOB_ID"), *restarts = getenv("SLURM_RESTART_COUNT");
-    if (!job) job = getenv("PBS_JOBID");
-    if (!job) job = getenv("LSB_JOBID");
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
     put_word(o.host, host);
-    put_word(o.job, job);
+    put_word(o.job, getenv("SLURM_JOB_ID"));
     o.restarts = restarts ? atoi(restarts) : 0;
     return o;
 }
 
-static void put_line(char line[LINE_BYTES], const owner *o)
+/* No host: there is no line, or another program's. */
+static owner read_owner(const char *text)
 {
-    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%s restarts=%d\n", o->host, o->pid, o->job, o->restarts);
-}
-
-/* False: no line, or another program's. */
-static bool read_owner(const char *text, owner *o)
-{
-    char again[LINE_BYTES];
-    memset(o, 0, sizeof *o);
-    const int words =
-        sscanf(text, "host=%63s pid=%ld job=%63s restarts=%d", o->host, &o->pid, o->job, &o->restarts);
-    put_line(again, o);
-    if (words == 4 && strncmp(text, again, strlen(again)) == 0) return true;
-    memset(o, 0, sizeof *o);
-    return false;
+    owner o = { .pid = 0 };
+    if (sscanf(text, "host=%63s pid=%ld job=%63s restarts=%d", o.host, &o.pid, o.job, &o.restarts) < 4)
+        o.host[0] = '\0';
+    return o;
 }
 
 static bool is_requeued(const owner *o, const owner *self)
@@ -114,12 +103,11 @@ static bool has_the_name(const char *path, int fd)
 }
 
 /* made: by this run, just now. */
-static verdict judge(const owner *o, bool readable, const owner *self, flocked got, bool made, int tries)
+static verdict judge(const owner *o, const owner *self, flocked got, bool made, int tries)
 {
-    const bool same_host = readable && strcmp(o->host, self->host) == 0;
-    const bool later = readable && is_requeued(o, self);
+    const bool same_host = strcmp(o->host, self->host) == 0, later = *o->host && is_requeued(o, self);
     switch (got) {
-    case FLOCK_OURS: return !readable || same_host || later ? TAKE : REFUSE;
+    case FLOCK_OURS: return !*o->host || same_host || later ? TAKE : REFUSE;
     case FLOCK_NONE: return made || later ? TAKE : REFUSE;
     case FLOCK_OTHERS:
         if (later && !same_host) return REPLACE; /* a server may hold a dead host's locks for a while */
@@ -128,19 +116,13 @@ static verdict judge(const owner *o, bool readable, const owner *self, flocked g
     return REFUSE;
 }
 
-static bool read_text(int fd, char text[TEXT_BYTES])
-{
-    const ssize_t bytes = pread(fd, text, TEXT_BYTES - 1, 0);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    return bytes >= 0;
-}
-
 /* Names that a dead run had noted stay noted until they are gone. 0 or errno. */
 static int fill(lock *l)
 {
     const char *const names = strchr(l->found, '\n');
+    l->noted = names ? names + 1 : "";
     int code = ftruncate(l->fd, 0) != 0 ? errno : transfer_pwrite(l->fd, l->line, strlen(l->line), 0);
-    if (!code && names) code = transfer_pwrite(l->fd, names + 1, strlen(names + 1), strlen(l->line));
+    if (!code) code = transfer_pwrite(l->fd, l->noted, strlen(l->noted), strlen(l->line));
     if (!code && fsync(l->fd) != 0) code = errno;
     if (code) unlink(l->path);
     return code;
@@ -153,42 +135,41 @@ static int open_file(lock *l, bool *made)
     const int how = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* of a pipe, no wait for another */
     l->fd = open(l->path, how | O_CREAT | O_EXCL, 0644);
     *made = l->fd >= 0;
-    if (!*made && errno == EEXIST) l->fd = open(l->path, how);
-    if (l->fd < 0) return errno == ENOENT && access(l->path, F_OK) != 0 ? 0 : errno;
+    if (!*made && errno == EEXIST) {
+        l->fd = open(l->path, how);
+        if (l->fd < 0 && errno == ENOENT) return 0;
+    }
+    if (l->fd < 0) return errno;
     return fstat(l->fd, &info) == 0 && S_ISREG(info.st_mode) ? 0 : EEXIST;
 }
 
-/* 0, errno, or EBUSY with *other; *got: as it was last. */
+/* 0, errno, or EBUSY; *other: whose it is, or was; *got: how it ended. */
 static int take(lock *l, owner *other, flocked *got)
 {
+    static char text[TEXT_BYTES];
     const struct timespec pause = { 0, 50 * 1000 * 1000 };
     const owner self = self_owner();
-    put_line(l->line, &self);
+    snprintf(l->line, sizeof l->line, "host=%s pid=%ld job=%s restarts=%d\n", self.host, self.pid, self.job,
+             self.restarts);
     for (int tries = 0; tries < TRIES; tries++) {
         bool made;
-        int code = open_file(l, &made);
-        if (!code && l->fd < 0 && tries > 5) code = ENOENT;
         verdict v = WAIT;
-        if (!code && l->fd >= 0) {
-            *got = try_flock(l->fd);
-            if (!read_text(l->fd, l->found)) code = errno;
-            if (!code && has_the_name(l->path, l->fd))
-                v = judge(other, read_owner(l->found, other), &self, *got, made, tries);
-        }
-        if (!code && v == REFUSE) code = EBUSY;
-        if (!code && v == REPLACE) {
-            memcpy(l->replaced, l->found, sizeof l->replaced);
-            if (unlink(l->path) != 0 && errno != ENOENT) code = errno;
-        }
-        if (!code && v == TAKE && !l->found[0] && l->replaced[0]) {
-            memcpy(l->found, l->replaced, sizeof l->found);
-            (void)read_owner(l->found, other);
-        }
-        if (!code && v == TAKE) code = fill(l);
-        if (!code && v == TAKE) return 0;
-        if (l->fd >= 0) close(l->fd);
-        l->fd = -1;
+        const int code = open_file(l, &made);
         if (code) return code;
+        if (l->fd >= 0) {
+            *got = try_flock(l->fd);
+            const ssize_t bytes = pread(l->fd, text, sizeof text - 1, 0);
+            text[bytes > 0 ? bytes : 0] = '\0';
+            if (bytes > 0) memcpy(l->found, text, sizeof text); /* else what stood in one that it replaces */
+            *other = read_owner(l->found);
+            if (has_the_name(l->path, l->fd)) v = bytes < 0 ? REFUSE : judge(other, &self, *got, made, tries);
+            if (v == TAKE) return fill(l);
+            if (v == REPLACE) unlink(l->path);
+            close(l->fd);
+            l->fd = -1;
+        }
+        if (v == REFUSE) return EBUSY;
+        if (v == WAIT) l->found[0] = '\0';
         nanosleep(&pause, NULL);
     }
     return EAGAIN;
@@ -246,19 +227,13 @@ int lock_note(lock *l, const char *name)
 
 void lock_settle(lock *l) { (void)!ftruncate(l->fd, (off_t)strlen(l->line)); }
 
-int lock_visit_noted(const lock *l, bool (*visit)(void *visitor, const char *name), void *visitor)
+bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES])
 {
-    char name[STATE_NAME_BYTES];
-    int count = 0;
-    for (const char *end = strchr(l->found, '\n'); end && end[1];) {
-        const char *const from = end + 1;
-        end = strchr(from, '\n');
-        if (!end || end - from >= (ptrdiff_t)sizeof name)
-            continue; /* half a line: nothing was made after it */
-        snprintf(name, sizeof name, "%.*s", (int)(end - from), from);
-        count += visit(visitor, name);
-    }
-    return count;
+    const char *const end = strchr(l->noted, '\n');
+    if (!end) return false; /* or half a line: nothing was made after it */
+    snprintf(name, STATE_NAME_BYTES, "%.*s", (int)(end - l->noted), l->noted);
+    l->noted = end + 1;
+    return true;
 }
 
 void lock_release(lock **l)

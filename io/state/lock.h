@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "state/state_status.h"
+#include "state/state.h"
 
 #define LOCK_NAME ".weft.lock" /* of a folder, in it; of one file NAME it is NAME.lock */
 
@@ -24,5 +24,5 @@ bool lock_is_held(const lock *l);
 int lock_note(lock *l, const char *name);
 /* Whatever was noted is whole or gone. */
 void lock_settle(lock *l);
-/* Calls visit with each name that a dead run had noted; returns for how many it answered true. */
-int lock_visit_noted(const lock *l, bool (*visit)(void *visitor, const char *name), void *visitor);
+/* The next name that a dead run had noted; false: no more. */
+bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);

@@ -1,8 +1,10 @@
 /* States: the fields of a run at one step, on disk. No byte of any file is written by two ranks.
  *
- *   NAME.h5            the index: description, parts, checksums; /fields/u is a virtual dataset over the
- * parts NAME.6f2c9a01/3.h5 part 3: the rectangle of one writer, an ordinary contiguous dataset /u NAME.h5 a
- * state of one part is one file: the index holds the cells itself
+ * NAME.h5 is the index: description, parts, checksums; /fields/u is a virtual dataset over the parts.
+ *
+ * NAME.6f2c9a01/3.h5 is part 3: the rectangle of one writer, an ordinary contiguous dataset /u.
+ *
+ * A state of one part is one file: the index holds the cells itself.
  *
  * io/README.md has the format. weft reads parts by pread where the index says, never through HDF5 and never
  * through the virtual dataset, which turns a part that cannot be opened into fill values. Each block of
@@ -50,6 +52,11 @@ typedef struct state_info {
     int64_t blocks;
     uint32_t *crc; /* [blocks]: CRC-32C of each, part by part, in a part field by field */
 } state_info;
+
+/* DIR/step_NNNNNNNNNN.h5 */
+void state_path(char *out, size_t out_bytes, const char *dir, int64_t step);
+/* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
+int64_t state_step_of(const char *path);
 
 /* Reads an index; the trailer is checked before HDF5 sees the file. MISSING: no such file; DAMAGED: not a
  * whole state, or one of another step than its name says; IO. s is to be closed in any case. Collective. */

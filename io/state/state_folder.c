@@ -1,8 +1,10 @@
-/* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5. Rank 0 looks and acts; all ranks get the same answer. */
+/* The folder of checkpoints: DIR/step_NNNNNNNNNN.h5, and what goes of it and stays. Rank 0 looks and acts;
+ * all ranks get the same answer. */
 #include "state/state_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +16,10 @@
 #include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
+#include "state/state_index.h"
+#include "state/state_xdmf.h"
 
-enum { STEP_DIGITS = 10, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
-
-void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
-{
-    snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
-}
+enum { DIGITS = 8, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
 
 int state_sync_folder(const char *path)
 {
@@ -125,60 +124,34 @@ state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
     return status;
 }
 
-int64_t state_step_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    if (strncmp(name, "step_", 5) != 0 || strspn(name + 5, "0123456789") != STEP_DIGITS ||
-        strcmp(name + 5 + STEP_DIGITS, ".h5") != 0)
-        return -1;
-    return strtoll(name + 5, NULL, 10);
-}
-
 static int newest_first(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x < y) - (x > y);
 }
 
-static bool grow(int64_t **steps, size_t count)
-{
-    int64_t *larger = realloc(*steps, count * sizeof *larger);
-    if (larger) *steps = larger;
-    return larger != NULL;
-}
-
 /* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the
  * start. */
-static state_status read_steps(DIR *d, int64_t **steps, size_t *count)
-{
-    for (;;) {
-        errno = 0;
-        const struct dirent *e = readdir(d);
-        if (!e) return errno ? STATE_IO : STATE_OK;
-        const int64_t step = state_step_of(e->d_name);
-        if (step < 0) continue;
-        if (!grow(steps, *count + 1)) return STATE_IO;
-        (*steps)[(*count)++] = step;
-    }
-}
-
 state_status state_list_here(const char *dir, int64_t **steps, size_t *count)
 {
     *steps = NULL;
     *count = 0;
-    DIR *d = opendir(dir);
+    DIR *const d = opendir(dir);
     if (!d) return errno == ENOENT || errno == ENOTDIR ? STATE_MISSING : STATE_IO;
-    const state_status status = read_steps(d, steps, count);
-    closedir(d);
-    if (status != STATE_OK) {
-        free(*steps);
-        *steps = NULL;
-        *count = 0;
-        return status;
+    for (const struct dirent *e; errno = 0, (e = readdir(d));) {
+        const int64_t step = state_step_of(e->d_name);
+        if (step < 0) continue;
+        *steps = CHECK_ALLOC(realloc(*steps, (*count + 1) * sizeof **steps));
+        (*steps)[(*count)++] = step;
     }
-    if (*count == 0) return STATE_MISSING;
-    qsort(*steps, *count, sizeof **steps, newest_first);
-    return STATE_OK;
+    const state_status status = errno ? STATE_IO : *count == 0 ? STATE_MISSING : STATE_OK;
+    closedir(d);
+    if (*count > 0) qsort(*steps, *count, sizeof **steps, newest_first);
+    if (status == STATE_OK) return STATE_OK;
+    free(*steps);
+    *steps = NULL;
+    *count = 0;
+    return status;
 }
 
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count)
@@ -187,14 +160,132 @@ state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t 
     sentence why = { "" };
     *steps = NULL;
     *count = 0;
-    const state_status status =
-        state_agree(comm, rank == 0 ? state_list_here(dir, steps, count) : STATE_OK, &why);
+    const state_status mine = rank == 0 ? state_list_here(dir, steps, count) : STATE_OK,
+                       status = state_agree(comm, mine, &why);
     if (status != STATE_OK) return status;
     uint64_t number = *count;
     MPI_CHECK(ranks_bcast(&number, 1, MPI_UINT64_T, 0, comm));
     *count = (size_t)number;
-    if (rank != 0 && !grow(steps, *count))
-        check_fail(__FILE__, __LINE__, "realloc", "out of memory for the list of checkpoints");
+    if (rank != 0) *steps = CHECK_ALLOC(malloc(*count * sizeof **steps));
     MPI_CHECK(ranks_bcast(*steps, (int)*count, MPI_INT64_T, 0, comm));
     return STATE_OK;
+}
+
+/* ---- attempts ---- */
+
+static size_t stem_bytes(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".h5") == 0 ? length - 3 : length;
+}
+
+bool state_attempt_name(char *out, const char *path, uint32_t token)
+{
+    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    return snprintf(out, STATE_NAME_BYTES, "%.*s.%08" PRIx32, (int)stem_bytes(name), name, token) <
+           STATE_NAME_BYTES;
+}
+
+/* The names that weft gives in an attempt's folder. */
+static bool is_ours(const char *name)
+{
+    const size_t digits = strspn(name, "0123456789");
+    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0 ||
+           strcmp(name, STATE_XDMF_NAME) == 0;
+}
+
+/* May the index in this file still need it? The index of another attempt does not. */
+static bool needs(const char *path, uint32_t token)
+{
+    state_trailer t;
+    sentence why;
+    const state_status status = state_trailer_check(path, &t, &why);
+    return status == STATE_OK ? t.token == token : status != STATE_MISSING;
+}
+
+static bool is_needed(const char *dir, const char *name)
+{
+    char path[STATE_PATH_BYTES];
+    const int stem = (int)strlen(name) - DIGITS - 1;
+    const uint32_t token = (uint32_t)strtoul(name + stem + 1, NULL, 16);
+    for (int i = 0; i < 2; i++) { /* output.final may have any name */
+        snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, stem, name, i == 0 ? ".h5" : "");
+        if (needs(path, token)) return true;
+    }
+    return false;
+}
+
+static bool is_attempt(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > DIGITS + 1 && !strchr(name, '/') && name[length - DIGITS - 1] == '.' &&
+           strspn(name + length - DIGITS, "0123456789abcdef") == DIGITS;
+}
+
+static bool remove_folder(const char *dir, const char *name)
+{
+    char path[STATE_PATH_BYTES];
+    snprintf(path, sizeof path, "%.3900s/%s", dir, name);
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) return access(path, F_OK) != 0;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (is_ours(e->d_name)) (void)unlinkat(fd, e->d_name, 0);
+    closedir(d);
+    return rmdir(path) == 0;
+}
+
+bool state_attempt_remove(const char *dir, const char *name)
+{
+    return !is_attempt(name) || is_needed(dir, name) || remove_folder(dir, name);
+}
+
+bool state_remove(lock *l, const char *dir, const char *path)
+{
+    char xdmf[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
+    state_trailer t;
+    sentence why;
+    const bool has_parts = state_trailer_check(path, &t, &why) == STATE_OK && t.token != 0;
+    if (has_parts && (!state_attempt_name(name, path, t.token) || (l && lock_note(l, name) != 0)))
+        return false;
+    if (state_xdmf_path(xdmf, sizeof xdmf, path))
+        (void)unlink(xdmf); /* one without its data is the worse leftover */
+    if (unlink(path) != 0) return false;
+    /* an index whose parts are gone is no state: its name goes first on disk, too */
+    return !has_parts || (state_sync_folder(dir) == 0 && state_attempt_remove(dir, name));
+}
+
+/* By steps, not by ages or counts of files: whether a state is a milestone does not change with restarts, nor
+ * with the states that signals asked for. */
+static bool is_milestone(state_keep keep, int64_t step)
+{
+    return keep.milestone_steps > 0 && step % keep.milestone_steps == 0;
+}
+
+static bool is_of(const char *path, uint32_t problem)
+{
+    state_trailer t;
+    sentence why;
+    return state_trailer_check(path, &t, &why) == STATE_OK && t.problem == problem;
+}
+
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
+                      int64_t verified)
+{
+    int64_t *steps = NULL;
+    size_t count = 0;
+    bool all = true;
+    char path[STATE_PATH_BYTES];
+    if (keep.newest != 0 && state_list_here(dir, &steps, &count) == STATE_OK) {
+        int newest = 0;
+        for (size_t i = 0; i < count; i++) { /* newest first */
+            const bool stays = steps[i] == verified || is_milestone(keep, steps[i]);
+            if (steps[i] > last || (stays && newest >= keep.newest)) continue;
+            state_path(path, sizeof path, dir, steps[i]);
+            if (!is_of(path, problem) || newest++ < keep.newest || stays) continue;
+            all = state_remove(l, dir, path) && all;
+        }
+    }
+    free(steps);
+    return all;
 }

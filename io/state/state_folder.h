@@ -5,12 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "state/lock.h"
 #include "state/state.h"
-
-/* DIR/step_NNNNNNNNNN.h5 */
-void state_path(char *out, size_t out_bytes, const char *dir, int64_t step);
-/* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
-int64_t state_step_of(const char *path);
 
 /* Makes dir and its parents if they are missing. Collective. */
 state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why);
@@ -31,3 +27,30 @@ state_status state_list_here(const char *dir, int64_t **steps, size_t *count);
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool state_look_again(int code, int *tries);
+
+/* ---- attempts: folders NAME.<8 hex digits> beside NAME.h5, with a state's parts, also while it is written.
+ * By one rank, in any thread. ---- */
+
+#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
+#define STATE_XDMF_NAME "index.xmf"
+
+/* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5: out has STATE_NAME_BYTES. False: too long. */
+bool state_attempt_name(char *out, const char *path, uint32_t token);
+/* Deletes the attempt's folder in dir, unless the index of its name says that it has its parts there, or
+ * cannot be read. Nothing else than parts and what is to be an index is deleted. False: some of it stays. */
+bool state_attempt_remove(const char *dir, const char *name);
+/* Deletes the state `path`, its index first; its attempt's name is in the lock file before. False: some of it
+ * stays. */
+bool state_remove(lock *l, const char *dir, const char *path);
+
+typedef struct state_keep {  /* which states of a folder stay */
+    int newest;              /* how many of the newest; 0: all */
+    int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
+} state_keep;
+enum { STATE_NONE_VERIFIED = -1 };
+/* Deletes the states in dir up to step `last`, the one just written, that are not kept, but never that of
+ * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps,
+ * of another problem, and what is no state are not this run's: they neither count nor go. False: some stays
+ * that should have gone. */
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
+                      int64_t verified);

@@ -1,13 +1,9 @@
 #include "state/state_h5.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fp.h"
 #include "state/state.h"
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
@@ -56,18 +52,11 @@ hid_t state_h5_access(void)
 state_status state_h5_open(const char *path, hid_t *file, sentence *why)
 {
     state_h5_quiet();
+    int fd;
     *file = H5I_INVALID_HID;
-    struct stat info;
-    /* of a pipe, no wait for somebody who writes into it */
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const int code = fd < 0 || fstat(fd, &info) != 0 ? errno : 0;
-    if (fd >= 0) close(fd);
-    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_MISSING, why, "%s: no such file", path);
-    if (code) return state_fail(STATE_IO, why, "cannot read %s: %s", path, strerror(code));
-    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
-    if (!S_ISREG(info.st_mode))
-        return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
-
+    const state_status status = state_file_open(path, &fd, why);
+    if (status != STATE_OK) return status;
+    close(fd);
     STATE_H5_SCOPED const hid_t access = state_h5_access();
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return STATE_OK;
@@ -76,38 +65,6 @@ state_status state_h5_open(const char *path, hid_t *file, sentence *why)
 }
 
 hid_t state_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
-
-/* A filter that HDF5 loads or calls within H5Dread may change the floating-point environment, and H5Dread
- * then converts in it. Here numbers are read as they lie in the file, and converted in the default one. */
-static bool read_then_convert(hid_t dataset, hid_t memory, hid_t space, hid_t wanted, size_t cells,
-                              void *data)
-{
-    STATE_H5_SCOPED const hid_t type = H5Dget_type(dataset);
-    const size_t bytes = H5Tget_size(type), wanted_bytes = H5Tget_size(wanted);
-    void *const both = malloc(cells * (bytes > wanted_bytes ? bytes : wanted_bytes));
-    bool ok = both && H5Dread(dataset, type, memory, space, H5P_DEFAULT, both) >= 0;
-    (void)fp_default();
-    ok = ok && H5Tconvert(type, wanted, cells, both, NULL, H5P_DEFAULT) >= 0;
-    if (ok) memcpy(data, both, cells * wanted_bytes);
-    free(both);
-    return ok;
-}
-
-const char *state_h5_read(hid_t dataset, box part, dtype type, void *data)
-{
-    const hsize_t cells = (hsize_t)box_cells(part);
-    const hid_t wanted = type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-    if (cells == 0) return NULL;
-    (void)fp_default();
-    STATE_H5_SCOPED const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &cells, NULL);
-    const hsize_t start[2] = { (hsize_t)part.y0, (hsize_t)part.x0 };
-    const hsize_t count[2] = { (hsize_t)box_height(part), (hsize_t)box_width(part) };
-    const int skip = H5Sget_simple_extent_ndims(space) == 1 ? 1 : 0;
-    bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
-              H5Dread(dataset, wanted, memory, space, H5P_DEFAULT, data) >= 0;
-    if (fp_default() && ok) ok = read_then_convert(dataset, memory, space, wanted, cells, data);
-    return ok ? NULL : state_h5_reason();
-}
 
 hid_t state_h5_create_group(hid_t root, const char *name)
 {
@@ -163,17 +120,4 @@ char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
     if (text && H5Aread(attribute, type, text) >= 0) return text;
     free(text);
     return NULL;
-}
-
-bool state_h5_chunks_fit(hid_t dataset)
-{
-    enum { ANY_DATASET_S_BYTES = 64 << 20 };
-    STATE_H5_SCOPED const hid_t how = H5Dget_create_plist(dataset), space = H5Dget_space(dataset),
-                                type = H5Dget_type(dataset);
-    hsize_t chunk[H5S_MAX_RANK] = { 0 };
-    const int dims = H5Pget_layout(how) == H5D_CHUNKED ? H5Pget_chunk(how, H5S_MAX_RANK, chunk) : 0;
-    double cells = dims > 0 ? 1 : 0;
-    for (int i = 0; i < dims && i < H5S_MAX_RANK; i++) cells *= (double)chunk[i];
-    return cells <= (double)H5Sget_simple_extent_npoints(space) ||
-           cells * (double)H5Tget_size(type) <= ANY_DATASET_S_BYTES;
 }

@@ -1,4 +1,4 @@
-/* HDF5 by one rank alone: opening a file, attributes, types, selections. Identifiers that are returned are
+/* HDF5 by one rank alone: opening a file, attributes. Identifiers that are returned are
  * the caller's to close. */
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/box.h"
 #include "core/dtype.h"
 #include "state/state_status.h"
 
@@ -33,9 +32,6 @@ hid_t state_h5_access(void);
 state_status state_h5_open(const char *path, hid_t *file, sentence *why);
 
 hid_t state_h5_file_type(dtype t); /* what is written: little-endian IEEE; a constant, not to be closed */
-/* Reads the cells `part` (global coordinates; empty: none) of a dataset (nx) or (ny, nx) into dense rows of
- * that type. NULL, or state_h5_reason. */
-const char *state_h5_read(hid_t dataset, box part, dtype type, void *data);
 
 /* No times in it: a file depends on the state alone. */
 hid_t state_h5_create_group(hid_t root, const char *name);
@@ -47,7 +43,3 @@ bool state_h5_put_integer(hid_t object, const char *name, int64_t number);
 bool state_h5_get_integer(hid_t object, const char *name, int64_t *number);
 /* A string attribute of at most max_bytes, allocated; NULL: none such. */
 char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes);
-
-/* HDF5 makes room for a whole chunk, as large as the file says: no larger than the dataset itself, or some
- * megabytes? True where there are no chunks. */
-bool state_h5_chunks_fit(hid_t dataset);

@@ -8,8 +8,12 @@
 
 /* ---- geometry ---- */
 
-int64_t state_block_cells(dtype t);
+/* Block n of field i in part k, counted in its rectangle: its cells lie together in the file. */
+box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
+/* The same of states of one kind, type and grid: CRC-32C of "KIND TYPE" and of " NAME NX NY" of each field.
+ */
+uint32_t state_problem(const state_info *s);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
 /* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
@@ -26,19 +30,19 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc);
 
 typedef struct state_trailer {
-    uint32_t token; /* the digits of the parts' folder; 0: one file */
+    uint32_t token;   /* the digits of the parts' folder; 0: one file */
+    uint32_t problem; /* state_problem */
     uint64_t at_bytes[STATE_FIELDS_MAX], cells_bytes[STATE_FIELDS_MAX]; /* of cells in this file */
 } state_trailer;
 /* Compares the trailer with the file. MISSING: no such file; DAMAGED: no trailer, or another checksum; IO. */
 state_status state_trailer_check(const char *path, state_trailer *t, sentence *why);
-/* Appends it, with the checksum of what is there, and fsyncs the file. 0 or errno. */
+/* Appends it, with the checksum of what is there, fsyncs the file and reads it back. 0 or errno. */
 int state_trailer_append(const char *path, const state_trailer *t);
 
 /* ---- HDF5, by one rank ---- */
 
 /* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
-/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: all but the trailer. */
+/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: all but the trailer;
+ * reads it back. */
 state_status state_index_write(const char *path, const state_info *s, sentence *why);
-/* Does the complete index `path`, which has no name of its own yet, say what s says? IO: it does not. */
-state_status state_index_check(const char *path, const state_info *s, sentence *why);

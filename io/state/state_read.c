@@ -65,40 +65,38 @@ static state_status open_part(const state_info *s, int k, bool fresh, int *fd, s
     return state_fail(STATE_DAMAGED, why, "%s %s", part, fault);
 }
 
-/* ---- blocks: runs of a part's cells as they lie in its file ---- */
+/* ---- blocks: rows of a part's rectangle, or a piece of one, which lie together in its file ---- */
 
 typedef struct block {
     int part, field;
-    int64_t number;   /* in the state */
-    int64_t from, to; /* cells of the part's rectangle, row by row */
+    int64_t number; /* in the state */
+    box cells;
 } block;
 
 static block block_of(const state_info *s, int k, int i, int64_t number)
 {
-    const int64_t each = state_block_cells(s->type), cells = box_cells(s->part[k].cells[i]),
-                  from = (number - s->part[k].block[i]) * each;
-    return (block){ k, i, number, from, cells - from < each ? cells : from + each };
+    return (block){ k, i, number, state_block(s, k, i, number - s->part[k].block[i]) };
 }
 
 static void say_block(const state_info *s, const block *b, char *out, size_t out_bytes)
 {
-    const box cells = s->part[b->part].cells[b->field];
-    const int64_t width = box_width(cells);
     const bool rows = s->field[b->field].ny > 1;
     snprintf(out, out_bytes, "block %" PRId64 ", %s %" PRId64 " .. %" PRId64 " of /fields/%s",
              b->number - s->part[b->part].block[b->field], rows ? "rows" : "columns",
-             rows ? cells.y0 + b->from / width : cells.x0 + b->from,
-             rows ? cells.y0 + (b->to - 1) / width : cells.x0 + b->to - 1, s->field[b->field].name);
+             rows ? b->cells.y0 : b->cells.x0, (rows ? b->cells.y1 : b->cells.x1) - 1,
+             s->field[b->field].name);
 }
 
 /* Into buffer, which has room for it. DAMAGED, or IO with why. */
 static state_status read_block(const state_info *s, const block *b, int fd, void *buffer, sentence *why)
 {
-    const size_t word = dtype_bytes(s->type), bytes = (size_t)(b->to - b->from) * word;
+    const state_part *p = &s->part[b->part];
+    const box all = p->cells[b->field];
+    const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(b->cells) * word;
+    const int64_t from = (b->cells.y0 - all.y0) * box_width(all) + b->cells.x0 - all.x0;
     char part[512], where[160];
     say_part(s, b->part, part, sizeof part);
-    const int code =
-        transfer_pread(fd, buffer, bytes, s->part[b->part].at_bytes[b->field] + (uint64_t)b->from * word);
+    const int code = transfer_pread(fd, buffer, bytes, p->at_bytes[b->field] + (uint64_t)from * word);
     if (code)
         return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, part, strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
@@ -108,41 +106,15 @@ static state_status read_block(const state_info *s, const block *b, int fd, void
                       s->folder[0] ? ", " : "", where, crc, s->crc[b->number]);
 }
 
-/* Rows of the block, or pieces of them: `cells` and where they begin in the block. */
-static bool next_run(const state_info *s, const block *b, int64_t *at, box *cells, int64_t *begins)
-{
-    const box part = s->part[b->part].cells[b->field];
-    const int64_t width = box_width(part), x = *at % width, y = *at / width;
-    if (*at >= b->to) return false;
-    const int64_t whole = x == 0 ? (b->to - *at) / width : 0; /* rows */
-    const int64_t count = whole > 0 ? whole * width : b->to - *at < width - x ? b->to - *at : width - x;
-    *cells = whole > 0 ? box_make(part.x0, part.x1, part.y0 + y, part.y0 + y + whole)
-                       : box_make(part.x0 + x, part.x0 + x + count, part.y0 + y, part.y0 + y + 1);
-    *begins = *at - b->from;
-    *at += count;
-    return true;
-}
-
-static bool meets(const state_info *s, const block *b, box wanted)
-{
-    box run;
-    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);)
-        if (!box_empty(box_intersect(run, wanted))) return true;
-    return false;
-}
-
 /* Copies the block's cells that are in `wanted`, whose dense rows are at data. */
-static void copy_out(const state_info *s, const block *b, const char *buffer, box wanted, char *data)
+static void copy_out(const state_info *s, box has, const char *buffer, box wanted, char *data)
 {
     const int64_t word = (int64_t)dtype_bytes(s->type);
-    box run;
-    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);) {
-        const box both = box_intersect(run, wanted);
-        for (int64_t y = both.y0; y < both.y1 && both.x0 < both.x1; y++) {
-            const int64_t from = begins + (y - run.y0) * box_width(run) + both.x0 - run.x0,
-                          to = (y - wanted.y0) * box_width(wanted) + both.x0 - wanted.x0;
-            memcpy(data + to * word, buffer + from * word, (size_t)(box_width(both) * word));
-        }
+    const box both = box_intersect(has, wanted);
+    for (int64_t y = both.y0; y < both.y1; y++) {
+        const int64_t from = (y - has.y0) * box_width(has) + both.x0 - has.x0,
+                      to = (y - wanted.y0) * box_width(wanted) + both.x0 - wanted.x0;
+        memcpy(data + to * word, buffer + from * word, (size_t)(box_width(both) * word));
     }
 }
 
@@ -152,18 +124,18 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
                                    sentence *why)
 {
     const box cells = s->part[k].cells[i], both = box_intersect(cells, wanted);
-    const int64_t each = state_block_cells(s->type), width = box_width(cells), first = s->part[k].block[i];
-    if (box_empty(both)) return STATE_OK;
     int fd;
+    if (box_empty(both)) return STATE_OK;
     state_status status = open_part(s, k, false, &fd, why);
     if (status != STATE_OK) return status;
-    const int64_t from = ((both.y0 - cells.y0) * width + both.x0 - cells.x0) / each,
-                  to = ((both.y1 - 1 - cells.y0) * width + both.x1 - 1 - cells.x0) / each + 1;
-    for (int64_t n = from; n < to && status == STATE_OK; n++) {
-        const block b = block_of(s, k, i, first + n);
-        if (!meets(s, &b, both)) continue;
+    /* those of the rows in front, of which the last may have some of both, and those up to its end */
+    const int64_t above = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y0), s->type),
+                  end = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y1), s->type);
+    for (int64_t n = above > 0 ? above - 1 : 0; n < end && status == STATE_OK; n++) {
+        const block b = block_of(s, k, i, s->part[k].block[i] + n);
+        if (box_empty(box_intersect(b.cells, both))) continue;
         status = read_block(s, &b, fd, buffer, why);
-        if (status == STATE_OK) copy_out(s, &b, buffer, wanted, data);
+        if (status == STATE_OK) copy_out(s, b.cells, buffer, wanted, data);
     }
     close(fd);
     return status;
@@ -253,23 +225,13 @@ static void add_damage(state_report *r, const char *text)
     r->damaged++;
 }
 
-static uint64_t block_fingerprint(const state_info *s, const block *b, const char *buffer)
-{
-    uint64_t sum = 0;
-    box run;
-    for (int64_t at = b->from, begins; next_run(s, b, &at, &run, &begins);)
-        sum += fingerprint_share(s->type, buffer + (size_t)begins * dtype_bytes(s->type), run,
-                                 s->field[b->field].nx);
-    return sum;
-}
-
 static state_status look_at_block(const state_info *s, const block *b, int fd, char *buffer, state_look *how,
                                   state_report *r, sentence *why)
 {
     const state_status status = read_block(s, b, fd, buffer, why);
     if (status == STATE_DAMAGED) add_damage(r, why->text);
     if (status == STATE_OK && how->fingerprints)
-        how->fingerprint[b->field] += block_fingerprint(s, b, buffer);
+        how->fingerprint[b->field] += fingerprint_share(s->type, buffer, b->cells, s->field[b->field].nx);
     return status == STATE_DAMAGED ? STATE_OK : status;
 }
 

@@ -1,7 +1,10 @@
 #include "state/state_status.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ranks/agree.h"
@@ -35,6 +38,19 @@ state_status state_fail(state_status status, sentence *why, const char *format, 
 state_status state_file_failed(const char *what, const char *path, int code, sentence *why)
 {
     return state_fail(STATE_IO, why, "cannot %s %s: %s", what, path, strerror(code));
+}
+
+state_status state_file_open(const char *path, int *fd, sentence *why)
+{
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of a pipe, no wait for a writer */
+    const int code = *fd < 0 || fstat(*fd, &info) != 0 ? errno : 0;
+    if (!code && S_ISREG(info.st_mode)) return STATE_OK;
+    if (*fd >= 0) close(*fd);
+    if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_MISSING, why, "%s: no such file", path);
+    if (code) return state_file_failed("read", path, code, why);
+    if (S_ISDIR(info.st_mode)) return state_fail(STATE_MISSING, why, "%s is a directory, not a file", path);
+    return state_fail(STATE_DAMAGED, why, "%s is a pipe or a device, not a file", path);
 }
 
 int state_exit(state_status status)

@@ -28,3 +28,5 @@ state_status state_fail(state_status status, sentence *why, const char *format, 
     __attribute__((format(printf, 3, 4)));
 /* "cannot WHAT PATH: text of the errno code"; STATE_IO. */
 state_status state_file_failed(const char *what, const char *path, int code, sentence *why);
+/* Opens a regular file for reading. MISSING: there is none; DAMAGED: a pipe or a device; IO. */
+state_status state_file_open(const char *path, int *fd, sentence *why);

@@ -1,5 +1,8 @@
-/* Ranks go through the same phases in the same order. Of a phase a rank does `job` in its thread, which calls
- * neither MPI nor HDF5, then `after` in the main thread, and then all agree on how it went (agreement.h). */
+/* Ranks go through the same phases in the same order. In a phase a rank does `before` in the main thread,
+ * `job` in a thread of its own, which calls neither MPI nor HDF5, and `after` in the main thread; then all
+ * agree on how it went, by collectives that nobody waits for. The thread gets no signals and has a team of
+ * one where a job meets an OpenMP pragma: the cores are the time steps'. Where none can be started, the job
+ * is done in its place. */
 #include "state/state_write.h"
 
 #include <assert.h>
@@ -7,6 +10,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/fp.h"
 #include "files/bytes.h"
 #include "files/crc32c.h"
 #include "files/replace.h"
@@ -25,28 +33,33 @@
 #include "ranks/hosts.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "state/agreement.h"
-#include "state/background.h"
 #include "state/collect.h"
 #include "state/lock.h"
-#include "state/state_attempt.h"
 #include "state/state_folder.h"
 #include "state/state_index.h"
 #include "state/state_read.h"
 #include "state/state_xdmf.h"
 
-enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLED = 16 };
-enum { NUMBERS = 2 + STATE_FIELDS_MAX }; /* of a part that the others have to be told */
+#if WEFT_SIM
+/* A non-blocking collective of SMPI sends P^2 messages: 256 ranks came to no end. Its blocking ones are
+ * trees, and all simulated ranks come to the same ones in the same order. */
+#define MPI_Iallreduce(mine, all, count, type, op, comm, request) \
+    (*(request) = MPI_REQUEST_NULL, MPI_Allreduce(mine, all, count, type, op, comm))
+#define MPI_Ibcast(data, count, type, root, comm, request) \
+    (*(request) = MPI_REQUEST_NULL, MPI_Bcast(data, count, type, root, comm))
+#endif
 
-typedef enum phase { IDLE, BEGIN, CREATE, WRITE, VERIFY, INDEX, COMPLETE, PUBLISH, CLEAN_UP } phase;
+enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLED = 16 };
+
+typedef enum phase { IDLE, BEGIN, CREATE, WRITE, VERIFY, PUBLISH, CLEAN_UP } phase;
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
-/* The numbers of an agreement, behind the status. */
-enum { JOB_NS = 1, CHECKSUM_NS, PWRITE_NS, FSYNC_NS, TOKEN, AGREED };
-
-typedef struct spent {
-    double checksum_s, pwrite_s, fsync_s;
-} spent;
+/* What ranks agree on: the largest of each. WORST: status * ranks, and more for lower ranks, of which the
+ * lowest speaks. */
+enum { WORST, JOB_S, CHECKSUM_S, PWRITE_S, FSYNC_S, TOKEN, AGREED };
+/* What they tell of their parts, 0 elsewhere, so that the sum is all ranks': of each part its bytes, the
+ * checksum of its structure and where its cells begin; of each block its checksum; shares of fingerprints. */
+enum { OF_PART = 2 + STATE_FIELDS_MAX };
 
 struct state_writer {
     MPI_Comm comm; /* owned */
@@ -56,34 +69,37 @@ struct state_writer {
     char dir[STATE_PATH_BYTES];
     lock *lock;
     bool untidy; /* some of what dead runs had left stays: it stays noted */
-    background *thread;
-    sentence not_async;
     int64_t verified;
     state_stats stats;
     /* ---- the write under way; a job's while it runs ---- */
     phase phase;
     stage stage;
+    bool again; /* the second attempt, after what was read back of the first differed */
     state_request request;
     state_level level;
+    bool has_level; /* the snapshot is there */
     state_info s;
-    int number; /* of this rank's part; -1: it writes none */
+    int number;     /* of this rank's part; -1: it writes none */
+    uint32_t token; /* of the attempt */
     char attempt[STATE_NAME_BYTES];
     collect *collected; /* NULL: each rank writes its own cells */
     const collect_window *window;
     int fd;
-    int64_t cells[STATE_FIELDS_MAX]; /* written of each field of the part */
+    int64_t cells[STATE_FIELDS_MAX], block[STATE_FIELDS_MAX]; /* written of each field of the part */
+    int64_t in_block;                                         /* cells, of the block begun last */
     bool flushed;
     state_look look;
-    agreement agreed;
-    uint64_t *numbers, *all_numbers; /* [parts * NUMBERS]: this rank's, 0 elsewhere; all ranks' */
-    uint32_t *crc;                   /* [blocks]: this rank's, 0 elsewhere */
-    uint64_t share[STATE_FIELDS_MAX], sum[STATE_FIELDS_MAX]; /* of fingerprints: this rank's, all ranks' */
-    state_status status;                                     /* of this phase on this rank */
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool job_done;
+    double mine[AGREED], all[AGREED];
+    uint64_t *told, *all_told, sum[STATE_FIELDS_MAX]; /* [told_count(w)]; of fingerprints read back */
+    MPI_Request pending[3];
+    int pending_count;
+    state_status status; /* of this phase on this rank */
     sentence why;
-    double seconds;
-    spent spent;
     state_status ended; /* how the last write ended, and then its sentence is in why */
-    bool told;
+    bool heard;
 };
 
 /* ---- how many, how large ---- */
@@ -105,9 +121,6 @@ static uint64_t cells_bytes(const state_level *l)
     return bytes;
 }
 
-/* On disk, with the index of any deck and 1,024 parts, and the XDMF file. */
-static uint64_t state_bytes(const state_level *l) { return cells_bytes(l) + (256 << 10); }
-
 static state_status failed(state_writer *w, const char *what, int code)
 {
     sentence_set(&w->why, "cannot %s %s: %s", what, w->s.path, strerror(code));
@@ -125,7 +138,7 @@ static state_status look_for_room(state_writer *w)
 {
     struct statvfs room;
     char need[32], found[32];
-    const double needed = (double)state_bytes(&w->level);
+    const double needed = (double)cells_bytes(&w->level) + (256 << 10); /* of an index of 1,024 parts */
     if (statvfs(w->dir, &room) != 0)
         return state_file_failed("determine the free space of", w->dir, errno, &w->why);
     const double available = (double)room.f_bavail * (double)room.f_frsize;
@@ -145,7 +158,7 @@ static state_status make_attempt(state_writer *w)
     uint32_t token;
     do token = (uint32_t)replace_token();
     while (token == 0);
-    w->agreed.mine[TOKEN] = token;
+    w->mine[TOKEN] = token;
     if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
     const int code = lock_note(w->lock, w->attempt);
@@ -186,45 +199,53 @@ static state_status make_part(state_writer *w)
 
 /* ---- write: cells, in the order of the part's file ---- */
 
-/* Up to the end of a block. 0 or errno. */
+static int told_count(const state_writer *w)
+{
+    return w->s.parts * OF_PART + (int)w->s.blocks + STATE_FIELDS_MAX;
+}
+
+/* Up to the end of a block of the part. 0 or errno. */
 static int write_piece(state_writer *w, int i, const char *data, int64_t cells)
 {
     const size_t word = dtype_bytes(w->s.type);
     const state_part *p = &w->s.part[w->number];
-    const int64_t block = w->cells[i] / state_block_cells(w->s.type);
-    const uint64_t at = p->at_bytes[i] + (uint64_t)w->cells[i] * word;
-    uint32_t *const crc = &w->crc[p->block[i] + block];
+    uint64_t *const crc = &w->told[w->s.parts * OF_PART + p->block[i] + w->block[i]];
     const double begin_s = timer_now_s();
-    *crc = crc32c(*crc, data, (size_t)cells * word);
+    *crc = crc32c((uint32_t)*crc, data, (size_t)cells * word);
     const double summed_s = timer_now_s();
-    const int code = transfer_pwrite(w->fd, data, (size_t)cells * word, at);
-    w->spent.checksum_s += summed_s - begin_s;
-    w->spent.pwrite_s += timer_now_s() - summed_s;
+    const int code =
+        transfer_pwrite(w->fd, data, (size_t)cells * word, p->at_bytes[i] + (uint64_t)w->cells[i] * word);
+    w->mine[CHECKSUM_S] += summed_s - begin_s;
+    w->mine[PWRITE_S] += timer_now_s() - summed_s;
     w->cells[i] += cells;
-    /* the disk begins while the rest is still copied, so that fsync finds less to do */
-    if (w->cells[i] % state_block_cells(w->s.type) == 0)
-        (void)sync_file_range(w->fd, (off_t)(p->at_bytes[i] + (uint64_t)(block * STATE_BLOCK_BYTES)),
-                              STATE_BLOCK_BYTES, SYNC_FILE_RANGE_WRITE);
+    w->in_block += cells;
     return code;
 }
 
 static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
 {
     const size_t word = dtype_bytes(w->s.type);
-    const int64_t each = state_block_cells(w->s.type), piece = PIECE_BYTES / (int64_t)word;
     int code = 0;
     while (cells > 0 && !code) {
-        const int64_t room = each - w->cells[i] % each, most = room < piece ? room : piece,
-                      now = cells < most ? cells : most;
+        const box block = state_block(&w->s, w->number, i, w->block[i]);
+        const int64_t left = box_cells(block) - w->in_block, piece = PIECE_BYTES / (int64_t)word,
+                      most = left < piece ? left : piece, now = cells < most ? cells : most;
         code = write_piece(w, i, data, now);
         data += (size_t)now * word;
         cells -= now;
+        if (w->in_block < box_cells(block)) continue;
+        w->block[i]++;
+        w->in_block = 0;
+        /* the disk begins while the rest is still copied, so that fsync finds less to do */
+        const int64_t bytes = box_cells(block) * (int64_t)word,
+                      end = (int64_t)w->s.part[w->number].at_bytes[i] + w->cells[i] * (int64_t)word;
+        (void)sync_file_range(w->fd, end - bytes, bytes, SYNC_FILE_RANGE_WRITE);
     }
     return code;
 }
 
 /* fault.h: checkpoint_write:RANK fails there, checkpoint_flip:RANK has written another byte into its part's
- * last cell, lost_page:RANK a page of zeros up to it, checkpoint_slow:MS takes so long for every write. */
+ * last cell, checkpoint_slow:MS takes so long for every write. */
 static int act_faulty(const state_writer *w)
 {
     const int wait_ms = fault_asked("checkpoint_slow");
@@ -232,10 +253,7 @@ static int act_faulty(const state_writer *w)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if (fault_asked("checkpoint_write") == w->rank) return EIO;
     if (w->number < 0) return 0;
-    static const char page[4096];
     const uint64_t end = w->s.part[w->number].at_bytes[0] + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
-    if (fault_asked("lost_page") == w->rank)
-        return transfer_pwrite(w->fd, page, sizeof page, end - sizeof page);
     return fault_asked("checkpoint_flip") == w->rank ? transfer_pwrite(w->fd, "\x55", 1, end - 1) : 0;
 }
 
@@ -244,10 +262,10 @@ static int flush(state_writer *w)
 {
     if (w->number < 0) return 0;
     state_part *const p = &w->s.part[w->number];
-    uint64_t *const told = &w->numbers[w->number * NUMBERS];
+    uint64_t *const told = &w->told[w->number * OF_PART];
     const double begin_s = timer_now_s();
     int code = fsync(w->fd) != 0 ? errno : 0;
-    w->spent.fsync_s += timer_now_s() - begin_s;
+    w->mine[FSYNC_S] += timer_now_s() - begin_s;
     if (!code) code = state_part_crc(&w->s, w->number, w->fd, &p->structure_crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
@@ -257,11 +275,11 @@ static int flush(state_writer *w)
     return code;
 }
 
-/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. */
+/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. After a
+ * failure messages go on, but nothing is written any more. */
 static state_status write_job(state_writer *w)
 {
     int code = 0;
-    if (w->status != STATE_OK) return w->status; /* messages go on, but nothing is written any more */
     if (w->window) {
         code = write_cells(w, w->window->field, w->window->data, w->window->cells);
     } else {
@@ -311,13 +329,16 @@ static void index_path(const state_writer *w, char out[STATE_PATH_BYTES])
     attempt_path(w, is_one_file(w) ? "0.h5" : STATE_INDEX_NAME, out);
 }
 
-/* The main thread's of rank 0, since it is HDF5's. */
 static state_status make_index(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
     index_path(w, path);
-    if (is_one_file(w)) w->s.folder[0] = '\0';
+    if (is_one_file(w)) { /* which says itself how long it is, and has a trailer over its structure */
+        w->s.folder[0] = '\0';
+        w->s.part[0].bytes = 0;
+        w->s.part[0].structure_crc = 0;
+    }
     return state_index_write(path, &w->s, &w->why);
 }
 
@@ -336,33 +357,6 @@ static int describe_series(const state_writer *w)
     return code;
 }
 
-/* On disk under their names in the attempt's folder: the index with its trailer, and its description. */
-static state_status complete_job(state_writer *w)
-{
-    char index[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES], folder[STATE_PATH_BYTES];
-    state_trailer t = { .token = is_one_file(w) ? 0 : (uint32_t)w->agreed.all[TOKEN] };
-    if (w->rank != 0) return STATE_OK;
-    for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
-        t.at_bytes[i] = w->s.part[0].at_bytes[i];
-        t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);
-    }
-    index_path(w, index);
-    attempt_path(w, STATE_XDMF_NAME, xdmf);
-    attempt_path(w, "", folder);
-    int code = state_trailer_append(index, &t);
-    if (!code) code = state_xdmf_write(xdmf, w->s.path, &w->s);
-    if (!code) code = state_sync_folder(folder);
-    if (!code) code = state_sync_folder(w->dir);
-    return code ? failed(w, "write", code) : STATE_OK;
-}
-
-static state_status check_index(state_writer *w)
-{
-    char path[STATE_PATH_BYTES];
-    index_path(w, path);
-    return w->rank == 0 ? state_index_check(path, &w->s, &w->why) : STATE_OK;
-}
-
 /* From here on the state has its name; what fails costs it nothing. */
 static state_status make_way(state_writer *w, const char *older)
 {
@@ -370,7 +364,9 @@ static state_status make_way(state_writer *w, const char *older)
     if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
     if (older[0]) all = state_attempt_remove(w->dir, older) && all;
     if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, w->s.step, w->verified) && all;
+    if (w->o.folder)
+        all =
+            state_keep_apply(w->lock, w->dir, w->o.keep, state_problem(&w->s), w->s.step, w->verified) && all;
     w->untidy = w->untidy || !all; /* what stays stays noted */
     if (!w->untidy) lock_settle(w->lock);
     const int code = w->o.series_every > 0 ? describe_series(w) : 0;
@@ -378,19 +374,41 @@ static state_status make_way(state_writer *w, const char *older)
                 : STATE_OK;
 }
 
-static state_status publish_job(state_writer *w)
+/* On disk under their names in the attempt's folder: the index with its trailer, and its description. 0 or
+ * errno. */
+static int complete(const state_writer *w, const char *index, const char *xdmf)
 {
-    char index[STATE_PATH_BYTES], made[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES],
-        older[STATE_NAME_BYTES] = "";
+    char folder[STATE_PATH_BYTES];
+    state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
+    for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
+        t.at_bytes[i] = w->s.part[0].at_bytes[i];
+        t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);
+    }
+    attempt_path(w, "", folder);
+    int code = state_trailer_append(index, &t);
+    if (!code) code = state_xdmf_write(xdmf, w->s.path, &w->s);
+    if (!code) code = state_sync_folder(folder);
+    return code ? code : state_sync_folder(w->dir);
+}
+
+/* The attempt of the state that has the name, if it has parts, is in the lock file before they lose it. */
+static int note_older(const state_writer *w, char older[STATE_NAME_BYTES])
+{
     state_trailer t;
     sentence unused;
+    older[0] = '\0';
+    if (state_trailer_check(w->s.path, &t, &unused) != STATE_OK || t.token == 0) return 0;
+    return state_attempt_name(older, w->s.path, t.token) ? lock_note(w->lock, older) : ENAMETOOLONG;
+}
+
+static state_status publish_job(state_writer *w)
+{
+    char index[STATE_PATH_BYTES], made[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
     if (w->rank != 0) return STATE_OK;
     index_path(w, index);
     attempt_path(w, STATE_XDMF_NAME, made);
-    int code = state_xdmf_path(xdmf, sizeof xdmf, w->s.path) ? 0 : ENAMETOOLONG;
-    if (!code && state_trailer_check(w->s.path, &t, &unused) == STATE_OK && t.token != 0 &&
-        state_attempt_name(older, w->s.path, t.token))
-        code = lock_note(w->lock, older);
+    int code = state_xdmf_path(xdmf, sizeof xdmf, w->s.path) ? complete(w, index, made) : ENAMETOOLONG;
+    if (!code) code = note_older(w, older);
     if (code) return failed(w, "write", code);
     if (!lock_is_held(w->lock))
         return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
@@ -401,7 +419,7 @@ static state_status publish_job(state_writer *w)
     if (code) return state_file_failed("fsync", w->dir, code, &w->why);
     const double begin_s = timer_now_s();
     const state_status status = make_way(w, older);
-    w->seconds -= timer_now_s() - begin_s; /* older states' deletion is not this one's time */
+    w->mine[JOB_S] -= timer_now_s() - begin_s; /* older states' deletion is not this one's time */
     return status;
 }
 
@@ -419,33 +437,66 @@ static state_status clean_up_job(state_writer *w)
 
 typedef state_status work(state_writer *w); /* sets why where it fails */
 
-static state_status nothing(state_writer *w) { return w->status; }
-
 static const struct {
-    work *job, *after; /* in the thread; in the main thread, where the job went well */
+    work *before, *job, *after; /* in the main thread, in the job's, in the main thread; NULL: nothing */
 } phases[] = {
-    [BEGIN] = { make_attempt, nothing },  [CREATE] = { see_attempt, make_part },
-    [WRITE] = { write_job, nothing },     [VERIFY] = { verify_job, nothing },
-    [INDEX] = { nothing, make_index },    [COMPLETE] = { complete_job, check_index },
-    [PUBLISH] = { publish_job, nothing }, [CLEAN_UP] = { clean_up_job, nothing },
+    [BEGIN] = { .job = make_attempt },
+    [CREATE] = { .job = see_attempt, .after = make_part },
+    [WRITE] = { .job = write_job },
+    [VERIFY] = { .job = verify_job },
+    [PUBLISH] = { .before = make_index, .job = publish_job },
+    [CLEAN_UP] = { .job = clean_up_job },
 };
 
-static void run_job(void *writer)
+static void do_work(state_writer *w, work *does)
+{
+    const double begin_s = timer_now_s();
+    if (does && w->status == STATE_OK) w->status = does(w);
+    w->mine[JOB_S] += timer_now_s() - begin_s;
+}
+
+static void *run_job(void *writer)
 {
     state_writer *w = writer;
-    const double begin_s = timer_now_s();
-    w->status = phases[w->phase].job(w);
-    w->seconds += timer_now_s() - begin_s;
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    (void)fp_default();
+    do_work(w, phases[w->phase].job);
+    omp_set_num_threads(threads);
+    atomic_store(&w->job_done, true);
+    return NULL;
+}
+
+/* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which a
+ * thread gets of its own writes, becomes the error EFBIG. */
+static void start_job(state_writer *w)
+{
+    sigset_t all, old;
+    atomic_store(&w->job_done, false);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    w->has_thread = w->o.async && pthread_create(&w->thread, NULL, run_job, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!w->has_thread) run_job(w);
+}
+
+static bool job_is_done(state_writer *w)
+{
+    if (!atomic_load(&w->job_done)) return false;
+    if (w->has_thread) pthread_join(w->thread, NULL);
+    w->has_thread = false;
+    return true;
 }
 
 /* To be asked until it is. */
 static bool snapshot_is_there(state_writer *w)
 {
     double held_s = 0;
+    if (w->has_level) return true;
     if (w->request.ready && !w->request.ready(w->request.owner, &w->level, &held_s)) return false;
     w->stats.snapshot_s += held_s;
     w->stats.stall_s += held_s;
-    for (int i = 0; i < w->level.fields; i++) w->share[i] = w->level.field[i].fingerprint;
+    w->has_level = true;
     return true;
 }
 
@@ -454,10 +505,11 @@ static bool start(state_writer *w)
 {
     if (w->phase == WRITE && !snapshot_is_there(w)) return false;
     w->status = STATE_OK;
-    w->seconds = 0;
-    w->spent = (spent){ 0 };
     w->stage = RUNNING;
-    if (w->phase != WRITE || !w->collected) background_start(w->thread, run_job, w);
+    memset(w->mine, 0, sizeof w->mine);
+    do_work(w, phases[w->phase].before);
+    atomic_store(&w->job_done, true);
+    if (w->phase != WRITE || !w->collected) start_job(w);
     return true;
 }
 
@@ -468,7 +520,7 @@ static bool wrote_windows(state_writer *w)
     w->window = collect_next(w->collected);
     if (!w->window && (!collect_done(w->collected) || w->flushed)) return collect_done(w->collected);
     w->flushed = !w->window;
-    background_start(w->thread, run_job, w);
+    start_job(w);
     return false;
 }
 
@@ -476,48 +528,55 @@ static bool wrote_windows(state_writer *w)
 static bool ran(state_writer *w)
 {
     const bool collecting = w->phase == WRITE && w->collected;
-    if (!background_done(w->thread)) {
+    if (!job_is_done(w)) {
         if (collecting) (void)collect_next(w->collected);
         return false;
     }
     return !collecting || wrote_windows(w);
 }
 
+static void reduce(state_writer *w, const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op)
+{
+    MPI_CHECK(MPI_Iallreduce(mine, all, count, type, op, w->comm, &w->pending[w->pending_count++]));
+}
+
 static void agree(state_writer *w)
 {
-    agreement *a = &w->agreed;
-    const double begin_s = timer_now_s();
-    if (w->status == STATE_OK) w->status = phases[w->phase].after(w);
+    do_work(w, phases[w->phase].after);
     w->stage = AGREEING;
-    a->mine[JOB_NS] = (int64_t)((w->seconds + timer_now_s() - begin_s) * 1e9);
-    a->mine[CHECKSUM_NS] = (int64_t)(w->spent.checksum_s * 1e9);
-    a->mine[PWRITE_NS] = (int64_t)(w->spent.pwrite_s * 1e9);
-    a->mine[FSYNC_NS] = (int64_t)(w->spent.fsync_s * 1e9);
-    agreement_begin(a, w->status, AGREED);
+    w->mine[WORST] = (int)w->status * w->ranks + w->ranks - 1 - w->rank;
+    reduce(w, w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX);
     if (w->phase == WRITE) {
-        agreement_allreduce(a, w->numbers, w->all_numbers, w->s.parts * NUMBERS, MPI_UINT64_T, MPI_BOR);
-        agreement_allreduce(a, w->crc, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_BOR);
-        agreement_allreduce(a, w->share, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+        uint64_t *const shares = w->told + told_count(w) - STATE_FIELDS_MAX;
+        for (int i = 0; i < w->s.fields; i++) shares[i] = w->level.field[i].fingerprint;
+        reduce(w, w->told, w->all_told, told_count(w), MPI_UINT64_T, MPI_SUM);
     }
-    if (w->phase == VERIFY)
-        agreement_allreduce(a, w->look.fingerprint, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+    if (w->phase == VERIFY) reduce(w, w->look.fingerprint, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+}
+
+static bool agreed(state_writer *w)
+{
+    int complete = 1;
+    MPI_CHECK(MPI_Testall(w->pending_count, w->pending, &complete, MPI_STATUSES_IGNORE));
+    if (complete) w->pending_count = 0;
+    return complete;
 }
 
 /* ---- what all ranks know once they have agreed ---- */
 
 static void learn_parts(state_writer *w)
 {
-    for (int k = 0; k < w->s.parts; k++) {
-        const uint64_t *told = &w->all_numbers[k * NUMBERS];
-        state_part *p = &w->s.part[k];
+    const uint64_t *told = w->all_told;
+    for (state_part *p = w->s.part; p < w->s.part + w->s.parts; p++, told += OF_PART) {
         p->bytes = told[0];
         p->structure_crc = (uint32_t)told[1];
         memcpy(p->at_bytes, told + 2, sizeof p->at_bytes);
     }
-    for (int i = 0; i < w->s.fields; i++) w->s.field[i].fingerprint = w->sum[i];
+    for (int64_t n = 0; n < w->s.blocks; n++) w->s.crc[n] = (uint32_t)*told++;
+    for (int i = 0; i < w->s.fields; i++) w->s.field[i].fingerprint = told[i];
 }
 
-/* Fingerprints of the cells in memory, or read back, and on the device. The same on all ranks. */
+/* Fingerprints of the cells read back, and on the device. */
 static state_status compare_fingerprints(state_writer *w)
 {
     for (int i = 0; i < w->s.fields && w->o.verify == STATE_VERIFY_FULL; i++)
@@ -529,17 +588,37 @@ static state_status compare_fingerprints(state_writer *w)
     return STATE_OK;
 }
 
+/* The same on all ranks. */
+static state_status learn(state_writer *w)
+{
+    if (w->phase == BEGIN) {
+        w->token = (uint32_t)w->all[TOKEN];
+        (void)state_attempt_name(w->attempt, w->s.path, w->token);
+        snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
+    }
+    if (w->phase == WRITE) learn_parts(w);
+    return w->phase == VERIFY ? compare_fingerprints(w) : STATE_OK;
+}
+
 static void add_seconds(state_writer *w)
 {
-    const int64_t *ns = w->agreed.all;
     state_stats *s = &w->stats;
     if (w->phase == CLEAN_UP) return;
-    if (w->phase == VERIFY) s->verify_s += 1e-9 * (double)ns[JOB_NS];
-    else s->write_s += 1e-9 * (double)ns[JOB_NS];
-    if (w->phase >= INDEX) s->publish_s += 1e-9 * (double)ns[JOB_NS];
-    s->checksum_s += 1e-9 * (double)ns[CHECKSUM_NS];
-    s->pwrite_s += 1e-9 * (double)ns[PWRITE_NS];
-    s->fsync_s += 1e-9 * (double)ns[FSYNC_NS];
+    if (w->phase == VERIFY) s->verify_s += w->all[JOB_S];
+    else s->write_s += w->all[JOB_S];
+    if (w->phase == PUBLISH) s->publish_s += w->all[JOB_S];
+    s->checksum_s += w->all[CHECKSUM_S];
+    s->pwrite_s += w->all[PWRITE_S];
+    s->fsync_s += w->all[FSYNC_S];
+}
+
+static void release(state_writer *w)
+{
+    collect_end(&w->collected);
+    state_close(&w->s);
+    free(w->told);
+    free(w->all_told);
+    w->told = w->all_told = NULL;
 }
 
 static void end(state_writer *w)
@@ -552,37 +631,35 @@ static void end(state_writer *w)
     } else {
         w->stats.failed++;
     }
-    collect_end(&w->collected);
-    state_close(&w->s);
-    free(w->numbers);
-    free(w->all_numbers);
-    free(w->crc);
-    w->numbers = w->all_numbers = NULL;
-    w->crc = NULL;
-    w->told = w->ended == STATE_OK;
+    release(w);
+    w->heard = w->ended == STATE_OK;
     w->phase = IDLE;
 }
 
+static void begin_attempt(state_writer *w);
+
 static void go_on(state_writer *w)
 {
-    state_status worst = agreement_worst(&w->agreed);
-    const bool spoken = worst != STATE_OK;
+    const int worst = (int)w->all[WORST];
+    state_status status = (state_status)(worst / w->ranks);
+    const bool spoken = status != STATE_OK;
     add_seconds(w);
     w->stage = HELD;
-    if (!spoken && w->phase == BEGIN) {
-        (void)state_attempt_name(w->attempt, w->s.path, (uint32_t)w->agreed.all[TOKEN]);
-        snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
-    }
-    if (!spoken && w->phase == WRITE) learn_parts(w);
-    if (!spoken && w->phase == VERIFY) worst = compare_fingerprints(w);
-    if (w->phase == CLEAN_UP || (w->phase == PUBLISH && worst == STATE_OK)) {
+    if (!spoken) status = learn(w);
+    if (w->phase == CLEAN_UP && w->ended == STATE_DAMAGED && !w->again) {
+        w->again = true; /* the cells are still there, and other blocks of the disk may hold them */
+        release(w);
+        begin_attempt(w);
+    } else if (w->phase == CLEAN_UP || (w->phase == PUBLISH && status == STATE_OK)) {
         end(w);
-    } else if (worst != STATE_OK) { /* while what is half written is deleted, its story goes round */
-        w->ended = worst;
-        w->phase = CLEAN_UP;
-        if (spoken) agreement_bcast(&w->agreed, w->why.text, SENTENCE_BYTES, agreement_speaker(&w->agreed));
-    } else {
+    } else if (status == STATE_OK) {
         w->phase++;
+    } else { /* while what is half written is deleted, its story goes round */
+        w->ended = status;
+        w->phase = CLEAN_UP;
+        if (spoken)
+            MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, w->ranks - 1 - worst % w->ranks,
+                                 w->comm, &w->pending[w->pending_count++]));
     }
 }
 
@@ -590,18 +667,14 @@ static void go_on(state_writer *w)
 static void advance(state_writer *w)
 {
     while (w->phase != IDLE) {
-        switch (w->stage) {
-        case HELD:
+        if (w->stage == HELD) {
             if (!start(w)) return;
-            break;
-        case RUNNING:
+        } else if (w->stage == RUNNING) {
             if (!ran(w)) return;
             agree(w);
-            break;
-        case AGREEING:
-            if (!agreement_done(&w->agreed)) return;
+        } else {
+            if (!agreed(w)) return;
             go_on(w);
-            break;
         }
     }
 }
@@ -628,9 +701,8 @@ static void make_parts(state_writer *w)
     }
     state_number_blocks(s);
     s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
-    w->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *w->crc));
-    w->numbers = CHECK_ALLOC(calloc((size_t)parts * NUMBERS, sizeof *w->numbers));
-    w->all_numbers = CHECK_ALLOC(calloc((size_t)parts * NUMBERS, sizeof *w->all_numbers));
+    w->told = CHECK_ALLOC(calloc((size_t)told_count(w), sizeof *w->told));
+    w->all_told = CHECK_ALLOC(calloc((size_t)told_count(w), sizeof *w->all_told));
 }
 
 static void describe(state_writer *w, const state_level *l)
@@ -653,25 +725,31 @@ static void describe(state_writer *w, const state_level *l)
     }
 }
 
+static void begin_attempt(state_writer *w)
+{
+    w->ended = STATE_OK;
+    w->attempt[0] = '\0';
+    w->fd = -1;
+    w->window = NULL;
+    w->flushed = false;
+    w->in_block = 0;
+    memset(w->cells, 0, sizeof w->cells);
+    memset(w->block, 0, sizeof w->block);
+    describe(w, &w->level);
+    make_parts(w);
+    w->phase = BEGIN;
+    w->stage = HELD;
+}
+
 state_status state_writer_begin(state_writer *w, const state_request *r, sentence *why)
 {
     assert(w->phase == IDLE);
     const double begin_s = timer_now_s();
     w->request = *r;
     w->level = *r->level;
-    w->ended = STATE_OK;
-    w->told = true;
-    w->attempt[0] = '\0';
-    w->fd = -1;
-    w->window = NULL;
-    w->flushed = false;
-    memset(w->cells, 0, sizeof w->cells);
-    memset(w->share, 0, sizeof w->share);
-    memset(w->agreed.mine, 0, sizeof w->agreed.mine);
-    describe(w, r->level);
-    make_parts(w);
-    w->phase = BEGIN;
-    w->stage = HELD;
+    w->has_level = w->again = false;
+    w->heard = true;
+    begin_attempt(w);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
     return w->stats.async ? STATE_OK : state_writer_wait(w, why);
@@ -679,9 +757,9 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
 
 static state_status tell(state_writer *w, sentence *why)
 {
-    if (w->phase != IDLE || w->told) return STATE_OK;
+    if (w->phase != IDLE || w->heard) return STATE_OK;
     *why = w->why;
-    w->told = true;
+    w->heard = true;
     return w->ended;
 }
 
@@ -715,37 +793,21 @@ state_status state_writer_wait(state_writer *w, sentence *why)
 
 bool state_writer_busy(const state_writer *w) { return w->phase != IDLE; }
 state_stats state_writer_stats(const state_writer *w) { return w->stats; }
-const char *state_writer_not_async(const state_writer *w) { return w->not_async.text; }
 void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-/* On all ranks or on none. */
-static void start_thread(state_writer *w)
-{
-    w->thread = w->o.async ? background_create(true) : NULL;
-    if (w->o.async && !w->thread) sentence_set(&w->not_async, "cannot start a thread: %s", strerror(errno));
-    if (w->o.async)
-        w->stats.async = state_agree(w->comm, w->thread ? STATE_OK : STATE_IO, &w->not_async) == STATE_OK;
-    if (!w->stats.async) background_destroy(&w->thread);
-    if (!w->thread) w->thread = CHECK_ALLOC(background_create(false));
-}
-
-static bool remove_noted(void *writer, const char *name)
-{
-    char path[STATE_PATH_BYTES];
-    struct stat info;
-    state_writer *w = writer;
-    snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
-    const bool there = stat(path, &info) == 0;
-    if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-    return there && stat(path, &info) != 0;
-}
-
 /* By rank 0, under the lock. */
 static void tidy(state_writer *w, sentence *note)
 {
-    const int deleted = lock_visit_noted(w->lock, remove_noted, w);
+    char path[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
+    int deleted = 0;
+    while (lock_next_noted(w->lock, name)) {
+        snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
+        const bool there = access(path, F_OK) == 0;
+        if (!state_attempt_remove(w->dir, name)) w->untidy = true;
+        deleted += there && access(path, F_OK) != 0;
+    }
     if (!w->untidy) lock_settle(w->lock);
     if (deleted > 0)
         sentence_add(note, "%sdeleted what %d half-written state%s had left in %.300s",
@@ -773,10 +835,9 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     MPI_CHECK(ranks_dup(comm, &w->comm));
     w->rank = ranks_mine(comm);
     w->ranks = ranks_count(comm);
-    w->agreed = (agreement){ .comm = w->comm, .rank = w->rank, .ranks = w->ranks };
     w->hosts = hosts_create(w->comm);
     if (w->rank == 0) tidy(w, note);
-    start_thread(w);
+    w->stats.async = o->async;
     return w;
 }
 
@@ -785,7 +846,6 @@ void state_writer_destroy(state_writer **w)
     if (!w || !*w) return;
     sentence ignored;
     (void)state_writer_wait(*w, &ignored);
-    background_destroy(&(*w)->thread);
     hosts_destroy(&(*w)->hosts);
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
     lock_release(&(*w)->lock);

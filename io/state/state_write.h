@@ -1,10 +1,15 @@
 /* Writing states, beside the time steps or while they wait.
  *
- *   begin    rank 0 makes a folder NAME.<8 hex digits> that no attempt had before, after its name is in the
- * lock file; HDF5 makes the writer's part with its datasets allocated, and closes it write    a thread writes
- * the cells where H5Dget_offset says, takes CRC-32C of each block, fsync verify   each part is read back, by
- * another host where there is one publish  rank 0 makes the index in the attempt's folder, fsync, renames it
- * to NAME.h5, fsyncs the folder; only then do old states go, index first
+ * begin: rank 0 makes a folder NAME.<8 hex digits> that no attempt had before, after its name is in the lock
+ * file; HDF5 makes each writer's part with its datasets allocated, and closes it.
+ *
+ * write: a thread writes the cells where H5Dget_offset says, with the CRC-32C of each block; fsync.
+ *
+ * verify: each part is read back, by another host where there is one. Where it differs, a second attempt
+ * writes it once more.
+ *
+ * publish: rank 0 makes the index in the attempt's folder, fsyncs it, renames it to NAME.h5 and fsyncs the
+ * folder; only then do old states go, index first.
  *
  * Each ends with an agreement of all ranks, for which none waits, so that an error on one rank is an error on
  * all before anything has its name. A state of one part is written as the index itself, and its attempt's
@@ -13,7 +18,7 @@
  * different steps; where all must act alike they call state_writer_wait. */
 #pragma once
 
-#include "state/state.h"
+#include "state/state_folder.h"
 
 typedef enum state_verify_how {                      /* what is read back before publish */
                                 STATE_VERIFY_FULL,   /* everything, by block checksums and fingerprints */
@@ -21,11 +26,6 @@ typedef enum state_verify_how {                      /* what is read back before
                                                         checksums */
                                 STATE_VERIFY_OFF,
 } state_verify_how;
-
-typedef struct state_keep {  /* which states of a folder stay */
-    int newest;              /* how many of the newest; 0: all */
-    int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
-} state_keep;
 
 typedef struct state_writer_options {
     const char *folder; /* holds step_NNNNNNNNNN.h5; NULL: a single state `file` */
@@ -62,8 +62,6 @@ typedef struct state_writer state_writer;
  * and why. Collective. */
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
                                   sentence *note, sentence *why);
-/* Why it waits although async was asked for, else "". */
-const char *state_writer_not_async(const state_writer *w);
 /* The state of this step was read and found whole: it stays until a newer one is known to be. */
 void state_writer_trust(state_writer *w, int64_t step);
 

@@ -1,7 +1,7 @@
-/* The XDMF 2 description beside a state file, for ParaView and VisIt: a uniform grid of cells with unit
- * spacing, row 0 at y = 0, one grid per shape (a transpose has two), the step as time; and that of a series,
- * a collection of such grids. A plate one cell thick, because VTK's reader puts a mesh of two dimensions into
- * the plane of y and z, where a view from above shows nothing. */
+/* The XDMF 2 description beside a state file, for ParaView and VisIt, and that of a series: for each shape (a
+ * transpose has two) a collection over time of uniform grids of cells with unit spacing, row 0 at y = 0, the
+ * step as time. A plate one cell thick, because VTK's reader puts a mesh of two dimensions into the plane of
+ * y and z, where a view from above shows nothing. */
 #include "state/state_xdmf.h"
 
 #include <assert.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "files/replace.h"
-#include "state/state_folder.h"
 
 bool state_xdmf_path(char *out, size_t out_bytes, const char *path)
 {
@@ -69,32 +68,24 @@ static int put_grid(FILE *out, const state_info *s, int first, int64_t step, con
     return i - first;
 }
 
-static void put_state(FILE *out, const state_info *s, const char *path)
+/* path NULL: a folder's states of these steps; newest first in `steps`, oldest first in the file. */
+static void put_all(FILE *out, const state_info *s, const char *path, const int64_t *steps, size_t count)
 {
-    const char *const slash = strrchr(path, '/');
-    for (int i = 0; i < s->fields;) i += put_grid(out, s, i, s->step, slash ? slash + 1 : path);
-}
-
-/* Newest first in `steps`, oldest first in the file. */
-static void put_series(FILE *out, const state_info *s, const int64_t *steps, size_t count)
-{
-    char path[STATE_PATH_BYTES];
+    char name[STATE_PATH_BYTES];
+    const char *const slash = path ? strrchr(path, '/') : NULL;
+    fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
     for (int i = 0, same = 0; i < s->fields; i += same) {
         fprintf(out, "  <Grid Name=\"%s over time\" GridType=\"Collection\" CollectionType=\"Temporal\">\n",
                 s->field[i].name);
         for (size_t k = count; k-- > 0;) {
-            state_path(path, sizeof path, ".", steps[k]);
-            same = put_grid(out, s, i, steps[k], path + 2);
+            if (path) snprintf(name, sizeof name, "./%s", slash ? slash + 1 : path);
+            else state_path(name, sizeof name, ".", steps[k]);
+            same = put_grid(out, s, i, steps[k], name + 2);
         }
         fputs("  </Grid>\n", out);
     }
+    fputs(" </Domain>\n</Xdmf>\n", out);
 }
-
-static void put_head(FILE *out)
-{
-    fputs("<?xml version=\"1.0\"?>\n<Xdmf Version=\"2.0\">\n <Domain>\n", out);
-}
-static void put_tail(FILE *out) { fputs(" </Domain>\n</Xdmf>\n", out); }
 
 int state_xdmf_write(const char *to, const char *path, const state_info *s)
 {
@@ -105,9 +96,7 @@ int state_xdmf_write(const char *to, const char *path, const state_info *s)
         if (fd >= 0) close(fd);
         return code;
     }
-    put_head(out);
-    put_state(out, s, path);
-    put_tail(out);
+    put_all(out, s, path, &s->step, 1);
     const bool failed = ferror(out);
     if (fclose(out) != 0) return errno;
     return failed ? EIO : replace_sync_path(to);
@@ -119,8 +108,6 @@ int state_xdmf_write_series(const char *to, const state_info *s, const int64_t *
     assert(count > 0);
     const int code = replace_begin(&file, to);
     if (code) return code;
-    put_head(file.to);
-    put_series(file.to, s, steps, count);
-    put_tail(file.to);
+    put_all(file.to, s, NULL, steps, count);
     return replace_end(&file, true);
 }

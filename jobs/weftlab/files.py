@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name beside theirs, then renamed."""
+"""Files that are whole or absent: written under another name beside theirs, fsynced, then renamed."""
 
 import contextlib
 import os
@@ -23,7 +23,13 @@ def replaced(path, command):
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)  # mkstemp lets the owner alone read it
+            with open(name, "rb") as whole:
+                os.fsync(whole)
             os.replace(name, path)
+            with contextlib.suppress(OSError):  # not all file systems sync folders
+                folder = os.open(path.parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)

@@ -1,9 +1,6 @@
-"""Makes a state in one file, NEW.h5, of OLD.h5: the index of a state in parts, whose folder lies beside
-it, a state of an older weft, or one that another program changed or repacked.
-
-The cells of NEW.h5 are read back and have the fingerprints that OLD.h5 records. Exit status: 0 done,
-1 OLD.h5 is damaged, 2 it is no state, or NEW.h5 is there, 3 h5py or numpy is missing, or NEW.h5 cannot
-be written.
+"""Makes a state in one file, NEW.h5, of OLD.h5: the index of a state in parts, or a state that an older weft
+or another program wrote. Its cells are read back and have the fingerprints that OLD.h5 records. Exit status:
+0 done, 1 OLD.h5 is damaged, 2 it is no state, or NEW.h5 is there, 3 a package is missing, or no writing.
 """
 
 import os
@@ -11,15 +8,9 @@ import sys
 
 from weftlab import files, packages, text
 
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    h5py = np = None  # main says so
-
-BLOCK_BYTES, ONES, DAMAGED = 4 << 20, 0xFFFFFFFF, 1
-TEXTS = ("program", "version", "kind", "fingerprint", "deck")
-TRAILER = b"weft state trailer 2 folder=00000000 cells=%016x+%016x,%016x+%016x crc32c="
+BLOCK_BYTES = 4 << 20
+COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
+TRAILER = b"weft state trailer 2 folder=00000000 problem=%08x cells=%016x+%016x,%016x+%016x crc32c="
 
 
 def image(columns, values):
@@ -30,20 +21,18 @@ def image(columns, values):
     return low[halves[::2]] ^ high[halves[1::2]]
 
 
-def crc32c(data, crc=0):
-    """Of what crc stands for and the bytes behind it: of words, which are joined by twos."""
+def crc32c(data):
+    """Of four bytes or more, as words, which are joined by twos: the register is linear in the data."""
     columns = np.r_[0x82F63B78, 1 << np.arange(31)].astype("u4")  # a register after a bit of zeros
-    for _ in range(3):
+    for _ in range(5):
         columns = image(columns, columns)
-    padded = np.zeros(1 << max(1, (data.size - 1).bit_length()), "u1")  # zeros in front change nothing
-    padded[padded.size - data.size :] = data
-    words = image(image(columns, columns), np.arange(1 << 16, dtype="u4"))[padded.view("<u2")]
-    start, left = np.array([crc ^ ONES], "u4"), data.size
-    while left or words.size > 1:
-        start = image(columns, start) if left & 1 else start
-        columns, left = image(columns, columns), left >> 1
-        words = image(columns, words[::2]) ^ words[1::2] if words.size > 1 else words
-    return int(start[0] ^ words[0]) ^ ONES
+    padded = np.zeros(1 << max(2, (data.size - 1).bit_length()), "u1")  # zeros in front change nothing
+    padded[-data.size :] = data
+    padded[-data.size :][:4] ^= 0xFF
+    words = image(columns, padded.view("<u4"))
+    while words.size > 1:
+        columns, words = image(columns, columns), image(columns, words[::2]) ^ words[1::2]
+    return int(words[0]) ^ 0xFFFFFFFF
 
 
 def fingerprint(cells, first):
@@ -55,52 +44,57 @@ def fingerprint(cells, first):
     return int((k ^ k >> np.uint64(33)).sum(dtype="u8"))
 
 
-def copy(old, new):
-    """A field: where its cells begin in the file, their bytes, and the CRC-32C of each block."""
-    made, each = new.create_dataset(old.name, old.shape, old.dtype), BLOCK_BYTES // old.dtype.itemsize
-    rows = max(1, each * old.shape[0] // old.size)
+def copy(old, new, sums):
+    """A field, as it is read back; adds the CRC-32C of each of its blocks."""
+    made, found = new.create_dataset(old.name, old.shape, old.dtype), 0
+    each, width = BLOCK_BYTES // old.dtype.itemsize, old.size // old.shape[0]
+    rows = max(1, each // width)  # of a block; of a longer row, pieces
     for row in range(0, old.shape[0], rows):
         try:
-            cells = old[row : row + rows]
+            made[row : row + rows] = old[row : row + rows]
         except OSError as error:
-            raise ValueError(f"{old.name} cannot be read: {error}") from error
-        made[row : row + rows] = cells
-    new.flush()
-    at, cells = made.id.get_offset(), np.memmap(new.filename, old.dtype, "r", made.id.get_offset(), old.size)
-    blocks = [(cells[begin : begin + each], begin) for begin in range(0, old.size, each)]
-    found = b"%016x" % (sum(fingerprint(*block) for block in blocks) % 2**64)
+            raise ValueError(f"{old.name} cannot be copied: {error}") from error
+        cells = made[row : row + rows].ravel()
+        for at in range(0, cells.size, each):
+            found += fingerprint(cells[at : at + each], row * width + at)
+            sums.append(crc32c(cells[at : at + each].view("u1")))
+    found = b"%016x" % (found % 2**64)
     if found != old.attrs["fingerprint"]:
         raise ValueError(f"{old.name} has another fingerprint than is recorded, {found.decode()}")
     made.attrs["fingerprint"] = np.bytes_(found)
-    return at, cells.nbytes, [crc32c(block.view("u1")) for block, _ in blocks]
+    return made
 
 
 def write(old, path):
-    names, row, runs, blocks = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [0, 0], [], []
+    names, row, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [0, 0], [], []
+    problem = b"%s f%d" % (old.attrs["kind"], 8 * old["fields"][names[0]].dtype.itemsize)
     with h5py.File(path, "w", libver=("v108", "v110")) as new:
-        for field in (old["fields"][name] for name in names):
-            at, size, sums = copy(field, new)
-            row += [0, field.shape[-1], 0, (1, *field.shape)[-2], at]
-            runs, blocks = runs + [(at, size)], blocks + sums
+        for name in names:
+            field = copy(old["fields"][name], new, sums)
+            runs.append((field.id.get_offset(), field.nbytes))
+            row += [0, field.shape[-1], 0, (1, *field.shape)[-2], runs[-1][0]]
+            problem += b" %s %d %d" % (name.encode(), *row[-4::2])
         new.create_dataset("parts", data=[row]).attrs["fields"] = np.bytes_(" ".join(names))
-        new.create_dataset("blocks", data=np.array(blocks, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
-        new.attrs.update(schema_version=2, step=old.attrs["step"], folder=np.array(b"", "S1"))
-        new.attrs.update({name: old.attrs[name] for name in TEXTS})
-    line, raw, crc, end = TRAILER % sum((runs + [(0, 0)])[:2], ()), np.memmap(path, "u1", "r"), 0, 0
-    for at, size in sorted(runs) + [(raw.size, 0)]:
-        crc, end = crc32c(raw[end:at], crc), at + size
+        new.create_dataset("blocks", data=np.array(sums, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
+        new.attrs.update({name: old.attrs[name] for name in COPIED})
+        new.attrs.update(schema_version=2, folder=np.array(b"", "S1"))
+    numbers = sum((runs + [(0, 0)])[:2], (crc32c(np.frombuffer(problem, "u1")),))
+    line, raw, runs = TRAILER % numbers, np.memmap(path, "u1", "r"), sorted(runs)
+    ends = zip([0] + [at + size for at, size in runs], [at for at, _ in runs] + [raw.size])
+    crc = crc32c(np.r_[(*(raw[begin:end] for begin, end in ends), np.frombuffer(line, "u1"))])
     with open(path, "ab") as file:
-        file.write(b"%s%08x\n" % (line, crc32c(np.frombuffer(line, "u1"), crc)))
-        file.flush()
-        os.fsync(file.fileno())
+        file.write(b"%s%08x\n" % (line, crc))
 
 
 def main():
+    global h5py, np
     parser = text.parser("state", __doc__)
     parser.add_argument("old", metavar="OLD.h5")
     parser.add_argument("new", metavar="NEW.h5")
     asked = parser.parse_args()
     packages.need(parser.prog, "h5py", "numpy")
+    import h5py
+    import numpy as np
     if os.path.lexists(asked.new):
         text.fail(parser.prog, f"{asked.new} is there, and is not replaced")
     if not h5py.is_hdf5(asked.old):
@@ -115,7 +109,7 @@ def main():
     except KeyError as error:
         text.fail(parser.prog, f"{asked.old} is no state of weft: {error.args[0]}")
     except (OSError, ValueError) as error:
-        text.fail(parser.prog, f"{asked.old} is damaged: {error}", DAMAGED)
+        text.fail(parser.prog, f"{asked.old} is damaged: {error}", 1)
     return 0
 
 

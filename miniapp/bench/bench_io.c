@@ -20,7 +20,7 @@
 #include "ranks/decomp.h"
 #include "ranks/timer.h"
 #include "state/state.h"
-#include "state/state_attempt.h"
+#include "state/state_write.h"
 #include "state/state_index.h"
 
 enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */

@@ -64,8 +64,8 @@ static void remove_all_dead(const char *dir)
     char path[STATE_PATH_BYTES];
     DIR *d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
-        const size_t stem = replace_temporary_stem(e->d_name);
-        if (stem != strlen(folder_name) || strncmp(e->d_name, folder_name, stem) != 0) continue;
+        const size_t stem = strlen(folder_name); /* of NAME.tmp.<16 hex digits> */
+        if (strncmp(e->d_name, folder_name, stem) || strncmp(e->d_name + stem, ".tmp.", 5)) continue;
         if (snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < (int)sizeof path) remove_dead(path);
     }
     if (d) closedir(d);

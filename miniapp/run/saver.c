@@ -27,9 +27,6 @@ state_status saver_open(saver *v, sentence *why)
         sim_add_note(s, false,
                      "the steps wait while a checkpoint is written: the level is put aside where the next "
                      "one will be, since fields are in host memory");
-    if (state_writer_not_async(v->writer)[0])
-        sim_add_note(s, false, "the steps wait while a checkpoint is written: %.300s",
-                     state_writer_not_async(v->writer));
     if (c->checkpoint.writers > s->top.ranks)
         sim_add_note(s, false, "checkpoint.writers = %d: there are only %d ranks, and all of them write",
                      c->checkpoint.writers, s->top.ranks);

@@ -1,18 +1,18 @@
-/* CRC-32C gives RFC 3720's vectors, the same in every way that this processor has, and the same of a whole as
- * of its parts. */
+/* CRC-32C gives RFC 3720's vectors, the same by the processor's instruction and by tables, and the same of a
+ * whole as of its parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 #include "core/cell.h"
 #include "files/crc32c.h"
 
-static void check_vectors(crc32c_way way)
+static void vectors(void **state)
 {
+    (void)state;
     unsigned char zeros[32] = { 0 }, ones[32], up[32], down[32];
     for (unsigned i = 0; i < 32; i++) {
         ones[i] = 0xff;
@@ -22,45 +22,35 @@ static void check_vectors(crc32c_way way)
     const unsigned char read10[48] = {
         0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02
     };
-    assert_int_equal(~crc32c_raw_by(way, ~0u, zeros, 32), 0x8a9136aa);
-    assert_int_equal(~crc32c_raw_by(way, ~0u, ones, 32), 0x62a8ab43);
-    assert_int_equal(~crc32c_raw_by(way, ~0u, up, 32), 0x46dd794e);
-    assert_int_equal(~crc32c_raw_by(way, ~0u, down, 32), 0x113fdb5c);
-    assert_int_equal(~crc32c_raw_by(way, ~0u, read10, 48), 0xd9963a56);
-    assert_int_equal(~crc32c_raw_by(way, ~0u, "123456789", 9), 0xe3069283);
-}
-
-static void vectors(void **state)
-{
-    (void)state;
-    static const char *const name[CRC32C_WAYS] = { "tables", "instruction", "folding" };
-    for (int way = 0; way < CRC32C_WAYS; way++)
-        if (crc32c_has((crc32c_way)way)) check_vectors((crc32c_way)way);
-        else print_message("not on this processor, and not tested: CRC-32C by %s\n", name[way]);
-    assert_true(crc32c_has(CRC32C_TABLES));
-    assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
+    uint32_t (*const ways[])(uint32_t, const void *, size_t) = { crc32c, crc32c_by_tables };
+    for (int way = 0; way < 2; way++) {
+        assert_int_equal(ways[way](0, zeros, 32), 0x8a9136aa);
+        assert_int_equal(ways[way](0, ones, 32), 0x62a8ab43);
+        assert_int_equal(ways[way](0, up, 32), 0x46dd794e);
+        assert_int_equal(ways[way](0, down, 32), 0x113fdb5c);
+        assert_int_equal(ways[way](0, read10, 48), 0xd9963a56);
+        assert_int_equal(ways[way](0, "123456789", 9), 0xe3069283);
+    }
 }
 
 /* By definition, a bit at a time. */
-static uint32_t raw_by_bits(uint32_t state, const void *data, size_t bytes)
+static uint32_t by_bits(uint32_t crc, const unsigned char *p, size_t bytes)
 {
-    const unsigned char *p = data;
+    crc = ~crc;
     for (size_t i = 0; i < bytes; i++) {
-        state ^= p[i];
-        for (int bit = 0; bit < 8; bit++) state = state & 1 ? state >> 1 ^ 0x82F63B78 : state >> 1;
+        crc ^= p[i];
+        for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0x82F63B78 : crc >> 1;
     }
-    return state;
+    return ~crc;
 }
 
 enum { LONGEST = 3 * 3 * 4096 + 61, EVERY_LENGTH = 1100, ALIGNMENTS = 64 };
 static unsigned char text[LONGEST + ALIGNMENTS];
 
-static void check_ways(size_t at, size_t bytes, uint32_t wanted)
+static void check(size_t at, size_t bytes, uint32_t wanted)
 {
-    for (int way = 0; way < CRC32C_WAYS; way++)
-        if (crc32c_has((crc32c_way)way))
-            assert_int_equal(crc32c_raw_by((crc32c_way)way, 0x1234567, text + at, bytes), wanted);
-    assert_int_equal(crc32c_raw(0x1234567, text + at, bytes), wanted);
+    assert_int_equal(crc32c(0x1234567, text + at, bytes), wanted);
+    assert_int_equal(crc32c_by_tables(0x1234567, text + at, bytes), wanted);
 }
 
 static void lengths_and_alignments(void **state)
@@ -70,26 +60,21 @@ static void lengths_and_alignments(void **state)
     for (size_t at = 0; at < ALIGNMENTS; at++) {
         uint32_t wanted = 0x1234567;
         for (size_t bytes = 0; bytes <= EVERY_LENGTH; bytes++) {
-            check_ways(at, bytes, wanted);
-            wanted = raw_by_bits(wanted, text + at + bytes, 1);
+            check(at, bytes, wanted);
+            wanted = by_bits(wanted, text + at + bytes, 1);
         }
     }
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
         for (size_t at = 0; at < ALIGNMENTS; at += 7)
-            check_ways(at, lengths[k], raw_by_bits(0x1234567, text + at, lengths[k]));
+            check(at, lengths[k], by_bits(0x1234567, text + at, lengths[k]));
 }
 
 static void parts(void **state)
 {
     (void)state;
     const uint32_t whole = crc32c(0, text, LONGEST);
-    for (size_t cut = 0; cut <= LONGEST; cut += 1543) {
-        const uint32_t a = crc32c(0, text, cut), b = crc32c(0, text + cut, LONGEST - cut);
-        assert_int_equal(crc32c(a, text + cut, LONGEST - cut), whole);
-        assert_int_equal(crc32c_times(a, crc32c_zeros(LONGEST - cut)) ^ b, whole);
-    }
-    assert_int_equal(crc32c_times(crc32c_zeros((uint64_t)1 << 40), crc32c_zeros(5)),
-                     crc32c_zeros(((uint64_t)1 << 40) + 5));
+    for (size_t cut = 0; cut <= LONGEST; cut += 1543)
+        assert_int_equal(crc32c(crc32c(0, text, cut), text + cut, LONGEST - cut), whole);
 }
 
 int main(void)

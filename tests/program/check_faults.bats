@@ -17,7 +17,7 @@ of_check() { tail -n 1 check.jsonl | jq -r ".check | $1"; }
 
 @test "a disk that loses a page: the disk is to blame, and no file stays" {
     mkdir files
-    check lost_page:2 dir=files
+    check checkpoint_flip:2 dir=files
     expect verdict wrong "$(of_check .verdict)"
     expect suspect disk "$(of_check '.suspects | map(.part) | join(", ")')"
     [[ "$(jq -r '.check.faults[].where' check.jsonl)" == *"rank 2 read back other values than were written"* ]] || { jq .check.faults check.jsonl; return 1; }
