@@ -161,6 +161,69 @@ within_5_of_100() {
     grep -q '>predicted, beyond the records<' w.svg
 }
 
+# 1 TB/s, launches of 1 us, links of 10 us and 1 GB/s within a host, 20 us and 10 GB/s between hosts;
+# 1000 x 1000 f64 cells per rank.
+@test "by hand: what bytes, launches, messages and norms of a step add up to; Daly's interval" {
+    PYTHONPATH=$top/jobs /usr/bin/python3 - <<'END'
+import math
+from weftlab.predict_model import *
+machine = Machine(True, "", 1e-6, copies=[(1e6, 1e12)], between=(20e-6, 1e10))
+machine.exchange = {t: (10e-6, 1e9) for t in TRANSPORTS}
+machine.transposes = {"peer": {2: 3e11, 4: 1e11}}
+heat = dict(kind="heat", dtype="f64", radius=1, stencil="star", words=2)
+heat.update(two_levels=False, transposes=0, by_lines=False)
+over = "staged", "split"
+turn, sweep = dict(heat, words=4, transposes=1), dict(heat, words=4, transposes=2, by_lines=True)
+machine.pass_cell_s["star", False, "f64", 1, 10] = 20e-12
+machine.norm_cell_s = 1e-12
+def case(ranks, ranks_x, transport, form, **more):
+    given = dict(problem=heat, per_host=4, graph=False, norm_every=0, steps=1, pass_cells=1.018e6)
+    return Case(nx=1000, ny=1000 * ranks, ranks=ranks, ranks_x=ranks_x, ranks_y=ranks // ranks_x, form=form,
+                transport=transport, **{**given, **more})
+for us, part, of in (
+    (17.4, "step", case(1, 1, "staged", "whole")),  # 16 MB, and 1.4 launches
+    (18.2, "step", case(4, 1, "peer", "whole")),  # .8 of one for having neighbours
+    (16.54, "step", case(4, 1, "peer", "whole", graph=True)),
+    (22, "step", case(4, 1, *over)),  # rows of 8000 bytes: 2 us longer than the interior
+    (34, "step", case(4, 1, *over, exchange_s=30e-6)),  # as it was measured
+    (16 + 2.2 + 18 - 3.2, "step", case(4, 1, "nccl", "split")),  # hidden behind a fifth of the interior
+    (40, "alone", case(4, 2, "aware", "split")),  # rows of 500 cells, columns of 2000
+    (1.25, "norm", case(4, 2, "aware", "split", norm_every=2)),
+    (21.6, "alone", case(16, 1, *over)),  # two rows leave each host
+    (138, "alone", case(16, 16, *over)),  # columns of 16000 cells
+    (42.5, "norm", case(16, 16, *over, norm_every=1)),  # 2.5 launches, and 2 hops
+    (45.6, "alone", case(16, 16, *over, per_host=1)),
+    (1.6, "memory", case(4, 1, *over, steps=10)),
+    (.436, "arithmetic", case(4, 1, *over, steps=10)),  # 20.36 us, of which a copy takes 16
+    (7.264, "exchange", case(4, 1, *over, steps=10)),  # 90 us beside the pass, and 3
+    (.35, "norm", case(4, 1, *over, steps=10, norm_every=10, norm_in_pass=True)),
+    (61.4, "step", case(4, 1, "peer", "split", problem=turn)),  # 6 of 8 MB are sent; 32 us of memory
+    (153.4, "step", case(4, 1, "peer", "split", problem=sweep)),
+    (861.4, "step", case(4, 1, "peer", "split", problem=turn, per_host=2)),  # half of 16 MB leaves a host
+):
+    found = dict(parts_of_step(machine, of), step=step_s(machine, of), alone=exchange_alone(machine, of))
+    assert math.isclose(found[part], us * 1e-6), (us, part, found)
+assert not knows(machine, case(4, 1, *over, steps=4))
+assert not knows(machine, case(3, 1, "nccl", "split", problem=turn))
+assert [machine.transpose_rate("peer", ranks) for ranks in (2, 3, 16)] == [3e11, 1e11, 1e11]
+machine.add_copy(1e8, .25e12), machine.add_copy(1.02e8, .2e12)
+assert len(machine.copies) == 2 and math.isclose(machine.copy_rate(1e7), .5e12)
+assert math.isclose(interval_daly(50, 10000), 1000 * (1 + 0.05 / 3 + 0.0025 / 9) - 50)
+assert interval_daly(50, 20) == 20
+assert math.isclose(waste(950, 50, 10000), 0.1)
+END
+}
+
+@test "by hand: the cells of a pass of 8 steps, whose warps store 112 cells of f64, on 132 SMs of 8 warps" {
+    deck s.ini problem.kind=heat problem.alpha=0.2 grid.nx=10752 grid.ny=242 time.steps=999 run.fuse=8 run.ranks_x=1
+    rows() { # in each of 11 chunks
+        "$weft" run s.ini --dry-run --json "$@" |
+            jq '.pass | (.cells, .cells_exchange_first) / (8 * 132 * 112) * 11 | round' | xargs
+    }
+    expect "96 strips of 11 chunks: 22 rows, and 8 above and below" "418 418" "$(rows)"
+    expect "21 rows, and shells of 8 that are 24 with their ghosts; no shells" "455 418" "$(rows ranks=2 grid.ny=484)"
+}
+
 @test "what is missing or wrong is said in one sentence" {
     local heat=$older/h200x4/heat_weak.jsonl status_of words text
     echo '{"a": 1}' >foreign.jsonl
