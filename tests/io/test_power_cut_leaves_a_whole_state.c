@@ -36,14 +36,6 @@ typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT, OMIT_ATT
 static sentence why;
 static char folder[FIXTURE_PATH_BYTES], found[FIXTURE_PATH_BYTES];
 
-/* On rank 0 alone, where an assertion would leave the others waiting. */
-static void must(bool holds, const char *what)
-{
-    if (holds) return;
-    print_error("%s\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
 /* ---- the run that is recorded ---- */
 
 /* Cut into rows or into columns. */

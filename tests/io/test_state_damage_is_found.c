@@ -85,15 +85,16 @@ static void cut_and_mend(const char *name, long bytes, long all)
     const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
     FILE *f = acts ? fopen(name, "r+b") : NULL;
     if (acts) {
-        assert_true(all - bytes <= (long)sizeof rest);
+        must(all - bytes <= (long)sizeof rest, "too long");
         fseek(f, bytes, SEEK_SET);
-        assert_int_equal(fread(rest, 1, (size_t)(all - bytes), f), all - bytes);
-        assert_int_equal(ftruncate(fileno(f), bytes), 0);
+        must((long)fread(rest, 1, (size_t)(all - bytes), f) == all - bytes &&
+                 ftruncate(fileno(f), bytes) == 0,
+             name);
     }
     expect_found("cut", "");
     if (acts) {
         fseek(f, bytes, SEEK_SET);
-        assert_int_equal(fwrite(rest, 1, (size_t)(all - bytes), f), all - bytes);
+        must((long)fwrite(rest, 1, (size_t)(all - bytes), f) == all - bytes, name);
         fclose(f);
     }
 }

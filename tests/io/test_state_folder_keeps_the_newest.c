@@ -40,7 +40,7 @@ static void touch(const char *dir, const char *name)
         FILE *f = fopen(path, "w");
         fputs("not a checkpoint", f);
         fclose(f);
-        if (problem) assert_int_equal(state_trailer_append(path, &(state_trailer){ .problem = problem }), 0);
+        if (problem) must(state_trailer_append(path, &(state_trailer){ .problem = problem }) == 0, path);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -40,24 +40,24 @@ static void make(state_info *s)
     state_number_blocks(s);
     s->crc = calloc((size_t)s->blocks, sizeof *s->crc);
     snprintf(path, sizeof path, "%s/%s", folder, s->folder);
-    assert_int_equal(mkdir(path, 0700), 0);
+    must(mkdir(path, 0700) == 0, path);
     for (int k = 0; k < PARTS; k++) {
         state_cells f = fixture_field("u", NX, NY, s->part[k].cells[0], DTYPE_F64);
         fixture_fill(&f, DTYPE_F64, 0);
         fingerprint += f.fingerprint;
         bytes = (uint64_t)box_cells(f.own) * sizeof(double);
         s->crc[k] = crc32c(0, f.data, (size_t)bytes);
-        if (state_part_create(s, k, &why) != STATE_OK) fail_msg("%s", why.text);
+        must(state_part_create(s, k, &why) == STATE_OK, why.text);
         state_part_path(s, k, path);
         const int fd = open(path, O_RDWR);
-        assert_int_equal(transfer_pwrite(fd, f.data, (size_t)bytes, s->part[k].at_bytes[0]), 0);
-        assert_int_equal(state_part_crc(s, k, fd, &s->part[k].structure_crc), 0);
+        must(transfer_pwrite(fd, f.data, (size_t)bytes, s->part[k].at_bytes[0]) == 0, path);
+        must(state_part_crc(s, k, fd, &s->part[k].structure_crc) == 0, path);
         close(fd);
         free(f.data);
     }
     s->field[0].fingerprint = fingerprint;
-    assert_int_equal(state_index_write(s->path, s, &why), STATE_OK);
-    assert_int_equal(state_trailer_append(s->path, &(state_trailer){ .token = 0x0badcafe }), 0);
+    must(state_index_write(s->path, s, &why) == STATE_OK, why.text);
+    must(state_trailer_append(s->path, &(state_trailer){ .token = 0x0badcafe }) == 0, s->path);
     free(s->part);
     free(s->crc);
 }

@@ -36,7 +36,7 @@ static void put(hid_t file, const char *name, hid_t type, int dims, const hsize_
     const hid_t space = H5Screate_simple(dims, shape, NULL);
     const hid_t dataset = H5Dcreate2(file, name, type, space, links, layout, H5P_DEFAULT);
     if (H5Tget_class(type) != H5T_STRING)
-        assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
+        must(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0, name);
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(layout);
@@ -207,7 +207,7 @@ static void widen_chunks(void)
     const size_t count = fread(bytes, 1, sizeof bytes, f);
     size_t at = 0;
     while (at + sizeof sides < count && memcmp(bytes + at, sides, sizeof sides) != 0) at++;
-    assert_true(at + sizeof sides < count);
+    must(at + sizeof sides < count, "no such chunks");
     fseek(f, (long)at + 5, SEEK_SET);
     fputc(0xff, f);
     fclose(f);
@@ -221,7 +221,7 @@ static void read_in_a_child(void)
     char said[1024] = "";
     int status = 0, end[2];
     const state_foreign wanted = { path, "/fields/u", DTYPE_F64, NX, NY, box_make(0, NX, 0, NY) };
-    assert_int_equal(pipe(end), 0);
+    must(pipe(end) == 0, "no pipe");
     const pid_t pid = fork();
     if (pid == 0) {
         (void)dup2(end[1], STDERR_FILENO);
@@ -234,8 +234,8 @@ static void read_in_a_child(void)
     (void)!read(end[0], said, sizeof said - 1);
     close(end[0]);
     print_message("%s", said);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
-    assert_non_null(strstr(said, path));
+    must(WIFEXITED(status) && WEXITSTATUS(status) == 3 && strstr(said, path),
+         "another end than 3 with the file's name");
 }
 
 static void what_crashes_hdf5(void **unused)
@@ -260,7 +260,7 @@ static void numbers_too_long(void **unused)
         const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
                     space = H5Screate_simple(1, &one, NULL);
         const hid_t number = H5Tcopy(H5T_STD_U64LE);
-        assert_true(H5Tset_size(number, 8191) >= 0);
+        must(H5Tset_size(number, 8191) >= 0, "no such number");
         const hid_t dataset = H5Dcreate2(file, "v", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         written = dataset >= 0;
         if (written) H5Dclose(dataset);
@@ -325,7 +325,7 @@ static void empty_dataset(hid_t file, hid_t layout)
 {
     const hid_t space = plane_space();
     const hid_t dataset = H5Dcreate2(file, "map", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(dataset >= 0);
+    must(dataset >= 0, "no dataset");
     H5Dclose(dataset);
     H5Sclose(space);
     H5Pclose(layout);

@@ -26,6 +26,14 @@ static inline bool on_all(MPI_Comm comm, bool mine)
     return all;
 }
 
+/* On one rank alone, where an assertion would leave the others waiting. */
+static inline void must(bool holds, const char *what)
+{
+    if (holds) return;
+    fprintf(stderr, "%s\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static inline int fixture_rank(MPI_Comm comm)
 {
     int rank;
