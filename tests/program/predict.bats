@@ -94,7 +94,8 @@ within_5_of_100() {
     jq -c 'del(.deck) | .norm_every = 1' "$older/h200x4/laplace_strong.jsonl" >key.jsonl
     jq -c 'del(.deck)' "$older/h200x4/laplace_strong.jsonl" >none.jsonl
     norms() {
-        predict d.ini problem.kind=laplace problem.alpha=0 time.norm_every=1 --ranks 4 --from "$1" --output n.jsonl >said
+        predict d.ini problem.kind=laplace problem.alpha=0 time.norm_every=1 --ranks 4 --from "$1" \
+            --output n.jsonl >said
         tail -n 1 n.jsonl | jq .parts_s.norm
     }
     expect "of the key" "$(norms "$older/h200x4/laplace_strong.jsonl")" "$(norms key.jsonl)"
@@ -144,7 +145,8 @@ within_5_of_100() {
 }
 
 @test "a weak study to 100000 ranks: records of it, drawn over what was measured" {
-    predict d.ini --from "$records" --mode weak --ranks 1,4,8,64,100000 run.feed=openmp --mtbf-hours 50000 --file-gbs 100 --output p.jsonl >said
+    predict d.ini --from "$records" --mode weak --ranks 1,4,8,64,100000 run.feed=openmp --mtbf-hours 50000 \
+        --file-gbs 100 --output p.jsonl >said
     expect "lines" 5 "$(wc -l <p.jsonl)"
     line() { jq -s "$1" p.jsonl; }
     expect "on 4 GPUs as measured, within 2 %" true "$(line '.[1].step_s / 503.52e-6 - 1 | fabs < 0.02')"
