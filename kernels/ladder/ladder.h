@@ -117,6 +117,13 @@ struct ladder_rung {
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
 };
 
+/* Does the family's parameter mean anything to the rung? Does it take several values in one run? */
+static inline bool ladder_takes(const ladder_rung *r, int parameter) { return !(r->ignores >> parameter & 1u); }
+static inline bool ladder_scans(const ladder_rung *r, int parameter)
+{
+    return r->scan_count > 0 && r->scan == parameter;
+}
+
 /* What rungs that solve one problem in one way have in common: for the builders of tables. */
 typedef struct ladder_way {
     int (*prepare)(ladder_case *c);

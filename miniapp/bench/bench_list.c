@@ -68,7 +68,7 @@ static bool asked_for(const ladder_family *f, int argc, char **argv)
     if (f->kind == DEVICE_CUDA && !device_cuda_built()) return false;
     for (int i = 1; i < argc; i++)
         for (int j = 0; j < f->rungs; j++)
-            if (bench_request_names(argv[i], f, &f->rung[j])) return true;
+            if (bench_request_names(argv[i], &(bench_item){ f, &f->rung[j], false })) return true;
     return false;
 }
 

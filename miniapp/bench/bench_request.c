@@ -11,7 +11,6 @@
 
 #include "base/cmd.h"
 #include "base/terminal.h"
-#include "bench/bench_families.h"
 #include "deck/deck.h"
 #include "ranks/agree.h"
 #include "ranks/check.h"
@@ -104,21 +103,22 @@ static bool offered(const bench_request *q, const ladder_family *f)
     return q->any_kind || f->kind == q->kind;
 }
 
-bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r)
+bool bench_request_names(const char *name, const bench_item *item)
 {
-    const size_t length = strlen(f->name);
-    if (strncmp(name, f->name, length) != 0) return false;
-    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, r->name) == 0);
+    const size_t length = strlen(item->family->name);
+    if (strncmp(name, item->family->name, length) != 0) return false;
+    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, item->rung->name) == 0);
 }
 
 bool bench_request_find(device_kind kind, const char *name, bench_item *item)
 {
-    for (const ladder_family *const *f = bench_families(); *f; f++)
-        for (int i = 0; (*f)->kind == kind && i < (*f)->rungs; i++)
-            if (bench_request_names(name, *f, &(*f)->rung[i])) {
-                *item = (bench_item){ *f, &(*f)->rung[i], true };
-                return true;
-            }
+    int count = 0;
+    const bench_item *const all = bench_items(&count);
+    for (int i = 0; i < count; i++)
+        if (all[i].family->kind == kind && bench_request_names(name, &all[i])) {
+            *item = all[i];
+            return true;
+        }
     return false;
 }
 
@@ -127,60 +127,55 @@ static int unknown_name(const bench_request *q, const char *name, sentence *why)
 {
     static char text[NAMES_MAX][NAME_BYTES];
     const char *known[NAMES_MAX];
-    int count = 0;
-    const ladder_family *const *const family = bench_families();
-    bool elsewhere = false;
-    for (int i = 0; family[i]; i++)
-        for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
-            elsewhere = elsewhere ||
-                        (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
-            if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
-            if (strchr(name, '/'))
-                snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
-            else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
-            known[count] = text[count];
-            count++;
+    int count = 0, rungs = 0;
+    const bench_item *const all = bench_items(&rungs);
+    const bool rung = strchr(name, '/') != NULL;
+    for (int i = 0; i < rungs && count < NAMES_MAX; i++) {
+        if (!offered(q, all[i].family)) {
+            if (!bench_request_names(name, &all[i])) continue;
+            return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are",
+                           name, kind_name(q->kind));
         }
-    if (elsewhere)
-        return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are",
-                       name, kind_name(q->kind));
+        snprintf(text[count], NAME_BYTES, "%s%s%s", all[i].family->name, rung ? "/" : "",
+                 rung ? all[i].rung->name : "");
+        known[count] = text[count];
+        count++;
+    }
     return mistake(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
-                   strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
+                   rung ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
-/* Adds it, where it was named, or its family, or nothing at all. */
-static void add_wanted(bench_request *q, const ladder_family *f, const ladder_rung *r, int ranks, int argc,
-                       char **argv)
+static bool is_name(const char *argument) { return argument[0] != '-' && !strchr(argument, '='); }
+
+/* Without names all rungs but, on one rank, those that ranks climb together. */
+static bool wanted(const bench_request *q, bench_item *item, int ranks, int argc, char **argv)
 {
     bool any_name = false, taken = false;
-    bench_item item = { f, r, false };
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
+        if (!is_name(argv[i])) continue;
         any_name = true;
-        if (!bench_request_names(argv[i], f, r)) continue;
+        if (!bench_request_names(argv[i], item)) continue;
         taken = true;
-        item.named = item.named || strchr(argv[i], '/');
+        item->named = item->named || strchr(argv[i], '/');
     }
-    if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f))))
-        q->item[q->items++] = item;
+    return taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(item->family)));
 }
 
 static int choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
     int rungs = 0;
-    const ladder_family *const *const family = bench_families();
-    for (int i = 0; family[i]; i++) rungs += family[i]->rungs;
-    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
+    const bench_item *const all = bench_items(&rungs);
     for (int a = 1; a < argc; a++) {
-        bool found = argv[a][0] == '-' || strchr(argv[a], '=');
-        for (int i = 0; family[i] && !found; i++)
-            for (int j = 0; j < family[i]->rungs && !found; j++)
-                found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
+        bool found = !is_name(argv[a]);
+        for (int i = 0; i < rungs && !found; i++)
+            found = offered(q, all[i].family) && bench_request_names(argv[a], &all[i]);
         if (!found) return unknown_name(q, argv[a], why);
     }
-    for (int i = 0; family[i]; i++)
-        for (int j = 0; j < family[i]->rungs; j++)
-            if (offered(q, family[i])) add_wanted(q, family[i], &family[i]->rung[j], ranks, argc, argv);
+    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
+    for (int i = 0; i < rungs; i++) {
+        bench_item item = all[i];
+        if (offered(q, item.family) && wanted(q, &item, ranks, argc, argv)) q->item[q->items++] = item;
+    }
     return 0;
 }
 
@@ -276,7 +271,7 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
     int status = choose_device(q, top, argc, argv, why);
     if (status == 0) status = choose_items(q, top->ranks, argc, argv, why);
     for (int i = 1; i < argc && status == 0; i++)
-        if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why);
+        if (argv[i][0] != '-' && !is_name(argv[i])) status = set_key(q, argv[i], why);
     return status;
 }
 
@@ -288,14 +283,29 @@ void bench_request_free(bench_request *q)
     q->setting = NULL;
 }
 
-int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set)
+int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set)
 {
     int64_t number = p->usual;
-    *was_set = false;
+    if (was_set) *was_set = false;
     for (int i = 0; i < q->settings; i++)
         if (strcmp(q->setting[i].key, p->key) == 0) {
             number = q->setting[i].value;
-            *was_set = true;
+            if (was_set) *was_set = true;
         }
     return number;
+}
+
+int bench_request_points(const bench_request *q, const bench_item *item)
+{
+    bool was_set = false;
+    if (item->rung->scan_count == 0) return 1;
+    (void)bench_request_asked(q, &item->family->parameter[item->rung->scan], &was_set);
+    return was_set ? 1 : item->rung->scan_count;
+}
+
+int64_t bench_request_value(const bench_request *q, const bench_item *item, int point, int parameter)
+{
+    bool was_set = false;
+    const int64_t asked = bench_request_asked(q, &item->family->parameter[parameter], &was_set);
+    return ladder_scans(item->rung, parameter) && !was_set ? item->rung->scan_values[point] : asked;
 }
