@@ -118,7 +118,10 @@ struct ladder_rung {
 };
 
 /* Does the family's parameter mean anything to the rung? Does it take several values in one run? */
-static inline bool ladder_takes(const ladder_rung *r, int parameter) { return !(r->ignores >> parameter & 1u); }
+static inline bool ladder_takes(const ladder_rung *r, int parameter)
+{
+    return !(r->ignores >> parameter & 1u);
+}
 static inline bool ladder_scans(const ladder_rung *r, int parameter)
 {
     return r->scan_count > 0 && r->scan == parameter;

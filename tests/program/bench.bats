@@ -48,7 +48,7 @@ def count: type == "number" and . == floor;
     bench --list device=cuda | grep -q '  shared/padded '
 }
 
-@test "the rung's own figure comes last, columns follow from their contents, and parameters that do not vary stand above" {
+@test "the rung's own figure comes last, columns fit, parameters that do not vary stand above" {
     bench fused/production device=host nx=300 ny=200 ceiling_bytes=1M samples=3 >table
     expect steps "steps=1 steps=2 steps=4 steps=12 steps=8" \
         "$(awk '$1 == "fused/production" { printf "%s%s", sep, $2; sep = " " }' table)"
