@@ -154,12 +154,13 @@ typedef struct ladder_family {
 #define LADDER_SCAN(PARAMETER, VALUES) \
     .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
 
-/* A family of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
-#define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
+/* A family of tables, or of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
+#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                   \
     {                                                                                               \
-        KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, \
-            sizeof rungs / sizeof *rungs, REFUSAL                                                   \
+        KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
+            sizeof RUNGS / sizeof *RUNGS, REFUSAL                                                   \
     }
+#define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
 extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
