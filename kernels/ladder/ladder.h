@@ -85,6 +85,8 @@ typedef struct ladder_case {
                         * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
+    int blocks;         /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
+    size_t block_bytes; /* ... and what each of them leaves in `out` */
     void *state; /* prepare's own (ladder_state); NULL before it */
     ladder_beside beside;
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
