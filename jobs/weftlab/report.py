@@ -7,8 +7,6 @@
                             is one
   report --table NAME ...   prints one table
   report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file
-
-Help texts are those of the program $WEFT, else build/weft; without one they stay as they are.
 """
 
 import pathlib
@@ -80,7 +78,7 @@ def main():
     folder = arguments.results or arguments.root / "jobs" / "results"
     try:
         if arguments.table:
-            print(pages.Page(arguments.root, folder, "--table").table("", *arguments.table), end="")
+            print(pages.Page(arguments.root, folder, "--table").table(*arguments.table), end="")
         elif arguments.pages:
             for name in render_pages(arguments.root, folder):
                 print(name)

@@ -5,6 +5,7 @@ A figure is the median over the repeats of a run of its median step. Fractions a
 the same size moved on all GPUs in the same run. Figures that no record has are a dash.
 """
 
+import fractions
 import inspect
 import itertools
 import json
@@ -132,17 +133,10 @@ def checkpoints(folder):
             continue
         alone, beside = (median(group, "phases", "loop", "max_s") for group in (plain, written))
         wrote = [records.at(r, "checkpoint", "bytes") / records.at(r, "checkpoint", "write_s") for r in written]
-        rows.append(
-            [
-                name,
-                seconds(alone),
-                "%+.2f %%" % (100 * (beside / alone - 1)),
-                seconds(median(written, "checkpoint", "stall_s")),
-                rate(statistics.median(wrote), "B/s"),
-            ]
-        )
-    header = ["heat 8192 x 8192, f64, 8000 steps, one file of 512 MiB", "loop without", "with", "steps waited", "written at"]
-    return header, rows
+        row = [name, seconds(alone), "%+.2f %%" % (100 * (beside / alone - 1))]
+        rows.append(row + [seconds(median(written, "checkpoint", "stall_s")), rate(statistics.median(wrote), "B/s")])
+    asked = "heat 8192 x 8192, f64, 8000 steps, one file of 512 MiB"
+    return [asked, "loop without", "with", "steps waited", "written at"], rows
 
 
 def power(folder):
@@ -383,10 +377,14 @@ def swept(record):
     return next((key for key in (points or [{}])[0] if len({point.get(key) for point in points}) > 1), None)
 
 
+def last_of(record):
+    return {**record, **(record.get("sweep") or [{}])[-1]}
+
+
 def last_point(record):
     """", stride 32": where the last point of a rung's sweep stands."""
     key = swept(record)
-    value = key and record["sweep"][-1]["parameters"][key]
+    value = key and last_of(record)["parameters"][key]
     return ", %s %s" % (key, size(value) if "bytes" in key else value) if key else ""
 
 
@@ -397,7 +395,7 @@ def ladder(folder, family):
     for rung in dict.fromkeys(rung for found in by_machine.values() for rung in found):
         row, ceiling = ["`%s`" % rung + max(last_point(found.get(rung, {})) for found in by_machine.values())], None
         for found in by_machine.values():
-            last = {**found.get(rung, {}), **(found.get(rung, {}).get("sweep") or [{}])[-1]}
+            last = last_of(found.get(rung, {}))
             row += [rate(last.get("rate"), last.get("unit")), fraction(last.get("fraction_of_ceiling"))]
             ceiling = last.get("ceiling_name") or ceiling
         rows.append(row + [ceiling or DASH])
@@ -405,6 +403,23 @@ def ladder(folder, family):
     for name in by_machine:
         header += [name, "of it"]
     return header + ["ceiling"], rows
+
+
+def should(folder):
+    """What rungs of `weft bench` should reach by limits.tsv, and did: the figure's part of it."""
+    found = [{"%(family)s/%(rung)s" % r: r for r in rungs(folder, machine, "ladder")} for machine in ONE_GPU]
+    rows = []
+    for line in (folder / "limits.tsv").read_text().splitlines()[3:]:
+        rung, at, times, *limits, words, why = line.split("\t")
+        row = ["`%s` %s" % (rung, at), words]
+        for limit, of in zip(limits, found):
+            record = of[rung]
+            points = {"%s=%d" % x: p["rate"] for p in record["sweep"] for x in p["parameters"].items()}
+            limit = (of[limit]["rate"] if limit in of else float(limit)) * fractions.Fraction(times)
+            reached = points.get(at, record["rate"])
+            row += [rate(reached, record["unit"]), fraction(reached / limit)]
+        rows.append(row + [why])
+    return ["rung", "should reach", "H100", "of it", "H200", "of it", "why"], rows
 
 
 def test_runs(folder):
@@ -437,6 +452,7 @@ TABLES = {
     "machines": machines,
     "test-runs": test_runs,
     "ladder": ladder,
+    "should": should,
 }
 
 

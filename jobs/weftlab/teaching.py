@@ -19,27 +19,6 @@ class TeachingMistake(Exception):
 
 # ---- what a picture shows ----
 
-CURVES = {  # the parameter along which a family's rungs are drawn, and which rungs
-    "memory": ("bytes", ["pageableH2D", "pinnedH2D", "mappedRead", "managedFault", "managedPrefetch"]),
-    "access": ("stride", ["strideRead", "strideWrite"]),
-    "shared": ("stride", ["stride4", "stride8"]),
-    "fused": ("steps", ["singly", "tile", "strip", "production"]),
-    "roofline": ("radius", ["star", "box", "line", "wave"]),
-    "launch": ("block_threads", ["blockSize"]),
-    "constant": ("addresses", ["tableBank", "tableLdg", "tableShared"]),
-    "product": ("fmas", ["roofline"]),
-    "arith": ("slots", ["atomicSpread"]),
-    "streaming": ("steps", ["skewed"]),
-    "streams": ("streams", ["depthFirst", "breadthFirst", "openmp", "graph"]),
-    "halo": ("bytes", ["link_both", "mpi_ring", "peer_ring", "nccl_ring", "aware_ring", "staged_ring"]),
-    "alltoall": ("n", ["aware_slabs", "mapped_slabs", "peer_slabs", "staged_slabs"]),
-}
-
-
-def last_of(rung):
-    return {**rung, **(rung.get("sweep") or [{}])[-1]}
-
-
 def has_ceiling(rung):
     points = rung.get("sweep") or [rung]
     return all(records.is_number(point.get("fraction_of_ceiling")) for point in points)
@@ -70,14 +49,13 @@ def curves(by_machine, parameter, chosen):
     return name_of(swept[0][2], fraction) if swept else "", made
 
 
-def ladder(folder, family):
-    """What the picture of a family shows: bars by rung and machine, and curves of sweeps."""
+def ladder(folder, family, parameter="", *chosen):
+    """What the picture of a family shows: bars by rung and machine, curves of those chosen."""
     by_machine = tables.ladder_records(folder, family)
-    parameter, chosen = CURVES.get(family, ("", []))
     bars = {}
     for name, rungs in by_machine.items():
         for rung, record in rungs.items():
-            last, fraction = last_of(record), has_ceiling(record)
+            last, fraction = tables.last_of(record), has_ceiling(record)
             bars.setdefault(rung, {})[name] = [name_of(record, fraction), value_of(last, fraction)]
     if not bars:
         raise TeachingMistake("no result has the family '%s'" % family)
@@ -126,7 +104,7 @@ def picture(folder, name="", *arguments):
         raise TeachingMistake("no picture '%s'; there are %s" % (name, known))
     if not tables.takes(PICTURES[name], folder, *arguments):
         raise TeachingMistake("picture '%s' has too few or too many words" % " ".join((name,) + arguments))
-    return "%s.svg" % "-".join((name,) + arguments), PICTURES[name](folder, *arguments)
+    return "%s.svg" % "-".join((name,) + arguments[:1]), PICTURES[name](folder, *arguments)
 
 
 ALTERNATIVES = {

@@ -85,6 +85,8 @@ typedef struct ladder_case {
                         * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
+    int blocks;         /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
+    size_t block_bytes; /* ... and what each of them leaves in `out` */
     void *state; /* prepare's own (ladder_state); NULL before it */
     ladder_beside beside;
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
@@ -117,6 +119,16 @@ struct ladder_rung {
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
 };
 
+/* Does the family's parameter mean anything to the rung? Does it take several values in one run? */
+static inline bool ladder_takes(const ladder_rung *r, int parameter)
+{
+    return !(r->ignores >> parameter & 1u);
+}
+static inline bool ladder_scans(const ladder_rung *r, int parameter)
+{
+    return r->scan_count > 0 && r->scan == parameter;
+}
+
 /* What rungs that solve one problem in one way have in common: for the builders of tables. */
 typedef struct ladder_way {
     int (*prepare)(ladder_case *c);
@@ -144,12 +156,13 @@ typedef struct ladder_family {
 #define LADDER_SCAN(PARAMETER, VALUES) \
     .scan = PARAMETER, .scan_count = sizeof VALUES / sizeof VALUES[0], .scan_values = VALUES
 
-/* A family of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
-#define LADDER_FAMILY(KIND, NAME, SHOWS, F32, F64, REFUSAL)                                         \
+/* A family of tables, or of a file's tables `parameters` and `rungs`. F32, F64: the names of its types. */
+#define LADDER_FAMILY_OF(PARAMETERS, RUNGS, KIND, NAME, SHOWS, F32, F64, REFUSAL)                   \
     {                                                                                               \
-        KIND, NAME, SHOWS, { F32, F64 }, parameters, sizeof parameters / sizeof *parameters, rungs, \
-            sizeof rungs / sizeof *rungs, REFUSAL                                                   \
+        KIND, NAME, SHOWS, { F32, F64 }, PARAMETERS, sizeof PARAMETERS / sizeof *PARAMETERS, RUNGS, \
+            sizeof RUNGS / sizeof *RUNGS, REFUSAL                                                   \
     }
+#define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
 extern const ladder_family ladder_ceiling_host, ladder_transpose_host;

@@ -46,6 +46,18 @@ template <typename T, int LOADS> __global__ void ladder_copy_kernel(T *out, cons
         if (first + k * LADDER_COPY_THREADS < n) out[first + k * LADDER_COPY_THREADS] = u[k];
 }
 
+/* The copy with 1, 2, 4 or 8 loads per thread, rounded up to one of these. */
+static inline int64_t ladder_copy_loads(int64_t asked) { return asked <= 2 ? asked : asked <= 4 ? 4 : 8; }
+template <typename T> void (*ladder_copy_of(int64_t asked))(T *, const T *, int64_t)
+{
+    switch (ladder_copy_loads(asked)) {
+    case 1: return ladder_copy_kernel<T, 1>;
+    case 2: return ladder_copy_kernel<T, 2>;
+    case 4: return ladder_copy_kernel<T, 4>;
+    default: return ladder_copy_kernel<T, 8>;
+    }
+}
+
 /* SMs of the GPU times `each`. */
 static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
 {
@@ -53,6 +65,27 @@ static inline int ladder_per_sm(const ladder_case *c, int each, int *out)
     const int code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, c->d->ordinal);
     *out = sms * each;
     return code;
+}
+
+/* The problem of a kernel whose blocks all do the same, blocks_per_sm of them on each SM: in_bytes of c->in,
+ * block_bytes of c->out for each block, poisoned; either is NULL where it has no bytes. size, work: what one
+ * block counts, times the blocks. */
+static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_bytes,
+                                     int64_t size)
+{
+    int code = ladder_per_sm(c, blocks_per_sm, &c->blocks);
+    c->block_bytes = block_bytes;
+    c->size = c->blocks * size;
+    c->work = (double)c->size;
+    if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
+    if (code || block_bytes == 0) return code;
+    return ladder_alloc_poisoned(c, (size_t)c->blocks * block_bytes, &c->out);
+}
+
+/* What every block left, against the one right answer. */
+static inline int ladder_verify_blocks(ladder_case *c, const void *answer, ladder_verdict *v)
+{
+    return ladder_compare_blocks(c, c->out, (size_t)c->blocks * c->block_bytes, answer, c->block_bytes, v);
 }
 
 /* One fma of either type, and four words that are loaded and stored at once. */

@@ -12,37 +12,6 @@ namespace {
 enum { GRANULARITY, SLOTS, BLOCKS, PARAMETERS };
 enum { SLOTS_MOST = 1 << 20, THREADS = 256 };
 
-/* A case's state. c->in: in_bytes that are read, or words that are added to; c->out: `blocks` times
- * block_words words of 32 bits, all blocks alike. Either is NULL where its size is 0. */
-typedef struct arith {
-    int blocks;
-    size_t in_bytes, block_words;
-} arith;
-
-const arith *state_of(const ladder_case *c) { return (const arith *)c->state; }
-unsigned blocks_of(const ladder_case *c) { return (unsigned)state_of(c)->blocks; }
-
-/* Makes the state, with c->out poisoned; a block's work is `size` of calls. */
-int arith_open(ladder_case *c, int blocks_per_sm, size_t in_bytes, size_t block_words, int64_t size)
-{
-    arith *s = (arith *)ladder_state(c, sizeof *s);
-    s->in_bytes = in_bytes;
-    s->block_words = block_words;
-    int code = ladder_per_sm(c, blocks_per_sm, &s->blocks);
-    c->size = s->blocks * size;
-    c->work = (double)c->size;
-    if (!code && in_bytes > 0) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, in_bytes, &c->in);
-    if (code || block_words == 0) return code;
-    return ladder_alloc_poisoned(c, blocks_of(c) * block_words * sizeof(uint32_t), &c->out);
-}
-
-/* Every block's words against the one right answer. */
-int arith_compare(ladder_case *c, const void *answer, ladder_verdict *v)
-{
-    const size_t block_bytes = state_of(c)->block_words * sizeof(uint32_t);
-    return ladder_compare_blocks(c, c->out, blocks_of(c) * block_bytes, answer, block_bytes, v);
-}
-
 /* ---- chains of multiply-adds in registers: x = x * factor + summand, again and again. The host does the
  * same operations in the same order: all of them are exact to the bit ---- */
 
@@ -90,7 +59,7 @@ int chains_open(ladder_case *c, dtype t, int cells, int steps)
     ladder_case own = *c; /* the rung's type, whatever was asked for */
     own.type = t;
     const size_t bytes = (size_t)cells * dtype_bytes(t);
-    const int code = arith_open(c, CHAIN_BLOCKS_PER_SM, bytes, bytes / sizeof(uint32_t), cells);
+    const int code = ladder_open_blocks(c, CHAIN_BLOCKS_PER_SM, bytes, bytes, cells);
     c->work *= 2.0 * steps;
     return code ? code : ladder_fill_random(&own, c->in, cells, SEED);
 }
@@ -104,7 +73,7 @@ template <typename T> int chains_prepare(ladder_case *c)
 
 template <typename STEP, typename T = typename STEP::cell> int chains_enqueue(ladder_case *c)
 {
-    return ladder_words(c, blocks_of(c), THREADS, 0, chains<STEP>, (T)factor_even, (T)summand_even);
+    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, chains<STEP>, (T)factor_even, (T)summand_even);
 }
 
 template <typename STEP, typename T = typename STEP::cell>
@@ -114,7 +83,7 @@ int chains_verify(ladder_case *c, ladder_verdict *v)
     ladder_random(type_of<T>, x, 0, CHAIN_CELLS, SEED);
     for (int k = 0; k < CHAIN_CELLS; k++)
         for (int i = 0; i < CHAIN_STEPS; i++) x[k] = STEP::of(x[k], (T)factor_even, (T)summand_even);
-    return arith_compare(c, x, v);
+    return ladder_verify_blocks(c, x, v);
 }
 
 template <typename STEP>
@@ -156,7 +125,8 @@ template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)> int 
 {
     const float2 even = make_float2((float)factor_even, (float)summand_even),
                  odd = make_float2((float)factor_odd, (float)summand_odd);
-    return ladder_words(c, blocks_of(c), THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even, odd);
+    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, KERNEL, (unsigned)c->value[GRANULARITY], even,
+                        odd);
 }
 
 int branch_verify(ladder_case *c, ladder_verdict *v)
@@ -169,7 +139,7 @@ int branch_verify(ladder_case *c, ladder_verdict *v)
                     s = (float)(odd ? summand_odd : summand_even);
         for (int i = 0; i < CHAIN_STEPS; i++) x[k] = fmaf(x[k], f, s);
     }
-    return arith_compare(c, x, v);
+    return ladder_verify_blocks(c, x, v);
 }
 
 template <void (*KERNEL)(float *, const float *, unsigned, float2, float2)>
@@ -216,7 +186,7 @@ int spill_prepare(ladder_case *c)
 
 int spill_enqueue(ladder_case *c)
 {
-    return ladder_words(c, blocks_of(c), THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
+    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, spill_for(c->value[BLOCKS]), spill_factor);
 }
 
 int spill_verify(ladder_case *c, ladder_verdict *v)
@@ -227,7 +197,7 @@ int spill_verify(ladder_case *c, ladder_verdict *v)
         for (int i = 0; i < SPILL_STEPS; i++)
             for (int k = 0; k < LIVE; k++)
                 x[k * THREADS + t] = fmaf(x[k * THREADS + t], spill_factor, x[(k + 1) % LIVE * THREADS + t]);
-    return arith_compare(c, x, v);
+    return ladder_verify_blocks(c, x, v);
 }
 
 constexpr ladder_way spilled = { spill_prepare, spill_enqueue, spill_verify };
@@ -321,7 +291,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <int F, bool KEEP> int launch(ladder_case *c, float *results)
 {
-    evaluate<F, KEEP><<<KEEP ? 1 : state_of(c)->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>(
+    evaluate<F, KEEP><<<KEEP ? 1 : c->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>(
         (uint32_t *)c->out, results, functions[F].from, functions[F].to, (float)numerator);
     return cudaGetLastError();
 }
@@ -364,7 +334,8 @@ void judge(const function *f, const float *result, double *worst, uint32_t *all,
 
 int functions_prepare(ladder_case *c)
 {
-    return arith_open(c, FUNCTION_BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS, RESULTS);
+    return ladder_open_blocks(c, FUNCTION_BLOCKS_PER_SM, RESULTS * sizeof(float), THREADS * sizeof(uint32_t),
+                              RESULTS);
 }
 
 template <int F> int functions_enqueue(ladder_case *c) { return launch<F, false>(c, nullptr); }
@@ -380,7 +351,7 @@ template <int F> int functions_verify(ladder_case *c, ladder_verdict *v)
     if (!code) judge(&functions[F], result, &c->predicted[0].value, all, v);
     c->predicted[0].what = "ulp at most, measured";
     free(result);
-    return code || !v->right ? code : arith_compare(c, all, v);
+    return code || !v->right ? code : ladder_verify_blocks(c, all, v);
 }
 
 template <int F>
@@ -435,11 +406,14 @@ template <int HOW> __global__ void __launch_bounds__(THREADS) sums(uint32_t *out
     out[(int64_t)blockIdx.x * THREADS + threadIdx.x] = x;
 }
 
-int sums_prepare(ladder_case *c) { return arith_open(c, SUM_BLOCKS_PER_SM, 0, THREADS, WARPS * STEPS); }
+int sums_prepare(ladder_case *c)
+{
+    return ladder_open_blocks(c, SUM_BLOCKS_PER_SM, 0, THREADS * sizeof(uint32_t), WARPS * STEPS);
+}
 
 template <int HOW> int sums_enqueue(ladder_case *c)
 {
-    return ladder_words(c, blocks_of(c), THREADS, 0, sums<HOW>);
+    return ladder_words(c, (unsigned)c->blocks, THREADS, 0, sums<HOW>);
 }
 
 int sums_verify(ladder_case *c, ladder_verdict *v)
@@ -452,7 +426,7 @@ int sums_verify(ladder_case *c, ladder_verdict *v)
             for (int l = 0; l < LANES; l++) sum += x[w * LANES + l];
             for (int l = 0; l < LANES; l++) x[w * LANES + l] = x[w * LANES + l] * 3 + sum;
         }
-    return arith_compare(c, x, v);
+    return ladder_verify_blocks(c, x, v);
 }
 
 template <int HOW> constexpr ladder_way warp_sums = { sums_prepare, sums_enqueue<HOW>, sums_verify };
@@ -499,34 +473,34 @@ __global__ void __launch_bounds__(THREADS) atomic_shared(uint32_t *out, uint32_t
         if (own[j] != 0) atomicAdd(out + j, own[j]);
 }
 
-/* `in` holds the words that all blocks add to, from 0 on. */
+/* c->in holds the out_cells words that all blocks add to, from 0 on. */
+size_t slot_bytes(const ladder_case *c) { return (size_t)c->out_cells * sizeof(uint32_t); }
+
 int atomics_prepare(ladder_case *c)
 {
-    size_t slots = 1;
     const int64_t most = c->rung->variant == IN_SHARED ? (int)SHARED_SLOTS_MOST : (int)SLOTS_MOST;
-    while (2 * (int64_t)slots <= c->value[SLOTS] && 2 * (int64_t)slots <= most) slots *= 2;
-    const int code = arith_open(c, ATOMIC_BLOCKS_PER_SM, slots * sizeof(uint32_t), 0, THREADS * PER_THREAD);
-    return code ? code : c->d->fill_bytes(c->d, c->in, 0, state_of(c)->in_bytes, c->stream);
+    c->out_cells = 1;
+    while (2 * c->out_cells <= c->value[SLOTS] && 2 * c->out_cells <= most) c->out_cells *= 2;
+    const int code = ladder_open_blocks(c, ATOMIC_BLOCKS_PER_SM, slot_bytes(c), 0, THREADS * PER_THREAD);
+    return code ? code : c->d->fill_bytes(c->d, c->in, 0, slot_bytes(c), c->stream);
 }
 
 template <void (*KERNEL)(uint32_t *, uint32_t)> int atomics_enqueue(ladder_case *c)
 {
-    const arith *s = state_of(c);
-    const size_t own_bytes = c->rung->variant == IN_SHARED ? s->in_bytes : 0;
-    const uint32_t mask = (uint32_t)(s->in_bytes / sizeof(uint32_t)) - 1;
-    KERNEL<<<s->blocks, THREADS, own_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in, mask);
+    const size_t own_bytes = c->rung->variant == IN_SHARED ? slot_bytes(c) : 0;
+    KERNEL<<<c->blocks, THREADS, own_bytes, device_cuda_stream(c->stream)>>>((uint32_t *)c->in,
+                                                                             (uint32_t)c->out_cells - 1);
     return cudaGetLastError();
 }
 
 int atomics_verify(ladder_case *c, ladder_verdict *v)
 {
-    const arith *s = state_of(c);
-    const uint32_t slots = (uint32_t)(s->in_bytes / sizeof(uint32_t));
+    const uint32_t slots = (uint32_t)c->out_cells;
     uint32_t *wanted = (uint32_t *)calloc(2 * (size_t)slots, sizeof *wanted), *found = wanted + slots;
     if (!wanted) abort();
-    for (uint32_t b = 0; b < (uint32_t)s->blocks; b++)
+    for (uint32_t b = 0; b < (uint32_t)c->blocks; b++)
         for (uint32_t i = 0; i < THREADS * PER_THREAD; i++) wanted[slot_of(b, i, slots - 1)] += number_of(i);
-    const int code = ladder_fetch(c, found, c->in, s->in_bytes);
+    const int code = ladder_fetch(c, found, c->in, slot_bytes(c));
     ladder_right(v);
     for (uint32_t j = 0; !code && v->right && j < slots; j++)
         if (found[j] != wanted[j]) ladder_wrong(v, "word %u is %u, not %u", j, found[j], wanted[j]);

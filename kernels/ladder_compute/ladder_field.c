@@ -38,9 +38,6 @@ int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void
 
 int64_t ladder_field_cells(const field_shape *f) { return (int64_t)(f->bytes / dtype_bytes(f->type)); }
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
 {
     return (y + f->depth_y) * (f->nx + 2 * f->depth_x) + x + f->depth_x;
@@ -97,10 +94,11 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
 {
     const ladder_field *s = context;
     const field_shape *f = &s->shape;
-    const int64_t end = first + count, last_row = least(f->ny - 1, (end - f->origin) / f->pitch);
+    const int64_t end = first + count, last_row = ladder_least(f->ny - 1, (end - f->origin) / f->pitch);
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t y = most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
-        const int64_t low = most(first, field_index(f, 0, y)), high = least(end, field_index(f, f->nx, y));
+    for (int64_t y = ladder_most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
+        const int64_t low = ladder_most(first, field_index(f, 0, y)),
+                      high = ladder_least(end, field_index(f, f->nx, y));
         if (low < high)
             pass_run(s, low - field_index(f, 0, y), y, high - low,
                      (char *)out + (size_t)(low - first) * dtype_bytes(t));

@@ -16,6 +16,9 @@ typedef struct ladder_field {
     void *prev; /* the level before; NULL where a pass reads one level */
 } ladder_field;
 
+static inline int64_t ladder_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t ladder_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Any weights serve; these differ all from each other and sum to about 1. */
 void ladder_field_weights(stencil *op);
 /* Random cells of that seed, or poisoned ones where it is 0. */

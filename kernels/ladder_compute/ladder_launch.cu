@@ -82,14 +82,6 @@ size_t hoard_bytes(const ladder_case *c)
     return (size_t)(bytes < block_bytes ? bytes : block_bytes);
 }
 
-template <typename T> kernel<T> loads_kernel(int64_t loads)
-{
-    return loads == 1   ? ladder_copy_kernel<T, 1>
-           : loads == 2 ? ladder_copy_kernel<T, 2>
-           : loads <= 4 ? ladder_copy_kernel<T, 4>
-                        : ladder_copy_kernel<T, 8>;
-}
-
 int prepare_copy(ladder_case *c)
 {
     ladder_moves(c, c->value[N], 2);
@@ -126,9 +118,8 @@ int run_shape(ladder_case *c)
 /* More than 48 KB per block must be asked for, once for each kernel. */
 int prepare_few(ladder_case *c)
 {
-    const int64_t loads = c->value[LOADS];
-    const kernel<float> f32 = loads_kernel<float>(loads);
-    const kernel<double> f64 = loads_kernel<double>(loads);
+    const kernel<float> f32 = ladder_copy_of<float>(c->value[LOADS]);
+    const kernel<double> f64 = ladder_copy_of<double>(c->value[LOADS]);
     const size_t bytes = hoard_bytes(c);
     const cudaError_t e = cudaFuncSetAttribute(c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64,
                                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
@@ -139,9 +130,10 @@ int prepare_few(ladder_case *c)
 
 int run_few(ladder_case *c)
 {
-    const int64_t loads = c->value[LOADS] == 1 ? 1 : c->value[LOADS] == 2 ? 2 : c->value[LOADS] <= 4 ? 4 : 8;
+    const int64_t loads = ladder_copy_loads(c->value[LOADS]);
     return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS,
-                         hoard_bytes(c), loads_kernel<float>(loads), loads_kernel<double>(loads), c->size);
+                         hoard_bytes(c), ladder_copy_of<float>(loads), ladder_copy_of<double>(loads),
+                         c->size);
 }
 
 /* ---- the table ---- */

@@ -49,37 +49,17 @@ static bool sum_of_row(const ladder_product *s, dtype t, const void *rows, int64
     return true;
 }
 
-/* Row i of C, which stands in row `at` of the piece, cell by cell. */
-static void compare_row(const ladder_product *s, dtype t, const void *rows, int64_t at, int64_t i,
-                        ladder_verdict *v)
-{
-    for (int64_t j = 0; j < s->n && v->right; j++) {
-        const double found = ladder_get(t, rows, at * s->n + j);
-        uint64_t wanted = 0;
-        for (int64_t k = 0; k < s->n; k++) wanted += a_at(s, i, k) * b_at(s, k, j);
-        if (found != (double)(int64_t)wanted)
-            ladder_wrong(v, "cell (%lld, %lld) is %.9g, not %lld", (long long)i, (long long)j, found,
-                         (long long)(int64_t)wanted);
-    }
-}
-
 /* Rows first..first+count-1 lie in the piece. */
 static void check_rows(const ladder_product *s, dtype t, const void *rows, int64_t first, int64_t count,
                        const uint64_t *x, const uint64_t *expected, ladder_verdict *v)
 {
-    const int64_t sample = (int64_t)(odd_number(s->n) % (uint64_t)s->n);
     int64_t wrong = count;
 #pragma omp parallel for schedule(static) reduction(min : wrong)
     for (int64_t r = 0; r < count; r++) {
         uint64_t sum;
         if ((!sum_of_row(s, t, rows, r, x, &sum) || sum != expected[first + r]) && r < wrong) wrong = r;
     }
-    if (wrong < count) {
-        compare_row(s, t, rows, wrong, first + wrong, v);
-        if (v->right) ladder_wrong(v, "row %lld has another sum than A (B x)", (long long)(first + wrong));
-    } else if (sample >= first && sample < first + count) {
-        compare_row(s, t, rows, sample - first, sample, v);
-    }
+    if (wrong < count) ladder_wrong(v, "row %lld has another sum than A (B x)", (long long)(first + wrong));
 }
 
 int ladder_product_verify(ladder_case *c, ladder_verdict *v)

@@ -26,8 +26,7 @@ CELL_INLINE int ladder_product_cell(uint64_t seed, uint64_t linear)
 
 /* Every cell of C at the price of a few matrix-vector products (R. Freivalds, 1977): with a vector x of odd
  * numbers, C x must be A (B x), mod 2^64. One wrong cell in a row always shows, since an odd factor can be
- * divided by; several wrong ones cancel with a chance of about 2^-60. One row is computed in full besides,
- * and so is the first wrong one. */
+ * divided by; several wrong ones cancel with a chance of about 2^-60. */
 int ladder_product_verify(ladder_case *c, ladder_verdict *v);
 
 LINKAGE_C_END

@@ -20,6 +20,7 @@ static int prepare(ladder_case *c)
     return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
+/* What a thread does with its words: `own` is its word in c->out, total the sum of all. */
 #define DEFINE_SUM(WORD, SUFFIX)                                                                          \
     DEVICE_HOST_CLONES                                                                                    \
     static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                         \
@@ -28,16 +29,19 @@ static int prepare(ladder_case *c)
         for (int64_t i = 0; i < n; i++) all += u[i];                                                      \
         return all;                                                                                       \
     }                                                                                                     \
-    static void in_memory##SUFFIX(volatile uint64_t *part, const WORD *u, int64_t n)                      \
+    static void sum##SUFFIX(keeping k, uint64_t *total, volatile uint64_t *own, const void *words, box b) \
     {                                                                                                     \
-        for (int64_t i = 0; i < n; i++) *part += u[i];                                                    \
-    }                                                                                                     \
-    static void atomics##SUFFIX(uint64_t *total, const WORD *u, int64_t n)                                \
-    {                                                                                                     \
-        for (int64_t i = 0; i < n; i += ATOMIC_EVERY) {                                                   \
-            const uint64_t few = in_register##SUFFIX(u + i, n - i < ATOMIC_EVERY ? n - i : ATOMIC_EVERY); \
-            _Pragma("omp atomic") *total += few;                                                          \
-        }                                                                                                 \
+        const WORD *u = (const WORD *)words + b.x0;                                                       \
+        const int64_t n = box_width(b), every = k == ATOMIC ? ATOMIC_EVERY : n;                           \
+        if (k == SIDE_BY_SIDE || k == LINES_APART) {                                                      \
+            *own = 0;                                                                                     \
+            for (int64_t i = 0; i < n; i++) *own += u[i];                                                 \
+            _Pragma("omp atomic") *total += *own;                                                         \
+        } else                                                                                            \
+            for (int64_t i = 0; i < n; i += every) {                                                      \
+                const uint64_t few = in_register##SUFFIX(u + i, n - i < every ? n - i : every);           \
+                _Pragma("omp atomic") *total += few;                                                      \
+            }                                                                                             \
     }
 
 DEFINE_SUM(uint32_t, 32)
@@ -46,36 +50,14 @@ DEFINE_SUM(uint64_t, 64)
 static int enqueue(ladder_case *c)
 {
     const keeping k = (keeping)c->rung->variant;
-    const bool narrow = c->type == DTYPE_F32;
+    const box all = box_make(0, c->size, 0, 1);
     uint64_t total = 0;
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        const box all = box_make(0, c->size, 0, 1), mine = device_host_part(all, me, omp_get_num_threads());
-        const int64_t n = box_width(mine);
-        const uint32_t *u32 = (const uint32_t *)c->in + (narrow ? mine.x0 : 0);
-        const uint64_t *u64 = (const uint64_t *)c->in + (narrow ? 0 : mine.x0);
-        volatile uint64_t *part = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
-        switch (k) {
-        case ATOMIC:
-            if (narrow) atomics32(&total, u32, n);
-            else atomics64(&total, u64, n);
-            break;
-        case SIDE_BY_SIDE:
-        case LINES_APART:
-            *part = 0;
-            if (narrow) in_memory32(part, u32, n);
-            else in_memory64(part, u64, n);
-#pragma omp atomic
-            total += *part;
-            break;
-        case IN_REGISTERS: {
-            const uint64_t all_of_mine = narrow ? in_register32(u32, n) : in_register64(u64, n);
-#pragma omp atomic
-            total += all_of_mine;
-            break;
-        }
-        }
+        uint64_t *own = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
+        (c->type == DTYPE_F32 ? sum32 : sum64)(k, &total, own, c->in,
+                                               device_host_part(all, me, omp_get_num_threads()));
     }
     *sum_of(c) = total;
     return 0;

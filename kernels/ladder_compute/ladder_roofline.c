@@ -5,7 +5,7 @@
 #include "ladder_compute/ladder_field.h"
 #include "ladder_memory/ladder_transpose.h"
 
-enum { NX, NY, RADIUS, PARAMETERS };
+enum { NX, NY, RADIUS };
 
 /* c->in and c->out: what a rung reads and writes, fields, messages, or the result of a reduction. */
 typedef struct problem {
@@ -229,11 +229,8 @@ static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };
 static const ladder_parameter cuda_parameters[] = { SIZES(16384, 16384) };
 
 /* Both kinds of device have the same rungs and other sizes. */
-#define FAMILY(KIND, PARAMETERS_)                                                                            \
-    {                                                                                                        \
-        KIND, "roofline", "every production kernel under copy, read and fma", { "f32", "f64" }, PARAMETERS_, \
-            PARAMETERS, rungs, sizeof rungs / sizeof rungs[0], NULL                                          \
-    }
-
-const ladder_family ladder_roofline_host = FAMILY(DEVICE_HOST, host_parameters);
-const ladder_family ladder_roofline_cuda = FAMILY(DEVICE_CUDA, cuda_parameters);
+#define FAMILY(PARAMETERS_, KIND)                          \
+    LADDER_FAMILY_OF(PARAMETERS_, rungs, KIND, "roofline", \
+                     "every production kernel under copy, read and fma", "f32", "f64", NULL)
+const ladder_family ladder_roofline_host = FAMILY(host_parameters, DEVICE_HOST),
+                    ladder_roofline_cuda = FAMILY(cuda_parameters, DEVICE_CUDA);

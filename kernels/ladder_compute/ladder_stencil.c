@@ -52,14 +52,16 @@ DEFINE_CELL(float, _f32, cell_fma_f32)
 DEFINE_CELL(double, _f64, cell_fma_f64)
 
 /* All cells of a box, U the slow index and V the fast one. */
-#define DEFINE_WALK(NAME, ARMS, U, V, CELL, SUFFIX)                                               \
-    DEVICE_HOST_CLONES                                                                            \
-    static void NAME##SUFFIX(CELL *restrict next, const CELL *restrict cur, int64_t pitch, box b, \
-                             const CELL *w)                                                       \
-    {                                                                                             \
-        for (int64_t U = b.U##0; U < b.U##1; U++)                                                 \
-            for (int64_t V = b.V##0; V < b.V##1; V++)                                             \
-                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS, w);         \
+#define DEFINE_WALK(NAME, ARMS, U, V, CELL, SUFFIX)                                              \
+    DEVICE_HOST_CLONES                                                                           \
+    static void NAME##SUFFIX(void *restrict to, const void *restrict from, int64_t pitch, box b, \
+                             const void *w)                                                      \
+    {                                                                                            \
+        CELL *next = to;                                                                         \
+        const CELL *cur = from;                                                                  \
+        for (int64_t U = b.U##0; U < b.U##1; U++)                                                \
+            for (int64_t V = b.V##0; V < b.V##1; V++)                                            \
+                next[y * pitch + x] = point##SUFFIX(cur + y * pitch + x, pitch, ARMS, w);        \
     }
 #define DEFINE_WALKS(CELL, SUFFIX)                          \
     DEFINE_WALK(rows_line, ARMS_LINE, y, x, CELL, SUFFIX)   \
@@ -73,28 +75,19 @@ enum { LINE_ROWS, PLANE_ROWS, PLANE_COLUMNS };
 
 static int sweep(ladder_case *c)
 {
+    static void (*const walk[2][3])(void *, const void *, int64_t, box, const void *) = {
+        [DTYPE_F32] = { rows_line_f32, rows_plane_f32, columns_f32 },
+        [DTYPE_F64] = { rows_line_f64, rows_plane_f64, columns_f64 },
+    };
     const ladder_field *s = c->state;
     const field_shape *f = &s->shape;
-    const int kind = c->rung->variant;
     float w32[LADDER_STENCIL_PLANE_POINTS];
     for (int i = 0; i < LADDER_STENCIL_PLANE_POINTS; i++) w32[i] = (float)s->op.weight[i];
+    const void *const w = f->type == DTYPE_F32 ? (const void *)w32 : s->op.weight;
 #pragma omp parallel num_threads(c->d->threads)
-    {
-        const box part = device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads());
-        if (f->type == DTYPE_F32) {
-            float *next = field_at(f, c->out, 0, 0);
-            const float *cur = field_at_const(f, c->in, 0, 0);
-            (kind == LINE_ROWS    ? rows_line_f32
-             : kind == PLANE_ROWS ? rows_plane_f32
-                                  : columns_f32)(next, cur, f->pitch, part, w32);
-        } else {
-            double *next = field_at(f, c->out, 0, 0);
-            const double *cur = field_at_const(f, c->in, 0, 0);
-            (kind == LINE_ROWS    ? rows_line_f64
-             : kind == PLANE_ROWS ? rows_plane_f64
-                                  : columns_f64)(next, cur, f->pitch, part, s->op.weight);
-        }
-    }
+    walk[f->type][c->rung->variant](
+        field_at(f, c->out, 0, 0), field_at_const(f, c->in, 0, 0), f->pitch,
+        device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads()), w);
     return 0;
 }
 

@@ -16,7 +16,6 @@
 
 /* A rung's variant: one chunk and one stream, or chunks that bring the rows that they need of others. */
 enum { WHOLE, TILES };
-enum { ARRIVE, COMPUTE, LEAVE, PARTS, TURNS = 3 };
 
 typedef struct chunk {
     int buffer;
@@ -25,21 +24,18 @@ typedef struct chunk {
     field_shape shape; /* of the buffer with the rows that are brought */
 } chunk;
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* A pass wants as many rows as its radius: a chunk that brings fewer, which only those without reach do, is
  * measured with more. */
 static field_shape buffer_shape(const ladder_streaming *s, int64_t rows)
 {
-    return field_shape_make(s->plane.type, s->plane.nx, most(rows, s->op.radius), s->pass_depth,
+    return field_shape_make(s->plane.type, s->plane.nx, ladder_most(rows, s->op.radius), s->pass_depth,
                             s->pass_depth);
 }
 
 static chunk chunk_of(const ladder_streaming *s, int64_t number)
 {
     const int64_t ny = s->plane.ny, y0 = ny * number / s->chunks, y1 = ny * (number + 1) / s->chunks;
-    const int64_t first = most(y0 - s->reach, 0), end = least(y1 + s->reach, ny);
+    const int64_t first = ladder_most(y0 - s->reach, 0), end = ladder_least(y1 + s->reach, ny);
     return (chunk){ (int)(number % s->buffers), y0, y1, first, buffer_shape(s, end - first) };
 }
 
@@ -59,7 +55,7 @@ static size_t rows_bytes(const ladder_streaming *s, int64_t rows)
 static int arrive(const ladder_case *c, const chunk *k, device_stream *stream)
 {
     const ladder_streaming *s = c->state;
-    const int64_t rows = least(k->shape.ny, s->plane.ny - k->first);
+    const int64_t rows = ladder_least(k->shape.ny, s->plane.ny - k->first);
     return c->d->copy(c->d, field_at(&k->shape, array_of(s, k, 0), 0, 0),
                       field_at(&s->plane, c->in, 0, k->first), rows_bytes(s, rows), stream);
 }
@@ -74,7 +70,7 @@ static int compute(const ladder_case *c, const chunk *k, device_stream *stream)
     for (int left = s->steps; left > 0 && !code; array = 1 - array) {
         const int steps = c->d->temporal_steps(c->d, left);
         left -= steps;
-        const int64_t beyond = least((int64_t)left * s->op.radius, s->reach);
+        const int64_t beyond = ladder_least((int64_t)left * s->op.radius, s->reach);
         const box wanted = box_make(0, s->plane.nx, k->y0 - beyond - k->first, k->y1 + beyond - k->first);
         code =
             c->d->temporal_pass(c->d, &k->shape, array_of(s, k, 1 - array), NULL, array_of(s, k, array), NULL,
@@ -91,13 +87,6 @@ static int leave(const ladder_case *c, const chunk *k, device_stream *stream)
                       rows_bytes(s, k->y1 - k->y0), stream);
 }
 
-static int run_part(const ladder_case *c, int part, const chunk *k, device_stream *stream)
-{
-    return part == ARRIVE    ? arrive(c, k, stream)
-           : part == COMPUTE ? compute(c, k, stream)
-                             : leave(c, k, stream);
-}
-
 /* ---- a repetition ---- */
 
 static int enqueue_chunk(const ladder_case *c, int64_t number)
@@ -105,26 +94,27 @@ static int enqueue_chunk(const ladder_case *c, int64_t number)
     device *d = c->d;
     const ladder_streaming *s = c->state;
     const chunk k = chunk_of(s, number);
-    const int b = k.buffer;
-    int code = number >= s->buffers ? d->event_wait(d, s->left[b], s->arrive) : 0;
+    device_event *const *const event = s->event + k.buffer;
+    int code = number >= s->buffers ? d->event_wait(d, event[LADDER_STREAMING_LEFT], s->arrive) : 0;
     if (!code) code = arrive(c, &k, s->arrive);
-    if (!code) code = d->event_record(d, s->arrived[b], s->arrive);
-    if (!code) code = d->event_wait(d, s->arrived[b], c->stream);
+    if (!code) code = d->event_record(d, event[LADDER_STREAMING_ARRIVED], s->arrive);
+    if (!code) code = d->event_wait(d, event[LADDER_STREAMING_ARRIVED], c->stream);
     if (!code) code = compute(c, &k, c->stream);
-    if (!code) code = d->event_record(d, s->worked[b], c->stream);
-    if (!code) code = d->event_wait(d, s->worked[b], s->leave);
+    if (!code) code = d->event_record(d, event[LADDER_STREAMING_WORKED], c->stream);
+    if (!code) code = d->event_wait(d, event[LADDER_STREAMING_WORKED], s->leave);
     if (!code) code = leave(c, &k, s->leave);
-    return code ? code : d->event_record(d, s->left[b], s->leave);
+    return code ? code : d->event_record(d, event[LADDER_STREAMING_LEFT], s->leave);
 }
 
 static int enqueue(ladder_case *c)
 {
     device *d = c->d;
     const ladder_streaming *s = c->state;
-    int code = d->event_record(d, s->begun, c->stream);
-    if (!code) code = d->event_wait(d, s->begun, s->arrive);
+    int code = d->event_record(d, s->event[LADDER_STREAMING_BEGUN], c->stream);
+    if (!code) code = d->event_wait(d, s->event[LADDER_STREAMING_BEGUN], s->arrive);
     for (int64_t number = 0; number < s->chunks && !code; number++) code = enqueue_chunk(c, number);
-    return code ? code : d->event_wait(d, s->left[(s->chunks - 1) % s->buffers], c->stream);
+    return code ? code
+                : d->event_wait(d, s->event[LADDER_STREAMING_LEFT + (s->chunks - 1) % s->buffers], c->stream);
 }
 
 static int verify(ladder_case *c, ladder_verdict *v)
@@ -136,18 +126,24 @@ static int verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the parts alone ---- */
 
+enum { PARTS = 3, TURNS = 3 };
+static int (*const part_of[PARTS])(const ladder_case *, const chunk *, device_stream *) = { arrive, compute,
+                                                                                            leave };
+
 static int part_seconds(const ladder_case *c, int part, double *seconds)
 {
     device *d = c->d;
     const ladder_streaming *s = c->state;
-    int code = d->event_record(d, s->from, c->stream);
+    int code = d->event_record(d, s->event[LADDER_STREAMING_FROM], c->stream);
     for (int64_t number = 0; number < s->chunks && !code; number++) {
         const chunk k = chunk_of(s, number);
-        code = run_part(c, part, &k, c->stream);
+        code = part_of[part](c, &k, c->stream);
     }
-    if (!code) code = d->event_record(d, s->to, c->stream);
-    if (!code) code = d->event_sync(d, s->to);
-    return code ? code : d->event_seconds(d, s->from, s->to, seconds);
+    if (!code) code = d->event_record(d, s->event[LADDER_STREAMING_TO], c->stream);
+    if (!code) code = d->event_sync(d, s->event[LADDER_STREAMING_TO]);
+    return code
+               ? code
+               : d->event_seconds(d, s->event[LADDER_STREAMING_FROM], s->event[LADDER_STREAMING_TO], seconds);
 }
 
 static int measure_parts(ladder_case *c)
@@ -201,14 +197,9 @@ static int make_streams(ladder_case *c)
 {
     device *d = c->d;
     ladder_streaming *s = c->state;
-    int code = d->event_create(d, false, &s->begun);
-    if (!code) code = d->event_create(d, true, &s->from);
-    if (!code) code = d->event_create(d, true, &s->to);
-    for (int b = 0; b < s->buffers && !code; b++) {
-        code = d->event_create(d, false, &s->arrived[b]);
-        if (!code) code = d->event_create(d, false, &s->worked[b]);
-        if (!code) code = d->event_create(d, false, &s->left[b]);
-    }
+    int code = 0;
+    for (int i = 0; i < LADDER_STREAMING_EVENTS && !code; i++)
+        code = d->event_create(d, i == LADDER_STREAMING_FROM || i == LADDER_STREAMING_TO, &s->event[i]);
     s->arrive = s->leave = c->stream;
     if (code || c->rung->variant == WHOLE) return code;
     s->arrive = s->leave = NULL;
@@ -221,10 +212,11 @@ static int cut_rows(ladder_case *c, int64_t chunk_rows, int buffers, int64_t rea
     ladder_streaming *s = c->state;
     size_t free_bytes = 0, total_bytes = 0;
     s->chunks = (s->plane.ny + chunk_rows - 1) / chunk_rows;
-    s->buffers = (int)least(buffers, s->chunks);
+    s->buffers = (int)ladder_least(buffers, s->chunks);
     s->reach = reach;
     s->array_bytes =
-        buffer_shape(s, least((s->plane.ny + s->chunks - 1) / s->chunks + 2 * reach, s->plane.ny)).bytes;
+        buffer_shape(s, ladder_least((s->plane.ny + s->chunks - 1) / s->chunks + 2 * reach, s->plane.ny))
+            .bytes;
     const size_t bytes = 2 * (size_t)s->buffers * s->array_bytes;
     int code = c->d->memory_info(c->d, &free_bytes, &total_bytes);
     if (code || bytes > free_bytes) {
@@ -261,13 +253,8 @@ static void destroy(ladder_case *c)
     if (s->streaming) device_destroy(&s->streaming);
     if (s->arrive && s->arrive != c->stream) (void)d->stream_destroy(d, &s->arrive);
     if (s->leave && s->leave != c->stream) (void)d->stream_destroy(d, &s->leave);
-    device_event **const alone[] = { &s->begun, &s->from, &s->to },
-                         **const of_buffers[] = { s->arrived, s->worked, s->left };
-    for (int i = 0; i < 3; i++) {
-        if (*alone[i]) (void)d->event_destroy(d, alone[i]);
-        for (int b = 0; b < LADDER_STREAMING_BUFFERS_MAX; b++)
-            if (of_buffers[i][b]) (void)d->event_destroy(d, &of_buffers[i][b]);
-    }
+    for (int i = 0; i < LADDER_STREAMING_EVENTS; i++)
+        if (s->event[i]) (void)d->event_destroy(d, &s->event[i]);
 }
 
 /* ---- the same plane by the device of kernels/streaming: skewed tiles ---- */
@@ -331,24 +318,21 @@ static const int64_t host_rows[] = { 16, 32, 64, 256, 512, 128 },
                      cuda_rows[] = { 128, 256, 512, 2048, 4096, 1024 };
 static const int64_t host_steps[] = { 4, 8, 32, 64, 16 }, cuda_steps[] = { 16, 32, 128, 256, 512, 64 };
 
-#define IGNORES(PARAMETER) .ignores = 1u << LADDER_STREAMING_##PARAMETER
-#define SCANS(PARAMETER, VALUES) LADDER_SCAN(LADDER_STREAMING_##PARAMETER, VALUES)
-#define RUNG(NAME, WHY, HOW, PREPARE, ENQUEUE, CEILING)                                           \
-    LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, verify, CEILING), .variant = HOW, .destroy = destroy, \
-                                                              .clock = LADDER_CLOCK_HOST
-
-#define RUNGS(CEILING, OF_ROWS, OF_STEPS)                                                                   \
-    {                                                                                                       \
-        { RUNG("whole", "all in, all steps, all out", WHOLE, prepare, enqueue, CEILING),                    \
-          IGNORES(CHUNK_ROWS) | 1u << LADDER_STREAMING_BUFFERS },                                           \
-            { RUNG("buffers", "overlapped tiles, buffers in turn", TILES, prepare, enqueue, CEILING),       \
-              SCANS(BUFFERS, buffers) },                                                                    \
-            { RUNG("chunks", "the same, more or fewer rows at a time", TILES, prepare, enqueue, CEILING),   \
-              SCANS(CHUNK_ROWS, OF_ROWS) },                                                                 \
-            { RUNG("skewed", "weft's own: nothing sent twice", 0, skewed_prepare, skewed_enqueue, CEILING), \
-              SCANS(STEPS, OF_STEPS), IGNORES(BUFFERS) },                                                   \
+#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, CEILING, IGNORES)                                  \
+    LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, verify, CEILING), .variant = VARIANT, .destroy = destroy, \
+                                                              .clock = LADDER_CLOCK_HOST, .ignores = IGNORES
+#define RUNGS(CEILING, OF_ROWS, OF_STEPS)                                                                    \
+    {                                                                                                        \
+        { RUNG("whole", "all in, all steps, all out", WHOLE, prepare, enqueue, CEILING,                      \
+               1u << LADDER_STREAMING_CHUNK_ROWS | 1u << LADDER_STREAMING_BUFFERS) },                        \
+            { RUNG("buffers", "overlapped tiles, buffers in turn", TILES, prepare, enqueue, CEILING, 0),     \
+              LADDER_SCAN(LADDER_STREAMING_BUFFERS, buffers) },                                              \
+            { RUNG("chunks", "the same, more or fewer rows at a time", TILES, prepare, enqueue, CEILING, 0), \
+              LADDER_SCAN(LADDER_STREAMING_CHUNK_ROWS, OF_ROWS) },                                           \
+            { RUNG("skewed", "weft's own: nothing sent twice", 0, skewed_prepare, skewed_enqueue, CEILING,   \
+                   1u << LADDER_STREAMING_BUFFERS),                                                          \
+              LADDER_SCAN(LADDER_STREAMING_STEPS, OF_STEPS) },                                               \
     }
-
 static const ladder_rung host_rungs[] = RUNGS("copy", host_rows, host_steps);
 static const ladder_rung cuda_rungs[] = RUNGS("both", cuda_rows, cuda_steps);
 
@@ -365,13 +349,8 @@ static const ladder_rung cuda_rungs[] = RUNGS("both", cuda_rows, cuda_steps);
 static const ladder_parameter host_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(2048, 16, 128);
 static const ladder_parameter cuda_parameters[LADDER_STREAMING_PARAMETERS] = PARAMETERS(8192, 64, 1024);
 
-#define FAMILY(KIND, PARAMETERS_OF, RUNGS_OF)                                                           \
-    {                                                                                                   \
-        .kind = KIND, .name = "streaming", .shows = "a plane in host memory, taken through the device", \
-        .type_name = { "f32", "f64" }, .parameter = PARAMETERS_OF,                                      \
-        .parameters = LADDER_STREAMING_PARAMETERS, .rung = RUNGS_OF,                                    \
-        .rungs = sizeof RUNGS_OF / sizeof RUNGS_OF[0]                                                   \
-    }
-
-const ladder_family ladder_streaming_host = FAMILY(DEVICE_HOST, host_parameters, host_rungs);
-const ladder_family ladder_streaming_cuda = FAMILY(DEVICE_CUDA, cuda_parameters, cuda_rungs);
+#define FAMILY(PARAMETERS_OF, RUNGS_OF, KIND)                    \
+    LADDER_FAMILY_OF(PARAMETERS_OF, RUNGS_OF, KIND, "streaming", \
+                     "a plane in host memory, taken through the device", "f32", "f64", NULL)
+const ladder_family ladder_streaming_host = FAMILY(host_parameters, host_rungs, DEVICE_HOST),
+                    ladder_streaming_cuda = FAMILY(cuda_parameters, cuda_rungs, DEVICE_CUDA);

@@ -15,6 +15,16 @@ enum {
     LADDER_STREAMING_PARAMETERS
 };
 enum { LADDER_STREAMING_RADIUS_MAX = 4, LADDER_STREAMING_BUFFERS_MAX = 4 };
+/* The last three are of each buffer. */
+enum {
+    LADDER_STREAMING_BEGUN,
+    LADDER_STREAMING_FROM,
+    LADDER_STREAMING_TO,
+    LADDER_STREAMING_ARRIVED,
+    LADDER_STREAMING_WORKED = LADDER_STREAMING_ARRIVED + LADDER_STREAMING_BUFFERS_MAX,
+    LADDER_STREAMING_LEFT = LADDER_STREAMING_WORKED + LADDER_STREAMING_BUFFERS_MAX,
+    LADDER_STREAMING_EVENTS = LADDER_STREAMING_LEFT + LADDER_STREAMING_BUFFERS_MAX
+};
 
 typedef struct ladder_streaming {
     field_shape plane; /* c->in and c->out, in pinned memory; its rows are as far apart as those of a
@@ -30,8 +40,6 @@ typedef struct ladder_streaming {
     size_t array_bytes;            /* a buffer has two: passes go to and fro */
     char *memory;                  /* of the device: the buffers */
     device_stream *arrive, *leave; /* c->stream computes */
-    device_event *begun, *from, *to;
-    device_event *arrived[LADDER_STREAMING_BUFFERS_MAX], *worked[LADDER_STREAMING_BUFFERS_MAX],
-        *left[LADDER_STREAMING_BUFFERS_MAX];
+    device_event *event[LADDER_STREAMING_EVENTS];
     device *streaming; /* of skewed, else NULL: it owns another device of this kind */
 } ladder_streaming;

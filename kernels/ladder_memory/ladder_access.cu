@@ -131,21 +131,11 @@ int copy_prepare(ladder_case *c)
     return ladder_open(c, c->size, c->size);
 }
 
-template <int LOADS> int launch_unrolled(ladder_case *c)
-{
-    return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * LOADS), LADDER_COPY_THREADS, 0,
-                         ladder_copy_kernel<float, LOADS>, ladder_copy_kernel<double, LOADS>, c->size);
-}
-
 int unroll_enqueue(ladder_case *c)
 {
-    switch (c->value[UNROLL]) {
-    case 1: return launch_unrolled<1>(c);
-    case 2: return launch_unrolled<2>(c);
-    case 4: return launch_unrolled<4>(c);
-    case 8: return launch_unrolled<8>(c);
-    }
-    return cudaErrorInvalidValue;
+    const int64_t loads = ladder_copy_loads(c->value[UNROLL]);
+    return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS, 0,
+                         ladder_copy_of<float>(loads), ladder_copy_of<double>(loads), c->size);
 }
 
 template <typename V> int launch_vectors(ladder_case *c)

@@ -115,22 +115,21 @@ template <typename T> int fma_compare(ladder_case *c, ladder_verdict *v)
     ladder_random(c->type, x, 0, FMA_CELLS, LADDER_SEED);
     for (int k = 0; k < FMA_CELLS; k++)
         for (int i = 0; i < FMA_STEPS; i++) x[k] = ladder_fma(x[k], (T)fma_factor, (T)fma_summand);
-    return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), x, sizeof x, v);
+    return ladder_verify_blocks(c, x, v);
 }
 
 int fma_prepare(ladder_case *c)
 {
-    int blocks = 0;
-    const int code = ladder_per_sm(c, FMA_BLOCKS_PER_SM, &blocks);
-    c->size = (int64_t)blocks * FMA_CELLS;
-    c->work = 2.0 * (double)c->size * FMA_STEPS;
-    return code ? code : ladder_open(c, FMA_CELLS, c->size);
+    const size_t bytes = ladder_bytes(c, FMA_CELLS);
+    const int code = ladder_open_blocks(c, FMA_BLOCKS_PER_SM, bytes, bytes, FMA_CELLS);
+    c->work *= 2.0 * FMA_STEPS;
+    return code ? code : ladder_fill_random(c, c->in, FMA_CELLS, LADDER_SEED);
 }
 
 int fma_enqueue(ladder_case *c)
 {
-    return ladder_kernel(c, (unsigned)(c->size / FMA_CELLS), FMA_THREADS, 0, fma_kernel<float>,
-                         fma_kernel<double>, fma_factor, fma_summand);
+    return ladder_kernel(c, c->blocks, FMA_THREADS, 0, fma_kernel<float>, fma_kernel<double>, fma_factor,
+                         fma_summand);
 }
 
 int fma_verify(ladder_case *c, ladder_verdict *v)
@@ -160,18 +159,14 @@ __global__ void __launch_bounds__(SHARED_THREADS) shared_kernel(uint32_t *out, c
 
 int shared_prepare(ladder_case *c)
 {
-    int blocks = 0;
-    const int code = ladder_per_sm(c, SHARED_BLOCKS_PER_SM, &blocks);
     c->type = DTYPE_F32; /* words of 4 bytes */
-    c->size = (int64_t)blocks * SHARED_THREADS;
-    c->work = (double)c->size * SHARED_ROUNDS * sizeof(uint4);
-    return code ? code : ladder_open(c, SHARED_VECTORS * 4, c->size);
+    const int code = ladder_open_blocks(c, SHARED_BLOCKS_PER_SM, SHARED_VECTORS * sizeof(uint4),
+                                        SHARED_THREADS * sizeof(uint32_t), SHARED_THREADS);
+    c->work *= SHARED_ROUNDS * sizeof(uint4);
+    return code ? code : ladder_fill_random(c, c->in, SHARED_VECTORS * 4, LADDER_SEED);
 }
 
-int shared_enqueue(ladder_case *c)
-{
-    return ladder_words(c, (unsigned)(c->size / SHARED_THREADS), SHARED_THREADS, 0, shared_kernel);
-}
+int shared_enqueue(ladder_case *c) { return ladder_words(c, c->blocks, SHARED_THREADS, 0, shared_kernel); }
 
 int shared_verify(ladder_case *c, ladder_verdict *v)
 {
@@ -182,7 +177,7 @@ int shared_verify(ladder_case *c, ladder_verdict *v)
             const uint32_t *u = word + (t + 32 * i) % SHARED_VECTORS * 4;
             of_thread[t] += (u[0] ^ u[1]) + (u[2] ^ u[3]);
         }
-    return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), of_thread, sizeof of_thread, v);
+    return ladder_verify_blocks(c, of_thread, v);
 }
 
 /* ---- the table ---- */

@@ -234,42 +234,36 @@ __global__ void __launch_bounds__(THREADS)
     to[(int64_t)blockIdx.x * THREADS + threadIdx.x] = sum;
 }
 
-/* The table on the host: `in` holds it on the device. */
-typedef struct lookups {
-    uint32_t word[TABLE_WORDS];
-    int blocks;
-} lookups;
+/* A case's state is the table on the host; c->in holds it on the device. */
+uint32_t *words_of(const ladder_case *c) { return (uint32_t *)c->state; }
 
 int table_prepare(ladder_case *c)
 {
-    lookups *s = (lookups *)ladder_state(c, sizeof *s);
-    for (unsigned i = 0; i < TABLE_WORDS; i++) s->word[i] = (uint32_t)cell_fmix64(i + 1);
-    int code = ladder_per_sm(c, BLOCKS_PER_SM, &s->blocks);
-    c->size = (int64_t)s->blocks * THREADS;
-    c->work = (double)c->size * LOOKUPS;
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, sizeof s->word, &c->in);
-    if (!code) code = c->d->copy(c->d, c->in, s->word, sizeof s->word, c->stream);
-    if (!code)
-        code = cudaMemcpyToSymbolAsync(table_bank, s->word, sizeof s->word, 0, cudaMemcpyHostToDevice,
-                                       device_cuda_stream(c->stream));
-    return code ? code : ladder_alloc_poisoned(c, (size_t)c->size * sizeof(uint32_t), &c->out);
+    const size_t bytes = TABLE_WORDS * sizeof(uint32_t);
+    uint32_t *word = (uint32_t *)ladder_state(c, bytes);
+    for (unsigned i = 0; i < TABLE_WORDS; i++) word[i] = (uint32_t)cell_fmix64(i + 1);
+    int code = ladder_open_blocks(c, BLOCKS_PER_SM, bytes, THREADS * sizeof(uint32_t), THREADS);
+    c->work *= LOOKUPS;
+    if (!code) code = c->d->copy(c->d, c->in, word, bytes, c->stream);
+    return code ? code
+                : cudaMemcpyToSymbolAsync(table_bank, word, bytes, 0, cudaMemcpyHostToDevice,
+                                          device_cuda_stream(c->stream));
 }
 
 template <int WHERE> int table_enqueue(ladder_case *c)
 {
-    const int blocks = ((const lookups *)c->state)->blocks;
-    return ladder_words(c, blocks, THREADS, 0, lookup<WHERE>, (unsigned)c->value[ADDRESSES]);
+    return ladder_words(c, c->blocks, THREADS, 0, lookup<WHERE>, (unsigned)c->value[ADDRESSES]);
 }
 
 int table_verify(ladder_case *c, ladder_verdict *v)
 {
-    const lookups *s = (const lookups *)c->state;
     uint32_t block[THREADS] = {}; /* all do the same */
     for (unsigned t = 0; t < THREADS; t++) {
         const uint32_t index = first_index(t, (unsigned)c->value[ADDRESSES]);
-        for (uint32_t i = 0; i < LOOKUPS; i++) block[t] = block[t] * 3 + s->word[(index + i) % TABLE_WORDS];
+        for (uint32_t i = 0; i < LOOKUPS; i++)
+            block[t] = block[t] * 3 + words_of(c)[(index + i) % TABLE_WORDS];
     }
-    return ladder_compare_blocks(c, c->out, (size_t)c->size * sizeof(uint32_t), block, sizeof block, v);
+    return ladder_verify_blocks(c, block, v);
 }
 
 /* ---- the rungs ---- */

@@ -32,35 +32,32 @@ enum { TILE = 32 };
 
 typedef enum order { COPY_ROW, NAIVE_ROW, NAIVE_COL, TILES } order;
 
-/* Macros stand in for templates: one walk, two types. x counts columns of A, y rows. */
-#define DEFINE_WALKS(CELL, SUFFIX)                                                                           \
-    DEVICE_HOST_CLONES                                                                                       \
-    static void copy_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part) \
-    {                                                                                                        \
-        for (int64_t y = part.y0; y < part.y1; y++)                                                          \
-            for (int64_t x = 0; x < nx; x++) b[y * nx + x] = a[y * nx + x];                                  \
-    }                                                                                                        \
-    static void naive_row##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny,          \
-                                  box part)                                                                  \
-    {                                                                                                        \
-        for (int64_t y = part.y0; y < part.y1; y++)                                                          \
-            for (int64_t x = 0; x < nx; x++) b[x * ny + y] = a[y * nx + x];                                  \
-    }                                                                                                        \
-    static void naive_col##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny,          \
-                                  box part)                                                                  \
-    {                                                                                                        \
-        for (int64_t x = part.y0; x < part.y1; x++)                                                          \
-            for (int64_t y = 0; y < ny; y++) b[x * ny + y] = a[y * nx + x];                                  \
-    }                                                                                                        \
-    static void tiles##SUFFIX(CELL *restrict b, const CELL *restrict a, int64_t nx, int64_t ny, box part)    \
-    {                                                                                                        \
-        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                                 \
-            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                                      \
-                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1,                                \
-                              y1 = y0 + TILE < ny ? y0 + TILE : ny;                                          \
-                for (int64_t x = x0; x < x1; x++)                                                            \
-                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                         \
-            }                                                                                                \
+/* Cells of A's columns x and rows y, U the slow index and V the fast one, from and to where they lie. */
+#define DEFINE_WALK(NAME, U, U0, U1, V, V0, V1, TO, CELL)                                            \
+    DEVICE_HOST_CLONES                                                                               \
+    static void NAME(void *restrict to, const void *restrict from, int64_t nx, int64_t ny, box part) \
+    {                                                                                                \
+        CELL *b = to;                                                                                \
+        const CELL *a = from;                                                                        \
+        for (int64_t U = U0; U < U1; U++)                                                            \
+            for (int64_t V = V0; V < V1; V++) b[TO] = a[y * nx + x];                                 \
+    }
+#define DEFINE_WALKS(CELL, SUFFIX)                                                                  \
+    DEFINE_WALK(copy_row##SUFFIX, y, part.y0, part.y1, x, 0, nx, y *nx + x, CELL)                   \
+    DEFINE_WALK(naive_row##SUFFIX, y, part.y0, part.y1, x, 0, nx, x *ny + y, CELL)                  \
+    DEFINE_WALK(naive_col##SUFFIX, x, part.y0, part.y1, y, 0, ny, x *ny + y, CELL)                  \
+    static void tiles##SUFFIX(void *restrict to, const void *restrict from, int64_t nx, int64_t ny, \
+                              box part)                                                             \
+    {                                                                                               \
+        CELL *b = to;                                                                               \
+        const CELL *a = from;                                                                       \
+        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                        \
+            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                             \
+                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1,                       \
+                              y1 = y0 + TILE < ny ? y0 + TILE : ny;                                 \
+                for (int64_t x = x0; x < x1; x++)                                                   \
+                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                \
+            }                                                                                       \
     }
 
 DEFINE_WALKS(float, _f32)
@@ -69,21 +66,15 @@ DEFINE_WALKS(double, _f64)
 /* Threads share out the rows of the side that the outer loop walks: A's for `row`, B's for the others. */
 static int walk(ladder_case *c)
 {
+    static void (*const walks[2][4])(void *, const void *, int64_t, int64_t, box) = {
+        [DTYPE_F32] = { copy_row_f32, naive_row_f32, naive_col_f32, tiles_f32 },
+        [DTYPE_F64] = { copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64 },
+    };
     const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
     const order o = (order)c->rung->variant;
     const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
-    static void (*const f32[])(float *restrict, const float *restrict, int64_t, int64_t,
-                               box) = { copy_row_f32, naive_row_f32, naive_col_f32, tiles_f32 };
-    static void (*const f64[])(double *restrict, const double *restrict, int64_t, int64_t,
-                               box) = { copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64 };
 #pragma omp parallel num_threads(c->d->threads)
-    {
-        const box part = box_strip(all, omp_get_thread_num(), omp_get_num_threads());
-        switch (c->type) {
-        case DTYPE_F32: f32[o](c->out, c->in, nx, ny, part); break;
-        case DTYPE_F64: f64[o](c->out, c->in, nx, ny, part); break;
-        }
-    }
+    walks[c->type][o](c->out, c->in, nx, ny, box_strip(all, omp_get_thread_num(), omp_get_num_threads()));
     return 0;
 }
 

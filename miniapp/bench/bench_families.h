@@ -16,6 +16,14 @@ void bench_io_catch_signals(void);
 #define BENCH_FAMILY(KIND, NAME, SHOWS) LADDER_FAMILY(KIND, NAME, SHOWS, "f32", "f64", refusal)
 
 const ladder_family *const *bench_families(void); /* NULL ends them */
+
+typedef struct bench_item {
+    const ladder_family *family;
+    const ladder_rung *rung;
+    bool named; /* asked for by itself, not with its family */
+} bench_item;
+/* All rungs of this build, family by family, in the order of the tables. */
+const bench_item *bench_items(int *count);
 /* All ranks climb it, each with its own device; else one rank does and the others wait. */
 static inline bool bench_families_together(const ladder_family *f) { return f->refusal != NULL; }
 /* Ranks send cells to each other in it. */

@@ -63,27 +63,28 @@ void bench_list_print(FILE *to, const bench_request *ask, int ranks)
 
 /* ---- --help ---- */
 
-static bool asked_for(const ladder_family *f, int argc, char **argv)
+static bool named(const bench_item *item, int argc, char **argv)
 {
-    if (f->kind == DEVICE_CUDA && !device_cuda_built()) return false;
+    if (item->family->kind == DEVICE_CUDA && !device_cuda_built()) return false;
     for (int i = 1; i < argc; i++)
-        for (int j = 0; j < f->rungs; j++)
-            if (bench_request_names(argv[i], f, &f->rung[j])) return true;
+        if (bench_request_names(argv[i], item)) return true;
     return false;
 }
 
-bool bench_list_print_help(void *file, int argc, char **argv)
+/* The last family of a name speaks: a GPU's comes after the host's. */
+bool bench_list_print_help(FILE *to, int argc, char **argv)
 {
-    const ladder_family *const *const family = bench_families();
+    int count = 0;
     bool any = false;
-    for (int i = 0; family[i]; i++) {
-        const char *const name = family[i]->name;
-        bool last = asked_for(family[i], argc, argv); /* of that name: a GPU's comes after the host's */
-        for (int j = i + 1; family[j] && last; j++)
-            last = strcmp(family[j]->name, name) != 0 || !asked_for(family[j], argc, argv);
+    const bench_item *const all = bench_items(&count);
+    for (int i = 0; i < count; i++) {
+        const char *const name = all[i].family->name;
+        bool last = named(&all[i], argc, argv);
+        for (int j = i + 1; j < count && last; j++)
+            last = strcmp(all[j].family->name, name) != 0 || !named(&all[j], argc, argv);
         if (last)
-            fprintf(file, "%s: %s\nlesson: docs/teaching/%s.md; rungs and parameters: weft bench --list %s\n",
-                    name, family[i]->shows, name, name);
+            fprintf(to, "%s: %s\nlesson: docs/teaching/%s.md; rungs and parameters: weft bench --list %s\n",
+                    name, all[i].family->shows, name, name);
         any = any || last;
     }
     return any;

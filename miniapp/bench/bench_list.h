@@ -9,4 +9,4 @@
 void bench_list_print(FILE *to, const bench_request *ask, int ranks);
 /* Two lines for each family that the command line names: what it shows, and its page; false where it names
  * none. */
-bool bench_list_print_help(void *file, int argc, char **argv); /* a FILE * */
+bool bench_list_print_help(FILE *to, int argc, char **argv);

@@ -20,7 +20,7 @@
 
 enum { SAMPLES_USUAL = 20, SAMPLES_LEAST = 5, SAMPLES_MOST = 1000, REPEATS_MOST = 2000 };
 static const double sample_s = 1e-3, warm_up_s = 10e-3, budget_s = 0.4, budget_of_scan_s = 0.05;
-static const double patience = 4;       /* times the budget, for samples that scatter */
+static const double patience = 4;        /* times the budget, for samples that scatter */
 static const double median_error = 0.01; /* their spread over the root of their number, as a fraction of
                                           * the median */
 
@@ -39,25 +39,6 @@ void bench_destroy(bench *b)
     DEVICE_CALL(d, event_destroy, &b->to);
     DEVICE_CALL(d, event_destroy, &b->from);
     DEVICE_CALL(d, stream_destroy, &b->stream);
-}
-
-int bench_points(const bench *b, const bench_item *item)
-{
-    bool was_set = false;
-    if (item->rung->scan_count == 0) return 1;
-    (void)bench_request_value(b->ask, &item->family->parameter[item->rung->scan], &was_set);
-    return was_set ? 1 : item->rung->scan_count;
-}
-
-static void set_values(const bench *b, const bench_item *item, int index, int64_t *values)
-{
-    const ladder_family *f = item->family;
-    bool was_set = false;
-    for (int i = 0; i < f->parameters; i++) {
-        values[i] = bench_request_value(b->ask, &f->parameter[i], &was_set);
-        if (item->rung->scan_count > 0 && i == item->rung->scan && !was_set)
-            values[i] = item->rung->scan_values[index];
-    }
 }
 
 /* Of the last rank, a minute more, which no load brings about. */
@@ -218,9 +199,14 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
                       .stream = b->stream,
                       .type = b->ask->type,
                       .world = b->together ? b->world : NULL };
-    *p = (bench_point){ .flops_per_byte = NAN, .spread = NAN, .rate = NAN, .ceiling = NAN, .part = NAN,
+    *p = (bench_point){ .flops_per_byte = NAN,
+                        .spread = NAN,
+                        .rate = NAN,
+                        .ceiling = NAN,
+                        .part = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
-    set_values(b, item, index, c.value);
+    for (int i = 0; i < item->family->parameters; i++)
+        c.value[i] = bench_request_value(b->ask, item, index, i);
     default_environment();
     int code = may_run(b, item, &c) ? item->rung->prepare(&c) : 0;
     if (!code) code = b->d->stream_sync(b->d, b->stream);

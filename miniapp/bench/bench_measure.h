@@ -9,7 +9,7 @@ typedef struct bench_point { /* a rung at one set of values */
     int64_t value[LADDER_PARAMETERS_MAX];
     int64_t size;
     dtype type;
-    double flops_per_byte;    /* NaN where flops or bytes are not counted */
+    double flops_per_byte; /* NaN where flops or bytes are not counted */
     bool verified;
     sentence wrong;           /* why it is not */
     sentence missing;         /* why it cannot run here; then nothing else holds. "" where it could */
@@ -57,10 +57,9 @@ typedef struct bench {
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);
 void bench_destroy(bench *b);
 
-/* How many points the rung has: its scan, or one where the scanned parameter was set. */
-int bench_points(const bench *b, const bench_item *item);
-/* Collective for a family that all ranks climb together, and then the same on all ranks. False, with one
- * sentence in why, where the rung could not be prepared (memory). Other failures end the program. */
+/* Point number index of the rung. Collective for a family that all ranks climb together, and then the same on
+ * all ranks. False, with one sentence in why, where the rung could not be prepared (memory). Other failures
+ * end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why);
 
 /* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,45 +10,15 @@
 #include "base/version.h"
 #include "bench/bench_families.h"
 #include "output/record.h"
-#include "ranks/check.h"
 
-enum { CELL_BYTES = 512 };
+enum { CELL_BYTES = 48 };
 
-/* Is the family's parameter of any meaning to the rung? */
-static bool has(const ladder_rung *r, int parameter) { return (r->ignores >> parameter & 1u) == 0; }
-
-/* ---- rows ---- */
-
-void bench_table_add(bench_table *t, const bench_item *item, const bench_point *p)
+static int ranks_of(const bench *b, const ladder_family *f)
 {
-    const bench_row added = { *item, *p };
-    bench_row *row = CHECK_ALLOC(realloc(t->row, (size_t)(t->rows + 1) * sizeof *row));
-    const int by = item->rung->scan;
-    int at = t->rows++;
-    for (; at > 0 && p->value[by] < row[at - 1].point.value[by]; at--) row[at] = row[at - 1];
-    row[at] = added;
-    t->row = row;
-    t->shown++;
-    if (p->spread > BENCH_SPREAD_QUIET) t->noisy++;
+    return bench_families_together(f) ? b->world->top->ranks : 1;
 }
 
-static void forget(bench_table *t)
-{
-    free(t->row);
-    t->row = NULL;
-    t->rows = 0;
-}
-
-/* ---- cells ---- */
-
-static const char *seconds_text(char *out, size_t bytes, double s)
-{
-    const double scale = s < 1e-6 ? 1e9 : s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1;
-    const char *unit = s < 1e-6 ? "ns" : s < 1e-3 ? "us" : s < 1 ? "ms" : "s";
-    const double x = s * scale;
-    snprintf(out, bytes, "%.*f %s", x < 10 ? 2 : x < 100 ? 1 : 0, x, unit);
-    return out;
-}
+static const char *device_of(const bench *b) { return b->d->kind == DEVICE_HOST ? "host" : "cuda"; }
 
 static const char *unit_of(ladder_unit unit)
 {
@@ -59,234 +28,168 @@ static const char *unit_of(ladder_unit unit)
     return name[unit];
 }
 
+/* ---- what stands in a row ---- */
+
 /* "4.28 TB/s": three digits and a unit. */
-static const char *rate_text(char *out, size_t bytes, double rate, ladder_unit unit)
+static const char *rate_text(char *out, double rate, ladder_unit unit)
 {
-    return terminal_rate(out, bytes, rate, unit == LADDER_CALLS ? "/s" : unit_of(unit));
+    return terminal_rate(out, CELL_BYTES, rate, unit == LADDER_CALLS ? "/s" : unit_of(unit));
 }
 
-static void rate_cell(char *out, const bench_row *r)
+static const char *seconds_text(char *out, double s)
 {
-    if (!r->point.verified) snprintf(out, CELL_BYTES, "WRONG");
-    else if (isnan(r->point.rate)) snprintf(out, CELL_BYTES, "right");
-    else rate_text(out, CELL_BYTES, r->point.rate, r->item.rung->unit);
+    const double scale = s < 1e-6 ? 1e9 : s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1, x = s * scale;
+    const char *unit = s < 1e-6 ? "ns" : s < 1e-3 ? "us" : s < 1 ? "ms" : "s";
+    if (isnan(s)) return "-";
+    snprintf(out, CELL_BYTES, "%.*f %s", x < 10 ? 2 : x < 100 ? 1 : 0, x, unit);
+    return out;
 }
 
 /* "  *" keeps its place where there is none, so that the figures stay below each other. */
-static void spread_cell(char *out, const bench_row *r)
+static const char *spread_text(char *out, double spread)
 {
-    const double spread = r->point.spread;
-    if (isnan(spread)) snprintf(out, CELL_BYTES, "-  ");
-    else if (spread > 99.99) snprintf(out, CELL_BYTES, ">9999 %% *");
-    else
-        snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 9.99 ? 1 : 0, 100 * spread,
-                 spread > BENCH_SPREAD_QUIET ? " *" : "  ");
+    if (isnan(spread)) return "-  ";
+    if (spread > 99.99) return ">9999 % *";
+    snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 9.99 ? 1 : 0, 100 * spread,
+             spread > BENCH_SPREAD_QUIET ? " *" : "  ");
+    return out;
+}
+
+/* Five characters up to 9999. */
+static const char *fraction_text(char *out, double x)
+{
+    if (isnan(x)) return "-";
+    snprintf(out, CELL_BYTES, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
+    return out;
 }
 
 /* What the rung shows, what theory predicts of it (" (5 sectors per load)"), the slowest of its parts and the
  * slowest rank; or what is wrong. */
-static void remark_cell(char *out, const bench_row *r)
+static sentence remark_of(const bench_item *item, const bench_point *p)
 {
-    const bench_point *p = &r->point;
-    if (!p->verified) {
-        snprintf(out, CELL_BYTES, "%.*s", CELL_BYTES - 1, p->wrong.text);
-        return;
-    }
-    size_t at = (size_t)snprintf(out, CELL_BYTES, "%s", r->item.rung->why);
-    for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what && at < CELL_BYTES; i++)
-        at += (size_t)snprintf(out + at, CELL_BYTES - at, "%s%.3g %s%s", i ? ", " : " (",
-                               p->predicted[i].value, p->predicted[i].what,
-                               i + 1 == LADDER_PREDICTED_MAX || !p->predicted[i + 1].what ? ")" : "");
-    if (p->part_name && !isnan(p->rate / p->part) && at < CELL_BYTES)
-        at += (size_t)snprintf(out + at, CELL_BYTES - at, ", %.2f of %s", p->rate / p->part, p->part_name);
-    if (p->slowest.stands_out && at < CELL_BYTES)
-        snprintf(out + at, CELL_BYTES - at, "; slowest: rank %d on %s, %.0f %% over the median",
-                 p->slowest.rank, p->slowest.host, 100 * p->slowest.over_median);
-}
-
-/* Five characters up to 9999. */
-static void fraction_cell(char *out, double x)
-{
-    snprintf(out, CELL_BYTES, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
-}
-
-/* columns; from PARAMETERS on one a parameter */
-enum { NAME, MEDIAN, SPREAD, RATE, FRACTION, CEILING, REMARK, PARAMETERS };
-
-static void cell_text(char *out, int column, const bench_row *r)
-{
-    const bench_point *p = &r->point;
-    snprintf(out, CELL_BYTES, "-");
-    if (column == NAME) snprintf(out, CELL_BYTES, "%s/%s", r->item.family->name, r->item.rung->name);
-    else if (column == MEDIAN && !isnan(p->time_s.p50)) seconds_text(out, CELL_BYTES, p->time_s.p50);
-    else if (column == SPREAD) spread_cell(out, r);
-    else if (column == RATE) rate_cell(out, r);
-    else if (column == FRACTION && !isnan(p->rate / p->ceiling)) fraction_cell(out, p->rate / p->ceiling);
-    else if (column == CEILING && !isnan(p->ceiling)) snprintf(out, CELL_BYTES, "%s", p->ceiling_name);
-    else if (column >= PARAMETERS && has(r->item.rung, column - PARAMETERS))
-        snprintf(out, CELL_BYTES, "%lld", (long long)p->value[column - PARAMETERS]);
+    sentence s = p->wrong;
+    if (!p->verified) return s;
+    sentence_set(&s, "%s", item->rung->why);
+    for (int i = 0; i < LADDER_PREDICTED_MAX && p->predicted[i].what; i++)
+        sentence_add(&s, "%s%.3g %s", i ? ", " : " (", p->predicted[i].value, p->predicted[i].what);
+    if (p->predicted[0].what) sentence_add(&s, ")");
+    if (p->part_name && !isnan(p->rate / p->part))
+        sentence_add(&s, ", %.2f of %s", p->rate / p->part, p->part_name);
+    if (p->slowest.stands_out)
+        sentence_add(&s, "; slowest: rank %d on %s, %.0f %% over the median", p->slowest.rank,
+                     p->slowest.host, 100 * p->slowest.over_median);
+    return s;
 }
 
 /* ---- the table ---- */
 
-/* The least width is that of "1000 us", "999.9 % *", "0.999". */
-static const struct {
-    const char *heading;
-    size_t least;
-} columns[PARAMETERS] = {
-    [NAME] = { "rung", 0 },
-    [MEDIAN] = { "median", 7 },
-    [SPREAD] = { "spread  ", 9 },
-    [RATE] = { "rate", 0 },
-    [FRACTION] = { "of it", 5 },
-    [CEILING] = { "ceiling", 0 },
-    [REMARK] = { "what it shows", 0 },
-};
-
-static const char *heading(const ladder_family *f, int column)
+/* A parameter stands above the table where a rung that was asked for takes it and does not scan it. */
+static bool stands_above(const bench_request *ask, const ladder_family *f, int parameter)
 {
-    return column < PARAMETERS ? columns[column].heading : f->parameter[column - PARAMETERS].key;
+    for (int i = 0; i < ask->items; i++)
+        if (ask->item[i].family == f && ladder_takes(ask->item[i].rung, parameter) &&
+            !ladder_scans(ask->item[i].rung, parameter))
+            return true;
+    return false;
 }
 
-static bool scans(const bench_item *item, int parameter)
+static void name_text(char *out, const bench_item *item)
 {
-    return item->rung->scan_count > 0 && item->rung->scan == parameter;
+    snprintf(out, CELL_BYTES, "%s/%s", item->family->name, item->rung->name);
 }
 
-/* A parameter that a rung scans has a column; others that a rung has stand above the table. */
-typedef enum place { NOWHERE, ABOVE, COLUMN } place;
-static place place_of(const bench_request *ask, const ladder_family *f, int parameter)
-{
-    place found = NOWHERE;
-    for (int i = 0; i < ask->items; i++) {
-        if (ask->item[i].family != f) continue;
-        if (scans(&ask->item[i], parameter)) return COLUMN;
-        if (has(ask->item[i].rung, parameter)) found = ABOVE;
-    }
-    return found;
-}
-
-static size_t digits(int64_t n) { return (size_t)snprintf(NULL, 0, "%lld", (long long)n); }
-
-/* The width of what the rung will print there. */
-static size_t width_of(const bench_request *ask, const bench_item *item, int column)
+/* "steps=12" of a rung that scans steps; else "". */
+static void point_text(char *out, const bench_item *item, int64_t at)
 {
     const ladder_rung *r = item->rung;
-    bool was_set = false;
-    char rate[32];
-    if (column == NAME) return strlen(item->family->name) + 1 + strlen(r->name);
-    if (column == RATE) return strlen(rate_text(rate, sizeof rate, 1.23e12, r->unit));
-    if (column == CEILING && bench_families_together(item->family)) return strlen("Alltoall, device");
-    if (column == CEILING) return r->ceiling ? strlen(r->ceiling) : 0;
-    if (column < PARAMETERS) return columns[column].least;
-    size_t most = digits(bench_request_value(ask, &item->family->parameter[column - PARAMETERS], &was_set));
-    for (int i = 0; i < r->scan_count && scans(item, column - PARAMETERS) && !was_set; i++)
-        if (digits(r->scan_values[i]) > most) most = digits(r->scan_values[i]);
-    return most;
+    out[0] = '\0';
+    if (r->scan_count > 0)
+        snprintf(out, CELL_BYTES, "%s=%lld", item->family->parameter[r->scan].key, (long long)at);
 }
 
-static void print_cell(int column, int width, const char *text)
+static void widen(int *width, const char *text)
 {
-    if (column == REMARK) printf("  %s\n", text);
-    else if (column == NAME) printf("%-*s", width, text);
-    else if (column == CEILING) printf("  %-*s", width, text);
-    else printf("  %*s", width, text);
+    if ((int)strlen(text) > *width) *width = (int)strlen(text);
 }
 
-static void add_column(bench_table *t, const bench_request *ask, int column)
+/* From the names and points of the family's rungs that were asked for. */
+static void set_widths(bench_table *t, const bench_request *ask)
 {
-    size_t width = strlen(heading(t->family, column));
+    char cell[CELL_BYTES];
+    t->name_width = t->point_width = 0;
     for (int i = 0; i < ask->items; i++) {
-        if (ask->item[i].family != t->family) continue;
-        const size_t needed = width_of(ask, &ask->item[i], column);
-        if (needed > width) width = needed;
+        const bench_item *item = &ask->item[i];
+        if (item->family != t->family) continue;
+        name_text(cell, item);
+        widen(&t->name_width, cell);
+        for (int k = 0; k < bench_request_points(ask, item); k++) {
+            point_text(cell, item, bench_request_value(ask, item, k, item->rung->scan));
+            widen(&t->point_width, cell);
+        }
     }
-    t->width[t->columns] = (int)width;
-    t->column[t->columns++] = column;
 }
 
-static void print_heading(bench_table *t, const bench_request *ask)
+static void print_cells(const bench_table *t, const char *name, const char *point, const char *median,
+                        const char *spread, const char *rate, const char *fraction, const char *ceiling)
+{
+    const bool together = bench_families_together(t->family); /* its ceilings have longer names */
+    printf("%-*s  %-*s%s%7s  %9s  %12s  %5s  %-*s  ", t->name_width, name, t->point_width, point,
+           t->point_width ? "  " : "", median, spread, rate, fraction, together ? 16 : 7, ceiling);
+}
+
+static void print_heading(const bench_table *t, const bench_request *ask, const bench_point *p)
 {
     const ladder_family *f = t->family;
-    const char *type = f->type_name[t->row[0].point.type];
-    bool was_set;
-    printf("%s: %s\n  %s", f->name, f->shows, type ? type : "");
-    t->columns = 0;
-    add_column(t, ask, NAME);
-    for (int i = 0; i < f->parameters; i++) {
-        const place p = place_of(ask, f, i);
-        if (p == COLUMN) add_column(t, ask, PARAMETERS + i);
-        if (p == ABOVE)
+    printf("%s: %s\n  %s", f->name, f->shows, f->type_name[p->type] ? f->type_name[p->type] : "");
+    for (int i = 0; i < f->parameters; i++)
+        if (stands_above(ask, f, i))
             printf("  %s=%lld", f->parameter[i].key,
-                   (long long)bench_request_value(ask, &f->parameter[i], &was_set));
-    }
-    for (int column = MEDIAN; column < PARAMETERS; column++) add_column(t, ask, column);
+                   (long long)bench_request_asked(ask, &f->parameter[i], NULL));
     printf("\n");
-    for (int k = 0; k < t->columns; k++) print_cell(t->column[k], t->width[k], heading(f, t->column[k]));
+    print_cells(t, "rung", t->point_width ? "point" : "", "median", "spread  ", "rate", "of it", "ceiling");
+    printf("what it shows\n");
 }
 
-/* Parameters whose value above the table is not what the rung took: "n=16384: what it shows". */
-static void print_remark(const bench_request *ask, const bench_row *r)
+/* Values above the table that are not what the rung took begin the remark: "n=16384: what it shows". */
+static void print_row(const bench_table *t, const bench_request *ask, const bench_item *item,
+                      const bench_point *p)
 {
-    const ladder_family *f = r->item.family;
-    char cell[CELL_BYTES];
-    bool was_set;
-    printf("  ");
-    for (int i = 0; i < f->parameters; i++) {
-        const int64_t taken = r->point.value[i];
-        if (!has(r->item.rung, i) || place_of(ask, f, i) == COLUMN) continue;
-        if (taken != bench_request_value(ask, &f->parameter[i], &was_set))
-            printf("%s=%lld: ", f->parameter[i].key, (long long)taken);
-    }
-    remark_cell(cell, r);
-    printf("%s\n", cell);
-}
-
-static void print_row(const bench_table *t, const bench_request *ask, const bench_row *r)
-{
-    char cell[CELL_BYTES];
-    for (int k = 0; t->column[k] != REMARK; k++) {
-        cell_text(cell, t->column[k], r);
-        print_cell(t->column[k], t->width[k], cell);
-    }
-    print_remark(ask, r);
-}
-
-void bench_table_print(bench_table *t, const bench_request *ask)
-{
-    if (t->rows > 0 && t->row[0].item.family != t->family) {
-        if (t->family) printf("\n");
-        t->family = t->row[0].item.family;
-        print_heading(t, ask);
-    }
-    for (int i = 0; i < t->rows; i++) print_row(t, ask, &t->row[i]);
-    fflush(stdout);
-    forget(t);
+    const ladder_family *f = item->family;
+    char name[CELL_BYTES], point[CELL_BYTES], median[CELL_BYTES], spread[CELL_BYTES], rate[CELL_BYTES],
+        fraction[CELL_BYTES];
+    name_text(name, item);
+    point_text(point, item, p->value[item->rung->scan]);
+    rate_text(rate, p->rate, item->rung->unit);
+    print_cells(t, name, point, seconds_text(median, p->time_s.p50), spread_text(spread, p->spread),
+                !p->verified     ? "WRONG"
+                : isnan(p->rate) ? "right"
+                                 : rate,
+                fraction_text(fraction, p->rate / p->ceiling), isnan(p->ceiling) ? "-" : p->ceiling_name);
+    for (int i = 0; i < f->parameters; i++)
+        if (ladder_takes(item->rung, i) && !ladder_scans(item->rung, i) &&
+            p->value[i] != bench_request_value(ask, item, 0, i))
+            printf("%s=%lld: ", f->parameter[i].key, (long long)p->value[i]);
+    printf("%s\n", remark_of(item, p).text);
 }
 
 /* ---- the same as CSV (RFC 4180): columns are only ever added behind the last ---- */
 
-void bench_table_print_csv_head(void)
+void bench_report_csv_head(void)
 {
     printf("family,rung,device,ranks,dtype,parameters,size,samples,repeats,min_s,median_s,p90_s,max_s,spread,"
-           "rate,unit,"
-           "ceiling,ceiling_name,fraction_of_ceiling,verified,remark\n");
+           "rate,unit,ceiling,ceiling_name,fraction_of_ceiling,verified,remark\n");
 }
 
 /* `after`: the comma, or the end of the line. */
 static void csv_text(const char *text, char after)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stdout);
-    } else {
-        putchar('"');
-        for (; *text; text++) {
-            if (*text == '"') putchar('"');
-            putchar(*text);
-        }
-        putchar('"');
+    const char *const quote = strpbrk(text, ",\"\r\n") ? "\"" : "";
+    fputs(quote, stdout);
+    for (; *text; text++) {
+        if (*text == '"') putchar('"');
+        putchar(*text);
     }
-    putchar(after);
+    printf("%s%c", quote, after);
 }
 
 static void csv_number(double x)
@@ -295,77 +198,31 @@ static void csv_number(double x)
     putchar(',');
 }
 
-/* "nx=4096 ny=4096" */
-static void csv_parameters(const bench_row *r)
+static void csv_row(const bench *b, const bench_item *item, const bench_point *p)
 {
-    const ladder_family *f = r->item.family;
-    bool first = true;
-    for (int i = 0; i < f->parameters; i++) {
-        if (!has(r->item.rung, i)) continue;
-        printf("%s%s=%lld", first ? "" : " ", f->parameter[i].key, (long long)r->point.value[i]);
-        first = false;
-    }
-    putchar(',');
-}
-
-static void csv_row(const bench_row *r, const bench *b)
-{
-    const bench_point *p = &r->point;
-    const ladder_family *f = r->item.family;
-    char remark[CELL_BYTES];
-    const double time_s[] = { p->time_s.min, p->time_s.p50, p->time_s.p90, p->time_s.max };
-    csv_text(f->name, ',');
-    csv_text(r->item.rung->name, ',');
-    csv_text(b->d->kind == DEVICE_HOST ? "host" : "cuda", ',');
-    printf("%d,%s,", bench_families_together(f) ? b->world->top->ranks : 1,
+    const ladder_family *f = item->family;
+    const double figures[] = {
+        p->time_s.min, p->time_s.p50, p->time_s.p90, p->time_s.max, p->spread, p->rate
+    };
+    const char *between = "";
+    printf("%s,%s,%s,%d,%s,", f->name, item->rung->name, device_of(b), ranks_of(b, f),
            f->type_name[p->type] ? f->type_name[p->type] : "");
-    csv_parameters(r);
-    printf("%lld,%d,%d,", (long long)p->size, (int)p->time_s.count, p->repeats);
-    for (int i = 0; i < 4; i++) csv_number(time_s[i]);
-    csv_number(p->spread);
-    csv_number(p->rate);
-    csv_text(unit_of(r->item.rung->unit), ',');
+    for (int i = 0; i < f->parameters; i++) {
+        if (!ladder_takes(item->rung, i)) continue;
+        printf("%s%s=%lld", between, f->parameter[i].key, (long long)p->value[i]);
+        between = " ";
+    }
+    printf(",%lld,%d,%d,", (long long)p->size, (int)p->time_s.count, p->repeats);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) csv_number(figures[i]);
+    csv_text(unit_of(item->rung->unit), ',');
     csv_number(p->ceiling);
     csv_text(p->ceiling_name ? p->ceiling_name : "", ',');
     csv_number(p->rate / p->ceiling);
-    csv_text(p->verified ? "true" : "false", ',');
-    remark_cell(remark, r);
-    csv_text(remark, '\n');
+    printf("%s,", p->verified ? "true" : "false");
+    csv_text(remark_of(item, p).text, '\n');
 }
 
-void bench_table_print_csv(bench_table *t, const bench *b)
-{
-    for (int i = 0; i < t->rows; i++) csv_row(&t->row[i], b);
-    fflush(stdout);
-    forget(t);
-}
-
-/* ---- around the rows ---- */
-
-void bench_report_head(const bench *b)
-{
-    if (b->ask->csv) return;
-    printf("weft %s (%s)\n", version_number, version_git);
-    if (b->d->kind == DEVICE_HOST)
-        printf("device host: %s, %d thread%s\n", b->d->name, b->d->threads, b->d->threads == 1 ? "" : "s");
-    else printf("device cuda: %s\n", b->d->name);
-    if (b->world)
-        printf("ranks %d on %d host%s\n", b->world->top->ranks, b->world->top->hosts,
-               b->world->top->hosts == 1 ? "" : "s");
-    printf("\n");
-    fflush(stdout);
-}
-
-void bench_report_progress(bench_table *t, const bench *b, const bench_item *item)
-{
-    const bench_item *first = item, *end = item, *all = b->ask->item;
-    if (isatty(STDERR_FILENO) != 1) return;
-    while (first > all && first[-1].family == item->family) first--;
-    while (end < all + b->ask->items && end->family == item->family) end++;
-    fprintf(stderr, "\r%s: rung %d of %d\033[K", item->family->name, (int)(item - first) + 1,
-            (int)(end - first));
-    t->progress = true;
-}
+/* ---- rows, and what stands around them ---- */
 
 static void clear_progress(bench_table *t)
 {
@@ -373,33 +230,67 @@ static void clear_progress(bench_table *t)
     t->progress = false;
 }
 
-void bench_report_rows(bench_table *t, const bench *b)
+void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p)
 {
     clear_progress(t);
-    if (b->ask->csv) bench_table_print_csv(t, b);
-    else bench_table_print(t, b->ask);
+    t->shown++;
+    if (p->spread > BENCH_SPREAD_QUIET) t->noisy++;
+    if (!b->ask->csv && item->family != t->family) {
+        if (t->family) printf("\n");
+        t->family = item->family;
+        set_widths(t, b->ask);
+        print_heading(t, b->ask, p);
+    }
+    if (b->ask->csv) csv_row(b, item, p);
+    else print_row(t, b->ask, item, p);
+    fflush(stdout);
+}
+
+void bench_report_head(const bench *b)
+{
+    const topology *top = b->world ? b->world->top : NULL;
+    const int threads = b->d->threads;
+    if (b->ask->csv) return;
+    printf("weft %s (%s)\ndevice %s: %s", version_number, version_git, device_of(b), b->d->name);
+    if (b->d->kind == DEVICE_HOST) printf(", %d thread%s", threads, threads == 1 ? "" : "s");
+    if (top) printf("\nranks %d on %d host%s", top->ranks, top->hosts, top->hosts == 1 ? "" : "s");
+    printf("\n\n");
+    fflush(stdout);
+}
+
+void bench_report_progress(bench_table *t, const bench *b, const bench_item *item)
+{
+    int place = 0, count = 0;
+    if (isatty(STDERR_FILENO) != 1) return;
+    for (int i = 0; i < b->ask->items; i++) {
+        count += b->ask->item[i].family == item->family;
+        if (&b->ask->item[i] == item) place = count;
+    }
+    fprintf(stderr, "\r%s: rung %d of %d\033[K", item->family->name, place, count);
+    t->progress = true;
 }
 
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why)
 {
     clear_progress(t);
-    if (had > 0)
-        (void)cmd_say(0, "%s/%s skipped at one point: %s", item->family->name, item->rung->name, why);
-    else if (!item->named) t->skipped++;
-    else (void)cmd_say(0, "%s/%s skipped: %s", item->family->name, item->rung->name, why);
+    if (had == 0 && !item->named) t->skipped++;
+    else
+        (void)cmd_say(0, "%s/%s skipped%s: %s", item->family->name, item->rung->name,
+                      had > 0 ? " at one point" : "", why);
 }
 
-void bench_report_foot(const bench_table *t, const bench *b)
+void bench_report_foot(bench_table *t, const bench *b)
 {
-    char rate[32];
+    char rate[CELL_BYTES];
     int noisy = t->noisy;
+    clear_progress(t);
     if (b->ask->csv) return;
     if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {
-        const bool marked = b->ceiling[i].spread > BENCH_SPREAD_QUIET;
-        printf("%s %s %s%s", i ? "," : "ceilings of this run:", b->ceiling[i].name,
-               rate_text(rate, sizeof rate, b->ceiling[i].rate, b->ceiling[i].unit), marked ? " *" : "");
-        noisy += marked;
+        const bench_ceiling *c = &b->ceiling[i];
+        printf("%s %s %s%s", i ? "," : "ceilings of this run:", c->name, rate_text(rate, c->rate, c->unit),
+               c->spread > BENCH_SPREAD_QUIET ? " *" : "");
+        noisy += c->spread > BENCH_SPREAD_QUIET;
     }
     if (b->ceilings > 0) printf("\n");
     if (noisy > 0)
@@ -417,7 +308,7 @@ static json_t *values_json(const bench_item *item, const int64_t *values)
 {
     json_t *o = json_object();
     for (int i = 0; i < item->family->parameters; i++)
-        if (has(item->rung, i))
+        if (ladder_takes(item->rung, i))
             json_object_set_new(o, item->family->parameter[i].key, json_integer((json_int_t)values[i]));
     return o;
 }
@@ -472,11 +363,10 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
     const char *type = f->type_name[point[points - 1].type];
     bool verified = true;
     json_object_update_new(o, point_json(item, &point[points - 1]));
-    json_object_update_new(
-        o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung", r->name, "why",
-                     r->why, "device", b->d->kind == DEVICE_HOST ? "host" : "cuda", "ranks",
-                     bench_families_together(f) ? b->world->top->ranks : 1, "dtype",
-                     record_text_or_null(type), "unit", unit_of(r->unit), "ceilings", ceilings_json(b)));
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o}", "family", f->name, "rung",
+                                        r->name, "why", r->why, "device", device_of(b), "ranks",
+                                        ranks_of(b, f), "dtype", record_text_or_null(type), "unit",
+                                        unit_of(r->unit), "ceilings", ceilings_json(b)));
     json_t *scan = json_array();
     for (int i = 0; i < points; i++) {
         verified = verified && point[i].verified;

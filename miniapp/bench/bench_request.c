@@ -3,7 +3,6 @@
 #include "bench/bench_request.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #include "base/cmd.h"
 #include "base/terminal.h"
-#include "bench/bench_families.h"
 #include "deck/deck.h"
 #include "ranks/agree.h"
 #include "ranks/check.h"
@@ -41,25 +39,9 @@ void bench_request_print_keys(void *file)
     for (int i = 0; i < OWN_KEYS; i++) terminal_key(file, own_keys[i].key, 14, own_keys[i].help);
     terminal_wrap(
         file,
-        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.",
+        "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is "
+        "1000.",
         2);
-}
-
-__attribute__((format(printf, 2, 3))) static int mistake(sentence *why, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    sentence_set_list(why, format, ap);
-    va_end(ap);
-    return CHECK_EXIT_USAGE;
-}
-
-/* The value of key=value where the key is this one. */
-static const char *value_of(const char *assignment, const char *key)
-{
-    const size_t length = strlen(key);
-    return strncmp(assignment, key, length) == 0 && assignment[length] == '=' ? assignment + length + 1
-                                                                              : NULL;
 }
 
 /* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all
@@ -82,111 +64,105 @@ static int choose_device(bench_request *q, const topology *top, int argc, char *
 {
     const char *choice = "auto", *reason = NULL;
     for (int i = 1; i < argc; i++)
-        if (value_of(argv[i], "device")) choice = value_of(argv[i], "device");
-    q->kind = DEVICE_HOST;
+        if (strncmp(argv[i], "device=", 7) == 0) choice = argv[i] + 7;
+    q->kind = strcmp(choice, "cuda") == 0 ? DEVICE_CUDA : DEVICE_HOST;
     if (strcmp(choice, "auto") == 0) return choose_any_device(q, top, why);
-    if (strcmp(choice, "host") == 0) return 0;
-    if (strcmp(choice, "cuda") != 0) return mistake(why, "device = %s; allowed: auto, host, cuda", choice);
-    if ((!q->list || !device_cuda_built()) && device_cuda_count(&reason) == 0) {
+    if (q->kind == DEVICE_CUDA && (!q->list || !device_cuda_built()) && device_cuda_count(&reason) == 0) {
         sentence_set(why, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
         return CHECK_EXIT_ENVIRONMENT;
     }
-    q->kind = DEVICE_CUDA;
-    return 0;
+    if (q->kind == DEVICE_CUDA || strcmp(choice, "host") == 0) return 0;
+    sentence_set(why, "device = %s; allowed: auto, host, cuda", choice);
+    return CHECK_EXIT_USAGE;
 }
 
 /* ---- names ---- */
-
-static const char *kind_name(device_kind kind) { return kind == DEVICE_HOST ? "host" : "cuda"; }
 
 static bool offered(const bench_request *q, const ladder_family *f)
 {
     return q->any_kind || f->kind == q->kind;
 }
 
-bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r)
+bool bench_request_names(const char *name, const bench_item *item)
 {
-    const size_t length = strlen(f->name);
-    if (strncmp(name, f->name, length) != 0) return false;
-    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, r->name) == 0);
+    const size_t length = strlen(item->family->name);
+    if (strncmp(name, item->family->name, length) != 0) return false;
+    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, item->rung->name) == 0);
 }
 
 bool bench_request_find(device_kind kind, const char *name, bench_item *item)
 {
-    for (const ladder_family *const *f = bench_families(); *f; f++)
-        for (int i = 0; (*f)->kind == kind && i < (*f)->rungs; i++)
-            if (bench_request_names(name, *f, &(*f)->rung[i])) {
-                *item = (bench_item){ *f, &(*f)->rung[i], true };
-                return true;
-            }
+    int count = 0;
+    const bench_item *const all = bench_items(&count);
+    for (int i = 0; i < count; i++)
+        if (all[i].family->kind == kind && bench_request_names(name, &all[i])) {
+            *item = all[i];
+            return true;
+        }
     return false;
 }
 
 /* A bare family is near a bare family, a rung near a rung. */
-static int unknown_name(const bench_request *q, const char *name, sentence *why)
+static bool unknown_name(const bench_request *q, const char *name, sentence *why)
 {
     static char text[NAMES_MAX][NAME_BYTES];
     const char *known[NAMES_MAX];
-    int count = 0;
-    const ladder_family *const *const family = bench_families();
-    bool elsewhere = false;
-    for (int i = 0; family[i]; i++)
-        for (int j = 0; j < family[i]->rungs && count + 1 < NAMES_MAX; j++) {
-            elsewhere = elsewhere ||
-                        (!offered(q, family[i]) && bench_request_names(name, family[i], &family[i]->rung[j]));
-            if (!offered(q, family[i]) || (!strchr(name, '/') && j > 0)) continue;
-            if (strchr(name, '/'))
-                snprintf(text[count], NAME_BYTES, "%s/%s", family[i]->name, family[i]->rung[j].name);
-            else snprintf(text[count], NAME_BYTES, "%s", family[i]->name);
-            known[count] = text[count];
-            count++;
+    int count = 0, rungs = 0;
+    const bench_item *const all = bench_items(&rungs);
+    const bool rung = strchr(name, '/') != NULL;
+    for (int i = 0; i < rungs && count < NAMES_MAX; i++) {
+        if (!offered(q, all[i].family)) {
+            if (!bench_request_names(name, &all[i])) continue;
+            return sentence_refuse(
+                why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
+                q->kind == DEVICE_HOST ? "host" : "cuda");
         }
-    if (elsewhere)
-        return mistake(why, "%s is not a rung of the %s device; `weft bench --list` names those that are",
-                       name, kind_name(q->kind));
-    return mistake(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
-                   strchr(name, '/') ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
+        snprintf(text[count], NAME_BYTES, "%s%s%s", all[i].family->name, rung ? "/" : "",
+                 rung ? all[i].rung->name : "");
+        known[count] = text[count];
+        count++;
+    }
+    return sentence_refuse(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
+                           rung ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
-/* Adds it, where it was named, or its family, or nothing at all. */
-static void add_wanted(bench_request *q, const ladder_family *f, const ladder_rung *r, int ranks, int argc,
-                       char **argv)
+static bool is_name(const char *argument) { return argument[0] != '-' && !strchr(argument, '='); }
+
+/* Without names all rungs but, on one rank, those that ranks climb together. */
+static bool wanted(const bench_request *q, bench_item *item, int ranks, int argc, char **argv)
 {
     bool any_name = false, taken = false;
-    bench_item item = { f, r, false };
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' || strchr(argv[i], '=')) continue;
+        if (!is_name(argv[i])) continue;
         any_name = true;
-        if (!bench_request_names(argv[i], f, r)) continue;
+        if (!bench_request_names(argv[i], item)) continue;
         taken = true;
-        item.named = item.named || strchr(argv[i], '/');
+        item->named = item->named || strchr(argv[i], '/');
     }
-    if (taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(f))))
-        q->item[q->items++] = item;
+    return taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(item->family)));
 }
 
-static int choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
+static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
     int rungs = 0;
-    const ladder_family *const *const family = bench_families();
-    for (int i = 0; family[i]; i++) rungs += family[i]->rungs;
-    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
+    const bench_item *const all = bench_items(&rungs);
     for (int a = 1; a < argc; a++) {
-        bool found = argv[a][0] == '-' || strchr(argv[a], '=');
-        for (int i = 0; family[i] && !found; i++)
-            for (int j = 0; j < family[i]->rungs && !found; j++)
-                found = offered(q, family[i]) && bench_request_names(argv[a], family[i], &family[i]->rung[j]);
+        bool found = !is_name(argv[a]);
+        for (int i = 0; i < rungs && !found; i++)
+            found = offered(q, all[i].family) && bench_request_names(argv[a], &all[i]);
         if (!found) return unknown_name(q, argv[a], why);
     }
-    for (int i = 0; family[i]; i++)
-        for (int j = 0; j < family[i]->rungs; j++)
-            if (offered(q, family[i])) add_wanted(q, family[i], &family[i]->rung[j], ranks, argc, argv);
-    return 0;
+    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
+    for (int i = 0; i < rungs; i++) {
+        bench_item item = all[i];
+        if (offered(q, item.family) && wanted(q, &item, ranks, argc, argv)) q->item[q->items++] = item;
+    }
+    return true;
 }
 
 /* ---- keys ---- */
 
-static int unknown_key(const bench_request *q, const char *key, sentence *why)
+static bool unknown_key(const bench_request *q, const char *key, sentence *why)
 {
     const char *known[NAMES_MAX];
     int count = 0;
@@ -196,13 +172,13 @@ static int unknown_key(const bench_request *q, const char *key, sentence *why)
         for (int p = 0; p < q->item[i].family->parameters && count < NAMES_MAX; p++)
             known[count++] = q->item[i].family->parameter[p].key;
     }
-    return mistake(
+    return sentence_refuse(
         why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
         deck_nearest(key, known, (size_t)count));
 }
 
 /* The same key may belong to several families (nx), each with its own limits. */
-static int set_parameter(bench_request *q, const char *key, const char *text, sentence *why)
+static bool set_parameter(bench_request *q, const char *key, const char *text, sentence *why)
 {
     const ladder_parameter *last = NULL;
     int64_t number = 0;
@@ -213,7 +189,7 @@ static int set_parameter(bench_request *q, const char *key, const char *text, se
             const ladder_parameter *known = &(*f)->parameter[p];
             if (strcmp(known->key, key) != 0) continue;
             if (!deck_whole(text, &number) || number < known->least || number > known->most)
-                return mistake(
+                return sentence_refuse(
                     why,
                     "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3",
                     key, text, (*f)->name, (long long)known->least, (long long)known->most);
@@ -222,46 +198,45 @@ static int set_parameter(bench_request *q, const char *key, const char *text, se
     }
     if (!last) return unknown_key(q, key, why);
     q->setting[q->settings++] = (bench_setting){ last->key, number };
-    return 0;
+    return true;
 }
 
-static int set_whole(const char *key, const char *text, int64_t most, int *out, sentence *why)
+static bool set_whole(const char *key, const char *text, int64_t most, int *out, sentence *why)
 {
     int64_t number = 0;
     if (!deck_whole(text, &number) || number < 0 || number > most)
-        return mistake(why, "%s = %s; allowed: a whole number from 0 to %lld", key, text, (long long)most);
+        return sentence_refuse(why, "%s = %s; allowed: a whole number from 0 to %lld", key, text,
+                               (long long)most);
     *out = (int)number;
-    return 0;
+    return true;
 }
 
-static int set_key(bench_request *q, const char *assignment, sentence *why)
+static bool set_key(bench_request *q, const char *assignment, sentence *why)
 {
     const char *text = strchr(assignment, '=') + 1;
     char key[NAME_BYTES];
     snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
-    if (strcmp(key, "device") == 0) return 0; /* read before */
-    if (strcmp(key, "samples") == 0 && strcmp(text, "none") == 0) {
-        q->samples = BENCH_SAMPLES_NONE;
-        return 0;
-    }
-    if (strcmp(key, "samples") == 0) return set_whole(key, text, 10000, &q->samples, why);
+    const bool none = strcmp(text, "none") == 0;
+    if (strcmp(key, "device") == 0) return true; /* read before */
     if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why);
-    if (strcmp(key, "dir") == 0) {
-        if (access(text, W_OK | X_OK) != 0)
-            return mistake(why, "dir = %s: %s; allowed: a folder in which files can be made", text,
-                           strerror(errno));
-        q->dir = text;
-        return 0;
+    if (strcmp(key, "samples") == 0) {
+        q->samples = BENCH_SAMPLES_NONE;
+        return none || set_whole(key, text, 10000, &q->samples, why);
     }
     if (strcmp(key, "output") == 0) {
-        q->output = strcmp(text, "none") == 0 ? "" : text;
-        return 0;
+        q->output = none ? "" : text;
+        return true;
+    }
+    if (strcmp(key, "dir") == 0) {
+        q->dir = text;
+        return access(text, W_OK | X_OK) == 0 ||
+               sentence_refuse(why, "dir = %s: %s; allowed: a folder in which files can be made", text,
+                               strerror(errno));
     }
     if (strcmp(key, "dtype") == 0) {
-        if (strcmp(text, "f32") != 0 && strcmp(text, "f64") != 0)
-            return mistake(why, "dtype = %s; allowed: f32, f64", text);
-        q->type = strcmp(text, "f32") == 0 ? DTYPE_F32 : DTYPE_F64;
-        return 0;
+        q->type = strcmp(text, "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
+        return q->type == DTYPE_F64 || strcmp(text, "f32") == 0 ||
+               sentence_refuse(why, "dtype = %s; allowed: f32, f64", text);
     }
     return set_parameter(q, key, text, why);
 }
@@ -273,11 +248,12 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
     if (!cmd_option_all_known(bench_request_options, argc, argv, why)) return CHECK_EXIT_USAGE;
     q->list = cmd_has_option(argc, argv, "--list");
     q->csv = cmd_has_option(argc, argv, "--csv");
-    int status = choose_device(q, top, argc, argv, why);
-    if (status == 0) status = choose_items(q, top->ranks, argc, argv, why);
-    for (int i = 1; i < argc && status == 0; i++)
-        if (argv[i][0] != '-' && strchr(argv[i], '=')) status = set_key(q, argv[i], why);
-    return status;
+    const int status = choose_device(q, top, argc, argv, why);
+    if (status != 0) return status;
+    if (!choose_items(q, top->ranks, argc, argv, why)) return CHECK_EXIT_USAGE;
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-' && !is_name(argv[i]) && !set_key(q, argv[i], why)) return CHECK_EXIT_USAGE;
+    return 0;
 }
 
 void bench_request_free(bench_request *q)
@@ -288,14 +264,29 @@ void bench_request_free(bench_request *q)
     q->setting = NULL;
 }
 
-int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set)
+int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set)
 {
     int64_t number = p->usual;
-    *was_set = false;
+    if (was_set) *was_set = false;
     for (int i = 0; i < q->settings; i++)
         if (strcmp(q->setting[i].key, p->key) == 0) {
             number = q->setting[i].value;
-            *was_set = true;
+            if (was_set) *was_set = true;
         }
     return number;
+}
+
+int bench_request_points(const bench_request *q, const bench_item *item)
+{
+    bool was_set = false;
+    if (item->rung->scan_count == 0) return 1;
+    (void)bench_request_asked(q, &item->family->parameter[item->rung->scan], &was_set);
+    return was_set ? 1 : item->rung->scan_count;
+}
+
+int64_t bench_request_value(const bench_request *q, const bench_item *item, int point, int parameter)
+{
+    bool was_set = false;
+    const int64_t asked = bench_request_asked(q, &item->family->parameter[parameter], &was_set);
+    return ladder_scans(item->rung, parameter) && !was_set ? item->rung->scan_values[point] : asked;
 }

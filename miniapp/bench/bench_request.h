@@ -4,16 +4,10 @@
 #include <stdbool.h>
 
 #include "base/cmd_option.h"
-#include "ladder/ladder.h"
+#include "bench/bench_families.h"
 #include "topology/topology.h"
 
 extern const cmd_option bench_request_options[CMD_OPTIONS_MAX];
-
-typedef struct bench_item {
-    const ladder_family *family;
-    const ladder_rung *rung;
-    bool named; /* by itself, not with its family */
-} bench_item;
 
 typedef struct bench_setting {
     const char *key; /* of the parameter's table */
@@ -25,9 +19,9 @@ enum { BENCH_SAMPLES_NONE = -1 };
 typedef struct bench_request {
     device_kind kind;
     sentence note; /* why it is the host, where the user might think otherwise; else "" */
-    bool list;      /* nothing is run, and no GPU is needed */
-    bool any_kind;  /* of a list: the rungs of all devices of this build */
-    bool csv;       /* rows as CSV instead of tables */
+    bool list;     /* nothing is run, and no GPU is needed */
+    bool any_kind; /* of a list: the rungs of all devices of this build */
+    bool csv;      /* rows as CSV instead of tables */
     dtype type;
     int samples;        /* 0: as many as fit into a fraction of a second; BENCH_SAMPLES_NONE: nothing is
                          * timed */
@@ -46,10 +40,14 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
 void bench_request_free(bench_request *q);
 
 /* Is the rung meant by "family/rung", or by "family" alone? */
-bool bench_request_names(const char *name, const ladder_family *f, const ladder_rung *r);
+bool bench_request_names(const char *name, const bench_item *item);
 /* The rung "family/rung", or the first one of "family"; false where that kind of device has none. */
 bool bench_request_find(device_kind kind, const char *name, bench_item *item);
-/* The value of a family's parameter: what was set, else its usual one. */
-int64_t bench_request_value(const bench_request *q, const ladder_parameter *p, bool *was_set);
+/* The value of a family's parameter: what was set, else its usual one. was_set may be NULL. */
+int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set);
+/* How many points the rung has: its scan, or one where the scanned parameter was set; and the value of a
+ * parameter at one of them. */
+int bench_request_points(const bench_request *q, const bench_item *item);
+int64_t bench_request_value(const bench_request *q, const bench_item *item, int point, int parameter);
 /* "device", "dtype" ...: the keys that belong to no family, with their help, to stdout. */
 void bench_request_print_keys(void *file); /* a FILE * */

@@ -46,7 +46,7 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         bench_report_skipped(table, item, 0, missing);
         return 0;
     }
-    const int points = bench_points(b, item);
+    const int points = bench_request_points(b->ask, item);
     bench_point *point = CHECK_ALLOC(calloc((size_t)points, sizeof *point));
     bool ok = true, right = true;
     int had = 0; /* points that could run here */
@@ -61,11 +61,10 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
             continue;
         }
         if (ok) bench_roof(b, item, p);
-        if (ok && speaks) bench_table_add(table, item, p);
+        if (ok && speaks) bench_report_row(table, b, item, p);
         right = right && p->verified;
         had++;
     }
-    bench_report_rows(table, b);
     if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why);
     if (b->world) ok = topology_agree(b->world->top, ok, why);
     if (ok && !right) ++*wrong;
@@ -180,7 +179,7 @@ static int bench_all(topology *top, int argc, char **argv)
     int status = make_request(&ask, top, argc, argv);
     char *command = cmd_text(argc, argv);
     if (status == 0 && ask.list && top->rank == 0) bench_list_print(stdout, &ask, top->ranks);
-    if (status == 0 && ask.csv && !ask.list && top->rank == 0) bench_table_print_csv_head();
+    if (status == 0 && ask.csv && !ask.list && top->rank == 0) bench_report_csv_head();
     if (status == 0 && !ask.list && has_items(&ask, false)) {
         if (top->ranks > 1)
             (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait",

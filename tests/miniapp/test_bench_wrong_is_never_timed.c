@@ -74,7 +74,7 @@ static bench_point measured(int which, int index, bench_setting *setting)
     bench_point p;
     sentence why;
     bench_create(&b, &ask, d, NULL);
-    assert_int_equal(bench_points(&b, &item), which == 1 && !setting ? 3 : 1);
+    assert_int_equal(bench_request_points(&ask, &item), which == 1 && !setting ? 3 : 1);
     assert_true(bench_measure(&b, &item, index, &p, &why));
     bench_destroy(&b);
     device_destroy(&d);

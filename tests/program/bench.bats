@@ -48,21 +48,22 @@ def count: type == "number" and . == floor;
     bench --list device=cuda | grep -q '  shared/padded '
 }
 
-@test "sizes ascend, columns follow from their contents, and parameters that do not vary stand above" {
+@test "the rung's own figure comes last, columns fit, parameters that do not vary stand above" {
     bench fused/production device=host nx=300 ny=200 ceiling_bytes=1M samples=3 >table
-    expect steps "1 2 4 8 12" "$(awk '$1 == "fused/production" { printf "%s%s", sep, $2; sep = " " }' table)"
+    expect steps "steps=1 steps=2 steps=4 steps=12 steps=8" \
+        "$(awk '$1 == "fused/production" { printf "%s%s", sep, $2; sep = " " }' table)"
     grep -q '^  f32  nx=300  ny=200  radius=1  levels=1' table
     expect "rows whose last column stands below its heading" 5 \
         "$(awk '/^rung / { at = index($0, "what it shows") } /^fused/ && substr($0, at - 2, 3) ~ /^  [^ ]/' table | wc -l)"
 }
 
-@test "rows stand there as soon as their rung is measured, also under mpirun and as CSV" {
+@test "rows stand there as soon as they are measured, also under mpirun and as CSV" {
     held() { # command...; while another process keeps the file of records, it ends at none
         exec 8>>results.jsonl
         flock 8
         "$@" >out 8>&- &
         mpirun=$!
-        wait_for grep -q '^access/strideRead .* 64 \|^access,strideRead,' out
+        wait_for grep -q '^access/strideRead *stride=64 \|^access,strideRead,.* stride=64,' out
         expect "records" 0 "$(wc -l <results.jsonl)"
         expect "rows of others" 0 "$(grep -c 'access/chain\|access,chain' out)"
         exec 8>&-
@@ -217,7 +218,7 @@ right_on_the_gpu() { # type families...
     done
     bench streaming device=host nx=203 ny=101 ceiling_bytes=1M samples=3 output=parts.jsonl --csv >rows
     expect "rungs" "buffers chunks skewed whole" "$(jq -r .rung parts.jsonl | sort | xargs)"
-    expect "buffers" "1 2 3 4" "$(awk -F, '$2 == "buffers"' rows | grep -o 'buffers=[0-9]*' | cut -d = -f 2 | xargs)"
+    expect "buffers" "1 2 4 3" "$(awk -F, '$2 == "buffers"' rows | grep -o 'buffers=[0-9]*' | cut -d = -f 2 | xargs)"
     expect "work" "$((2 * 4 * 203 * 101))" "$(jq 'select(.rung == "whole") | .rate * .time_s.p50 | round' parts.jsonl)"
     expect "slowest parts that are none" "" "$(jq -r '.sweep[], select(.sweep == []) | .slowest_part.name' parts.jsonl |
         grep -vxE 'copies in|computing|copies out' | sort -u)"

@@ -43,6 +43,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || exit 1; }
     expect status 2 "$status"
     [[ $output == *"without its '<!-- end -->'"* ]]
     mkdir empty
+    "$report" --table ladder access | grep -q '^| `strideRead`, stride 33 | '
     run "$report" --results empty --table one-step
     expect "without results" 0 "$(grep -c '[0-9] us' <<<"$output")"
 }
