@@ -385,7 +385,7 @@ install-built:
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
-	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference check_summary study study.sbatch records plot \
+	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference judge study study.sbatch records plot \
 	    compare animate panels ncu_bench state) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab
