@@ -189,9 +189,6 @@ $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
 
-# The page of a check is a part of this object, which -MMD does not see.
-$(BUILD)/miniapp/check_page/report_html.o: miniapp/check_page/report.html
-
 # Version and commit go into this one object, so that a commit rebuilds one file. git archive writes the commit into .ci/commit.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),\
             $(shell grep -x '[0-9a-f]*' .ci/commit 2>/dev/null),unknown)

@@ -17,7 +17,7 @@ import numpy as np
 
 LEAST = -math.log(1 - 0.03)  # no smaller difference counts
 FLOOR = 0.005  # no machine repeats itself better
-ROUNDS_ENOUGH = 7  # from so many rounds on the order within rounds counts too
+ROUNDS_ENOUGH = 7  # from this number of rounds on the order within rounds counts too
 SUSPECTS_MOST = 8
 
 Figure = collections.namedtuple("Figure", "like alone a b round rate noise")

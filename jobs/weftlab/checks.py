@@ -393,7 +393,7 @@ class Check:
             )
 
     def below(self, row, low):
-        """(part, a, b), a = -1: all of its kind; and its rate. Of two GPUs the slower one alone can be meant."""
+        """(part, a, b), a = -1: all of its kind; and its rate. Of two GPUs it can be the slower one."""
         pairs = {tuple(sorted(who)) for who in row.who}
         slow = int(np.argmin(row.x))
         if row.part == "gpu" and len(row.who) == 2 and row.x[slow] < low <= row.x[1 - slow]:

@@ -13,6 +13,7 @@ Exit status: 0 all deliver, 1 some are slow or wrong, 2 there are no records, 3 
 is missing, 4 nothing could be judged. Records of machines without Python are judged elsewhere.
 """
 
+import math
 import sys
 
 from weftlab import files, packages, records, text
@@ -81,7 +82,7 @@ def table_of(check):
             checks.rate(row.key, float(np.exp(x[least]))) if len(x) > 1 else "",
             whose,
             part,
-            "%.1f %%" % (100 * row.noise),
+            "%.1f %%" % (100 - 100 * math.exp(-row.noise)),
             "-" if smallest >= 1 else "%.0f %%" % (100 * smallest),
             word,
         )

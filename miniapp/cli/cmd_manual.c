@@ -97,7 +97,7 @@ void cmd_manual_page(FILE *to)
           to);
     for (size_t i = 0; i < cmd_table_count; i++) page_of_command(to, &cmd_table[i]);
     fputs(".SH EXIT STATUS\n0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file "
-          "failure; 75 stopped by a "
+          "failure; 4 nothing could be judged; 75 stopped by a "
           "signal or its time limit, with a checkpoint.\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads per rank, if run.threads is 0\n"
           ".TP\n.B NO_COLOR\nif set and not empty: print no colours\n"

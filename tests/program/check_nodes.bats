@@ -1,4 +1,4 @@
-# A node per element of an array: jobs/check.sbatch leaves a record and a page of its node, jobs/judge ranks the nodes.
+# A node per element of an array: jobs/check.sbatch leaves records of its node, jobs/judge ranks the nodes.
 load ../support/helper
 load ../support/check_records
 
@@ -42,8 +42,9 @@ summary() { # status wanted
         SLURM_NTASKS=2 timeout $hang_s bash "$top/jobs/check.sbatch" level=quick device=host budget=0.01 reference=none >said 3>&- || true
     cat said
     expect "ranks, level" "2 quick" "$(record '"\(.check.ranks | length) \(.check.level)"' checks/n7.jsonl)"
-    grep -q '<h1>weft check: 2 ranks' checks/n7.html
-    [ "$("$top/jobs/judge" checks | wc -l)" -gt 10 ]
+    "$top/jobs/judge" checks --page n7.html >said || [[ $? = [14] ]]
+    grep -q '<h1>weft check: 2 ranks' n7.html
+    [ "$(wc -l <said)" -gt 10 ]
 }
 
 element() { # program: an element of an array, on node n7, with the words after it

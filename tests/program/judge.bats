@@ -25,8 +25,8 @@ setup() {
 
 @test "noise: nobody is blamed, and what is slower by three times the noise is, in 995 of 1000" {
     local name
-    for name in nobody nobody_of_two nobody_crowded nobody_loaded nobody_quiet gpu gpu_of_two link gpu_crowded \
-        link_crowded link_loaded; do
+    for name in nobody nobody_of_two nobody_crowded nobody_loaded nobody_quiet gpu gpu_of_two link \
+        gpu_crowded link_crowded link_loaded; do
         "$python" "$top/tests/support/made_checks.py" $name 200
     done
 }
@@ -45,9 +45,8 @@ verdicts() { # FILE.gz
 
 @test "recorded checks: healthy H100s deliver, a rank that was slowed is named alone" {
     verdicts "$top/tests/support/records/checks/checks_h100.jsonl.gz" >all
-    expect "healthy ones that deliver" 38 "$(grep -cE '^[0-9]+ healthy delivers $' all)" || { cat all; return 1; }
-    expect "slowed ones whose rank is named" 15 "$(grep -cE '^[0-9]+ ([0-9]+) slow GPU \1$' all)" || { cat all; return 1; }
-    expect "all" 53 "$(wc -l <all)"
+    expect "all, healthy that deliver, slowed whose rank is named" "53 38 15" "$(wc -l <all) \
+$(grep -cE '^[0-9]+ healthy delivers $' all) $(grep -cE '^[0-9]+ ([0-9]+) slow GPU \1$' all)"
     verdicts "$top/tests/support/records/checks/host_4x.jsonl.gz" >all
     grep -qE '^[0-9]+ ([0-9]+) slow processor \1$' all || { cat all; return 1; }
     ! grep -E ' healthy slow' all
@@ -55,22 +54,25 @@ verdicts() { # FILE.gz
     for file in $(grep -l '"check":' "$top"/jobs/results/*/*.jsonl); do judge 0 "$file"; done
 }
 
-@test "8 ranks with a slow link: its page has the suspect first, a cell for each pair and way, and loads nothing" {
+@test "8 ranks with a slow link: its page has the suspect, a cell for each pair and way, and loads nothing" {
     check_records 1 8 2 >slow.jsonl
     judge 1 slow.jsonl --page slow.html --reference none
-    grep -q '^1. link of ranks 2 and 3 (n1): 40 %, confidence 0.99: pair, one way alone 40 % (15. GB/s, the others 390' said
-    expect "what it would load" "" "$(grep -oE '(src|href)="[^#"][^"]*"|url\([^#)]*\)|@import' slow.html || true)"
-    expect "suspects, rows, cells, cells of the suspect" "1 8 84 3" "$(count '<strong>link of ranks 2 and 3 \(n1\)' \
-        slow.html) $(grep -oE '<tr><td>[a-z]+[^<]* (alone|copy|read|f32|steps|peer|host)</td>' slow.html | sort -u |
-        wc -l) $(count '<td data-a' slow.html) $(count '<td [^>]*class="blamed"' slow.html)"
+    grep -q '^1. link of ranks 2 and 3 (n1): 40 %, confidence 0.99: pair, one way alone 40 % (15. GB/s, ' said
+    expect "what it would load" "" \
+        "$(grep -oE '(src|href)="[^#"][^"]*"|url\([^#)]*\)|@import' slow.html || true)"
+    grep -oE '<tr><td>[a-z]+[^<]* (alone|copy|read|f32|steps|peer|host)</td>' slow.html | sort -u >rows
+    expect "suspects, rows, cells, cells of the suspect" "1 8 84 3" \
+        "$(count '<strong>link of ranks 2 and 3 \(n1\)' slow.html) $(wc -l <rows) $(count '<td data-a' \
+            slow.html) $(count '<td [^>]*class="blamed"' slow.html)"
 }
 
 @test "wrong bits, hosts whose names are markup, lines of wrong types: named, escaped, left out" {
     check_records 3 2 2 >hosts.jsonl
     jq -c '(.check.ranks[].host |= sub("n2"; "</script><img src=x>"))
         | .check.faults = [{like: "pair_both", a: 4, b: 5, round: 0, where: "word 7: <b>"}, {like: 7}, 8]
-        | .check.figures |= map(select(.like != "pair_both" or .a != 4)) + [{like: "copy", a: 99, b: -1, rate: 1},
-            {like: "copy", a: "x", b: -1, rate: 1}, 5]' hosts.jsonl >hostile.jsonl
+        | .check.figures |= map(select(.like != "pair_both" or .a != 4))
+            + [{like: "copy", a: 99, b: -1, rate: 1}, {like: "copy", a: "x", b: -1, rate: 1}, 5]' \
+        hosts.jsonl >hostile.jsonl
     judge 1 hostile.jsonl --page hostile.html
     expect "verdict" wrong "$(head -n 1 said | cut -d : -f 1)"
     grep -q '^1. link of ranks 4 and 5 (n3): wrong bits, confidence 0.90: wrong bits in pair, both ways' said
@@ -79,8 +81,8 @@ verdicts() { # FILE.gz
 }
 
 @test "a rank that has no line in an incomplete round is named" {
-    check_records 1 4 2 | jq -c 'if .check.round == 1 then .check |= (.verdict = "incomplete" | .ranks[].ended = true
-        | .figures |= map(select(.a != 2 and .b != 2))) else . end' >dead.jsonl
+    check_records 1 4 2 | jq -c 'if .check.round == 1 then .check |= (.verdict = "incomplete"
+        | .ranks[].ended = true | .figures |= map(select(.a != 2 and .b != 2))) else . end' >dead.jsonl
     judge 3 dead.jsonl
     expect "who is silent" "silent: rank 2 (n1)" "$(grep silent said)"
 }

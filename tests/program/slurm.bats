@@ -196,14 +196,15 @@ reaches() { # seconds job states: waits for one of them
     array_is_done() { [ -z "$(squeue -h -j "$job" 2>/dev/null)" ]; }
     wait_for array_is_done
     cat weft-check-"$job"_[12].out
-    expect files "n1.html n1.jsonl n2.html n2.jsonl" "$(ls checks | xargs)"
+    expect files "n1.jsonl n2.jsonl" "$(ls checks | xargs)"
     for node in n1 n2; do
         expect "hosts, ranks, level" "$node 2 quick" \
             "$(record '.check | "\([.ranks[].host] | unique | join(" ")) \(.ranks | length) \(.level)"' checks/$node.jsonl)"
         expect "checks of $node" 0 "$(jq -s '[.[] | select(.check.round == 0)] | length - 1' checks/$node.jsonl)"
-        grep -q '<h1>weft check: 2 ranks' checks/$node.html
     done
-    "$top/jobs/judge" checks >said || [ $? = 1 ] # on a busy machine a figure may be slow
+    local status=0
+    "$top/jobs/judge" checks >said || status=$? # on a busy machine a figure may be slow, or all hides in noise
+    [[ $status = [014] ]] || { cat said; return 1; }
     grep -q '^2 nodes: ' said
     expect "nodes" "n1 n2" "$(awk '$1 ~ /^n[12]$/ { print $1 }' said | sort | xargs)"
 }
