@@ -189,9 +189,6 @@ $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_miniapp) $(DEFINES) -MMD -MP -c -o $@ $<
 
-# The page of a check is a part of this object, which -MMD does not see.
-$(BUILD)/miniapp/check_page/report_html.o: miniapp/check_page/report.html
-
 # Version and commit go into this one object, so that a commit rebuilds one file. git archive writes the commit into .ci/commit.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),\
             $(shell grep -x '[0-9a-f]*' .ci/commit 2>/dev/null),unknown)
@@ -385,7 +382,7 @@ install-built:
 	install -m 644 $(wildcard inputs/*.ini inputs/*.h5) inputs/fingerprints $(SHARE)/weft/inputs
 	install -m 644 $(wildcard inputs/reference/*.json) $(SHARE)/weft/reference
 	sed -i 's|^initial = inputs/|initial = $(PREFIX)/share/weft/inputs/|' $(SHARE)/weft/inputs/*.ini
-	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference check_summary study study.sbatch records plot \
+	install -m 755 $(addprefix jobs/,weft.sbatch check.sbatch check_reference judge study study.sbatch records plot \
 	    compare animate panels ncu_bench state) $(SHARE)/weft/jobs
 	install -m 644 jobs/pyproject.toml $(SHARE)/weft/jobs
 	install -m 644 $(wildcard jobs/weftlab/*.py) $(SHARE)/weft/jobs/weftlab

@@ -9,7 +9,13 @@
 #include "device/device.h"
 
 /* docs/contract.md, "Exit status" */
-enum { CHECK_EXIT_FAILED = 1, CHECK_EXIT_USAGE = 2, CHECK_EXIT_ENVIRONMENT = 3, CHECK_EXIT_REQUEUE = 75 };
+enum {
+    CHECK_EXIT_FAILED = 1,
+    CHECK_EXIT_USAGE = 2,
+    CHECK_EXIT_ENVIRONMENT = 3,
+    CHECK_EXIT_NOT_JUDGED = 4,
+    CHECK_EXIT_REQUEUE = 75
+};
 
 _Noreturn void check_fail(const char *file, int line, const char *call, const char *text);
 /* From here on check_fail's line ends with what this puts: a clause that begins with "; ", or nothing. The

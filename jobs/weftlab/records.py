@@ -82,7 +82,7 @@ def is_check(record):
     """A line of `weft check`: verdict, figures and ranks."""
     check = at(record, "check")
     verdict = at(record, "check", "verdict")
-    return isinstance(check, dict) and verdict in ("delivers", "slow", "wrong", "incomplete") and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+    return isinstance(check, dict) and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete") and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
 
 
 KINDS = {"run": is_run, "check": is_check, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}

@@ -1,5 +1,6 @@
 #include "check/check.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +12,7 @@
 #include "check/check_record.h"
 #include "check/check_watch.h"
 #include "check/trials.h"
-#include "check_page/page.h"
-#include "check_page/report_html.h"
-#include "judge/points.h"
+#include "check/page.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
@@ -23,7 +22,7 @@
 /* What rank 0 leaves behind. */
 typedef struct ending {
     check *c;
-    json_t *head, *machine, *records; /* records: an array, one per round */
+    json_t *head, *machine;
     check_reference reference;        /* name "": none */
 } ending;
 
@@ -103,7 +102,7 @@ static void keep_record(ending *e, const check_verdict *v)
     json_object_set_new(record, "part_s", seconds);
     json_object_set_new(o, "check", record);
     if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
-    json_array_append_new(e->records, o);
+    json_decref(o);
 }
 
 static void end_round(ending *e)
@@ -117,20 +116,16 @@ static void end_round(ending *e)
     check_watch_release();
 }
 
-/* The page, and what the user asked for beside it. half: the round under way has no record yet. */
+/* half: the round under way has no record yet. */
 static int leave_page(ending *e, bool half)
 {
-    const check_request *ask = e->c->ask;
-    check_findings *f = &e->c->found;
+    const check_findings *f = &e->c->found;
     check_verdict v;
-    sentence why;
     check_judge(f, reference_of(e), &v);
     if (half) keep_record(e, &v);
     check_page_print(stdout, f, &v, reference_of(e));
-    int status = check_exit_status(v.word);
+    const int status = check_exit_status(v.word);
     check_verdict_destroy(&v);
-    if (ask->report[0] && !check_report_write(ask->report, e->records, &why))
-        status = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     return status;
 }
 
@@ -146,6 +141,9 @@ static int leave_early(void *context, const char *why, bool stopped)
 }
 
 /* ---- rounds ---- */
+
+/* On a host, whose cores others use too, the order within this number of rounds tells who is slow. */
+enum { ROUNDS_ENOUGH = 7 };
 
 static bool one_round(check *c)
 {
@@ -181,13 +179,13 @@ static double limit_of(const check_request *ask)
 }
 
 /* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose
- * cores others use too, it takes CHECK_ROUNDS_ENOUGH. */
+ * cores others use too, it takes ROUNDS_ENOUGH. */
 static bool quick_goes_on(const check *c)
 {
     enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
     double round_s = fault_asked("slow_trials") > 0 ? 0 : -c->own_verifying_s; /* of the next round */
     for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++) round_s += parts[i].once ? 0 : c->part_s[i];
-    const int rounds = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? ROUNDS : CHECK_ROUNDS_ENOUGH;
+    const int rounds = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? ROUNDS : ROUNDS_ENOUGH;
     if (isfinite(c->time.limit_s)) return rounds < enough && check_time_again(&c->time, round_s);
     return rounds < ROUNDS_LEAST || (rounds < enough && c->time.now_s + round_s < all_rounds_s(c->ask));
 }
@@ -200,7 +198,7 @@ static int next_samples(const check *c, double round_s)
     const int rounds = c->found.rounds, samples = c->rungs.samples;
     const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1
                                    : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST
-                                                               : CHECK_ROUNDS_ENOUGH);
+                                                               : ROUNDS_ENOUGH);
     const double fits = samples * c->ask->budget_s / round_s;
     if (c->ask->level == CHECK_QUICK) return quick_goes_on(c) ? samples : 0;
     if (enough && left_s < round_s / 2) return 0;
@@ -294,8 +292,7 @@ static void check_close(check *c)
 
 static bool can_write(const check_request *ask, sentence *why)
 {
-    return (!ask->output[0] || record_may_write("output", ask->output, why)) &&
-           (!ask->report[0] || record_may_write("report", ask->report, why));
+    return !ask->output[0] || record_may_write("output", ask->output, why);
 }
 
 static bool begin(ending *e, const check_request *ask, sentence *why)
@@ -315,7 +312,7 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
 int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
 {
     check c;
-    ending e = { .c = &c, .records = json_array() };
+    ending e = { .c = &c };
     sentence why = { "" };
     int status = CHECK_EXIT_ENVIRONMENT;
     json_t *started = record_now();
@@ -338,7 +335,6 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     check_close(&c);
     json_decref(e.head);
     json_decref(e.machine);
-    json_decref(e.records);
     json_decref(started);
     return status;
 }

@@ -6,10 +6,12 @@
 static json_t *row_json(const check_row *r)
 {
     return json_pack(
-        "{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:s}", "like", check_like_key(r->like), "alone",
+        "{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like", check_like_key(r->like),
+        "alone",
         r->alone, "count", r->count, "median", record_number(r->median), "least", record_number(r->least),
-        "least_a", r->least_a, "least_b", r->least_b, "noise", record_number(r->noise), "reference",
-        record_number(r->reference), "judged", r->is_judged, "verdict", check_word_name(r->verdict));
+        "least_a", r->least_a, "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
+        record_number(r->smallest), "reference", record_number(r->reference), "judged",
+        r->is_judged, "verdict", check_word_name(r->verdict));
 }
 
 static json_t *suspect_json(const check_suspect *s)

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "judge/judge.h"
+#include "check/verdict.h"
 
 /* Verdict, rows and suspects are of all rounds so far, figures and faults those of this one. A new reference.
  * */

@@ -95,8 +95,8 @@ static bool set_output(check_request *q, const char *text, sentence *why)
 
 static bool set_report(check_request *q, const char *text, sentence *why)
 {
-    q->report = path_or_none(text);
-    return true;
+    return sentence_refuse(why, "report = %.200s: jobs/judge check.jsonl --page FILE.html makes the page",
+                           text);
 }
 
 static bool set_reference(check_request *q, const char *text, sentence *why)
@@ -119,7 +119,7 @@ static const struct {
       "auto | host | cuda; auto: GPUs, else the host, but exit 3 where there are GPUs that cannot be used" },
     { "dir", set_dir, "folder in which the file system is tried; nothing is left there (.)" },
     { "output", set_output, "file to which a record is appended for each round, or none (check.jsonl)" },
-    { "report", set_report, "a page of its own for a browser, FILE.html (none)" },
+    { "report", set_report, "gone: jobs/judge check.jsonl --page FILE.html makes the page" },
     { "reference", set_reference,
       "rates to compare with: a file of jobs/check_reference, or none (that of this GPU, where there is one "
       "and budget is 5 or more)" },
@@ -162,8 +162,7 @@ bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
                           .budget_s = NAN,
                           .stall_limit_s = 300,
                           .dir = ".",
-                          .output = "check.jsonl",
-                          .report = "" };
+                          .output = "check.jsonl" };
     for (int i = 1; i < argc && ok; i++) ok = set_key(q, argv[i], why);
     if (isnan(q->budget_s)) q->budget_s = budget_of_level_s[q->level];
     return ok;

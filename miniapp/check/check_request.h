@@ -17,7 +17,7 @@ typedef struct check_request {
     double stall_limit_s; /* 0: nothing watches */
     int threads;          /* host device; 0: this rank's share of the cores */
     const char *dir;      /* where files are written and deleted */
-    const char *output, *report; /* "" none. These and the next point into argv or are constants */
+    const char *output; /* "" none. This and the next point into argv or are constants */
     const char *reference; /* a file, "none", or NULL: the one for this GPU, if there is one */
 } check_request;
 

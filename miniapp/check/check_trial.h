@@ -9,7 +9,7 @@
 #include "bench/bench_measure.h"
 #include "check/check_request.h"
 #include "check/check_time.h"
-#include "judge/findings.h"
+#include "check/findings.h"
 #include "topology/topology.h"
 
 /* How much of each: the same in all rounds, since rates of one like are compared. */

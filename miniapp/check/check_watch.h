@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "judge/findings.h"
+#include "check/findings.h"
 #include "topology/topology.h"
 
 /* Prints what is known; why: what was under way, and who is silent; stopped: a signal, and no more. Returns

@@ -76,7 +76,7 @@ const cmd_row cmd_table[] = {
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
 
 static const char status_of_all[] =
-    "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 75 "
+    "0 done; 1 wrong result; 2 mistake in the command or deck; 3 machine or file failure; 4 not judged; 75 "
     "stopped by a signal or its time limit, with a checkpoint.";
 
 const cmd_row *cmd_table_find(const char *name)

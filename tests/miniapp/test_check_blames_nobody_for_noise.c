@@ -1,9 +1,8 @@
-/* In machines whose figures scatter by 30 % nobody is blamed in 1000 trials, and what is slower by three
- * times that is blamed rightly, alone, in at least 990 of 1000. The same holds for four ranks whose repeats
- * scatter far more than their rounds, as on a host of fewer cores, and where their rounds scatter so much
- * that only the order of the figures in each round tells. Where rounds scatter by 0.4 %, as on quiet GPUs, a
- * GPU of two that is slower by 5 % is blamed.
- * release: a hundred times as many trials */
+/* In machines whose figures scatter by 30 % the plain verdict blames somebody in at most one of 1000 trials,
+ * and what is slower by three times that is blamed rightly, alone, in at least 990 of 1000. The same holds
+ * for four ranks whose repeats scatter far more than their rounds, as on a host of fewer cores. Where rounds
+ * scatter by 0.4 %, as on quiet GPUs, a GPU of two that is slower by 5 % is blamed. jobs/judge does better
+ * (judge.bats). release: a hundred times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "judge/judge.h"
+#include "check/verdict.h"
 #include "support/made_findings.h"
 #include "support/sanitized.h"
 
@@ -86,19 +85,21 @@ static bool blamed_alone(made_machine m, check_part part, int a, int b)
     return right;
 }
 
-enum { TRIALS = SANITIZED ? 10 : 1000, RIGHT = SANITIZED ? 10 : 990 };
+enum { TRIALS = SANITIZED ? 10 : 1000, RIGHT = SANITIZED ? 10 : 990, NOBODY = SANITIZED ? 10 : 999 };
 
 static void nobody(void **state)
 {
     (void)state;
+    int right[5] = { 0 };
     for (int i = 0; i < TRIALS; i++) {
-        assert_true(blamed_alone(made(i, NULL), CHECK_PARTS, -1, -2));
         made_machine few = made(i, NULL);
         few.ranks = few.rounds = 2;
-        assert_true(blamed_alone(few, CHECK_PARTS, -1, -2));
-        assert_true(blamed_alone(crowded(i, NULL), CHECK_PARTS, -1, -2));
-        assert_true(blamed_alone(loaded(i, NULL), CHECK_PARTS, -1, -2));
-        assert_true(blamed_alone(quiet(i, NULL), CHECK_PARTS, -1, -2));
+        const made_machine all[] = { made(i, NULL), few, crowded(i, NULL), loaded(i, NULL), quiet(i, NULL) };
+        for (int k = 0; k < 5; k++) right[k] += blamed_alone(all[k], CHECK_PARTS, -1, -2);
+    }
+    for (int k = 0; k < 5; k++) {
+        print_message("%d of %d\n", right[k], TRIALS);
+        assert_true(right[k] >= NOBODY);
     }
 }
 
@@ -145,19 +146,10 @@ static void a_gpu_or_a_link_of_a_crowded_host(void **state)
     assert_true(gpu >= RIGHT && link >= RIGHT);
 }
 
-static void a_link_of_a_loaded_host(void **state)
-{
-    (void)state;
-    is_found(loaded, made_slow_link, CHECK_LINK, 3, 3);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nobody),
-                                        cmocka_unit_test(a_gpu),
-                                        cmocka_unit_test(a_gpu_of_two_by_little),
-                                        cmocka_unit_test(a_link),
-                                        cmocka_unit_test(a_gpu_or_a_link_of_a_crowded_host),
-                                        cmocka_unit_test(a_link_of_a_loaded_host) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nobody), cmocka_unit_test(a_gpu),
+                                        cmocka_unit_test(a_gpu_of_two_by_little), cmocka_unit_test(a_link),
+                                        cmocka_unit_test(a_gpu_or_a_link_of_a_crowded_host) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "judge/judge.h"
+#include "check/verdict.h"
 #include "support/made_findings.h"
 
 /* The only suspect is that part. */

@@ -24,8 +24,8 @@ count() { grep -oE "$1" "$2" | wc -l; } # pattern file
     in_browser --dump-dom slow.html >dom
     expect "cells: 56 one way, 28 both ways" 84 "$(count '<td data-a="[0-7]" data-b="[0-7]"' dom)"
     expect "cells of the suspect" 3 "$(count '<td [^>]*data-a="[23]" data-b="[23]"[^>]*class="[^"]*blamed' dom)"
-    expect "dots: 5 of each rank and each pair, the suspect's again" $((5 * 8 + 84 + 3)) "$(count '<circle' dom)"
-    expect "trends" 8 "$(sed 's/.*<section id="trends"//' dom | count 'viewBox="0 0 200 60"' /dev/stdin)"
+    expect "dots: 5 of each rank and each pair" $((5 * 8 + 84)) "$(count '<circle' dom)"
+    expect "courses" 8 "$(sed 's/.*<figure id="trends"//' dom | count 'viewBox="0 0 640 60"' /dev/stdin)"
 }
 
 @test "the check of hosts, blocks of hosts, wrong bits, and names that would be markup" {
@@ -36,9 +36,9 @@ count() { grep -oE "$1" "$2" | wc -l; } # pattern file
     check_page hostile
     in_browser --dump-dom hostile.html >dom
     expect "tags of other people" 0 "$(count '<img|<b>' dom)"
-    expect "the host's name as text, in the tables and the maps" true "$([ "$(count '&lt;/script&gt;&lt;img' dom)" -ge 6 ] && echo true)"
+    expect "the host's name as text, in the tables and the maps" true "$([ "$(count '&lt;/script&gt;&lt;img' dom)" -ge 2 ] && echo true)"
     expect "cells: 3 pairs of hosts, 6 one way, 3 both ways" 12 "$(count '<td [^>]*data-a="[0-5]" data-b="[0-5]"' dom)"
-    expect "cells of wrong bits" 1 "$(count '<td [^>]*class="faulty"' dom)"
+    expect "cells of wrong bits" 1 "$(count '<td [^>]*class="[^"]*faulty' dom)"
 }
 
 @test "the tables of a page of records sort" {

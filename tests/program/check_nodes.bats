@@ -1,4 +1,4 @@
-# A node per element of an array: jobs/check.sbatch leaves a record and a page of its node, jobs/check_summary ranks the nodes.
+# A node per element of an array: jobs/check.sbatch leaves records of its node, jobs/judge ranks the nodes.
 load ../support/helper
 load ../support/check_records
 
@@ -11,7 +11,7 @@ nodes() { # how many: folder checks with a file for each, all of which deliver
 
 summary() { # status wanted
     local status=0
-    "$top/jobs/check_summary" checks >said || status=$?
+    "$top/jobs/judge" checks >said || status=$?
     expect status "$1" $status
     [ "$(wc -l <said)" -le 40 ] || { echo "$(wc -l <said) lines"; return 1; }
 }
@@ -20,12 +20,12 @@ summary() { # status wanted
     nodes 30
     summary 0
     expect "head" "30 nodes: 30 delivers" "$(head -n 1 said)"
-    jq -c '(.check.rows[] | select(.like == "copy") | .median) *= 0.8' checks/n7.jsonl >slow
+    jq -c '(.check.figures[] | select(.like == "copy") | .rate) *= 0.8' checks/n7.jsonl >slow
     cat slow >>checks/n7.jsonl # a node's last record counts
     summary 1
-    expect "the first node" "n7 slow 80 % copy: 80 % of the nodes' median" "$(sed -n 2p said | xargs -d '\n' printf '%s' | tr -s ' ')"
-    grep -q '^copy  .* least .* 80 %  n7$' said
-    jq -c '(.check.rows[] | select(.like == "read")) |= (.median *= 0.8 | .noise = 0.3)' checks/n9.jsonl >noisy
+    expect "the first node" "n7 slow 80 % memory copy: 80 % of the nodes' median" "$(sed -n 2p said | xargs -d '\n' printf '%s' | tr -s ' ')"
+    grep -q '^memory copy  .* least .* 80 %  n7$' said
+    jq -c '(.check.figures[] | select(.like == "read")) |= (.rate *= 0.8 | .noise = 0.1)' checks/n9.jsonl >noisy
     cp noisy checks/n9.jsonl
     jq -c '.check.verdict = "incomplete" | .check.why = "rank 1 (n8) was not heard of"' checks/n8.jsonl >dead
     cp dead checks/n8.jsonl
@@ -33,7 +33,7 @@ summary() { # status wanted
     expect "the first nodes" "30 nodes: 28 delivers, 1 slow, 1 incomplete;n8 incomplete;n7 slow" \
         "$(head -n 3 said | sed '2,$s/  */ /; 2,$s/ *[0-9]* %.*//' | paste -sd ';')"
     grep -q '^n8 .*rank 1 (n8) was not heard of' said
-    run "$top/jobs/check_summary" one.txt
+    run "$top/jobs/judge" one.txt
     expect "status without records" 2 "$status"
 }
 
@@ -42,8 +42,9 @@ summary() { # status wanted
         SLURM_NTASKS=2 timeout $hang_s bash "$top/jobs/check.sbatch" level=quick device=host budget=0.01 reference=none >said 3>&- || true
     cat said
     expect "ranks, level" "2 quick" "$(record '"\(.check.ranks | length) \(.check.level)"' checks/n7.jsonl)"
-    grep -q '<h1>weft check: 2 ranks' checks/n7.html
-    [ "$("$top/jobs/check_summary" checks | wc -l)" -gt 10 ]
+    "$top/jobs/judge" checks --page n7.html >said || [[ $? = [14] ]]
+    grep -q '<h1>weft check: 2 ranks' n7.html
+    [ "$(wc -l <said)" -gt 10 ]
 }
 
 element() { # program: an element of an array, on node n7, with the words after it

@@ -188,7 +188,7 @@ reaches() { # seconds job states: waits for one of them
     expect "the uninterrupted run's bits, after $stopped steps and 9" "$(fingerprint)" "$requeued"
 }
 
-@test "an array over the nodes checks each one once, and jobs/check_summary ranks them by name" {
+@test "an array over the nodes checks each one once, and jobs/judge ranks them by name" {
     printf '#!/bin/sh\nexec unshare --uts sh -c '"'"'hostname "$SLURMD_NODENAME" && exec "$0" "$@"'"'"' %s "$@"\n' "$weft" >named # as nodes are
     chmod +x named
     job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
@@ -196,14 +196,15 @@ reaches() { # seconds job states: waits for one of them
     array_is_done() { [ -z "$(squeue -h -j "$job" 2>/dev/null)" ]; }
     wait_for array_is_done
     cat weft-check-"$job"_[12].out
-    expect files "n1.html n1.jsonl n2.html n2.jsonl" "$(ls checks | xargs)"
+    expect files "n1.jsonl n2.jsonl" "$(ls checks | xargs)"
     for node in n1 n2; do
         expect "hosts, ranks, level" "$node 2 quick" \
             "$(record '.check | "\([.ranks[].host] | unique | join(" ")) \(.ranks | length) \(.level)"' checks/$node.jsonl)"
         expect "checks of $node" 0 "$(jq -s '[.[] | select(.check.round == 0)] | length - 1' checks/$node.jsonl)"
-        grep -q '<h1>weft check: 2 ranks' checks/$node.html
     done
-    "$top/jobs/check_summary" checks >said || [ $? = 1 ] # on a busy machine a figure may be slow
+    local status=0
+    "$top/jobs/judge" checks >said || status=$? # on a busy machine a figure may be slow, or all hides in noise
+    [[ $status = [014] ]] || { cat said; return 1; }
     grep -q '^2 nodes: ' said
     expect "nodes" "n1 n2" "$(awk '$1 ~ /^n[12]$/ { print $1 }' said | sort | xargs)"
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "judge/findings.h"
+#include "check/findings.h"
 
 typedef struct made_machine {
     int ranks, hosts, rounds;

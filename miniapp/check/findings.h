@@ -12,6 +12,9 @@
 #include "device/device.h"
 #include "transports/transport_kind.h"
 
+/* No smaller difference counts. */
+#define CHECK_LEAST_DIFFERENCE 0.03
+
 typedef enum check_part {
     CHECK_GPU,
     CHECK_LINK,

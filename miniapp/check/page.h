@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "judge/judge.h"
+#include "check/verdict.h"
 
 enum { CHECK_PAGE_LINES = 40 }; /* at most, whatever the number of ranks; of at most TERMINAL_COLUMNS */
 

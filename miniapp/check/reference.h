@@ -5,7 +5,7 @@
  * was built, share/weft/reference where it was installed. All functions are rank 0's. */
 #pragma once
 
-#include "judge/findings.h"
+#include "check/findings.h"
 
 typedef struct check_reference {
     char gpu[256];    /* findings' device_name must be the same */

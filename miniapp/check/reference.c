@@ -1,4 +1,4 @@
-#include "judge/reference.h"
+#include "check/reference.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "judge/points.h"
+#include "check/findings.h"
 #include "topology/topology.h"
 
 /* ---- from JSON ---- */

@@ -1,4 +1,4 @@
-#include "check_page/page.h"
+#include "check/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,18 +70,20 @@ static void put_verdict(FILE *to, const check_findings *f, const check_verdict *
 static void put_machine(FILE *to, const check_findings *f, const check_reference *r)
 {
     sentence s;
-    sentence_set(&s, "%d rank%s on %d host%s, %s%s; %d round%s; figures beside each other", f->ranks,
-                 plural(f->ranks), f->hosts, plural(f->hosts),
+    sentence_set(&s,
+                 "%d rank%s on %d host%s, %s%s; %d round%s; figures next to their peers; sees: the smallest "
+                 "deviation that shows",
+                 f->ranks, plural(f->ranks), f->hosts, plural(f->hosts),
                  f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds,
                  plural(f->rounds));
-    if (r) sentence_add(&s, " and beside %.60s (in brackets: not judged)", r->name);
+    if (r) sentence_add(&s, "; ref.: %.60s (in brackets: not judged)", r->name);
     put(to, s.text, 4, 2);
 }
 
 /* ---- the table: a line for each like ---- */
 
 typedef struct line {
-    const check_row *row;    /* alone, where there is one */
+    const check_row *row;      /* alone, where there is one */
     const check_row *together; /* NULL: only one of them was measured */
 } line;
 
@@ -126,14 +128,17 @@ static void put_line(FILE *to, const line *l)
                     *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
     const char *unit = check_like_unit(row->like);
     const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
-    char median[32], least[32], who[48], at_once[16], of[16];
+    char median[32], least[32], who[48], at_once[16], of[16], noise[16], sees[16];
+    const check_word word = word_of(l);
     whose(who, sizeof who, shown);
     terminal_rate(least, sizeof least, shown->least, unit);
-    fprintf(to, "%-22s %13s %13s %-14s %7s %9s  %s\n", check_like_name(row->like),
+    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_like_name(row->like),
             terminal_rate(median, sizeof median, row->median, unit), row->count > 1 ? least : "", who,
             percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
             percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged),
-            check_word_name(word_of(l)));
+            percent(noise, sizeof noise, shown->noise, false),
+            percent(sees, sizeof sees, shown->smallest < 1 ? shown->smallest : NAN, false),
+            word == CHECK_DELIVERS ? "" : " ", word == CHECK_DELIVERS ? "" : check_word_name(word));
 }
 
 /* In at most that many lines: what does not deliver comes before the rest, the rest in the order of likes. */
@@ -143,7 +148,8 @@ static void put_table(FILE *to, const check_verdict *v, int room)
     const int lines = lines_of_rows(v, all);
     int bad = 0, left_out = 0;
     if (lines == 0) return;
-    fprintf(to, "%-22s %13s %13s %-14s %7s %9s\n", "", "median", "least", "of", "at once", "reference");
+    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s\n", "", "median", "least", "of", "at once", "ref.",
+            "noise", "sees");
     for (int i = 0; i < lines; i++) bad += word_of(&all[i]) != CHECK_DELIVERS;
     const int rows = lines + 1 <= room ? lines : room - 2, good = rows - bad;
     for (int i = 0, bads = 0, goods = 0; i < lines; i++) {

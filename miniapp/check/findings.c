@@ -1,4 +1,4 @@
-#include "judge/findings.h"
+#include "check/findings.h"
 
 #include <stdlib.h>
 #include <string.h>

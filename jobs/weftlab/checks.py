@@ -1,0 +1,431 @@
+"""Checks by `weft check` from their records, and the verdict on each: rounds of one check belong together."""
+
+import json
+import math
+import pathlib
+
+import numpy as np
+
+from weftlab import blame, measured, records, text
+
+DELIVERS, SLOW, WRONG, NOT_JUDGED, INCOMPLETE = "delivers", "slow", "wrong", "not judged", "incomplete"
+STATUS = {DELIVERS: 0, SLOW: 1, WRONG: 1, NOT_JUDGED: 4, INCOMPLETE: 3}
+WEIGHT = {word: weight for weight, word in enumerate((DELIVERS, NOT_JUDGED, SLOW, WRONG, INCOMPLETE))}
+BY_REFERENCE = 0.9  # confidence: the machine may be built otherwise than the reference's
+SHOWN, UUID_SHOWN = 3, len("GPU-0b5b4cd2")
+NAMES = {
+    "copy": "memory copy",
+    "read": "memory read",
+    "patterns": "memory patterns",
+    "fma_f32": "arithmetic in f32",
+    "fma_f64": "arithmetic in f64",
+    "to_host": "copy to the host",
+    "from_host": "copy from the host",
+    "heat_single": "heat, single steps",
+    "heat_blocks": "heat, blocks of steps",
+    "transpose": "transpose",
+    "heat_single_cached": "heat, single, cached",
+    "heat_blocks_cached": "heat, blocks, cached",
+    "transpose_cached": "transpose, cached",
+    "pair_oneway": "pair, one way",
+    "pair_both": "pair, both ways",
+    "host_pair": "pair of hosts",
+    "heat_all": "heat, all ranks",
+    "transpose_all": "transpose, all ranks",
+    "disk_write": "raw write",
+    "checkpoint": "checkpoint",
+}
+ALL = {
+    "gpu": "all GPUs alike",
+    "link": "all links of ranks alike",
+    "host_link": "all links of hosts alike",
+    "disk": "the disk",
+    "job": "all ranks together",
+}
+ALL_PARTS = (*ALL, "host")
+
+
+def name_of(row):
+    like, alone = row
+    name = NAMES.get(like) or like.replace("ring_", "ring over ").replace("alltoall_", "all-to-all over ")
+    return name + (" alone" if alone else "")
+
+
+def unit_of(like):
+    return (
+        "flop/s"
+        if like.startswith("fma")
+        else "cells/s" if like.startswith(("heat", "transpose")) else "B/s"
+    )
+
+
+def rate(row, value):
+    return measured.rate(value, unit_of(row[0]))
+
+
+# ---- references ----
+
+
+def reference_of(path, gpu):
+    """The reference in a file, None where it is of another GPU; it has the form of jobs/check_reference."""
+    try:
+        reference = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        rates = reference["rates"]
+        for like, value in rates.items():
+            if records.is_number(value):
+                rates[like] = {"low": value, "high": value, "machines": 1}
+            if not 0 < rates[like]["low"] <= rates[like]["high"] or rates[like]["machines"] < 1:
+                raise ValueError
+        return reference if reference["gpu"] == gpu else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        text.fail("judge", "--reference %s: no reference that jobs/check_reference wrote" % path)
+
+
+def built_in(gpu):
+    """The reference of that GPU beside jobs/, in a tree or installed; None: there is none."""
+    jobs = pathlib.Path(__file__).resolve().parents[1]
+    for folder in (jobs.parent / "inputs" / "reference", jobs.parent / "reference"):
+        for path in sorted(folder.glob("*.json")):
+            found = reference_of(path, gpu)
+            if found:
+                return found
+    return None
+
+
+# ---- a check ----
+
+
+class Check:
+    """All rounds of one check, and the verdict on them."""
+
+    def __init__(self, rounds, reference=None):
+        """rounds: the `check` of each record, in the order of the file."""
+        self.rounds, self.last = rounds, rounds[-1]
+        self.ranks = self.last["ranks"]
+        hosts = [str(records.at(rank, "host")) for rank in self.ranks]
+        gpus = [records.at(rank, "uuid") or number for number, rank in enumerate(self.ranks)]
+        self.hosts, self.host = hosts, [hosts.index(host) for host in hosts]
+        self.gpu = [gpus.index(gpu) for gpu in gpus]
+        self.model = str(records.at(self.ranks[0], "gpu") or "") if self.ranks else ""
+        self.sharing = self.gpu != list(range(len(gpus)))
+        self.faults = [f for check in rounds for f in check.get("faults") or () if self.is_of_ranks(f)]
+        self.rows = blame.rows_of(
+            [figure for i, check in enumerate(rounds) for figure in self.figures_of(check, i)]
+        )
+        self.best = [row.x.copy() for row in self.rows]
+        self.suspects, self.slow_rows, self.of_reference = [], {f["like"] for f in self.faults}, {}
+        self.least = 4.0  # errors
+        if self.rounds_of_rows() > 1:
+            found, self.least = blame.suspects_of(self.rows, self.gpu, self.host)
+            self.suspects = [self.slow_suspect(s) for s in found]
+            self.slow_rows |= {slow.row for s in found for slow in s.slow}
+        if reference is None and not self.sharing:
+            reference = built_in(self.model)
+        if reference:
+            self.by_reference(reference)
+        self.suspects = self.wrong_suspects() + sorted(
+            self.suspects, key=lambda s: (-s["confidence"], s["factor"])
+        )
+        self.silent = self.silent_ranks() if self.last.get("verdict") == INCOMPLETE else []
+        self.verdict = self.word()
+        if self.rounds_of_rows() < 2 and self.last.get("verdict") in STATUS:
+            self.take_over()
+
+    def is_of_ranks(self, figure):
+        """Whether like and ranks of a figure or fault can be what they say."""
+        ranks = [figure.get(key) if isinstance(figure, dict) else None for key in ("a", "b")]
+        whole = all(isinstance(rank, int) and -1 <= rank < len(self.ranks) for rank in ranks)
+        if not whole or not records.is_text(figure.get("like")):
+            return False
+        needed = {"gpu": 1, "link": 2, "host_link": 2}.get(blame.part_of(figure["like"]), 0)
+        return all(rank >= 0 for rank in ranks[:needed])
+
+    def figures_of(self, check, number):
+        for f in check.get("figures") or ():
+            if self.is_of_ranks(f) and records.is_number(f.get("rate")) and f["rate"] > 0:
+                noise = f.get("noise") if records.is_number(f.get("noise")) else 0
+                yield blame.Figure(
+                    f["like"], f.get("alone") is True, f["a"], f["b"], number, f["rate"], noise
+                )
+
+    def rounds_of_rows(self):
+        return max((row.rounds for row in self.rows), default=0)
+
+    def silent_ranks(self):
+        """Ranks that were not heard of at the end, or have no figure in a round whose others have one."""
+        silent = [rank for rank, r in enumerate(self.ranks) if r.get("ended") is False]
+        if silent:
+            return silent
+        seen = {r for f in self.figures_of(self.last, 0) for r in (f.a, f.b)}
+        return [r for r in range(len(self.ranks)) if seen and r not in seen]
+
+    def is_judged(self):
+        compared = self.rounds_of_rows() > 1 and any(
+            len(r.who) > 1 and self.smallest(r) < 0.5 for r in self.rows
+        )
+        return compared or any(judged for _, judged in self.of_reference.values())
+
+    def smallest(self, row):
+        """The smallest deviation of one component that would be seen; 1: none."""
+        if len(row.who) < 2 or row.rounds < 2:
+            return 1.0
+        error = row.noise * math.sqrt(1 + 1 / max(1, 0.6366 * (len(row.who) - 1)))
+        return 1 - math.exp(-max(blame.LEAST, self.least * error))
+
+    def word(self):
+        if self.last.get("verdict") == INCOMPLETE:
+            return INCOMPLETE
+        return (
+            WRONG
+            if self.faults
+            else SLOW if self.suspects else DELIVERS if self.is_judged() else NOT_JUDGED
+        )
+
+    def take_over(self):
+        """Of one round alone, the last of several that the program saw, its own verdict counts."""
+        own = [
+            s for s in self.last.get("suspects") or () if isinstance(s, dict) and s.get("part") in ALL_PARTS
+        ]
+        self.verdict = self.last["verdict"]
+        for s in own if not self.suspects else ():
+            if all(isinstance(s.get(key), int) for key in ("a", "b")):
+                number = lambda key: s[key] if records.is_number(s.get(key)) else None
+                self.suspects.append(
+                    {
+                        **s,
+                        "name": str(s.get("name")),
+                        "evidence": str(s.get("evidence")),
+                        "factor": number("factor"),
+                        "confidence": number("confidence") or 0.0,
+                    }
+                )
+
+    # ---- names ----
+
+    def part_name(self, part, a, b):
+        host = lambda rank: self.hosts[rank]
+        if part == "gpu":
+            r = self.ranks[a]
+            facts = [host(a), str(r.get("uuid") or "")[:UUID_SHOWN], str(r.get("pci") or "")]
+            return "%s of rank %d (%s)" % (
+                "GPU" if r.get("gpu") else "processor cores",
+                a,
+                ", ".join(f for f in facts if f),
+            )
+        if part == "host":
+            count = self.host.count(self.host[a])
+            return "host %s (%d rank%s from %d on)" % (host(a), count, "" if count == 1 else "s", a)
+        if part == "link":
+            return "link of ranks %d and %d (%s)" % (a, b, ", ".join(sorted({host(a), host(b)})))
+        return "link of hosts %s and %s" % (host(a), host(b)) if part == "host_link" else ALL[part]
+
+    def link_name(self, s):
+        """Of a link whose one way alone is slow: that."""
+        roles = {slow.role for slow in s.slow}
+        if s.part != "link" or ("out" in roles) == ("in" in roles):
+            return self.part_name(s.part, s.a, s.b)
+        one, other = (s.a, s.b) if "out" in roles else (s.b, s.a)
+        return "link from rank %d to rank %d (%s)" % (one, other, self.hosts[one])
+
+    # ---- suspects ----
+
+    def slow_suspect(self, s):
+        ways = {"out": ", out of it", "in": ", into it", "own": ""} if s.part == "gpu" else {}
+        lines = [
+            "%s%s %.0f %%" % (name_of(slow.row), ways.get(slow.role, ""), 100 * math.exp(slow.effect))
+            for slow in s.slow
+        ]
+        if s.slow:
+            lines[0] += " (%s, the others %s)" % (
+                rate(s.slow[0].row, s.slow[0].rate),
+                rate(s.slow[0].row, s.slow[0].median),
+            )
+        evidence = "; ".join(lines[:SHOWN]) + (
+            "; and %d more" % (len(lines) - SHOWN) if len(lines) > SHOWN else ""
+        )
+        if s.part == "gpu":
+            only = all(slow.row[0].startswith("fma") for slow in s.slow)
+            evidence = ("only arithmetic is slow: " if only else "") + evidence + self.state_of(s.a)
+        if s.others:
+            evidence += "; it may as well be the " + " or the ".join(
+                self.part_name(*other) for other in s.others[:SHOWN]
+            )
+        return {
+            "part": s.part,
+            "a": s.a,
+            "b": s.b,
+            "name": self.link_name(s),
+            "factor": s.factor,
+            "confidence": s.confidence,
+            "evidence": evidence,
+        }
+
+    def state_of(self, rank):
+        """What a GPU itself tells of it."""
+        r, said = self.ranks[rank], ""
+        clocks = [o.get("clock_mhz") for n, o in enumerate(self.ranks) if n != rank]
+        clocks = [clock for clock in clocks if records.is_number(clock)]
+        if str(r.get("gpu") or "") != str(self.ranks[0 if rank else -1].get("gpu") or ""):
+            said += "; it is another GPU, %s" % r.get("gpu")
+        held = [
+            why
+            for key, why in (
+                ("held_by_power", "its power limit holds it down"),
+                ("held_by_heat", "heat holds it down"),
+            )
+            if r.get(key)
+        ]
+        said += "".join("; " + why for why in held)
+        others = float(np.median(clocks)) if clocks else math.inf
+        if not records.is_number(r.get("clock_mhz")) or not (held or r["clock_mhz"] < 0.97 * others):
+            return said
+        said += ": %.0f MHz" % r["clock_mhz"] + (" (the others %.0f)" % others if clocks else "")
+        for key, unit in (("power_w", "W"), ("temperature_c", "C")):
+            said += ", %.0f %s" % (r[key], unit) if records.is_number(r.get(key)) else ""
+        return said
+
+    def wrong_suspects(self):
+        """Whose the wrong bits are: a GPU with faults of its own, a rank with two faulty partners, a pair."""
+        guilty, left = {}, []
+        for f in self.faults:
+            part = blame.part_of(f["like"]) if f["b"] >= 0 or f["a"] < 0 else "gpu"
+            (
+                left.append((f, part))
+                if part != "gpu" and part != "disk"
+                else guilty.setdefault((part, f["a"], -1), []).append(f)
+            )
+        pairs = [(f, part) for f, part in left if part in ("link", "host_link")]
+        for part, owner in (("link", "gpu"), ("host_link", "host")):
+            while True:
+                own = [f for f, p in pairs if p == part]
+                partners = {
+                    r: {f["a"] + f["b"] - r for f in own if r in (f["a"], f["b"])}
+                    for f in own
+                    for r in (f["a"], f["b"])
+                }
+                known = [r for r in partners if (owner, r, -1) in guilty]
+                most = max(partners, key=lambda r: (r in known, len(partners[r]), -r), default=None)
+                if most is None or not (most in known or len(partners[most]) > 1):
+                    break
+                guilty.setdefault((owner, most, -1), []).extend(f for f in own if most in (f["a"], f["b"]))
+                pairs = [(f, p) for f, p in pairs if p != part or most not in (f["a"], f["b"])]
+        for f, part in pairs:
+            guilty.setdefault((part, min(f["a"], f["b"]), max(f["a"], f["b"])), []).append(f)
+        if not guilty and self.faults:
+            guilty["job", -1, -1] = [f for f, _ in left]
+        return [self.wrong_suspect(who, faults) for who, faults in guilty.items()]
+
+    def wrong_suspect(self, who, faults):
+        first, part = faults[0], who[0]
+        many = len(self.ranks) > 2 if part == "link" else len(set(self.hosts)) > 2
+        sure = (0.9 if many else 0.33) if part in ("link", "host_link") else 0.5 if part == "job" else 0.99
+        evidence = "wrong bits in %s, round %d" % (
+            name_of((first["like"], False)),
+            (first.get("round") or 0) + 1,
+        )
+        if first["b"] >= 0:
+            evidence += ", ranks %d and %d" % (first["a"], first["b"])
+        evidence += ": %s" % first.get("where") + (
+            "; and %d more" % (len(faults) - 1) if len(faults) > 1 else ""
+        )
+        return {
+            "part": part,
+            "a": who[1],
+            "b": who[2],
+            "name": self.part_name(*who),
+            "factor": None,
+            "confidence": sure,
+            "evidence": evidence,
+        }
+
+    # ---- beside a reference ----
+
+    def by_reference(self, reference):
+        """What lies below all machines of the reference is slow; the rows are those left by the suspects."""
+        shape = (len(self.ranks), len(set(self.hosts)))
+        alone, found = {row.key[0] for row in self.rows if row.key[1]}, {}
+        for row in self.rows:
+            known = reference["rates"].get(row.key[0])
+            together = row.part in ("job", "disk", "host_link")
+            if not known or (row.key[0] in alone and not row.key[1]):
+                continue
+            if together and shape != (reference.get("ranks"), reference.get("hosts")):
+                continue
+            repeats = known["machines"] > 1 and known["high"] <= known["low"] * 1.03
+            judged = (
+                repeats and (row.key[1] or row.key[0] not in ("to_host", "from_host")) and row.rounds > 1
+            )
+            middle = math.sqrt(known["low"] * known["high"])
+            self.of_reference[row.key] = (middle, judged)
+            low = math.log(known["low"]) - max(blame.LEAST, self.least * row.spread)
+            who, x = self.below(row, low)
+            if not judged or x >= low:
+                continue
+            self.slow_rows.add(row.key)
+            if row.part == "job" and (self.suspects or found):
+                continue
+            if row.part == "link" and any(s["a"] in who[1:] for s in self.suspects if who[2] >= 0):
+                continue
+            found.setdefault(who, []).append((row.key, x - math.log(middle), middle))
+        for who, rows in found.items():
+            lines = [
+                "%s %.0f %% (%s of %s)"
+                % (
+                    name_of(key),
+                    100 * math.exp(effect),
+                    rate(key, middle * math.exp(effect)),
+                    rate(key, middle),
+                )
+                for key, effect, middle in rows
+            ]
+            part = who[0] if who[1] >= 0 else "job"
+            name = self.part_name(*who) if who[1] >= 0 else ALL[who[0]]
+            self.suspects.append(
+                {
+                    "part": part,
+                    "a": who[1],
+                    "b": who[2],
+                    "name": name,
+                    "confidence": BY_REFERENCE,
+                    "factor": math.exp(min(effect for _, effect, _ in rows)),
+                    "evidence": "below the reference: " + "; ".join(lines),
+                }
+            )
+
+    def below(self, row, low):
+        """(part, a, b), a = -1: all of its kind; and its rate. Of two GPUs it can be the slower one."""
+        pairs = {tuple(sorted(who)) for who in row.who}
+        slow = int(np.argmin(row.x))
+        if row.part == "gpu" and len(row.who) == 2 and row.x[slow] < low <= row.x[1 - slow]:
+            return ("gpu", row.who[slow][0], -1), float(row.x[slow])
+        one = row.part in ("gpu", "link", "host_link") and len(pairs) == 1
+        a, b = min(pairs)
+        who = (row.part, -1, -1) if not one else (row.part, b, -1) if a < 0 else (row.part, a, b)
+        return who, float(np.median(row.x))
+
+
+# ---- from files ----
+
+
+def rounds_of(paths, command):
+    """The `check` of each record, in the order of the files: [(hosts, [round, ...]), ...], one a check.
+
+    Records of one command on the same hosts are rounds of one check as long as their numbers grow."""
+    files = []
+    for path in map(pathlib.Path, paths):
+        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    checks, under_way = [], {}
+    for record in records.read([str(file) for file in files], "check", command) if files else ():
+        ranks = [r for r in record["check"]["ranks"] if isinstance(r, dict)]
+        if len(ranks) < len(record["check"]["ranks"]):
+            continue
+        hosts = " ".join(sorted({str(r.get("host")) for r in ranks}))
+        key, number = (hosts, str(record.get("command"))), record["check"].get("round")
+        number = number if records.is_number(number) else 0
+        before, rounds = under_way.get(key, (number, None))
+        if rounds is None or number <= before:
+            rounds = []
+            checks.append((hosts, rounds))
+        rounds.append(record["check"])
+        under_way[key] = (number, rounds)
+    return checks

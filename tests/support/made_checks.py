@@ -1,0 +1,215 @@
+"""Checks of machines that never were, for jobs/judge: hosts with as many GPUs each, rates that load of others
+lowers, and a part that is slow on purpose. `made_checks.py NAME [TRIALS]` runs the trials of that name.
+
+A machine is right where the wanted part alone is blamed, in the figures that `figures_of` makes of it.
+"""
+
+import dataclasses
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "jobs"))
+import numpy as np
+
+from weftlab import blame
+
+GPU = {
+    "copy": 4.2e12,
+    "read": 4.5e12,
+    "fma_f32": 5.1e13,
+    "fma_f64": 2.6e13,
+    "to_host": 5.5e10,
+    "from_host": 5.6e10,
+    "heat_single": 5.3e11,
+    "heat_blocks": 4.3e12,
+    "transpose": 4.0e11,
+}
+JOB = {
+    "ring_peer": 3.5e11,
+    "alltoall_staged": 2e10,
+    "heat_all": 5e11,
+    "disk_write": 2.4e9,
+    "checkpoint": 2.1e9,
+}
+MACHINES = ((2, 1), (3, 1), (4, 1), (8, 1), (16, 2), (4, 4), (8, 4), (1024, 128))
+
+
+@dataclasses.dataclass
+class Machine:
+    ranks: int
+    hosts: int = 1
+    rounds: int = 3
+    load: float = 0.004  # a rate is its best one times exp(-load |g|), g normal
+    noise: float = 0.001  # what repeats tell of it
+    seed: int = 7
+    sharing: int = 1  # ranks that drive a GPU together
+    slow: object = None  # of (like, a, b, round): is it slow?
+    by: float = 1
+
+    def host(self, rank):
+        return rank // (self.ranks // self.hosts)
+
+
+def components(m):
+    """(like, alone, a, b, rate) of all that is measured."""
+    each, firsts = m.ranks // m.hosts, range(0, m.ranks, m.ranks // m.hosts)
+    for alone in (False, True):
+        for like, rate in GPU.items():
+            yield from ((like, alone, r, -1, rate) for r in range(m.ranks))
+        if alone and m.ranks >= 64:
+            continue
+        for a in range(m.ranks):
+            for b in range(a // each * each, (a // each + 1) * each):
+                if a != b:
+                    yield "pair_oneway", alone, a, b, 4.0e11
+                if a < b:
+                    yield "pair_both", alone, a, b, 3.9e11
+    yield from (("host_pair", False, a, b, 4.5e10) for a in firsts for b in firsts if a < b)
+    yield from ((like, False, -1, -1, rate) for like, rate in JOB.items())
+
+
+def figures_of(m):
+    random, all_of_them = np.random.default_rng(m.seed), list(components(m))
+    loads = np.exp(-m.load * np.abs(random.standard_normal((len(all_of_them), m.rounds))))
+    return [
+        blame.Figure(
+            like, alone, a, b, r, rate * load * (m.by if m.slow and m.slow(like, a, b, r) else 1), m.noise
+        )
+        for (like, alone, a, b, rate), of_rounds in zip(all_of_them, loads)
+        for r, load in enumerate(of_rounds)
+    ]
+
+
+def suspects_of(m):
+    each = m.ranks // m.hosts
+    gpu = [r // m.sharing * m.sharing for r in range(m.ranks)]
+    host = [r // each * each for r in range(m.ranks)]
+    return blame.suspects_of(blame.rows_of(figures_of(m)), gpu, host)[0]
+
+
+# ---- what is slow ----
+
+
+def gpu(*ranks):
+    return lambda like, a, b, r: b < 0 and a in ranks
+
+
+def arithmetic(rank):
+    return lambda like, a, b, r: a == rank and like.startswith("fma")
+
+
+def pairs_of(rank):
+    return lambda like, a, b, r: b >= 0 and like != "host_pair" and rank in (a, b)
+
+
+def link(one, other):
+    return lambda like, a, b, r: {a, b} == {one, other}
+
+
+def one_way(one, other):
+    return lambda like, a, b, r: like == "pair_oneway" and (a, b) == (one, other)
+
+
+def copies_of(m, rank):
+    return lambda like, a, b, r: like in ("to_host", "from_host") and m.host(a) == m.host(rank)
+
+
+def hosts_with(rank):
+    return lambda like, a, b, r: like == "host_pair" and rank in (a, b)
+
+
+# ---- machines that must be judged right, one by one ----
+
+
+def blamed(m, slow, *who):
+    m.slow = slow
+    found = suspects_of(m)
+    right = [(s.part, s.a, s.b) for s in found] == [who] and abs(found[0].factor - m.by) < 0.03
+    return right, "%d ranks on %d hosts, wanted %s: %s" % (m.ranks, m.hosts, who, [s[:5] for s in found])
+
+
+def nobody(m, slow=None):
+    m.slow = slow
+    found = suspects_of(m)
+    return not found, "%d ranks on %d hosts, wanted nobody: %s" % (m.ranks, m.hosts, [s[:5] for s in found])
+
+
+def doubtful(m, slow):
+    m.slow = slow
+    found = suspects_of(m)
+    right = found and all(s.confidence <= 0.5 for s in found)
+    return right, "%d ranks on %d hosts, wanted doubts: %s" % (m.ranks, m.hosts, [s[:5] for s in found])
+
+
+def of_machine(ranks, hosts):
+    each, made = ranks // hosts, lambda by: Machine(ranks, hosts, by=by)
+    third, last = 3 if ranks > 3 else 1, ranks - each
+    yield nobody(made(1))
+    yield blamed(made(0.81), gpu(third), "gpu", third, -1)
+    yield blamed(made(0.7), arithmetic(0), "gpu", 0, -1)
+    yield nobody(made(0.6), lambda like, a, b, r: r > 0 and gpu(1)(like, a, b, r))
+    if each > 2:
+        yield blamed(made(0.5), pairs_of(2), "gpu", 2, -1)
+    elif ranks > 2 and each > 1:
+        yield doubtful(made(0.5), pairs_of(2))
+    if ranks > 2 and each > 1:
+        yield blamed(made(0.6), link(0, 1), "link", 0, 1)
+    if each > 1:
+        yield blamed(made(0.6), one_way(1, 0), "link", 0, 1)
+    if hosts > 1:
+        wanted = ("host", last, -1) if each > 1 else ("gpu", last, -1)
+        yield blamed(made(0.5), copies_of(made(1), last), *wanted)
+    if hosts > 2:
+        yield blamed(made(0.5), hosts_with(each), "host", each, -1)
+        yield blamed(made(0.5), link(0, 2 * each), "host_link", 0, 2 * each)
+
+
+def machines(_):
+    results = [result for shape in MACHINES for result in of_machine(*shape)]
+    results += [nobody(Machine(n, sharing=n, by=0.8), gpu(0)) for n in range(2, 9)]
+    results += [blamed(Machine(8, sharing=2, by=0.8), gpu(4, 5), "gpu", 4, -1)]
+    for right, said in results:
+        if not right:
+            print(said)
+    return sum(right for right, _ in results), len(results)
+
+
+# ---- trials in noise ----
+
+NOISY = {
+    "loud": dict(ranks=8, rounds=4, load=0.3, noise=0.1, by=0.407),  # by three times the load
+    "crowded": dict(ranks=4, rounds=3, load=0.1, noise=10, by=0.5),  # repeats scatter more than rounds
+    "loaded": dict(ranks=4, rounds=8, load=1, noise=10, by=0.25),  # only the order within rounds tells
+    "quiet": dict(ranks=2, rounds=3, load=0.004, noise=0.004, by=1 / 1.05),
+    "two": dict(ranks=2, rounds=2, load=0.3, noise=0.1),
+}
+TRIALS = {  # name: machine, what is slow in trial i, who
+    "nobody": ("loud", lambda i: None, None),
+    "nobody_of_two": ("two", lambda i: None, None),
+    "nobody_crowded": ("crowded", lambda i: None, None),
+    "nobody_loaded": ("loaded", lambda i: None, None),
+    "nobody_quiet": ("quiet", lambda i: None, None),
+    "gpu": ("loud", lambda i: gpu(i % 7), lambda i: ("gpu", i % 7, -1)),
+    "gpu_of_two": ("quiet", lambda i: gpu(i % 2), lambda i: ("gpu", i % 2, -1)),
+    "link": ("loud", lambda i: link(i % 7, 7), lambda i: ("link", i % 7, 7)),
+    "gpu_crowded": ("crowded", lambda i: gpu(i % 3), lambda i: ("gpu", i % 3, -1)),
+    "link_crowded": ("crowded", lambda i: link(i % 3, 3), lambda i: ("link", i % 3, 3)),
+    "link_loaded": ("loaded", lambda i: link(i % 3, 3), lambda i: ("link", i % 3, 3)),
+}
+
+
+def trial(name, i):
+    machine, slow, who = TRIALS[name]
+    found = suspects_of(Machine(**NOISY[machine], seed=1000003 * i + 17, slow=slow(i)))
+    return [(s.part, s.a, s.b) for s in found] == ([who(i)] if who else [])
+
+
+def trials(name, count):
+    return sum(trial(name, i) for i in range(count)), count
+
+
+if __name__ == "__main__":
+    COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    RIGHT, ALL = machines(COUNT) if sys.argv[1] == "machines" else trials(sys.argv[1], COUNT)
+    print("%s: %d of %d" % (sys.argv[1], RIGHT, ALL))
+    sys.exit(0 if RIGHT >= (ALL if sys.argv[1] == "machines" else 0.995 * ALL) else 1)
