@@ -9,6 +9,7 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
+#include "check/check_part.h"
 #include "check/check_record.h"
 #include "check/check_watch.h"
 #include "check/trials.h"
@@ -108,12 +109,11 @@ static void keep_record(ending *e, const check_verdict *v)
 static void end_round(ending *e)
 {
     check_verdict v;
-    check_watch_hold();
     e->c->found.rounds++;
     check_judge(&e->c->found, reference_of(e), &v);
     keep_record(e, &v);
     check_verdict_destroy(&v);
-    check_watch_release();
+    check_part_empty();
 }
 
 /* half: the round under way has no record yet. */
@@ -127,17 +127,6 @@ static int leave_page(ending *e, bool half)
     const int status = check_exit_status(v.word);
     check_verdict_destroy(&v);
     return status;
-}
-
-/* In the middle of a trial, by the thread that watches. */
-static int leave_early(void *context, const char *why, bool stopped)
-{
-    ending *e = context;
-    check_findings *f = &e->c->found;
-    const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
-    f->incomplete = !enough;
-    if (!enough) sentence_set(&f->why, "%s", why);
-    return leave_page(e, true);
 }
 
 /* ---- rounds ---- */
@@ -156,11 +145,7 @@ static bool one_round(check *c)
         more = (later && parts[i].once) || parts[i].try(c);
         c->part_s[i] = c->time.now_s - begin_s;
     }
-    if (c->top->rank == 0 && c->round == 0) {
-        check_watch_hold();
-        check_time_missing(&c->time, &c->found.not_tried);
-        check_watch_release();
-    }
+    if (c->top->rank == 0 && c->round == 0) check_time_missing(&c->time, &c->found.not_tried);
     return more;
 }
 
@@ -321,16 +306,17 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     e.machine = machine_json(top, d);
     if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
     else {
-        check_watch_start(top, c.found.rank, ask->stall_limit_s, leave_early, &e);
+        check_watch_start(ask->stall_limit_s);
+        if (top->rank == 0)
+            check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
-        check_watch_hold(); /* for good: the page is printed once */
+        check_watch_stop();
         for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) status = leave_page(&e, !whole);
-        check_watch_over();
+        check_part_end();
         status = check_trial_tell(&c, status);
-        check_watch_stop();
     }
     check_close(&c);
     json_decref(e.head);
