@@ -24,7 +24,7 @@
 typedef struct ending {
     check *c;
     json_t *head, *machine;
-    check_reference reference;        /* name "": none */
+    check_reference reference; /* name "": none */
 } ending;
 
 /* ---- sizes ---- */
@@ -71,14 +71,11 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 static const struct {
     const char *name;
     bool (*try)(check *c); /* false: an end was asked for */
-    bool once; /* in a quick check: figures of one component, which rounds compare with nothing */
+    bool once;             /* in a quick check: figures of one component, which rounds compare with nothing */
 } parts[CHECK_PARTS_OF_A_ROUND] = {
-    { "patterns", trials_memory, false },
-    { "files", trials_files, true },
-    { "at_once", trials_at_once, false },
-    { "pairs", trials_link, false },
-    { "host_pairs", trials_link_hosts, false },
-    { "job", trials_job, true },
+    { "patterns", trials_memory, false },       { "files", trials_files, true },
+    { "at_once", trials_at_once, false },       { "pairs", trials_link, false },
+    { "host_pairs", trials_link_hosts, false }, { "job", trials_job, true },
     { "alone", trials_alone, false },
 };
 
@@ -248,7 +245,11 @@ static void check_open(check *c, topology *top, device *d, const check_request *
 {
     enum { SAMPLES = 5 };
     const char *why;
-    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .begin_s = begin_s,
+    *c = (check){ .ask = ask,
+                  .top = top,
+                  .d = d,
+                  .sizes = sizes_of(ask, d->kind),
+                  .begin_s = begin_s,
                   .time = { .limit_s = limit_of(ask) } };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){
@@ -307,8 +308,7 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
     else {
         check_watch_start(ask->stall_limit_s);
-        if (top->rank == 0)
-            check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
+        if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
         check_watch_stop();
         for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;

@@ -1,5 +1,5 @@
-/* The part of the record that a round under way has so far: OUTPUT.part, which a check that ends well deletes.
- * The first line is the record's head with ranks and level; each next one is what a rank reported of a trial.
+/* The part of the record that a round under way has so far: OUTPUT.part, which a check that ends well
+ * deletes. The first line is the record's head with ranks and level; each next one is what a rank reported of a trial.
  * It is written when it is measured, so that a death loses nothing, and emptied when the round's record is
  * written. jobs/judge reads it beside OUTPUT. By rank 0. */
 #pragma once

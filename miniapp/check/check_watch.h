@@ -1,6 +1,6 @@
 /* How a check ends before its time. A signal to any rank ends it between two trials. A rank that stands still
- * is told by the run's watchdog: each rank says in which trial it is. A rank that dies is the launcher's to end
- * the others for; what was measured until then is in the part of the record (check_part.h). */
+ * is told by the run's watchdog: each rank says in which trial it is. A rank that dies is the launcher's to
+ * end the others for; what was measured until then is in the part of the record (check_part.h). */
 #pragma once
 
 #include <stdbool.h>
