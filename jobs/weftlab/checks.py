@@ -414,8 +414,9 @@ def rounds_of(paths, command):
     files = []
     for path in map(pathlib.Path, paths):
         files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    checks, under_way = [], {}
-    for record in records.read([str(file) for file in files], "check", command) if files else ():
+    checks, under_way, parts = [], {}, [part for file in files for part in part_of_record(file)]
+    whole = [str(file) for file in files if file.exists() or not part_of_record(file)]
+    for record in records.read(whole, "check", command) if whole else ():
         ranks = [r for r in record["check"]["ranks"] if isinstance(r, dict)]
         if len(ranks) < len(record["check"]["ranks"]):
             continue
@@ -428,4 +429,37 @@ def rounds_of(paths, command):
             checks.append((hosts, rounds))
         rounds.append(record["check"])
         under_way[key] = (number, rounds)
+    for key, check in parts:
+        if key not in under_way:
+            checks.append((key[0], []))
+            under_way[key] = (0, checks[-1][1])
+        under_way[key][1].append(check)
     return checks
+
+
+def part_of_record(file):
+    """The round that a check which died had so far, in FILE.part: [((hosts, command), check)], or nothing.
+
+    A rank without a line in the last trial is silent."""
+    try:
+        lines = pathlib.Path(str(file) + ".part").read_text(encoding="utf-8", errors="replace").split("\n")
+        head = records.record_of(lines[0])
+        ranks, level = head["check_part"]["ranks"], head["check_part"]["level"]
+        hosts = " ".join(sorted({str(rank["host"]) for rank in ranks}))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    seen, figures, faults, last = set(), [], [], None
+    for line in lines[1:]:
+        try:
+            one = records.record_of(line)
+            trial = (one["round"], one["trial"])
+            seen = seen | {one["rank"]} if trial == last else {one["rank"]}
+            last, figures, faults = trial, figures + one["figures"], faults + one["faults"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue  # the line that was under way
+    where = "in round %d, trial '%s'" % (last[0] + 1, last[1]) if last else "before the first trial ended"
+    for number, rank in enumerate(ranks):
+        rank["ended"] = number in seen or not last
+    check = {"level": level, "round": last[0] if last else 0, "verdict": INCOMPLETE, "rows": [], "ranks": ranks}
+    check.update(why="the check did not end: its last lines are " + where, figures=figures, faults=faults)
+    return [((hosts, str(head.get("command"))), check)]

@@ -9,6 +9,7 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
+#include "check/check_part.h"
 #include "check/check_record.h"
 #include "check/check_watch.h"
 #include "check/trials.h"
@@ -23,7 +24,7 @@
 typedef struct ending {
     check *c;
     json_t *head, *machine;
-    check_reference reference;        /* name "": none */
+    check_reference reference; /* name "": none */
 } ending;
 
 /* ---- sizes ---- */
@@ -70,14 +71,11 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 static const struct {
     const char *name;
     bool (*try)(check *c); /* false: an end was asked for */
-    bool once; /* in a quick check: figures of one component, which rounds compare with nothing */
+    bool once;             /* in a quick check: figures of one component, which rounds compare with nothing */
 } parts[CHECK_PARTS_OF_A_ROUND] = {
-    { "patterns", trials_memory, false },
-    { "files", trials_files, true },
-    { "at_once", trials_at_once, false },
-    { "pairs", trials_link, false },
-    { "host_pairs", trials_link_hosts, false },
-    { "job", trials_job, true },
+    { "patterns", trials_memory, false },       { "files", trials_files, true },
+    { "at_once", trials_at_once, false },       { "pairs", trials_link, false },
+    { "host_pairs", trials_link_hosts, false }, { "job", trials_job, true },
     { "alone", trials_alone, false },
 };
 
@@ -108,12 +106,11 @@ static void keep_record(ending *e, const check_verdict *v)
 static void end_round(ending *e)
 {
     check_verdict v;
-    check_watch_hold();
     e->c->found.rounds++;
     check_judge(&e->c->found, reference_of(e), &v);
     keep_record(e, &v);
     check_verdict_destroy(&v);
-    check_watch_release();
+    check_part_empty();
 }
 
 /* half: the round under way has no record yet. */
@@ -127,17 +124,6 @@ static int leave_page(ending *e, bool half)
     const int status = check_exit_status(v.word);
     check_verdict_destroy(&v);
     return status;
-}
-
-/* In the middle of a trial, by the thread that watches. */
-static int leave_early(void *context, const char *why, bool stopped)
-{
-    ending *e = context;
-    check_findings *f = &e->c->found;
-    const bool enough = stopped && e->c->ask->level == CHECK_SOAK && f->rounds > 0;
-    f->incomplete = !enough;
-    if (!enough) sentence_set(&f->why, "%s", why);
-    return leave_page(e, true);
 }
 
 /* ---- rounds ---- */
@@ -156,11 +142,7 @@ static bool one_round(check *c)
         more = (later && parts[i].once) || parts[i].try(c);
         c->part_s[i] = c->time.now_s - begin_s;
     }
-    if (c->top->rank == 0 && c->round == 0) {
-        check_watch_hold();
-        check_time_missing(&c->time, &c->found.not_tried);
-        check_watch_release();
-    }
+    if (c->top->rank == 0 && c->round == 0) check_time_missing(&c->time, &c->found.not_tried);
     return more;
 }
 
@@ -263,7 +245,11 @@ static void check_open(check *c, topology *top, device *d, const check_request *
 {
     enum { SAMPLES = 5 };
     const char *why;
-    *c = (check){ .ask = ask, .top = top, .d = d, .sizes = sizes_of(ask, d->kind), .begin_s = begin_s,
+    *c = (check){ .ask = ask,
+                  .top = top,
+                  .d = d,
+                  .sizes = sizes_of(ask, d->kind),
+                  .begin_s = begin_s,
                   .time = { .limit_s = limit_of(ask) } };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){
@@ -321,16 +307,16 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     e.machine = machine_json(top, d);
     if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
     else {
-        check_watch_start(top, c.found.rank, ask->stall_limit_s, leave_early, &e);
+        check_watch_start(ask->stall_limit_s);
+        if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
-        check_watch_hold(); /* for good: the page is printed once */
+        check_watch_stop();
         for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) status = leave_page(&e, !whole);
-        check_watch_over();
+        check_part_end();
         status = check_trial_tell(&c, status);
-        check_watch_stop();
     }
     check_close(&c);
     json_decref(e.head);

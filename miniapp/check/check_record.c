@@ -2,16 +2,14 @@
 
 #include "output/record.h"
 
-
 static json_t *row_json(const check_row *r)
 {
-    return json_pack(
-        "{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like", check_like_key(r->like),
-        "alone",
-        r->alone, "count", r->count, "median", record_number(r->median), "least", record_number(r->least),
-        "least_a", r->least_a, "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
-        record_number(r->smallest), "reference", record_number(r->reference), "judged",
-        r->is_judged, "verdict", check_word_name(r->verdict));
+    return json_pack("{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
+                     check_like_key(r->like), "alone", r->alone, "count", r->count, "median",
+                     record_number(r->median), "least", record_number(r->least), "least_a", r->least_a,
+                     "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
+                     record_number(r->smallest), "reference", record_number(r->reference), "judged",
+                     r->is_judged, "verdict", check_word_name(r->verdict));
 }
 
 static json_t *suspect_json(const check_suspect *s)
@@ -21,14 +19,14 @@ static json_t *suspect_json(const check_suspect *s)
                      "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text));
 }
 
-static json_t *figure_json(const check_figure *g)
+json_t *check_record_figure(const check_figure *g)
 {
     return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_like_key(g->like), "a", g->a, "b",
                      g->b, "alone", g->alone, "round", g->round, "rate", record_number(g->rate), "noise",
                      record_number(g->noise));
 }
 
-static json_t *fault_json(const check_fault *g)
+json_t *check_record_fault(const check_fault *g)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_like_key(g->like), "a", g->a, "b", g->b,
                      "round", g->round, "where", record_text(g->where.text));
@@ -43,17 +41,23 @@ static json_t *rank_json(const check_rank *r)
                      "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat, "ended", r->ended);
 }
 
+json_t *check_record_ranks(const check_findings *f)
+{
+    json_t *ranks = json_array();
+    for (int i = 0; i < f->ranks; i++) json_array_append_new(ranks, rank_json(&f->rank[i]));
+    return ranks;
+}
+
 json_t *check_record(const check_findings *f, const check_verdict *v, int round, const char *level)
 {
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array(),
-           *ranks = json_array();
+           *ranks = check_record_ranks(f);
     for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
     for (int i = 0; i < v->suspects; i++) json_array_append_new(suspects, suspect_json(&v->suspect[i]));
     for (int i = 0; i < f->figures; i++)
-        if (f->figure[i].round == round) json_array_append_new(figures, figure_json(&f->figure[i]));
+        if (f->figure[i].round == round) json_array_append_new(figures, check_record_figure(&f->figure[i]));
     for (int i = 0; i < f->faults; i++)
-        if (f->fault[i].round == round) json_array_append_new(faults, fault_json(&f->fault[i]));
-    for (int i = 0; i < f->ranks; i++) json_array_append_new(ranks, rank_json(&f->rank[i]));
+        if (f->fault[i].round == round) json_array_append_new(faults, check_record_fault(&f->fault[i]));
     return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level", level, "round", round,
                      "verdict", check_word_name(v->word), "why", record_text_or_null(f->why.text),
                      "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects,

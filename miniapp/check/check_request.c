@@ -127,7 +127,8 @@ static const struct {
     { "budget", set_budget,
       "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little" },
     { "stall_limit", set_stall_limit,
-      "without progress for so long the check ends, and names who is silent; 0: never (5m)" },
+      "without progress for this time each rank says in which trial it is, and the check ends; "
+      "0: never (5m)" },
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 

@@ -2,10 +2,12 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "check/check_part.h"
 #include "check/check_watch.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
@@ -25,6 +27,7 @@ void check_trial_begin(check *c, const char *what)
 {
     hang(c);
     memset(&c->mine, 0, sizeof c->mine);
+    snprintf(c->trial, sizeof c->trial, "%s", what);
     check_watch_trial(c->round, what);
 }
 
@@ -75,7 +78,7 @@ static size_t share_bytes(const check_share *s)
 
 static void take(check *c, int rank, const check_share *s)
 {
-    check_watch_hold();
+    check_part_add(rank, c->round, c->trial, s);
     for (int i = 0; i < s->figures; i++) check_findings_add(&c->found, s->figure[i]);
     if (s->faults > 0) check_findings_add_fault(&c->found, s->fault);
     if (s->has_health) {
@@ -86,8 +89,7 @@ static void take(check *c, int rank, const check_share *s)
         r->held_by_power = r->held_by_power || s->held_by_power;
         r->held_by_heat = r->held_by_heat || s->held_by_heat;
     }
-    check_watch_release();
-    check_watch_heard(rank);
+    c->asked = c->asked || s->asked;
 }
 
 /* In whatever order they come. */
@@ -136,11 +138,12 @@ static double seconds_so_far(const check *c)
 
 bool check_trial_end(check *c)
 {
+    c->mine.asked = check_watch_asked();
     if (c->top->rank == 0) {
         take(c, 0, &c->mine);
         take_all(c);
     } else report(c);
-    const int told = check_trial_tell(c, check_watch_asked() ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
+    const int told = check_trial_tell(c, c->asked ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
     c->time.now_s = (told - 1) / (double)TICKS;
     return told != 0;
 }

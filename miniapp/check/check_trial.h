@@ -28,6 +28,7 @@ enum { CHECK_SHARE_FIGURES = 4 };
 typedef struct check_share { /* what a rank reports of a trial; without a fault the last member is not sent */
     int figures, faults;
     bool has_health;
+    bool asked; /* a signal asked that rank for an end */
     double clock_mhz, power_w, temperature_c;
     bool held_by_power, held_by_heat;
     check_figure figure[CHECK_SHARE_FIGURES];
@@ -51,6 +52,8 @@ typedef struct check {
     check_share mine;     /* of the trial under way */
     check_share theirs;   /* that of another, as it comes to rank 0 */
     int round;
+    char trial[96];       /* under way */
+    bool asked;           /* on rank 0: some rank was asked for an end */
     double begin_s;       /* when the program started */
     check_time time;
     double part_s[CHECK_PARTS_OF_A_ROUND]; /* on rank 0, of the round under way or the last one */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check/check_watch.h"
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
@@ -18,9 +17,7 @@ static void leave_out(check *c, const char *what, const char *why)
 {
     sentence *s = &c->found.not_tried;
     if (c->top->rank != 0 || c->round > 0) return;
-    check_watch_hold();
     sentence_add(s, "%s%s: %.400s", s->text[0] ? "; " : "", what, why);
-    check_watch_release();
 }
 
 /* ---- neighbours and all-to-all, by every transport ---- */

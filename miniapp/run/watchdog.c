@@ -31,15 +31,15 @@ static struct {
     atomic_llong level, progress;
     _Atomic(const char *) restart_from; /* set after its step, read before it */
     atomic_llong restart_step;
-    bool stop;
+    bool stop, rounds;
 } dog = { .held = PTHREAD_MUTEX_INITIALIZER };
 
 /* "in phase 'steps' at step 20" */
 static void put_where(char *out, size_t bytes)
 {
     const char *const phase = atomic_load(&dog.phase);
-    snprintf(out, bytes, "in phase '%s' at step %lld", phase ? phase : "start-up",
-             (long long)atomic_load(&dog.level));
+    snprintf(out, bytes, "in phase '%s' %s %lld", phase ? phase : "start-up",
+             dog.rounds ? "of round" : "at step", (long long)atomic_load(&dog.level));
 }
 
 static void put_last_words(char *out, size_t bytes)
@@ -49,7 +49,7 @@ static void put_last_words(char *out, size_t bytes)
     put_where(where, sizeof where);
     if (from) snprintf(out, bytes, "; %s; continue with --restart %.200s (step %lld or later)", where, from,
                        (long long)atomic_load(&dog.restart_step));
-    else snprintf(out, bytes, "; %s; there is no checkpoint yet", where);
+    else snprintf(out, bytes, "; %s%s", where, dog.rounds ? "" : "; there is no checkpoint yet");
 }
 
 /* Does a thread wait in the kernel for what may never come, as for a file system that is gone? Then this
@@ -115,6 +115,8 @@ static void *watch(void *unused)
     }
     return NULL;
 }
+
+void watchdog_counts_rounds(void) { dog.rounds = true; }
 
 void watchdog_start(double limit_s)
 {

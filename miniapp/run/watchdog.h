@@ -17,6 +17,8 @@
  * say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after
  * MPI_Init. */
 void watchdog_start(double limit_s);
+/* Instead of steps rounds are counted, which no checkpoint keeps: `weft check`. Before watchdog_start. */
+void watchdog_counts_rounds(void);
 /* Whose cells this rank waits for; named in what it says, with their hosts where there are several.
  * Collective. */
 void watchdog_neighbours(const decomp *d, const topology *t);

@@ -87,6 +87,23 @@ $(grep -cE '^[0-9]+ healthy delivers $' all) $(grep -cE '^[0-9]+ ([0-9]+) slow G
     expect "who is silent" "silent: rank 2 (n1)" "$(grep silent said)"
 }
 
+@test "a check that died in its first round: its part is judged, the rank without a line named" {
+    check_records 1 4 1 >whole.jsonl
+    jq -c '{command, check_part: {level: "soak", ranks: .check.ranks}}' whole.jsonl >dead.jsonl.part
+    for trial in "memory copy" "pairs, one way"; do
+        for rank in 0 1 2 3; do
+            [ "$trial $rank" = "pairs, one way 3" ] || jq -c --arg trial "$trial" --argjson rank $rank \
+                '{rank: $rank, round: 0, trial: $trial, figures: [.check.figures[] | select(.a == $rank)],
+                    faults: []}' whole.jsonl
+        done
+    done >>dead.jsonl.part
+    echo '{"rank": 3, "rou' >>dead.jsonl.part
+    judge 3 dead.jsonl
+    expect "why" "the check did not end: its last lines are in round 1, trial 'pairs, one way'" \
+        "$(sed -n 2p said)"
+    expect "who is silent" "silent: rank 3 (n1)" "$(sed -n 3p said)"
+}
+
 @test "without numpy there is a sentence and status 3, and a reference that is none is refused" {
     echo 'raise ImportError("there is none")' >numpy.py
     PYTHONPATH=$PWD run "$top/jobs/judge" any.jsonl
