@@ -30,18 +30,6 @@ json_t *record_text(const char *text)
 
 json_t *record_text_or_null(const char *text) { return text && text[0] ? record_text(text) : json_null(); }
 
-const char *record_text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text ? text : "";
-}
-
-double record_number_of(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
 json_t *record_percentiles(const timer_percentiles *t)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "min", record_number(t->min), "p50",

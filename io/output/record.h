@@ -22,10 +22,6 @@ typedef struct record_member {
 } record_member;
 /* Takes the members' values; returns o. */
 json_t *record_add(json_t *o, const record_member *member, size_t members);
-/* What a record says: "" and NaN where it does not, or has something else there. */
-const char *record_text_of(const json_t *o, const char *key);
-double record_number_of(const json_t *o, const char *key);
-
 /* {rank, host, over_median}, or null where no rank stands out. */
 json_t *record_straggler(const timer_straggler *t);
 /* "2026-11-21T03:14:15Z" */
