@@ -45,8 +45,7 @@ const cmd_row cmd_table[] = {
       "beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on, whether there is "
-      "room for one (bytes=256M), how fast it is, and who would write there; its record goes to "
-      "output=FILE.",
+      "room for one (bytes=256M), and how fast it is; its record goes to output=FILE.",
       cmd_option_none, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
       "file or device failed." },

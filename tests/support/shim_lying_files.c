@@ -1,6 +1,5 @@
 /* Preloaded: in folders of `weft check fs` the file system does not keep what the words of SHIM_LIES name:
- * border (a write also clears the byte behind it), excl, rename (two steps), flock, room (nothing can be
- * reserved beyond what is free by a quota), fsync (an error). slow: each call takes 30 ms longer, as over a
+ * excl, rename (two steps), flock, fsync (an error). slow: each call takes 30 ms longer, as over a
  * busy network, and a write 10 ms per MiB, of which another rank than 0 writes but one in half a second, as
  * where it waits for pages of others; the seconds that a rank has waited so are in SHIM_WAITED.RANK. */
 #define _GNU_SOURCE
@@ -82,15 +81,7 @@ int flock(int fd, int operation)
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
     if (is_trial(fd, "/")) wait_as_if_slow(bytes);
-    if (lies("border") && is_trial(fd, "/border_")) (void)!REAL(pwrite)(fd, "", 1, at + (off_t)bytes);
     return REAL(pwrite)(fd, data, bytes, at);
-}
-
-int fallocate(int fd, int mode, off_t from, off_t bytes)
-{
-    if (!lies("room") || !is_trial(fd, "/room_")) return REAL(fallocate)(fd, mode, from, bytes);
-    errno = EDQUOT;
-    return -1;
 }
 
 int unlink(const char *path)
