@@ -83,8 +83,8 @@ bool terminal_has_colour(void)
 const char *terminal_seconds(char *out, size_t bytes, double s)
 {
     if (isnan(s)) snprintf(out, bytes, "-");
-    else if (s < 1e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
-    else if (s < 1) snprintf(out, bytes, "%.3g ms", s * 1e3);
+    else if (s < 0.9995e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
+    else if (s < 0.9995) snprintf(out, bytes, "%.3g ms", s * 1e3);
     else snprintf(out, bytes, "%.4g s", s);
     return out;
 }
