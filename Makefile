@@ -369,7 +369,7 @@ units-release: $(UNITS_RELEASE)
 SHARE := $(DESTDIR)$(PREFIX)/share
 # Sources that pages link.
 LINKED := $(shell grep -hoE '(\.\./)+[km][a-z0-9_/]*\.[a-z]*' docs/*.md docs/teaching/*.md | sed -E 's,^(../)+,,' | sort -u)
-PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md jobs/results/index.tsv jobs/results/*.png jobs/questions.ini \
+PAGES := $(wildcard *.md docs/*.md docs/*/* */README.md jobs/results/README.md jobs/results/index.tsv jobs/results/limits.tsv jobs/results/*.png jobs/questions.ini \
          jobs/apptainer.def CITATION.cff) $(LINKED)
 install: all
 	@$(MAKE) --no-print-directory install-built

@@ -38,6 +38,7 @@ typedef struct grid {
     double *best;   /* [units], as is */
     double *often;  /* how far below the others it is in nine of ten rounds */
     double *effect; /* of the best round next to the median of the others */
+    double *never;  /* log of the probability that chance keeps it below its best in all rounds */
     double noise, spread, scatter;
     bool told; /* there are rounds enough */
 } grid;
@@ -207,6 +208,20 @@ static void summarize(grid *g, const double *beside, double *scratch, int *most,
     }
 }
 
+/* On a machine that others use, rates are lost by factors now and then, and none is won: of a unit like the
+ * others one rate in so many lies above the best of u as of theirs. */
+static double never_of(const grid *g, int u)
+{
+    int above = 0, others = 0, own = 0;
+    for (int i = 0; i < g->units * g->rounds; i++) {
+        if (isnan(g->x[i])) continue;
+        own += i / g->rounds == u;
+        others += i / g->rounds != u;
+        above += i / g->rounds != u && g->x[i] > g->best[u];
+    }
+    return own * log1p(-(double)above / (others + 1));
+}
+
 /* repeated: the scatter of repeats, which counts where there are fewer than three rounds. The best of n
  * rounds scatters less than one by about the fourth root of n. */
 static void compare(grid *g, double repeated)
@@ -215,9 +230,10 @@ static void compare(grid *g, double repeated)
     const size_t n = (size_t)g->units * (size_t)g->rounds;
     double *beside = CHECK_ALLOC(malloc(2 * n * sizeof *beside)), *scratch = beside + n;
     int most = 1, fewest = g->rounds, changes;
-    g->best = CHECK_ALLOC(malloc(3 * (size_t)g->units * sizeof *g->best));
+    g->best = CHECK_ALLOC(malloc(4 * (size_t)g->units * sizeof *g->best));
     g->often = g->best + g->units;
     g->effect = g->often + g->units;
+    g->never = g->effect + g->units;
     beside_others(g, beside, scratch);
     summarize(g, beside, scratch, &most, &fewest);
     if (fewest >= ROUNDS_TELL) repeated = 0;
@@ -227,6 +243,7 @@ static void compare(grid *g, double repeated)
     g->spread = fmax(noise_least, fmax(repeated, alone));
     g->noise = fmax(noise_least, fmax(repeated * (most > 1 ? 1 : 3), known));
     g->told = fewest >= ROUNDS_LEAST;
+    for (int u = 0; u < g->units; u++) g->never[u] = never_of(g, u);
     memcpy(scratch, g->best, (size_t)g->units * sizeof *scratch);
     (void)median_of(scratch, g->units);
     for (int u = 0; u < g->units; u++)
@@ -240,11 +257,11 @@ static void compare(grid *g, double repeated)
 
 /* ---- who is lowest in most of the slow rows ---- */
 
+/* Of a check. */
+static double comparisons(const check_findings *f) { return (double)f->figures / (f->rounds + 1) + 1; }
+
 /* In standard deviations: more are chance in one of a hundred checks. */
-static double errors_least(const check_findings *f)
-{
-    return sqrt(2 * log(100.0 * ((double)f->figures / (f->rounds + 1) + 1)));
-}
+static double errors_least(const check_findings *f) { return sqrt(2 * log(100.0 * comparisons(f))); }
 
 /* The standard deviation of an effect. */
 static double error_of(const grid *g)
@@ -265,11 +282,6 @@ static bool is_often_low(const grid *g, int u)
     return g->often[u] < fmin(log1p(-CHECK_LEAST_DIFFERENCE), g->effect[u] / 3);
 }
 
-static bool is_slow(const check_findings *f, const grid *g, int u)
-{
-    return g->effect[u] < -least_of(f, g) && is_often_low(g, u);
-}
-
 /* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
 static bool has_units(const check_findings *f, check_like like, check_part of)
 {
@@ -281,20 +293,46 @@ static bool has_units(const check_findings *f, check_like like, check_part of)
     return part == CHECK_LINK || part == CHECK_HOST_LINK;
 }
 
-/* The lowest unit of a row, that is slow if `slow`; -1: none. */
-static int lowest_of(const check_findings *f, const grid *g, bool slow)
-{
-    int lowest = -1;
-    for (int u = 0; u < g->units; u++)
-        if ((is_slow(f, g, u) || !slow) && (lowest < 0 || g->effect[u] < g->effect[lowest])) lowest = u;
-    return g->units < 2 ? -1 : lowest;
-}
-
 static bool same(const grid *g, int u, const grid *h, int w) /* a pair is one, whichever way */
 {
     return u >= 0 && w >= 0 &&
            check_like_part(g->like) * (g->b[u] >= 0) == check_like_part(h->like) * (h->b[w] >= 0) &&
            ((g->a[u] == h->a[w] && g->b[u] == h->b[w]) || (g->a[u] == h->b[w] && g->b[u] == h->a[w]));
+}
+
+/* `never` of a unit in all rows that have it, of a pair's two ways the nearer one; combined as Fisher did. */
+static double never_in_all(const check_verdict *v, const grid g[], int row, int u)
+{
+    double sum = 0, term = 1, terms = 0;
+    int n = 0;
+    for (int k = 0; k < v->rows; k++) {
+        double here = -INFINITY;
+        for (int w = 0; w < g[k].units; w++)
+            if (same(&g[row], u, &g[k], w)) here = fmax(here, g[k].never[w]);
+        if (here > -INFINITY) n++, sum += here;
+    }
+    for (int i = 0; i < n; i++, term *= -sum / i) terms += term;
+    return sum + log(terms);
+}
+
+/* By chance in one of a thousand checks. */
+static bool is_never_high(const check_findings *f, const check_verdict *v, const grid g[], int row, int u)
+{
+    return g[row].units > 2 && g[row].effect[u] < log1p(-looked_for) &&
+           never_in_all(v, g, row, u) < -log(1e3 * comparisons(f));
+}
+
+/* The lowest unit of a row, that is slow if `slow`; -1: none. */
+static int lowest_of(const check_findings *f, const check_verdict *v, const grid g[], int row, bool slow)
+{
+    const grid *r = &g[row];
+    int lowest = -1;
+    for (int u = 0; u < r->units; u++) {
+        const bool counts =
+            !slow || (r->effect[u] < -least_of(f, r) && is_often_low(r, u)) || is_never_high(f, v, g, row, u);
+        if (counts && (lowest < 0 || r->effect[u] < r->effect[lowest])) lowest = u;
+    }
+    return r->units < 2 ? -1 : lowest;
 }
 
 static check_suspect *add_suspect(check_verdict *v, const check_findings *f, check_part part, int a, int b)
@@ -375,9 +413,9 @@ static bool name_lowest(const check_findings *f, check_verdict *v, const grid *g
 {
     int low[2 * CHECK_LIKES], most, slow = 0, shown = 0;
     bool one_way = true;
-    for (int i = 0; i < v->rows; i++) slow += (low[i] = lowest_of(f, &g[i], true)) >= 0;
+    for (int i = 0; i < v->rows; i++) slow += (low[i] = lowest_of(f, v, g, i, true)) >= 0;
     if (slow == 0 && of == CHECK_GPU) {
-        for (int i = 0; i < v->rows; i++) low[i] = lowest_of(f, &g[i], false);
+        for (int i = 0; i < v->rows; i++) low[i] = lowest_of(f, v, g, i, false);
         if (!adds_up(f, v, g, low)) return false;
         for (int i = 0; i < v->rows; i++) slow += low[i] >= 0;
     }

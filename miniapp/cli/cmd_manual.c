@@ -110,7 +110,7 @@ void cmd_manual_completion(FILE *to)
           "    elif [[ $current == *=* ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$(_weft_values \"${current%%=*}\")\" -- \"${current#*=}\"))\n"
           "    else\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\" | sort -u)) # families of two devices\n"
           "        ((${#COMPREPLY[@]} > 0)) || compopt -o filenames 2>/dev/null\n"
           "        [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null\n"
           "        [[ -z $files ]] || COMPREPLY+=($(compgen -f -X \"!*.$files\" -- \"$current\") $(compgen "

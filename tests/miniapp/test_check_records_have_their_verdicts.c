@@ -1,7 +1,9 @@
 /* Recorded checks have the verdict that they must have: healthy machines deliver, and where one rank was
- * made slower it alone is named. Healthy ranks of a crowded host are not judged: all hides in noise.
+ * or link was made slower it alone is named. Healthy ranks of a crowded host are not judged: all hides in
+ * noise.
  *
- * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null, "git":
+ * tests/support/records/checks/ holds files of lines, one line a check: {"slow_rank": 2 or null ("slow_link":
+ * [1, 2]), "git":
  * ..., "started": ..., "rounds": [{"figures": ..., "faults": ...}, ...], "ranks": [...]}, the last two as
  * `check` of a record has them, packed by gzip. */
 #include <glob.h>
@@ -95,7 +97,7 @@ static bool shares_a_gpu(const check_findings *f)
 /* Whether the verdict is the one that the line asks for. */
 static bool holds(const json_t *o, const char *file, int line)
 {
-    const json_t *slow_rank = json_object_get(o, "slow_rank");
+    const json_t *slow_rank = json_object_get(o, "slow_rank"), *slow_link = json_object_get(o, "slow_link");
     check_findings f;
     check_verdict v;
     check_reference r;
@@ -103,11 +105,13 @@ static bool holds(const json_t *o, const char *file, int line)
     read_check(&f, o);
     assert_true(check_reference_find(&f, shares_a_gpu(&f) ? "none" : NULL, &r, &note)); /* that of the tree */
     check_judge(&f, r.name[0] ? &r : NULL, &v);
-    bool right = slow_rank && (json_is_null(slow_rank)
-                                   ? v.word == (f.device == DEVICE_CUDA ? CHECK_DELIVERS : CHECK_NOT_JUDGED)
-                                   : v.word == CHECK_SLOW);
+    bool right =
+        (slow_rank || slow_link) &&
+        (json_is_null(slow_rank) ? v.word == (f.device == DEVICE_CUDA ? CHECK_DELIVERS : CHECK_NOT_JUDGED)
+                                 : v.word == CHECK_SLOW);
     for (int i = 0; i < v.suspects; i++)
-        right = right && v.suspect[i].part == CHECK_GPU && v.suspect[i].a == json_integer_value(slow_rank);
+        right = right && v.suspect[i].part == (slow_link ? CHECK_LINK : CHECK_GPU) &&
+                v.suspect[i].a == json_integer_value(slow_link ? json_array_get(slow_link, 0) : slow_rank);
     print_message("%s line %d, %d ranks, %d rounds: %s%s%s\n", file, line, f.ranks, f.rounds,
                   check_word_name(v.word), right ? "" : ", WRONG", v.suspects ? ":" : "");
     for (int i = 0; i < v.suspects; i++)
