@@ -209,17 +209,23 @@ static void summarize(grid *g, const double *beside, double *scratch, int *most,
 }
 
 /* On a machine that others use, rates are lost by factors now and then, and none is won: of a unit like the
- * others one rate in so many lies above the best of u as of theirs. */
-static double never_of(const grid *g, int u)
+ * others one rate in so many lies above the best of u as of theirs. Uses [units][rounds] of scratch. */
+static void add_never(grid *g, double *scratch)
 {
-    int above = 0, others = 0, own = 0;
-    for (int i = 0; i < g->units * g->rounds; i++) {
-        if (isnan(g->x[i])) continue;
-        own += i / g->rounds == u;
-        others += i / g->rounds != u;
-        above += i / g->rounds != u && g->x[i] > g->best[u];
+    int all = 0;
+    for (int i = 0; i < g->units * g->rounds; i++)
+        if (!isnan(g->x[i])) scratch[all++] = g->x[i];
+    qsort(scratch, (size_t)all, sizeof *scratch, ascending);
+    for (int u = 0; u < g->units; u++) {
+        int own = 0, low = 0, high = all; /* scratch[high] is the first above its best */
+        for (int r = 0; r < g->rounds; r++) own += !isnan(g->x[u * g->rounds + r]);
+        while (low < high) {
+            const int middle = (low + high) / 2;
+            if (scratch[middle] > g->best[u]) high = middle;
+            else low = middle + 1;
+        }
+        g->never[u] = own * log1p(-(double)(all - high) / (all - own + 1));
     }
-    return own * log1p(-(double)above / (others + 1));
 }
 
 /* repeated: the scatter of repeats, which counts where there are fewer than three rounds. The best of n
@@ -243,7 +249,7 @@ static void compare(grid *g, double repeated)
     g->spread = fmax(noise_least, fmax(repeated, alone));
     g->noise = fmax(noise_least, fmax(repeated * (most > 1 ? 1 : 3), known));
     g->told = fewest >= ROUNDS_LEAST;
-    for (int u = 0; u < g->units; u++) g->never[u] = never_of(g, u);
+    add_never(g, scratch);
     memcpy(scratch, g->best, (size_t)g->units * sizeof *scratch);
     (void)median_of(scratch, g->units);
     for (int u = 0; u < g->units; u++)

@@ -5,9 +5,10 @@
  * A row holds the figures of one like, alone or at once. A component's figure is its best round, since load
  * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than
  * 3 %, more than the noise of the rounds and the spread of the peers allow, and does so in nine of ten
- * rounds. Hosts are compared first, each by its best rank, then ranks, each by its best pair, then pairs: a
- * part that is slow in all that it takes part in is found before what it makes slow. The part named is left
- * out, and the comparison begins anew.
+ * rounds; or where its best is less than half of theirs, and chance keeps it there in all rounds in less than
+ * one of a thousand checks. Hosts are compared first, each by its best rank, then ranks, each by its best
+ * pair, then pairs: a part that is slow in all that it takes part in is found before what it makes slow. The
+ * part named is left out, and the comparison begins anew.
  *
  * Disadvantages: rows of a link in noise do not add up, and of two parts that explain the same figures one is
  * named: jobs/judge tells more of the same record. Cost: about 1 ms for 8 ranks, half a second for 1024. */
