@@ -208,8 +208,8 @@ static void summarize(grid *g, const double *beside, double *scratch, int *most,
     }
 }
 
-/* On a machine that others use, rates are lost by factors now and then, and none is won: of a unit like the
- * others one rate in so many lies above the best of u as of theirs. Uses [units][rounds] of scratch. */
+/* On a machine that others use, rates are lost by factors now and then, and none is won: a unit like the
+ * others exceeds a rate as often as they do. Uses [units][rounds] of scratch. */
 static void add_never(grid *g, double *scratch)
 {
     int all = 0;
