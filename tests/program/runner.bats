@@ -104,7 +104,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     gpus 4
     unit three_a "gpus: 3" "await one_a"
     unit three_b "gpus: 3" ""
-    unit two_a "gpus: 2" ""
+    unit two_a "gpus: 2" "await two_b"
     unit two_b "gpus: 2" ""
     unit one_a "gpus: 1" "await two_a; sleep .3"
     unit one_b "gpus: 1" ""
