@@ -264,11 +264,11 @@ static void try_lock(trials *t, const char *trial, int challenger, fs_word twice
     name_file(t, "locked", path);
     if (!all_well(t, trial, t->rank == 0 ? make_file(path) : 0, "making a file")) return;
     const int held = t->rank == 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int code = t->rank == 0 && held < 0 ? errno : 0, fd = -1, looked = 0;
     (void)meet(t, false);
-    int fd = -1, looked = 0;
     while (tries && (fd = open(path, O_RDWR | O_CLOEXEC)) < 0 && state_look_again(errno, &looked)) {}
-    const bool opened = (t->rank != 0 || held >= 0) && (!tries || fd >= 0);
-    if (all_well(t, trial, opened ? 0 : errno, "opening a file")) {
+    if (tries && fd < 0) code = errno;
+    if (all_well(t, trial, code, "opening a file")) {
         int worst = agree_worst(t->rank == 0 && !takes(held) ? NONE : HELD, &none, t->comm);
         if (worst == HELD) worst = agree_worst(tries && takes(fd) ? TWICE : HELD, &none, t->comm);
         if (t->rank == 0) (void)flock(held, LOCK_UN);
@@ -331,13 +331,13 @@ static void try_room(trials *t)
 /* Bytes per second of that many ranks, each with a file of its own, with fsync; NaN: there is a line. */
 static double rate_of(trials *t, int writers)
 {
-    char path[STATE_PATH_BYTES], *const data = CHECK_ALLOC(malloc(PIECE_BYTES));
+    char path[STATE_PATH_BYTES], stem[TEXT_BYTES], *const data = CHECK_ALLOC(malloc(PIECE_BYTES));
     const double most = fmin((double)t->bytes, free_bytes(t) / 4) / writers;
     const bool writes = t->rank < writers;
     double mine = 0, all;
     memset(data, 'w', PIECE_BYTES);
-    for (int i = 0; i <= t->rank; i++) name_file(t, "part", path);
-    t->names += t->ranks - 1 - t->rank; /* the same on all ranks */
+    snprintf(stem, sizeof stem, "part_%d", t->rank);
+    name_file(t, stem, path);
     const int fd = writes ? replace_create_new(path) : -1;
     int code = writes && fd < 0 ? errno : 0;
     (void)meet(t, false);
