@@ -1,8 +1,8 @@
 /* Ranks go through the same phases in the same order. In a phase a rank does `before` in the main thread,
  * `job` in a thread of its own, which calls neither MPI nor HDF5, and `after` in the main thread; then all
- * agree on how it went, by collectives that nobody waits for. The thread gets no signals and has a team of
- * one where a job meets an OpenMP pragma: the cores are the time steps'. Where none can be started, the job
- * is done in its place. */
+ * agree on how it went, by non-blocking collectives. The thread gets no signals and has a team of one where a
+ * job meets an OpenMP pragma: the cores are the time steps'. Where none can be started, the job is done in
+ * its place. */
 #include "state/state_write.h"
 
 #include <assert.h>
@@ -54,10 +54,10 @@ enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLE
 typedef enum phase { IDLE, BEGIN, CREATE, WRITE, VERIFY, PUBLISH, CLEAN_UP } phase;
 typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
 
-/* What ranks agree on: the largest of each. WORST: status * ranks, and more for lower ranks, of which the
+/* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
 enum { WORST, JOB_S, CHECKSUM_S, PWRITE_S, FSYNC_S, TOKEN, AGREED };
-/* What they tell of their parts, 0 elsewhere, so that the sum is all ranks': of each part its bytes, the
+/* Numbers of a rank's own part, 0 elsewhere, so that their sum is all ranks': of each part its bytes, the
  * checksum of its structure and where its cells begin; of each block its checksum; shares of fingerprints. */
 enum { OF_PART = 2 + STATE_FIELDS_MAX };
 

@@ -82,7 +82,7 @@ static inline int ladder_open_blocks(ladder_case *c, int blocks_per_sm, size_t i
     return ladder_alloc_poisoned(c, (size_t)c->blocks * block_bytes, &c->out);
 }
 
-/* What every block left, against the one right answer. */
+/* Compares the result of each block with the one right answer. */
 static inline int ladder_verify_blocks(ladder_case *c, const void *answer, ladder_verdict *v)
 {
     return ladder_compare_blocks(c, c->out, (size_t)c->blocks * c->block_bytes, answer, c->block_bytes, v);

@@ -20,7 +20,7 @@ static int prepare(ladder_case *c)
     return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
-/* What a thread does with its words: `own` is its word in c->out, total the sum of all. */
+/* A thread's sum of its words: `own` is its word in c->out, total the sum of all. */
 #define DEFINE_SUM(WORD, SUFFIX)                                                                          \
     DEVICE_HOST_CLONES                                                                                    \
     static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                         \

@@ -63,8 +63,8 @@ static const char *fraction_text(char *out, double x)
     return out;
 }
 
-/* What the rung shows, what theory predicts of it (" (5 sectors per load)"), the slowest of its parts and the
- * slowest rank; or what is wrong. */
+/* The last column: the rung's lesson, theory's prediction (" (5 sectors per load)"), the slowest of its parts
+ * and the slowest rank; or the error. */
 static sentence remark_of(const bench_item *item, const bench_point *p)
 {
     sentence s = p->wrong;

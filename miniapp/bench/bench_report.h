@@ -1,6 +1,6 @@
-/* What weft bench prints and records: each row as soon as it is measured, in a table per family or as CSV;
- * what stands around the rows; records (docs/contract.md, "Bench record"). Columns are as wide as the rungs
- * that were asked for need. */
+/* Output of weft bench, on the terminal and in records: each row as soon as it is measured, in a table per
+ * family or as CSV; what stands around the rows; records (docs/contract.md, "Bench record"). Columns are as
+ * wide as the rungs that were asked for need. */
 #pragma once
 
 #include <jansson.h>

@@ -10,7 +10,7 @@
 void check_watch_catch_signals(void);
 /* Once a process, after MPI_Init. limit_s: of a trial; 0: nothing ends it. */
 void check_watch_start(double limit_s);
-/* What this rank does next: copied. */
+/* Names the trial that this rank begins; what is copied. */
 void check_watch_trial(int round, const char *what);
 /* Did a signal ask this rank for an end? */
 bool check_watch_asked(void);

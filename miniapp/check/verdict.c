@@ -29,9 +29,7 @@ int check_exit_status(check_word w)
 /* ---- figures of a row, one line a unit (component, rank or host) ---- */
 
 typedef struct grid {
-    check_part of; /* each: every component by itself */
     check_like like;
-    bool alone;
     int units, rounds;
     int *a, *b;     /* [units] */
     double *x;      /* [units][rounds] logs of rates; NaN: none */
@@ -106,7 +104,7 @@ static int new_unit(grid *g, int a, int b)
     return g->units++;
 }
 
-/* Of several rates of a unit in a round the best counts. */
+/* The best of several rates of a unit in a round counts. */
 static void add_rate(grid *g, int a, int b, int round, double x)
 {
     int u = g->units - 1;
@@ -134,11 +132,11 @@ static bool is_explained(const check_findings *f, const check_verdict *v, const 
 
 static void compare(grid *g, double repeated);
 
-/* Figures of that like that nobody found so far explains. `all`: of suspects too. */
+/* The row's figures, by units; without those that a suspect explains, unless `all`. */
 static grid grid_create(const check_findings *f, const check_verdict *v, const check_row *row, check_part of,
                         bool all)
 {
-    grid g = { .of = of, .like = row->like, .alone = row->alone, .rounds = f->rounds + 1 };
+    grid g = { .like = row->like, .rounds = f->rounds + 1 };
     double *repeats = CHECK_ALLOC(malloc(((size_t)f->figures + 1) * sizeof *repeats));
     int count = 0;
     for (int i = 0; i < f->figures; i++) {
@@ -414,7 +412,7 @@ static void name_way(check_suspect *s, const check_findings *f, const grid *g, i
     sentence_set(&s->name, "link from rank %d to rank %d (%s)", g->a[u], g->b[u], f->rank[s->a].host);
 }
 
-/* grids: [v->rows]. False: there is nobody. */
+/* grids: [v->rows]. False: no unit is slow. */
 static bool name_lowest(const check_findings *f, check_verdict *v, const grid *g, check_part of)
 {
     int low[2 * CHECK_LIKES], most, slow = 0, shown = 0;
