@@ -210,11 +210,10 @@ static void try_names(trials *t)
 }
 
 /* An index takes the place of an older one. On the host that renames NFS's client moves aside what another
- * process there has open, so with several hosts the others alone look. */
+ * process there has open, so with several hosts the others alone look, for as long as rank 0 renames. */
 static void try_rename(trials *t)
 {
     enum { AT_A_TURN = 4 };
-    static const double turn_s = 0.005;
     char path[STATE_PATH_BYTES], tmp[STATE_PATH_BYTES];
     int64_t mine = 0, missing;
     int code = 0;
@@ -226,15 +225,18 @@ static void try_rename(trials *t)
     while (sees && access(path, F_OK) != 0 && state_look_again(errno, &tries)) {}
     const double end_s = timer_now_s() + share * (double)t->seconds;
     while (meet(t, t->rank == 0 && !code && timer_now_s() < end_s)) {
+        MPI_Request all_done;
         for (int i = 0; i < AT_A_TURN && t->rank == 0 && !code; i++) {
             (void)replace_temporary(tmp, sizeof tmp, path, replace_token());
             code = make_file(tmp);
             if (!code && rename(tmp, path) != 0) code = errno;
         }
-        for (const double until_s = timer_now_s() + turn_s; sees && timer_now_s() < until_s;) {
-            const int fd = open(path, O_RDONLY | O_CLOEXEC);
-            mine += fd < 0 && errno == ENOENT;
+        MPI_CHECK(MPI_Ibarrier(t->comm, &all_done));
+        for (int done = 0; !done;) {
+            const int fd = sees ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+            mine += sees && fd < 0 && errno == ENOENT;
             if (fd >= 0) close(fd);
+            MPI_CHECK(MPI_Test(&all_done, &done, MPI_STATUS_IGNORE));
         }
     }
     MPI_CHECK(ranks_allreduce(&mine, &missing, 1, MPI_INT64_T, MPI_SUM, t->comm));

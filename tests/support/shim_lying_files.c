@@ -68,7 +68,7 @@ int rename(const char *from, const char *to)
     if (is_ours(to)) wait_as_if_slow(0);
     if (lies("rename") && is_ours(to)) {
         unlink(to);
-        usleep(1000);
+        usleep(30000); /* a rank that shares its CPU with others looks every few milliseconds */
     }
     return REAL(rename)(from, to);
 }
