@@ -3,7 +3,7 @@ load ../support/helper
 
 bench() { timeout -k 5 $hang_s "$weft" bench "$@" 3>&-; }
 small=(nx=300 ny=200 ceiling_bytes=1M samples=5)          # of the transpose
-small_all=("${small[@]}" n=30000 bytes=100000 steps=4 samples=3) # of all families of the host
+small_all=("${small[@]}" n=30000 steps=4 samples=3) # of all families of the host
 
 promised='
 def number: type == "number" or . == null;
@@ -35,9 +35,9 @@ def count: type == "number" and . == floor;
 
 @test "--help of families names the page of each, without a GPU" {
     local family
-    bench transpose memory/oneThread halo --help >text
+    bench transpose reduce/atomic halo --help >text
     expect lines 6 "$(wc -l <text)"
-    for family in memory transpose halo; do
+    for family in reduce transpose halo; do
         grep -q "^$family: " text
         grep -q "^lesson: docs/teaching/$family.md; " text
     done
@@ -254,8 +254,8 @@ right_on_the_gpu() { # type families...
     expect parameters "640 480" "$(record '"\(.parameters.nx) \(.parameters.ny)"')"
     expect dtype f64 "$(record .dtype)"
     expect unit B/s "$(record .unit)"
-    bench memory/allThreads device=host bytes=65536 ceiling_bytes=1M
-    expect "a copy reads and writes" true "$(record '(.rate * .time_s.p50 / (2 * 65536) - 1) | fabs < 1e-9')"
+    bench ceiling/copy device=host ceiling_bytes=1M
+    expect "a copy reads and writes" true "$(record '(.rate * .time_s.p50 / (2 * 1048576) - 1) | fabs < 1e-9')"
     bench reduce/registers device=host n=4096 ceiling_bytes=1M dtype=f64
     expect "a sum reads" true "$(record '(.rate * .time_s.p50 / (8 * 4096) - 1) | fabs < 1e-9')"
 }
