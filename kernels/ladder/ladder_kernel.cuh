@@ -31,6 +31,16 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
+/* Verify functions of a rung: ladder_verify_places, and ladder_verify with the case as the context. */
+template <ladder_source SOURCE> int ladder_by_places(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_verify_places(c, SOURCE, v);
+}
+template <ladder_answer ANSWER> int ladder_by_answer(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_verify(c, ANSWER, v);
+}
+
 /* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
  * first store. */
 enum { LADDER_COPY_THREADS = 256 };
