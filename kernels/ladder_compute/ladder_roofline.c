@@ -3,7 +3,6 @@
 
 #include "core/cell.h"
 #include "ladder_compute/ladder_field.h"
-#include "ladder_memory/ladder_transpose.h"
 
 enum { NX, NY, RADIUS };
 

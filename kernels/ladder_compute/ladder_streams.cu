@@ -18,9 +18,7 @@ typedef struct work {
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
     cudaGraphExec_t graph;                     /* NULL, or what a repetition launches */
-    int steps, turns; /* of each cell of c->in in one repetition: `turns` turns of `steps` steps */
-    bool both;        /* the CPU has cells of its own */
-    double own[WARP];
+    int steps, turns;         /* of each cell of c->in in one repetition: `turns` turns of `steps` steps */
     int load_blocks;          /* LOAD_THREADS cells for each in c->out, from as many in near_in */
     void *near_in, *near_out; /* of a staged transfer: the GPU's, where c->in and c->out are pinned */
 } work;
@@ -189,26 +187,6 @@ int order_breadth(ladder_case *c)
     return code ? code : join(c);
 }
 
-/* One thread's part of order_team. */
-int one_stream(void *context, int s)
-{
-    ladder_case *c = (ladder_case *)context;
-    const work *w = work_of(c);
-    int code = c->d->bind_thread(c->d);
-    if (!code) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
-    if (!code) code = launch_stream(c, s);
-    return code ? code : cudaEventRecord(w->done[s], w->stream[s]);
-}
-
-int order_team(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = cudaEventRecord(w->begun, stream_of(c));
-    if (!code) code = ladder_streams_host_team(w->streams, one_stream, c);
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
-    return code;
-}
-
 /* After each launch a short one into a default stream. */
 int order_trap(ladder_case *c)
 {
@@ -262,7 +240,6 @@ int order_verify(ladder_case *c, ladder_verdict *v)
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
 enum {
     SHORT_STEPS = 64,     /* well below the cost of a launch */
-    LONG_STEPS = 1 << 18, /* half a millisecond */
     LOAD_THREADS = 1024,  /* two such blocks fill an SM */
     LOAD_STEPS = 1 << 12, /* some tens of microseconds */
     LOAD_WAVES = 64
@@ -382,61 +359,9 @@ int syncs_enqueue(ladder_case *c)
     return code;
 }
 
-/* GPU and CPU at the same time, or not: two pieces of work. */
-int both_prepare(ladder_case *c)
-{
-    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * WARP, LONG_STEPS, 1);
-    c->work = 2;
-    work_of(c)->both = true;
-    ladder_random(c->type, work_of(c)->own, 0, WARP, LADDER_SEED);
-    return code;
-}
-
-int after_enqueue(ladder_case *c)
-{
-    int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
-    if (!code) code = cudaStreamSynchronize(stream_of(c));
-    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
-    return code;
-}
-
-int meanwhile_enqueue(ladder_case *c)
-{
-    const int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
-    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
-    return code ? code : cudaStreamSynchronize(stream_of(c));
-}
-
-/* Every block of the load computed the same cells. */
-int verify_load(ladder_case *c, ladder_verdict *v)
-{
-    const work *w = work_of(c);
-    double cells[LOAD_THREADS];
-    const size_t block_bytes = ladder_bytes(c, LOAD_THREADS);
-    ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_SEED);
-    ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
-    const int code = cudaStreamSynchronize(w->stream[1]);
-    if (code) return code;
-    return ladder_compare_blocks(c, c->out, (size_t)w->load_blocks * block_bytes, cells, block_bytes, v);
-}
-
-/* The CPU's cells went the same way as the GPU's. */
-int verify_own(ladder_case *c, ladder_verdict *v)
-{
-    double cells[WARP];
-    const size_t bytes = ladder_bytes(c, WARP);
-    const int code = ladder_fetch(c, cells, c->in, bytes);
-    if (!code && memcmp(cells, work_of(c)->own, bytes) != 0)
-        ladder_wrong(v, "the CPU's cells are not the GPU's");
-    return code;
-}
-
 int wait_verify(ladder_case *c, ladder_verdict *v)
 {
-    const work *w = work_of(c);
-    int code = compare_chains(c, c->in, 0, WARP, w->steps, w->turns, v);
-    if (!code && v->right && w->both) code = verify_own(c, v);
-    return code || !v->right || w->load_blocks == 0 ? code : verify_load(c, v);
+    return compare_chains(c, c->in, 0, WARP, work_of(c)->steps, work_of(c)->turns, v);
 }
 
 /* ---- an array goes from the host through a kernel and back, in chunks ---- */
@@ -555,7 +480,6 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
 const ladder_rung rungs[] = {
     order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
     order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
-    order("openmp", "a thread launches for each stream", order_team, PLAIN),
     order("graph", "the same captured, launched as one", launch_graph, GRAPH),
     order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
     order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
@@ -568,8 +492,6 @@ const ladder_rung rungs[] = {
     launches("launchGraph", "the same kernels as one graph", graph_prepare, launch_graph),
     wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, callbacks_enqueue),
     wait("hostSync", "in turn, by waiting for the stream", turns_prepare, syncs_enqueue),
-    wait("cpuAfter", "GPU first, then the CPU's part", both_prepare, after_enqueue),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", both_prepare, meanwhile_enqueue),
     staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth),
     staged("stagedBreadth", "all in, all computed, all out", staged_breadth),
 };

@@ -6,28 +6,16 @@
 namespace {
 
 enum { N, ADDRESSES, PARAMETERS };
-enum { POINTS = 9, THREADS = 256, CELLS = 8 };
+enum { POINTS = 9, THREADS = 256 };
 
 /* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
-__host__ __device__ constexpr double weight(int k)
+__host__ __device__ constexpr double weight_of(int k)
 {
     constexpr double half[POINTS / 2 + 1] = { -1.0 / 2240, 2.0 / 315, -1.0 / 20, 2.0 / 5, 1 - 205.0 / 288 };
     return half[k < POINTS / 2 ? k : POINTS - 1 - k];
 }
 
-template <typename T> struct weights {
-    T w[POINTS];
-    __device__ __forceinline__ T operator[](int k) const { return w[k]; }
-};
-
-template <typename T> constexpr weights<T> all_weights()
-{
-    weights<T> all = {};
-    for (int k = 0; k < POINTS; k++) all.w[k] = (T)weight(k);
-    return all;
-}
-
-/* ---- the line: nine ways to hand over the same nine numbers ---- */
+/* ---- the line: five ways to hand over the same nine numbers ---- */
 
 /* Every kernel adds in the same order; what differs is where w[k] and u[i] come from. */
 template <typename T, typename WEIGHTS, typename CELLS_OF>
@@ -49,12 +37,7 @@ template <typename T> struct bank {
 };
 
 template <typename T> struct immediate {
-    __device__ __forceinline__ T operator[](int k) const { return (T)weight(k); }
-};
-
-template <typename T> struct by_ldg {
-    const T *w;
-    __device__ __forceinline__ T operator[](int k) const { return __ldg(w + k); }
+    __device__ __forceinline__ T operator[](int k) const { return (T)weight_of(k); }
 };
 
 template <typename T> struct by_texture {
@@ -75,14 +58,6 @@ __global__ void __launch_bounds__(THREADS) line_plain(T *to, CELLS_OF from, WEIG
 }
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    line_restrict(T *__restrict__ to, const T *__restrict__ from, const T *__restrict__ w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>(w, from, i);
-}
-
-template <typename T>
 __global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
 {
     __shared__ T own[POINTS];
@@ -92,21 +67,7 @@ __global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, con
     if (i < n) to[i] = line_of<T>(own, from, i);
 }
 
-template <typename T>
-__global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
-{
-    const int64_t first = (int64_t)blockIdx.x * (THREADS * CELLS) + threadIdx.x;
-    T own[POINTS];
-#pragma unroll
-    for (int k = 0; k < POINTS; k++) own[k] = w[k];
-#pragma unroll
-    for (int c = 0; c < CELLS; c++) {
-        const int64_t i = first + c * THREADS;
-        if (i < n) to[i] = line_of<T>(own, from, i);
-    }
-}
-
-enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
+enum { BANK, IMMEDIATE, POINTER, SHARED, TEXTURE }; /* where numbers are kept */
 
 typedef struct line {
     void *weight;
@@ -115,10 +76,11 @@ typedef struct line {
 
 template <typename T> int upload(ladder_case *c, void *weight, const void *symbol)
 {
-    static const weights<T> all = all_weights<T>();
+    static T all[POINTS];
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    int code = cudaMemcpyToSymbolAsync(symbol, all.w, sizeof all.w, 0, cudaMemcpyHostToDevice, stream);
-    return code ? code : cudaMemcpyAsync(weight, all.w, sizeof all.w, cudaMemcpyHostToDevice, stream);
+    for (int k = 0; k < POINTS; k++) all[k] = (T)weight_of(k);
+    int code = cudaMemcpyToSymbolAsync(symbol, all, sizeof all, 0, cudaMemcpyHostToDevice, stream);
+    return code ? code : cudaMemcpyAsync(weight, all, sizeof all, cudaMemcpyHostToDevice, stream);
 }
 
 int make_texture(ladder_case *c, int64_t cells)
@@ -157,19 +119,14 @@ template <typename T> int line_launch(ladder_case *c)
 {
     const line *s = (const line *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const unsigned blocks =
-        ladder_blocks(c->size, c->rung->variant == REGISTERS ? THREADS * CELLS : (int)THREADS);
+    const unsigned blocks = ladder_blocks(c->size, THREADS);
     T *to = (T *)c->out;
     const T *from = (const T *)c->in, *w = (const T *)s->weight;
     switch (c->rung->variant) {
     case BANK: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
-    case PARAMETER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
     case IMMEDIATE: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
     case POINTER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case LDG: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, by_ldg<T>{ w }, c->size); break;
     case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
     case TEXTURE:
         line_plain<<<blocks, THREADS, 0, stream>>>(to, by_texture<T>{ s->texture }, bank<T>(), c->size);
         break;
@@ -191,8 +148,8 @@ template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
     for (int64_t i = 0; i < count; i++) {
         for (int k = 1; k < POINTS; k++) u[k - 1] = u[k];
         u[POINTS - 1] = (T)cell_random(LADDER_SEED, (uint64_t)(first + i + POINTS - 1));
-        T sum = (T)weight(0) * u[0];
-        for (int k = 1; k < POINTS; k++) sum = ladder_fma((T)weight(k), u[k], sum);
+        T sum = (T)weight_of(0) * u[0];
+        for (int k = 1; k < POINTS; k++) sum = ladder_fma((T)weight_of(k), u[k], sum);
         out[i] = sum;
     }
 }
@@ -202,8 +159,6 @@ void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
     if (t == DTYPE_F32) line_answer_of(first, count, (float *)out);
     else line_answer_of(first, count, (double *)out);
 }
-
-int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, line_answer, v); }
 
 /* ---- a table of 512 words, read at an index that each thread computes ---- */
 
@@ -270,7 +225,8 @@ int table_verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
 {
-    ladder_rung r = ladder_row(name, why, { line_prepare, line_enqueue, line_verify }, variant);
+    ladder_rung r =
+        ladder_row(name, why, { line_prepare, line_enqueue, ladder_by_answer<line_answer> }, variant);
     r.destroy = line_destroy;
     return r;
 }
@@ -286,16 +242,12 @@ template <int WHERE> constexpr ladder_rung table_rung(const char *name, const ch
 
 const ladder_rung rungs[] = {
     stencil_rung("pointer", "weights loaded through a plain pointer", POINTER),
-    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT),
-    stencil_rung("ldg", "the read-only path by name", LDG),
     stencil_rung("shared", "weights broadcast from shared memory", SHARED),
     stencil_rung("bank", "weights as operands in __constant__", BANK),
-    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER),
     stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
-    stencil_rung("registers", "loaded once for eight cells", REGISTERS),
     stencil_rung("texture", "data fetched through a texture object", TEXTURE),
     table_rung<BANK>("tableBank", "constant cache: one address per turn"),
-    table_rung<LDG>("tableLdg", "the same lookups through L1"),
+    table_rung<POINTER>("tableLdg", "the same lookups through L1"),
     table_rung<SHARED>("tableShared", "the same from banks of shared memory"),
 };
 
