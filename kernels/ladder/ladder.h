@@ -158,15 +158,12 @@ typedef struct ladder_family {
 #define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
-extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
+extern const ladder_family ladder_ceiling_host, ladder_access_host, ladder_transpose_host,
+    ladder_stencil_host, ladder_fused_host, ladder_reduce_host, ladder_roofline_host, ladder_streaming_host;
 extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,
-    ladder_transpose_cuda;
-extern const ladder_family ladder_stencil_host, ladder_stencil_cuda, ladder_reduce_cuda;
-extern const ladder_family ladder_access_host, ladder_reduce_host, ladder_launch_cuda;
-extern const ladder_family ladder_fused_host, ladder_fused_cuda;
-extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
-extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
-extern const ladder_family ladder_streaming_host, ladder_streaming_cuda;
+    ladder_transpose_cuda, ladder_stencil_cuda, ladder_fused_cuda, ladder_reduce_cuda, ladder_launch_cuda,
+    ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda, ladder_streams_cuda, ladder_roofline_cuda,
+    ladder_streaming_cuda;
 
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
