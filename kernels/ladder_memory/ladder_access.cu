@@ -8,9 +8,7 @@ namespace {
 enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, WINDOW_BYTES, PARAMETERS };
 enum { OFFSET_MOST = 1024, THREADS = 256, LOADS = 4, CHUNK = THREADS * LOADS, SECTOR_BYTES = 32, LANES = 32 };
 
-/* Sectors per request where thread k of a warp takes cell first + k * stride: the mean over 32 warps in a
- * row.
- */
+/* Sectors per request where thread k of a warp takes cell first + k * stride: the mean of 32 warps. */
 double sectors_of(const ladder_case *c, int64_t first, int64_t stride)
 {
     const int64_t word_bytes = (int64_t)dtype_bytes(c->type), warps = 32;
@@ -31,16 +29,6 @@ void predict(ladder_case *c, double load_sectors, double store_sectors)
     c->predicted[0] = { "sectors per load", load_sectors };
     c->predicted[1] = { "sectors per store", store_sectors };
 }
-
-/* Random cell i, in double. */
-double cell(dtype t, int64_t i)
-{
-    double u;
-    ladder_random(t, &u, i, 1, LADDER_SEED);
-    return ladder_get(t, &u, 0);
-}
-
-const ladder_case *case_of(const void *context) { return (const ladder_case *)context; }
 
 /* One thread, one cell (or one group of them), in order. */
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
@@ -98,10 +86,14 @@ int64_t displaced_source(const ladder_case *c, int64_t i)
 
 /* ---- more bytes on their way: more loads per thread, or wider ones ---- */
 
+enum { MORE_LOADS, WIDER_LOADS }; /* a rung's variant */
+
 int copy_prepare(ladder_case *c)
 {
-    const double sectors = sectors_of(c, 0, 1);
-    ladder_moves(c, c->value[N], 2);
+    const double straight = sectors_of(c, 0, 1),
+                 wide = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    const double sectors = c->rung->variant == WIDER_LOADS ? wide : straight;
+    ladder_moves(c, c->value[N] & ~(int64_t)3, 2); /* whole vectors of the widest */
     predict(c, sectors, sectors);
     return ladder_open(c, c->size, c->size);
 }
@@ -118,16 +110,6 @@ template <typename V> int launch_vectors(ladder_case *c)
     const int64_t vectors = (int64_t)(ladder_bytes(c, c->size) / sizeof(V));
     return ladder_words(c, ladder_blocks(vectors, LADDER_COPY_THREADS), LADDER_COPY_THREADS, 0,
                         ladder_copy_kernel<V, 1>, vectors);
-}
-
-int vector_prepare(ladder_case *c) /* whole vectors of the widest */
-{
-    c->value[N] &= ~(int64_t)3;
-    const int code = copy_prepare(c);
-    const double sectors =
-        (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
-    predict(c, sectors, sectors);
-    return code;
 }
 
 int vector_enqueue(ladder_case *c)
@@ -210,7 +192,8 @@ int64_t rows_source(const ladder_case *c, int64_t i)
 /* ---- what stays in L2: a stream of cells, each added to a cell of a window that is read again and again
  * ---- */
 
-enum { NORMAL, PERSISTING }; /* a rung's variant: is the window declared to persist? */
+/* A rung's variant: is the window declared to persist; and how fields lie. */
+enum { NORMAL, PERSISTING, ARRAY_OF_STRUCTURES, STRUCTURE_OF_ARRAYS };
 
 /* The window lies behind the stream's n cells. */
 template <typename T>
@@ -273,18 +256,9 @@ int window_enqueue(ladder_case *c)
     return ladder_kernel(c, blocks, THREADS, 0, add_window<float>, add_window<double>, chunks, c->size);
 }
 
-void window_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const int64_t n = case_of(context)->size, cells = window_cells(case_of(context));
-    ladder_random(t, out, first, count, LADDER_SEED);
-    for (int64_t i = 0; i < count;
-         i++) /* a sum of floats in double has bits enough to be rounded as theirs */
-        ladder_put(t, out, i, ladder_get(t, out, i) + cell(t, n + (first + i) % cells));
-}
-
 void window_destroy(ladder_case *c)
 {
-    if (c->rung->variant == NORMAL) return;
+    if (c->rung->variant != PERSISTING) return;
     (void)c->d->synchronize(c->d);
     (void)declare_window(c, nullptr, 0);
     (void)cudaCtxResetPersistingL2Cache();
@@ -299,7 +273,6 @@ const char *window_missing(device *d)
 
 /* ---- the sum of two fields of four ---- */
 
-enum { ARRAY_OF_STRUCTURES, STRUCTURE_OF_ARRAYS }; /* a rung's variant */
 enum { FIELDS = 4 };
 
 template <typename T, int HOW> __global__ void sum_fields(T *out, const T *in, int64_t n, int64_t)
@@ -313,23 +286,40 @@ template <int HOW> int fields_enqueue(ladder_case *c)
     return launch(c, sum_fields<float, HOW>, sum_fields<double, HOW>, c->size, 0);
 }
 
-bool is_aos(const ladder_case *c) { return c->rung->variant == ARRAY_OF_STRUCTURES; }
-
 int fields_prepare(ladder_case *c)
 {
+    const bool together = c->rung->variant == ARRAY_OF_STRUCTURES;
     ladder_moves(c, c->value[N] / 2, 3);
-    const double one = sectors_of(c, 0, is_aos(c) ? FIELDS : 1),
-                 other = is_aos(c) ? sectors_of(c, 1, FIELDS) : sectors_of(c, c->size, 1);
+    const double one = sectors_of(c, 0, together ? FIELDS : 1),
+                 other = together ? sectors_of(c, 1, FIELDS) : sectors_of(c, c->size, 1);
     predict(c, (one + other) / 2, sectors_of(c, 0, 1));
     return ladder_open(c, FIELDS * c->size, c->size);
 }
 
-void fields_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+/* ---- the sums of both: cell i of c->out is the sum of these two cells of c->in ---- */
+
+typedef struct operands {
+    int64_t x, y;
+} operands;
+
+operands operands_of(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = case_of(context);
+    switch (c->rung->variant) {
+    case ARRAY_OF_STRUCTURES: return { FIELDS * i, FIELDS * i + 1 };
+    case STRUCTURE_OF_ARRAYS: return { i, c->size + i };
+    default: return { i, c->size + i % window_cells(c) };
+    }
+}
+
+/* A sum of floats in double has bits enough to be rounded as theirs. */
+void sum_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
     for (int64_t i = 0; i < count; i++) {
-        const int64_t x = is_aos(c) ? FIELDS * (first + i) : first + i, y = is_aos(c) ? x + 1 : c->size + x;
-        ladder_put(t, out, i, cell(t, x) + cell(t, y));
+        const operands o = operands_of((const ladder_case *)context, first + i);
+        double x, y;
+        ladder_random(t, &x, o.x, 1, LADDER_SEED);
+        ladder_random(t, &y, o.y, 1, LADDER_SEED);
+        ladder_put(t, out, i, ladder_get(t, &x, 0) + ladder_get(t, &y, 0));
     }
 }
 
@@ -343,14 +333,14 @@ const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 };
 const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20, 48 << 20, 64 << 20 };
 
 constexpr ladder_way unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
-                     vector = { vector_prepare, vector_enqueue, ladder_verify_copy },
+                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy },
                      rows = { rows_prepare, rows_enqueue, ladder_by_places<rows_source> },
-                     window = { window_prepare, window_enqueue, ladder_by_answer<window_answer> };
+                     window = { window_prepare, window_enqueue, ladder_by_answer<sum_answer> };
 template <int HOW>
 constexpr ladder_way displaced = { displaced_prepare, displaced_enqueue<HOW>,
                                    ladder_by_places<displaced_source> };
 template <int HOW>
-constexpr ladder_way fields = { fields_prepare, fields_enqueue<HOW>, ladder_by_answer<fields_answer> };
+constexpr ladder_way fields = { fields_prepare, fields_enqueue<HOW>, ladder_by_answer<sum_answer> };
 
 /* takes: bits of the parameters that it takes beside n. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes)
@@ -379,8 +369,8 @@ const ladder_rung rungs[] = {
     scans("strideRead", "sectors read, cells used", displaced<STRIDED>, STRIDED, STRIDE, strides),
     scans("strideWrite", "each partial sector costs a read too", displaced<STORES | STRIDED>,
           STORES | STRIDED, STRIDE, strides),
-    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads),
-    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths),
+    scans("unroll", "independent loads per thread", unroll, MORE_LOADS, UNROLL, loads),
+    scans("vector", "bytes per load", vector, WIDER_LOADS, WIDTH_BYTES, widths),
     rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, 1u << ROW_CELLS),
     rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, 1u << ROW_CELLS),
     windowed("windowNormal", "a stream pushes a table out", NORMAL),
