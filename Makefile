@@ -98,10 +98,6 @@ INC_tests   := $(INC_miniapp) -Itests
 SRC    := $(wildcard kernels/*/*.c comm/*/*.c io/*/*.c miniapp/*/*.c)
 CUSRC  := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ    := $(SRC:%.c=$(BUILD)/%.o) $(CUSRC:%.cu=$(BUILD)/%.cu.o)
-# Kernels that launch kernels are relocatable and linked on the device, where the toolkit has the library for it: in this one
-# file, so that all others are compiled as they always were.
-NESTED := $(if $(and $(filter 1,$(CUDA)),$(wildcard $(CUDA_LIB)/libcudadevrt.a)),$(BUILD)/kernels/ladder_compute/ladder_reduce_nested)
-OBJ    += $(NESTED:%=%.dlink.o)
 LIBOBJ := $(filter-out $(BUILD)/miniapp/cli/main.o,$(OBJ))
 # Units are linked with all but main: shared in the builds that have every unit, of thin members in the release,
 # whose objects are not -fPIC.
@@ -128,7 +124,7 @@ GENCODE := $(foreach a,$(ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 NVFLAGS := -std=c++17 -O3 $(LINES) -fmad=false -Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off -Werror all-warnings \
            $(NVCC_CCBIN:%=-ccbin %) $(if $(COMPRESS),--compress-mode=$(COMPRESS)) $(if $(DEBUG)$(SANITIZE),-DWEFT_DEBUG $(RACE:%=-DWEFT_RACE=%))
 CUDA_INC  := $(patsubst %,-I%,$(filter-out /usr/include,$(CUDA_HEADERS)))
-CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(if $(NESTED),-lcudadevrt) -lcudart_static -ldl -lrt -lstdc++
+CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart_static -ldl -lrt -lstdc++
 endif
 
 # NCCL's library is opened at run time, where a halo asks for it: the program needs its header here and no more.
@@ -172,11 +168,6 @@ NO_SPILLS := $(if $(WERROR),$(if $(DEBUG)$(SANITIZE)$(filter-out 80 90,$(ARCHS))
 $(patsubst %.cu,$(BUILD)/%.cu.o,$(filter-out kernels/ladder%,$(wildcard kernels/*/*.cu))): NVFLAGS += $(NO_SPILLS)
 # A row of the ladder's tables names the members that it sets.
 $(BUILD)/kernels/ladder_%.cu.o: NVFLAGS += -Xcompiler -Wno-missing-field-initializers
-ifneq ($(NESTED),)
-$(NESTED).cu.o: NVFLAGS += -rdc=true
-$(NESTED).dlink.o: $(NESTED).cu.o
-	$(call say,DLINK)$(NVCC) $(GENCODE) -dlink -o $@ $< -L$(CUDA_LIB) -lcudadevrt
-endif
 $(BUILD)/comm/%.o: comm/%.c $(BUILD)/c.flags
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(ALL_CFLAGS) $(INC_comm) -MMD -MP -c -o $@ $<

@@ -51,35 +51,11 @@ int ladder_alloc_zeroed(ladder_case *c, size_t bytes, void **out)
     return code ? code : c->d->fill_bytes(c->d, *out, 0, bytes, c->stream);
 }
 
-int ladder_beside_create(ladder_case *c)
-{
-    ladder_beside *b = &c->beside;
-    int code = c->d->stream_create(c->d, false, &b->stream);
-    if (!code) code = c->d->event_create(c->d, false, &b->begun);
-    return code ? code : c->d->event_create(c->d, false, &b->ended);
-}
-
-int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to,
-                     const void *back_from, size_t back_bytes)
-{
-    device *d = c->d;
-    const ladder_beside *b = &c->beside;
-    int code = d->event_record(d, b->begun, c->stream);
-    if (!code) code = d->event_wait(d, b->begun, b->stream);
-    if (!code) code = d->copy(d, to, from, bytes, c->stream);
-    if (!code) code = d->copy(d, back_to, back_from, back_bytes, b->stream);
-    if (!code) code = d->event_record(d, b->ended, b->stream);
-    return code ? code : d->event_wait(d, b->ended, c->stream);
-}
-
 void ladder_close(ladder_case *c)
 {
     device *d = c->d;
     if (c->rung->destroy) c->rung->destroy(c);
     for (int i = 0; i < c->owned_count; i++) (void)d->free(d, c->owned[i].where, c->owned[i].memory);
-    if (c->beside.stream) (void)d->stream_destroy(d, &c->beside.stream);
-    if (c->beside.begun) (void)d->event_destroy(d, &c->beside.begun);
-    if (c->beside.ended) (void)d->event_destroy(d, &c->beside.ended);
     free(c->state);
     c->state = NULL;
     c->owned_count = 0;

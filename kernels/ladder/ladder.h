@@ -45,12 +45,6 @@ enum { LADDER_PREDICTED_MAX = 2 };
 
 typedef struct ladder_rung ladder_rung;
 
-/* A second stream, which starts with c->stream and is waited for by it. */
-typedef struct ladder_beside {
-    device_stream *stream;
-    device_event *begun, *ended;
-} ladder_beside;
-
 typedef struct ladder_owned {
     device_memory where;
     void *memory;
@@ -85,10 +79,9 @@ typedef struct ladder_case {
                         * NULL otherwise */
     void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
-    int blocks;         /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
-    size_t block_bytes; /* ... and what each of them leaves in `out` */
-    void *state; /* prepare's own (ladder_state); NULL before it */
-    ladder_beside beside;
+    int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
+    size_t block_bytes;                   /* ... and what each of them leaves in `out` */
+    void *state;                          /* prepare's own (ladder_state); NULL before it */
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
 } ladder_case;
@@ -165,15 +158,12 @@ typedef struct ladder_family {
 #define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
 /* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
-extern const ladder_family ladder_ceiling_host, ladder_transpose_host;
+extern const ladder_family ladder_ceiling_host, ladder_access_host, ladder_transpose_host,
+    ladder_stencil_host, ladder_fused_host, ladder_reduce_host, ladder_roofline_host, ladder_streaming_host;
 extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,
-    ladder_transpose_cuda;
-extern const ladder_family ladder_stencil_host, ladder_stencil_cuda, ladder_reduce_cuda;
-extern const ladder_family ladder_memory_host, ladder_access_host, ladder_reduce_host, ladder_launch_cuda;
-extern const ladder_family ladder_fused_host, ladder_fused_cuda;
-extern const ladder_family ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda;
-extern const ladder_family ladder_roofline_host, ladder_roofline_cuda, ladder_streams_cuda;
-extern const ladder_family ladder_streaming_host, ladder_streaming_cuda;
+    ladder_transpose_cuda, ladder_stencil_cuda, ladder_fused_cuda, ladder_reduce_cuda, ladder_launch_cuda,
+    ladder_constant_cuda, ladder_product_cuda, ladder_arith_cuda, ladder_streams_cuda, ladder_roofline_cuda,
+    ladder_streaming_cuda;
 
 /* All families of this build, the ceilings first. */
 const ladder_family *const *ladder_families(int *count);
@@ -233,10 +223,6 @@ static inline size_t ladder_bytes(const ladder_case *c, int64_t cells)
 {
     return (size_t)cells * dtype_bytes(c->type);
 }
-int ladder_beside_create(ladder_case *c);
-/* Two copies at once: one on c->stream, one beside it. */
-int ladder_copy_both(ladder_case *c, void *to, const void *from, size_t bytes, void *back_to,
-                     const void *back_from, size_t back_bytes);
 
 /* The usual problem: c->in holds random cells, c->out poisoned ones. */
 enum { LADDER_SEED = 1 };
@@ -256,5 +242,13 @@ int ladder_verify_places(ladder_case *c, ladder_source source, ladder_verdict *v
 /* The one word at c->out against the xor of all 32-bit words of the first out_cells cells of c->in: a kernel
  * that only reads. */
 int ladder_verify_xor(ladder_case *c, ladder_verdict *v);
+
+/* ---- the transpose, which two families climb (ladder_transpose.c) ---- */
+
+/* A is (ny,nx), row-major, dense and random; B is (nx,ny) and must become A^T, bit by bit. */
+enum { LADDER_TRANSPOSE_NX, LADDER_TRANSPOSE_NY, LADDER_TRANSPOSE_PARAMETERS };
+int ladder_transpose_prepare(ladder_case *c); /* A is c->in, B is c->out; work: A read once, B written once */
+int ladder_transpose_verify(ladder_case *c, ladder_verdict *v);
+int ladder_transpose_production(ladder_case *c); /* enqueue: the device's own transpose */
 
 LINKAGE_C_END

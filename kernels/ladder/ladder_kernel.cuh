@@ -31,6 +31,16 @@ int ladder_kernel(const ladder_case *c, dim3 grid, dim3 block, size_t shared_byt
     return cudaErrorInvalidValue;
 }
 
+/* Verify functions of a rung: ladder_verify_places, and ladder_verify with the case as the context. */
+template <ladder_source SOURCE> int ladder_by_places(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_verify_places(c, SOURCE, v);
+}
+template <ladder_answer ANSWER> int ladder_by_answer(ladder_case *c, ladder_verdict *v)
+{
+    return ladder_verify(c, ANSWER, v);
+}
+
 /* Copies n words by blocks of LADDER_COPY_THREADS, LOADS words per thread: all are on their way before the
  * first store. */
 enum { LADDER_COPY_THREADS = 256 };
@@ -103,34 +113,19 @@ template <typename T> struct alignas(16) ladder_four {
     T u[LADDER_FOUR];
 };
 
-/* Chains of dependent arithmetic in registers: each thread of a block takes CHAINS cells, does the same step
- * on each again and again, and stores them. */
-template <typename T, int CHAINS, int THREADS> struct ladder_chains {
-    T x[CHAINS];
-
-    /* All blocks start with the same cells: in[CHAINS][THREADS]. */
-    __device__ __forceinline__ void load(const T *in)
-    {
-#pragma unroll
-        for (int k = 0; k < CHAINS; k++) x[k] = in[k * THREADS + threadIdx.x];
-    }
-
-    template <int STEPS, typename STEP> __device__ __forceinline__ void run(STEP step)
-    {
-#pragma unroll 16
-        for (int i = 0; i < STEPS; i++)
-#pragma unroll
-            for (int k = 0; k < CHAINS; k++) x[k] = step(x[k]);
-    }
-
-    /* To out[blocks][CHAINS][THREADS]. */
-    __device__ __forceinline__ void store(T *out) const
-    {
-#pragma unroll
-        for (int k = 0; k < CHAINS; k++)
-            out[((int64_t)blockIdx.x * CHAINS + k) * THREADS + threadIdx.x] = x[k];
-    }
-};
+/* Fills an array of constant memory for each type; waits, as set-up may. */
+template <int COUNT>
+int ladder_upload(ladder_case *c, const double *values, const float (&to32)[COUNT],
+                  const double (&to64)[COUNT])
+{
+    const cudaStream_t stream = device_cuda_stream(c->stream);
+    const cudaMemcpyKind in = cudaMemcpyHostToDevice;
+    float f32[COUNT];
+    for (int i = 0; i < COUNT; i++) f32[i] = (float)values[i];
+    int code = cudaMemcpyToSymbolAsync((const void *)to32, f32, sizeof f32, 0, in, stream);
+    if (!code) code = cudaMemcpyToSymbolAsync((const void *)to64, values, sizeof to64, 0, in, stream);
+    return code ? code : cudaStreamSynchronize(stream);
+}
 
 /* ---- rows of tables ---- */
 

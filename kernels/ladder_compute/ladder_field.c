@@ -8,12 +8,6 @@
 #include "device/device_host.h"
 #include "ladder_compute/ladder_field.h"
 
-enum {
-    RUN_CELLS = 1024,
-    ROWS_MOST = 2 * STENCIL_RADIUS_MAX + 1,
-    ROW_CELLS = RUN_CELLS + 2 * STENCIL_RADIUS_MAX
-};
-
 void ladder_field_weights(stencil *op)
 {
     const int points = stencil_weights(op->form, op->radius);
@@ -45,49 +39,29 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
 
 /* ---- the pass ---- */
 
-/* The terms in their order, each over all cells of a run. */
-#define DEFINE_SUMS(CELL, SUFFIX)                                                                       \
-    DEVICE_HOST_CLONES                                                                                  \
-    static void sums##SUFFIX(CELL *restrict sum, const void *const *u, const double *weight, int terms, \
-                             int64_t n)                                                                 \
-    {                                                                                                   \
-        for (int k = 0; k < terms; k++) {                                                               \
-            const CELL *const at = u[k], w = (CELL)weight[k];                                           \
-            for (int64_t i = 0; i < n; i++)                                                             \
-                sum[i] = k == 0 ? w * at[i] : cell_fma##SUFFIX(w, at[i], sum[i]);                       \
-        }                                                                                               \
+/* n cells from the one of that index on: the terms in their order, each over all cells. */
+#define DEFINE_PASS(CELL, SUFFIX)                                                                           \
+    DEVICE_HOST_CLONES                                                                                      \
+    static void pass##SUFFIX(const ladder_field *s, int64_t index, int64_t n, CELL *restrict sum)           \
+    {                                                                                                       \
+        const int terms = stencil_weights(s->op.form, s->op.radius);                                        \
+        for (int k = 0; k < terms; k++) {                                                                   \
+            int dx, dy;                                                                                     \
+            stencil_weight_place(s->op.form, s->op.radius, k, &dx, &dy);                                    \
+            const uint64_t first = (uint64_t)(index + ladder_field_index(&s->shape, dx, dy) -               \
+                                              ladder_field_index(&s->shape, 0, 0));                         \
+            const CELL w = (CELL)s->op.weight[k];                                                           \
+            for (int64_t i = 0; i < n; i++) {                                                               \
+                const CELL u = (CELL)cell_random(LADDER_FIELD_CUR, first + (uint64_t)i);                    \
+                sum[i] = k == 0 ? w * u : cell_fma##SUFFIX(w, u, sum[i]);                                   \
+            }                                                                                               \
+        }                                                                                                   \
+        for (int64_t i = 0; i < n && s->op.has_prev; i++)                                                   \
+            sum[i] = cell_fma##SUFFIX((CELL)s->op.beta,                                                     \
+                                      (CELL)cell_random(LADDER_FIELD_PREV, (uint64_t)(index + i)), sum[i]); \
     }
-DEFINE_SUMS(float, _f32)
-DEFINE_SUMS(double, _f64)
-
-/* n cells from (x, y) on. */
-static void pass_run(const ladder_field *s, int64_t x, int64_t y, int64_t n, void *out)
-{
-    const stencil *op = &s->op;
-    const field_shape *f = &s->shape;
-    const int r = op->radius, deep = op->form == STENCIL_LINE ? 0 : r;
-    const size_t word_bytes = dtype_bytes(f->type);
-    double row[ROWS_MOST][ROW_CELLS], prev[RUN_CELLS]; /* around the run, with its ends; f32: half of each */
-    const void *u[STENCIL_WEIGHTS_MAX + 1];
-    double weight[STENCIL_WEIGHTS_MAX + 1];
-    int terms = stencil_weights(op->form, r);
-    for (int dy = -deep; dy <= deep; dy++)
-        ladder_random(f->type, row[dy + r], ladder_field_index(f, x - r, y + dy), n + 2 * r,
-                      LADDER_FIELD_CUR);
-    for (int k = 0; k < terms; k++) {
-        int dx, dy;
-        stencil_weight_place(op->form, r, k, &dx, &dy);
-        u[k] = (const char *)row[dy + r] + (size_t)(dx + r) * word_bytes;
-        weight[k] = op->weight[k];
-    }
-    if (op->has_prev) {
-        ladder_random(f->type, prev, ladder_field_index(f, x, y), n, LADDER_FIELD_PREV);
-        u[terms] = prev;
-        weight[terms++] = op->beta;
-    }
-    if (f->type == DTYPE_F32) sums_f32(out, u, weight, terms, n);
-    else sums_f64(out, u, weight, terms, n);
-}
+DEFINE_PASS(float, _f32)
+DEFINE_PASS(double, _f64)
 
 /* Cells of an allocation: own ones row by row, the rest poisoned still. */
 static void pass_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -99,9 +73,10 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
     for (int64_t y = ladder_most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
         const int64_t low = ladder_most(first, field_index(f, 0, y)),
                       high = ladder_least(end, field_index(f, f->nx, y));
-        if (low < high)
-            pass_run(s, low - field_index(f, 0, y), y, high - low,
-                     (char *)out + (size_t)(low - first) * dtype_bytes(t));
+        const int64_t index = ladder_field_index(f, low - field_index(f, 0, y), y);
+        if (low >= high) continue;
+        if (t == DTYPE_F32) pass_f32(s, index, high - low, (float *)out + (low - first));
+        else pass_f64(s, index, high - low, (double *)out + (low - first));
     }
 }
 

@@ -91,10 +91,10 @@ int ladder_fused_verify(ladder_case *c, ladder_verdict *v)
 /* ---- the host's rungs ---- */
 
 static const int64_t host_steps[] = { 1, 2, 4, 12, 8 };
-#define SCANNED(NAME, WHY, ENQUEUE)                                                            \
-    {                                                                                          \
-        LADDER_ROW(NAME, WHY, ladder_fused_prepare, ENQUEUE, ladder_fused_verify, "copy"),     \
-            .ignores = 1u << LADDER_FUSED_COLUMNS, LADDER_SCAN(LADDER_FUSED_STEPS, host_steps) \
+#define SCANNED(NAME, WHY, ENQUEUE)                                                        \
+    {                                                                                      \
+        LADDER_ROW(NAME, WHY, ladder_fused_prepare, ENQUEUE, ladder_fused_verify, "copy"), \
+            LADDER_SCAN(LADDER_FUSED_STEPS, host_steps)                                    \
     }
 
 static const ladder_rung rungs[] = {
@@ -108,7 +108,6 @@ static const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
     { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
     { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
     { "levels", 1, 1, 2, "time levels that a step reads" },
-    { "columns", 4, 4, 4, "of a lane, on a GPU" },
 };
 
 const ladder_family ladder_fused_host =

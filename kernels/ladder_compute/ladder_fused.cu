@@ -1,11 +1,11 @@
 /* fused: how is a copy exceeded, by several time steps in one pass? The lesson: docs/teaching/fused.md. */
 #include "cuda/vector_cuda.cuh"
-#include "ladder_compute/ladder_field.cuh"
+#include "ladder/ladder_kernel.cuh"
 #include "ladder_compute/ladder_fused.h"
 
 namespace {
 
-enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256 };
+enum { CHUNK_ROWS = 512, POINTS = 5, TILE = 32, TILE_THREADS = 256, COLUMNS = 4 };
 enum { TILES, STRIPS }; /* a rung's variant */
 
 __constant__ float weight_f32[POINTS];
@@ -59,44 +59,39 @@ int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t,
     return cudaGetLastError();
 }
 
-template <typename T, int STEPS> int launch_tile(ladder_case *c)
-{
-    constexpr size_t bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
-    return launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, bytes);
-}
+template <int STEPS> constexpr int HALO = (STEPS + COLUMNS - 1) / COLUMNS *COLUMNS; /* whole lanes */
 
-template <int STEPS, int V> constexpr int HALO = (STEPS + V - 1) / V *V; /* whole lanes */
-
-template <typename T, int STEPS, int V>
+/* A lane has COLUMNS columns. */
+template <typename T, int STEPS>
 __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch, int64_t nx, int64_t ny)
 {
-    constexpr int CELLS = 32 * V, STORED = CELLS - 2 * HALO<STEPS, V>, PIECE = vector_cells<T>;
-    const int64_t x = (int64_t)blockIdx.x * STORED - HALO<STEPS, V> + threadIdx.x * V,
+    constexpr int CELLS = 32 * COLUMNS, STORED = CELLS - 2 * HALO<STEPS>, PIECE = vector_cells<T>;
+    const int64_t x = (int64_t)blockIdx.x * STORED - HALO<STEPS> + threadIdx.x * COLUMNS,
                   y0 = (int64_t)blockIdx.y * CHUNK_ROWS;
     const int64_t y1 = min(y0 + CHUNK_ROWS, ny);
     const bool loads = x < nx + STEPS;
-    const bool stores = threadIdx.x * V >= HALO<STEPS, V> && threadIdx.x * V < CELLS - HALO<STEPS, V>;
-    T above[STEPS][V] = {}, here[STEPS][V] = {};
+    const bool stores = threadIdx.x * COLUMNS >= HALO<STEPS> && threadIdx.x * COLUMNS < CELLS - HALO<STEPS>;
+    T above[STEPS][COLUMNS] = {}, here[STEPS][COLUMNS] = {};
     for (int64_t y = y0 - STEPS; y < y1 + STEPS; y++) {
-        T below[V] = {};
+        T below[COLUMNS] = {};
         if (loads)
 #pragma unroll
-            for (int p = 0; p < V; p += PIECE) load_once(below + p, cur + y * pitch + x + p);
+            for (int p = 0; p < COLUMNS; p += PIECE) load_once(below + p, cur + y * pitch + x + p);
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
-            const T left = __shfl_up_sync(~0u, here[level][V - 1], 1),
+            const T left = __shfl_up_sync(~0u, here[level][COLUMNS - 1], 1),
                     right = __shfl_down_sync(~0u, here[level][0], 1);
 #pragma unroll
-            for (int v = 0; v < V; v++) {
+            for (int v = 0; v < COLUMNS; v++) {
                 T sum = weight<T>(0) * (v == 0 ? left : here[level][v - 1]);
-                sum = ladder_fma(weight<T>(1), v == V - 1 ? right : here[level][v + 1], sum);
+                sum = ladder_fma(weight<T>(1), v == COLUMNS - 1 ? right : here[level][v + 1], sum);
                 sum = ladder_fma(weight<T>(2), above[level][v], sum);
                 sum = ladder_fma(weight<T>(3), below[v], sum);
                 above[level][v] = ladder_fma(weight<T>(4), here[level][v], sum);
             }
 #pragma unroll
             /* the queue moves on: what was computed arrives at the next level */
-            for (int v = 0; v < V; v++) {
+            for (int v = 0; v < COLUMNS; v++) {
                 const T out = above[level][v];
                 above[level][v] = here[level][v];
                 here[level][v] = below[v];
@@ -105,31 +100,17 @@ __global__ void __launch_bounds__(32) strip(T *next, const T *cur, int64_t pitch
         }
         if (!stores || y - STEPS < y0) continue;
 #pragma unroll
-        for (int v = 0; v < V; v++)
+        for (int v = 0; v < COLUMNS; v++)
             if (x + v < nx) next[(y - STEPS) * pitch + x + v] = below[v];
     }
 }
 
-template <typename T, int STEPS, int V> int launch_strip(ladder_case *c)
-{
-    return launch_pass<T>(c, strip<T, STEPS, V>, 32 * V - 2 * HALO<STEPS, V>, CHUNK_ROWS, 32, 0);
-}
-
-/* The columns of a lane that there are strips of: whole vectors, as many as registers take. */
-template <typename T, int STEPS> int launch_columns(ladder_case *c)
-{
-    constexpr int PIECE = vector_cells<T>;
-    switch (c->value[LADDER_FUSED_COLUMNS]) {
-    case 2: return launch_strip<T, STEPS, (PIECE > 2 ? PIECE : 2)>(c); /* f64 alone: prepare_once */
-    case 4: return launch_strip<T, STEPS, 4>(c);
-    case 8: return launch_strip<T, STEPS, 8>(c);
-    }
-    return cudaErrorInvalidValue;
-}
-
 template <typename T, int STEPS> int launch(ladder_case *c)
 {
-    return c->rung->variant == TILES ? launch_tile<T, STEPS>(c) : launch_columns<T, STEPS>(c);
+    constexpr size_t tile_bytes = 2 * (TILE + 2 * STEPS) * (TILE + 2 * STEPS) * sizeof(T);
+    return c->rung->variant == TILES
+               ? launch_pass<T>(c, tile<T, STEPS>, TILE, TILE, TILE_THREADS, tile_bytes)
+               : launch_pass<T>(c, strip<T, STEPS>, 32 * COLUMNS - 2 * HALO<STEPS>, CHUNK_ROWS, 32, 0);
 }
 
 template <typename T> int launch_steps(ladder_case *c)
@@ -159,42 +140,29 @@ int prepare_once(ladder_case *c)
         sentence_set(&c->missing, "written for radius 1, one level and 1, 2, 4 or 8 steps");
         return 0;
     }
-    if (c->rung->variant == STRIPS && c->type == DTYPE_F32 &&
-        c->value[LADDER_FUSED_COLUMNS] < vector_cells<float>) {
-        sentence_set(&c->missing, "of a lane whole vectors: 4 or 8 columns in f32");
-        return 0;
-    }
     const int code = ladder_fused_prepare(c);
     if (code) return code;
-    return ladder_field_upload(c, &((const ladder_fused *)c->state)->op, weight_f32, weight_f64);
+    return ladder_upload(c, ((const ladder_fused *)c->state)->op.weight, weight_f32, weight_f64);
 }
 
 const int64_t once_steps[] = { 1, 2, 4, 8 }, steps[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12 };
-const int64_t columns[] = { 4, 2, 8 }; /* first what both types have: a scan whose first point is missing
-                                        * is left out */
 
 template <int COUNT>
-constexpr ladder_rung rung(const char *name, const char *why, int variant, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), int scanned, const int64_t (&values)[COUNT])
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant,
+                           const int64_t (&values)[COUNT])
 {
-    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_fused_verify }, variant,
-                                     variant == STRIPS ? 0 : 1u << LADDER_FUSED_COLUMNS);
-    return ladder_scanned(scanned, values, r);
+    return ladder_scanned(LADDER_FUSED_STEPS, values, ladder_row(name, why, way, variant));
 }
 
-constexpr int OWN = -1;
+constexpr ladder_way singly = { ladder_fused_prepare, ladder_fused_singly, ladder_fused_verify },
+                     once = { prepare_once, run_once, ladder_fused_verify },
+                     production = { ladder_fused_prepare, ladder_fused_production, ladder_fused_verify };
 
 const ladder_rung rungs[] = {
-    rung("singly", "one pass over memory per step", OWN, ladder_fused_prepare, ladder_fused_singly,
-         LADDER_FUSED_STEPS, steps),
-    rung("tile", "a block's tile, overlapped, in shared memory", TILES, prepare_once, run_once,
-         LADDER_FUSED_STEPS, once_steps),
-    rung("strip", "a warp walks, all levels in registers", STRIPS, prepare_once, run_once, LADDER_FUSED_STEPS,
-         once_steps),
-    rung("stripWidth", "the same, more columns per lane", STRIPS, prepare_once, run_once,
-         LADDER_FUSED_COLUMNS, columns),
-    rung("production", "weft's own: rows asked for ahead", OWN, ladder_fused_prepare, ladder_fused_production,
-         LADDER_FUSED_STEPS, steps),
+    rung("singly", "one pass over memory per step", singly, 0, steps),
+    rung("tile", "a block's tile, overlapped, in shared memory", once, TILES, once_steps),
+    rung("strip", "a warp walks, all levels in registers", once, STRIPS, once_steps),
+    rung("production", "weft's own: rows asked for ahead", production, 0, steps),
 };
 
 const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
@@ -203,7 +171,6 @@ const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
     { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
     { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
     { "levels", 1, 1, 2, "time levels that a step reads" },
-    { "columns", 4, 2, 8, "of a strip's lane" },
 };
 
 } // namespace

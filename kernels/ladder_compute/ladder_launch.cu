@@ -54,86 +54,72 @@ template <typename T> __global__ void copy_plane(T *out, const T *in, int64_t n)
 
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
 
-/* How many of an SM's warps the launch of the kernel of the case's type allows. */
-int predict_occupancy(ladder_case *c, kernel<float> f32, kernel<double> f64, int threads, size_t shared_bytes)
+enum { BLOCK_SIZE, BLOCK_SHAPE, FEW_BLOCKS }; /* a rung's variant */
+
+typedef struct shape {
+    kernel<float> f32;
+    kernel<double> f64;
+    dim3 grid, block;
+    size_t shared_bytes;
+} shape;
+
+int attribute(const ladder_case *c, cudaDeviceAttr what)
 {
-    int blocks = 0, most = 0;
-    cudaError_t e = c->type == DTYPE_F32
-                        ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f32, threads, shared_bytes)
-                        : cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f64, threads, shared_bytes);
-    if (e == cudaSuccess)
-        e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerMultiProcessor, c->d->ordinal);
-    c->predicted[0] = { "occupancy", e == cudaSuccess ? (double)blocks * threads / most : 0 };
-    return e;
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, what, c->d->ordinal) == cudaSuccess ? value : 0;
 }
 
-/* The shared memory that a block must take for itself. */
+/* The shared memory that a block must take for itself, so that no more than blocks_per_sm fit on an SM. */
 size_t hoard_bytes(const ladder_case *c)
 {
-    int sm_bytes = 0, reserved_bytes = 0, block_bytes = 0;
-    if (cudaDeviceGetAttribute(&sm_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, c->d->ordinal) !=
-            cudaSuccess ||
-        cudaDeviceGetAttribute(&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock, c->d->ordinal) !=
-            cudaSuccess ||
-        cudaDeviceGetAttribute(&block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, c->d->ordinal) !=
-            cudaSuccess)
-        return 0;
-    const int bytes = (sm_bytes / (int)c->value[BLOCKS_PER_SM] - reserved_bytes) / 1024 * 1024;
-    return (size_t)(bytes < block_bytes ? bytes : block_bytes);
+    const int sm_bytes = attribute(c, cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+              reserved_bytes = attribute(c, cudaDevAttrReservedSharedMemoryPerBlock),
+              most_bytes = attribute(c, cudaDevAttrMaxSharedMemoryPerBlockOptin),
+              bytes = (sm_bytes / (int)c->value[BLOCKS_PER_SM] - reserved_bytes) / 1024 * 1024;
+    return (size_t)(bytes < most_bytes ? bytes : most_bytes);
 }
 
+shape shape_of(const ladder_case *c)
+{
+    const unsigned threads = (unsigned)c->value[BLOCK_THREADS], x = (unsigned)c->value[BLOCK_X],
+                   y = SHAPE_THREADS / x;
+    const int64_t loads = ladder_copy_loads(c->value[LOADS]);
+    switch (c->rung->variant) {
+    case BLOCK_SIZE:
+        return { copy_line<float>, copy_line<double>, ladder_blocks(c->size, threads), threads, 0 };
+    case BLOCK_SHAPE:
+        return { copy_plane<float>, copy_plane<double>,
+                 dim3(ladder_blocks(ROW_CELLS, x), ladder_blocks(ladder_blocks(c->size, ROW_CELLS), y)),
+                 dim3(x, y), 0 };
+    default:
+        return { ladder_copy_of<float>(loads), ladder_copy_of<double>(loads),
+                 ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS, hoard_bytes(c) };
+    }
+}
+
+/* More than 48 KB per block must be asked for, once for each kernel. Predicts how many of an SM's warps the
+ * launch allows. */
 int prepare_copy(ladder_case *c)
 {
     ladder_moves(c, c->value[N], 2);
-    return ladder_open(c, c->size, c->size);
+    const shape s = shape_of(c);
+    const void *const k = c->type == DTYPE_F32 ? (const void *)s.f32 : (const void *)s.f64;
+    const int threads = (int)(s.block.x * s.block.y);
+    int blocks = 0;
+    cudaError_t e = cudaSuccess;
+    if (s.shared_bytes > 0)
+        e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)s.shared_bytes);
+    if (e == cudaSuccess)
+        e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k, threads, s.shared_bytes);
+    c->predicted[0] = { "occupancy",
+                        (double)blocks * threads / attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) };
+    return e == cudaSuccess ? ladder_open(c, c->size, c->size) : e;
 }
 
-int prepare_block(ladder_case *c)
+int run_copy(ladder_case *c)
 {
-    const int code = prepare_copy(c);
-    return code ? code
-                : predict_occupancy(c, copy_line<float>, copy_line<double>, (int)c->value[BLOCK_THREADS], 0);
-}
-
-int run_block(ladder_case *c)
-{
-    const unsigned threads = (unsigned)c->value[BLOCK_THREADS];
-    return ladder_kernel(c, ladder_blocks(c->size, threads), threads, 0, copy_line<float>, copy_line<double>,
-                         c->size);
-}
-
-int prepare_shape(ladder_case *c)
-{
-    const int code = prepare_copy(c);
-    return code ? code : predict_occupancy(c, copy_plane<float>, copy_plane<double>, SHAPE_THREADS, 0);
-}
-
-int run_shape(ladder_case *c)
-{
-    const unsigned x = (unsigned)c->value[BLOCK_X], y = SHAPE_THREADS / x;
-    const dim3 grid(ladder_blocks(ROW_CELLS, x), ladder_blocks(ladder_blocks(c->size, ROW_CELLS), y));
-    return ladder_kernel(c, grid, dim3(x, y), 0, copy_plane<float>, copy_plane<double>, c->size);
-}
-
-/* More than 48 KB per block must be asked for, once for each kernel. */
-int prepare_few(ladder_case *c)
-{
-    const kernel<float> f32 = ladder_copy_of<float>(c->value[LOADS]);
-    const kernel<double> f64 = ladder_copy_of<double>(c->value[LOADS]);
-    const size_t bytes = hoard_bytes(c);
-    const cudaError_t e = cudaFuncSetAttribute(c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64,
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    const int code = prepare_copy(c);
-    if (code || e != cudaSuccess) return code ? code : e;
-    return predict_occupancy(c, f32, f64, LADDER_COPY_THREADS, bytes);
-}
-
-int run_few(ladder_case *c)
-{
-    const int64_t loads = ladder_copy_loads(c->value[LOADS]);
-    return ladder_kernel(c, ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS,
-                         hoard_bytes(c), ladder_copy_of<float>(loads), ladder_copy_of<double>(loads),
-                         c->size);
+    const shape s = shape_of(c);
+    return ladder_kernel(c, s.grid, s.block, s.shared_bytes, s.f32, s.f64, c->size);
 }
 
 /* ---- the table ---- */
@@ -144,12 +130,11 @@ const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 
 template <int COUNT>
-constexpr ladder_rung copies(const char *name, const char *why, int (*prepare)(ladder_case *),
-                             int (*enqueue)(ladder_case *), int parameter, const int64_t (&values)[COUNT],
-                             unsigned also)
+constexpr ladder_rung copies(const char *name, const char *why, int variant, int parameter,
+                             const int64_t (&values)[COUNT], unsigned also = 0)
 {
-    const ladder_rung r = ladder_row(name, why, { prepare, enqueue, ladder_verify_copy }, 0,
-                                     ((1u << PARAMETERS) - 1) & ~(1u << N | 1u << parameter | also));
+    const ladder_rung r = ladder_row(name, why, { prepare_copy, run_copy, ladder_verify_copy }, variant,
+                                     ladder_all_but(PARAMETERS, 1u << parameter | also));
     return ladder_scanned(parameter, values, r);
 }
 
@@ -165,13 +150,10 @@ constexpr ladder_rung counts(const char *name, const char *why, int (*enqueue)(l
 const ladder_rung rungs[] = {
     counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
     counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
-    copies("blockSize", "threads per block, one cell per thread", prepare_block, run_block, BLOCK_THREADS,
-           threads, 0),
-    copies("blockShape", "256 threads: a row's part of them", prepare_shape, run_shape, BLOCK_X, shapes, 0),
-    copies("occupancy", "blocks per SM, one load per thread", prepare_few, run_few, BLOCKS_PER_SM, few,
-           1u << LOADS),
-    copies("ilp", "loads per thread at low occupancy", prepare_few, run_few, LOADS, loads,
-           1u << BLOCKS_PER_SM),
+    copies("blockSize", "threads per block, one cell per thread", BLOCK_SIZE, BLOCK_THREADS, threads),
+    copies("blockShape", "256 threads: a row's part of them", BLOCK_SHAPE, BLOCK_X, shapes),
+    copies("occupancy", "blocks per SM, one load per thread", FEW_BLOCKS, BLOCKS_PER_SM, few, 1u << LOADS),
+    copies("ilp", "loads per thread at low occupancy", FEW_BLOCKS, LOADS, loads, 1u << BLOCKS_PER_SM),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

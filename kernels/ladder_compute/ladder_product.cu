@@ -1,86 +1,47 @@
-/* product: how often is a word used before it is fetched again? The lesson: docs/teaching/product.md. */
-#include "ladder_compute/ladder_product.h"
-
+/* product: how often is a word used before it is fetched again? The lesson: docs/teaching/product.md.
+ *
+ * A, B and C = A B are n x n, dense and row-major. Cell (i, j) of A and of B is a factor of the row times a
+ * factor of the column, so that C is known cell by cell: the two outer factors times the sum over k of the
+ * two inner ones. Factors are -1, 1, 3 and 5, by chance: that sum grows as 4 n and is never 0. All sums,
+ * partial ones too, are whole numbers below 2^24 up to the largest n, exact in both types in whatever order
+ * they are taken: C has one bit pattern, also from a library that adds in its own order. */
+#include "core/cell.h"
 #include "ladder/ladder_cublas.h"
 #include "ladder/ladder_kernel.cuh"
 
 namespace {
 
+enum { N, PARAMETERS };
+enum { ROWS_OF_A = 11, COLUMNS_OF_A, ROWS_OF_B, COLUMNS_OF_B }; /* seeds of factors */
 enum { TILE = 32, EDGE = 128, GROUP = LADDER_FOUR, NAIVE_ROWS = 8, THREADS = 256, SECTOR_BYTES = 32 };
-enum { ROOFLINE_BYTES = 1 << 28 };
 
-template <typename T> __global__ void fill_odd(T *to, int64_t cells, uint64_t seed)
+__host__ __device__ __forceinline__ int factor(uint64_t seed, int64_t i)
 {
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < cells) to[i] = (T)ladder_product_cell(seed, (uint64_t)i);
+    return 2 * (int)(cell_fmix64(((uint64_t)i + 1) * 0x9E3779B97F4A7C15ull + seed) >> 62) - 1;
 }
 
-/* Device memory, filled. */
-int alloc_odd(ladder_case *c, int64_t cells, uint64_t seed, void **out)
+/* The seed is that of the rows, the columns' follows. */
+template <typename T> __global__ void fill_factors(T *to, int64_t n, uint64_t seed)
 {
-    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, cells), out);
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n * n) to[i] = (T)(factor(seed, i / n) * factor(seed + 1, i % n));
+}
+
+int alloc_factors(ladder_case *c, int64_t n, uint64_t seed, void **out)
+{
+    const int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, n * n), out);
     if (code) return code;
-    const unsigned blocks = ladder_blocks(cells, THREADS);
+    const unsigned blocks = ladder_blocks(n * n, THREADS);
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    switch (c->type) {
-    case DTYPE_F32: fill_odd<<<blocks, THREADS, 0, stream>>>((float *)*out, cells, seed); break;
-    case DTYPE_F64: fill_odd<<<blocks, THREADS, 0, stream>>>((double *)*out, cells, seed); break;
-    }
+    if (c->type == DTYPE_F32) fill_factors<<<blocks, THREADS, 0, stream>>>((float *)*out, n, seed);
+    else fill_factors<<<blocks, THREADS, 0, stream>>>((double *)*out, n, seed);
     return cudaGetLastError();
 }
-
-/* ---- the machine's balance: how many flops per byte of memory traffic until arithmetic is the limit ---- */
-
-/* Below, the rate is the copy's times the flops per byte; above, it is the peak; the bend between the two is
- * the balance. x becomes x + fmas, by fma(x, 1, 1): exact, and told from any other number of steps. The
- * compiler does not know that the factor is 1. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    roofline(T *to, const T *from, int64_t fours, T factor, T summand, int fmas)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= fours) return;
-    ladder_four<T> x = ((const ladder_four<T> *)from)[i];
-#pragma unroll 16
-    for (int step = 0; step < fmas; step++)
-#pragma unroll
-        for (int m = 0; m < GROUP; m++) x.u[m] = ladder_fma(x.u[m], factor, summand);
-    ((ladder_four<T> *)to)[i] = x;
-}
-
-void roofline_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const int64_t fmas = ((const ladder_case *)context)->value[LADDER_PRODUCT_FMAS];
-    for (int64_t i = 0; i < count; i++)
-        ladder_put(t, out, i,
-                   (double)(ladder_product_cell(LADDER_PRODUCT_SEED_A, (uint64_t)(first + i)) + fmas));
-}
-
-int roofline_prepare(ladder_case *c)
-{
-    const double flops = 2.0 * (double)c->value[LADDER_PRODUCT_FMAS];
-    c->out_cells = c->size = ROOFLINE_BYTES / (int64_t)dtype_bytes(c->type);
-    c->work = flops * (double)c->size;
-    c->predicted[0] = { "flop/byte of memory", flops / (2.0 * (double)dtype_bytes(c->type)) };
-    const int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
-    return code ? code : ladder_alloc_poisoned(c, ROOFLINE_BYTES, &c->out);
-}
-
-int roofline_enqueue(ladder_case *c)
-{
-    const int64_t fours = c->size / GROUP;
-    return ladder_kernel(c, ladder_blocks(fours, THREADS), THREADS, 0, roofline<float>, roofline<double>,
-                         fours, 1.0, 1.0, (int)c->value[LADDER_PRODUCT_FMAS]);
-}
-
-int roofline_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, roofline_answer, v); }
-
-constexpr ladder_way bend = { roofline_prepare, roofline_enqueue, roofline_verify };
 
 /* ---- C = A B: what all ways share ---- */
 
 /* A rung's variant: what is fetched through L1, by a warp for one k, or by a block for its tiles. */
-enum { COALESCED, SCATTERED, TILE_OF_A, TWO_TILES, FOR_REGISTERS, BY_LIBRARY, SELF = 16 /* C = A A^T */ };
+enum { COALESCED, SCATTERED, TILE_OF_A, TWO_TILES, FOR_REGISTERS, BY_LIBRARY };
 
 /* Flops for each byte of it, sectors counted whole. */
 double flops_of_byte(int fetched, double word)
@@ -95,27 +56,44 @@ double flops_of_byte(int fetched, double word)
     }
 }
 
-const ladder_product *product_of(const ladder_case *c) { return (const ladder_product *)c->state; }
+/* A is c->in, C is c->out. */
+typedef struct matrices {
+    void *b;
+    int64_t n;
+    double inner; /* the sum over k of the factors of A's columns and B's rows */
+} matrices;
+
+const matrices *product_of(const ladder_case *c) { return (const matrices *)c->state; }
 
 int product_prepare(ladder_case *c)
 {
-    ladder_product *s = (ladder_product *)ladder_state(c, sizeof *s);
-    const int fetched = c->rung->variant & ~SELF;
-    s->n = c->value[LADDER_PRODUCT_N] / EDGE * EDGE;
-    c->size = s->n * s->n;
+    matrices *s = (matrices *)ladder_state(c, sizeof *s);
+    s->n = c->value[N] / EDGE * EDGE;
+    c->out_cells = c->size = s->n * s->n;
     c->work = 2 * (double)s->n * (double)c->size;
-    if (fetched != BY_LIBRARY)
-        c->predicted[0] = { "flop/byte in L1", flops_of_byte(fetched, (double)dtype_bytes(c->type)) };
-    int code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_A, &c->in);
-    if (!code && fetched == c->rung->variant) code = alloc_odd(c, c->size, LADDER_PRODUCT_SEED_B, &s->b);
+    for (int64_t k = 0; k < s->n; k++) s->inner += factor(COLUMNS_OF_A, k) * factor(ROWS_OF_B, k);
+    if (c->rung->variant != BY_LIBRARY)
+        c->predicted[0] = { "flop/byte in L1",
+                            flops_of_byte(c->rung->variant, (double)dtype_bytes(c->type)) };
+    int code = alloc_factors(c, s->n, ROWS_OF_A, &c->in);
+    if (!code) code = alloc_factors(c, s->n, ROWS_OF_B, &s->b);
     return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
-template <typename T, typename N>
-int launch(const ladder_case *c, void (*kernel)(T *, const T *, const T *, N), dim3 grid, dim3 block)
+void product_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    const matrices *s = product_of((const ladder_case *)context);
+    for (int64_t i = 0; i < count; i++)
+        ladder_put(t, out, i,
+                   factor(ROWS_OF_A, (first + i) / s->n) * s->inner *
+                       factor(COLUMNS_OF_B, (first + i) % s->n));
+}
+
+template <typename T, typename COUNT>
+int launch(const ladder_case *c, void (*kernel)(T *, const T *, const T *, COUNT), dim3 grid, dim3 block)
 {
     kernel<<<grid, block, 0, device_cuda_stream(c->stream)>>>(
-        (T *)c->out, (const T *)c->in, (const T *)product_of(c)->b, (N)product_of(c)->n);
+        (T *)c->out, (const T *)c->in, (const T *)product_of(c)->b, (COUNT)product_of(c)->n);
     return cudaGetLastError();
 }
 
@@ -131,7 +109,7 @@ template <kernel<float> F32, kernel<double> F64, int ROWS> int by_cells(ladder_c
 
 /* ---- one cell of C per thread, straight from memory ---- */
 
-enum { BY_COLUMNS, BY_ROWS, BY_ROWS_OF_A };
+enum { BY_COLUMNS, BY_ROWS };
 
 template <typename T, int HOW> __global__ void naive(T *c, const T *a, const T *b, int64_t n)
 {
@@ -139,8 +117,7 @@ template <typename T, int HOW> __global__ void naive(T *c, const T *a, const T *
                   y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     const int64_t i = HOW == BY_COLUMNS ? x : y, j = HOW == BY_COLUMNS ? y : x;
     T sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        sum = ladder_fma(a[i * n + k], HOW == BY_ROWS_OF_A ? a[j * n + k] : b[k * n + j], sum);
+    for (int64_t k = 0; k < n; k++) sum = ladder_fma(a[i * n + k], b[k * n + j], sum);
     c[i * n + j] = sum;
 }
 
@@ -165,29 +142,26 @@ __global__ void __launch_bounds__(TILE *TILE) tiled_a(T *c, const T *a, const T 
     c[i * n + j] = sum;
 }
 
-/* AAT: A A^T, whose second tile comes by rows of A as well and is read by columns, which PAD shifts by
- * banks. */
-template <typename T, bool AAT, int PAD>
+template <typename T>
 __global__ void __launch_bounds__(TILE *TILE) tiled_both(T *c, const T *a, const T *b, int64_t n)
 {
-    __shared__ T of_i[TILE][TILE], of_j[TILE][TILE + PAD];
+    __shared__ T of_a[TILE][TILE], of_b[TILE][TILE];
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const int64_t i = (int64_t)blockIdx.y * TILE + ty, j0 = (int64_t)blockIdx.x * TILE, j = j0 + tx;
+    const int64_t i = (int64_t)blockIdx.y * TILE + ty, j = (int64_t)blockIdx.x * TILE + tx;
     T sum = 0;
     for (int64_t k0 = 0; k0 < n; k0 += TILE) {
-        of_i[ty][tx] = a[i * n + k0 + tx];
-        of_j[ty][tx] = AAT ? a[(j0 + ty) * n + k0 + tx] : b[(k0 + ty) * n + j];
+        of_a[ty][tx] = a[i * n + k0 + tx];
+        of_b[ty][tx] = b[(k0 + ty) * n + j];
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_i[ty][k], AAT ? of_j[tx][k] : of_j[k][tx], sum);
+        for (int k = 0; k < TILE; k++) sum = ladder_fma(of_a[ty][k], of_b[k][tx], sum);
         __syncthreads();
     }
     c[i * n + j] = sum;
 }
 
 constexpr run run_tiled_a = by_cells<tiled_a<float>, tiled_a<double>, TILE>;
-template <bool AAT, int PAD>
-constexpr run run_tiled = by_cells<tiled_both<float, AAT, PAD>, tiled_both<double, AAT, PAD>, TILE>;
+constexpr run run_tiled = by_cells<tiled_both<float>, tiled_both<double>, TILE>;
 
 /* ---- tiles in registers ---- */
 
@@ -283,7 +257,7 @@ template <typename T> int gemm(ladder_case *c, const char *function)
     using gemm_function =
         int (*)(void *handle, int op_a, int op_b, int m, int n, int k, const T *alpha, const void *a, int lda,
                 const void *b, int ldb, const T *beta, void *c, int ldc);
-    const ladder_product *s = product_of(c);
+    const matrices *s = product_of(c);
     const auto call = (gemm_function)ladder_cublas_function(function);
     void *handle = ladder_cublas_handle(device_cuda_stream(c->stream));
     const T one = 1, zero = 0;
@@ -301,34 +275,25 @@ int run_cublas(ladder_case *c)
 
 /* ---- the table ---- */
 
-const int64_t fma_counts[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 };
-
 constexpr ladder_rung rung(const char *name, const char *why, int fetched, run enqueue)
 {
-    const ladder_way way = { product_prepare, enqueue, ladder_product_verify };
+    const ladder_way way = { product_prepare, enqueue, ladder_by_answer<product_answer> };
     ladder_rung r = ladder_row(name, why, way, fetched, 0, "fma", LADDER_FLOPS);
     r.missing = fetched == BY_LIBRARY ? ladder_cublas_missing : nullptr;
     return r;
 }
 
 const ladder_rung rungs[] = {
-    ladder_scanned(
-        LADDER_PRODUCT_FMAS, fma_counts,
-        ladder_row("roofline", "flops per word until memory is no limit", bend, 0, 0, "fma", LADDER_FLOPS)),
     rung("naiveCol", "a warp down a column: uncoalesced", SCATTERED, run_naive<BY_COLUMNS>),
     rung("naiveRow", "a warp along a row: coalesced", COALESCED, run_naive<BY_ROWS>),
     rung("tiledA", "A's tile read once, B's lines anew", TILE_OF_A, run_tiled_a),
-    rung("tiledAB", "each fetched word used 32 times", TWO_TILES, run_tiled<false, 0>),
+    rung("tiledAB", "each fetched word used 32 times", TWO_TILES, run_tiled),
     rung("registers", "8 x 8 cells of C per thread", FOR_REGISTERS, run_registers),
     rung("cublas", "cuBLAS as the reference", BY_LIBRARY, run_cublas),
-    rung("aatNaive", "A A^T: 32 threads in 32 rows", SCATTERED | SELF, run_naive<BY_ROWS_OF_A>),
-    rung("aatShared", "turned on chip, banks conflict", TWO_TILES | SELF, run_tiled<true, 0>),
-    rung("aatPadded", "one padding column: no conflicts", TWO_TILES | SELF, run_tiled<true, 1>),
 };
 
-const ladder_parameter parameters[LADDER_PRODUCT_PARAMETERS] = {
+const ladder_parameter parameters[PARAMETERS] = {
     { "n", 4096, EDGE, 32768, "rows and columns, rounded down to 128" },
-    { "fmas", 512, 1, 4096, "multiply-adds per word of the roofline" },
 };
 
 } // namespace

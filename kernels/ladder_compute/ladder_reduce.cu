@@ -2,11 +2,15 @@
  * Words are integers, so that every order of additions has the same sum. */
 #include <cub/device/device_reduce.cuh>
 
-#include "ladder_compute/ladder_reduce.cuh"
+#include "ladder/ladder_kernel.cuh"
 
 namespace {
 
-enum { BLOCK = REDUCE_BLOCK, CHUNK = REDUCE_CHUNK };
+/* Threads of a block, words that each takes at most, and words of such a block. */
+enum { BLOCK = 512, UNROLL = 8, CHUNK = BLOCK * UNROLL };
+
+typedef uint32_t word32;
+typedef unsigned long long word64; /* atomicAdd's own type */
 
 /* A case's state. c->in holds the words, padded with zeros to whole chunks; c->out the result. */
 typedef struct sums {
@@ -34,26 +38,14 @@ template <typename W> __device__ __forceinline__ void neighboured(W *mine, int t
     }
 }
 
-/* The same additions by the first threads: whole warps work, and whole warps are done. */
-template <typename W> __device__ __forceinline__ void neighboured_together(W *mine, int t)
+/* Halves instead of neighbours: a warp loads whole lines. */
+template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t)
 {
-    for (int s = 1; s < BLOCK; s *= 2) {
-        const int i = 2 * s * t;
-        if (i < BLOCK) mine[i] += mine[i + s];
-        __syncthreads();
-    }
-}
-
-/* Halves instead of neighbours, down to words that are LAST apart: a warp loads whole lines. */
-template <typename W, int LAST> __device__ __forceinline__ void halves(W *mine, int t)
-{
-    for (int s = BLOCK / 2; s >= LAST; s /= 2) {
+    for (int s = BLOCK / 2; s >= 1; s /= 2) {
         if (t < s) mine[t] += mine[t + s];
         __syncthreads();
     }
 }
-
-template <typename W> __device__ __forceinline__ void interleaved(W *mine, int t) { halves<W, 1>(mine, t); }
 
 /* The last six rounds are one warp's own affair: it needs no barrier of the block, only the warp's. The first
  * comes before a word changes that another lane still reads, the second before the next round reads it. All
@@ -70,28 +62,7 @@ template <typename W> __device__ __forceinline__ void last_warp(volatile W *mine
     }
 }
 
-template <typename W> __device__ __forceinline__ void until_last_warp(W *mine, int t)
-{
-    halves<W, 64>(mine, t);
-    last_warp(mine, t);
-}
-
-/* The block's size is asked for at run time, once per round. */
-template <typename W> __device__ __forceinline__ void no_loop(W *mine, int t)
-{
-    if (blockDim.x >= 1024 && t < 512) mine[t] += mine[t + 512];
-    __syncthreads();
-    if (blockDim.x >= 512 && t < 256) mine[t] += mine[t + 256];
-    __syncthreads();
-    if (blockDim.x >= 256 && t < 128) mine[t] += mine[t + 128];
-    __syncthreads();
-    if (blockDim.x >= 128 && t < 64) mine[t] += mine[t + 64];
-    __syncthreads();
-    last_warp(mine, t);
-}
-
-/* The size as a template's argument: the compiler drops the questions and the barriers of rounds that are not
- * there. */
+/* The size as a template's argument: no loop is left, and no round that a smaller block does not have. */
 template <typename W, int SIZE> __device__ __forceinline__ void rounds_down(W *mine, int t)
 {
     if constexpr (SIZE > 32) {
@@ -137,7 +108,7 @@ template <typename W, int U, rounds<W> ROUNDS> __global__ void in_place(W *parti
 /* This thread's part of its block's chunk. */
 template <typename W> __device__ __forceinline__ W chunk_of(const W *data)
 {
-    return gather<W, REDUCE_UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
+    return gather<W, UNROLL>(data + (int64_t)blockIdx.x * CHUNK, (int)threadIdx.x);
 }
 
 template <typename W> __global__ void in_shared(W *partial, W *data)
@@ -148,6 +119,23 @@ template <typename W> __global__ void in_shared(W *partial, W *data)
     __syncthreads();
     sized_by_template(mine, t);
     if (t == 0) partial[blockIdx.x] = mine[0];
+}
+
+/* Registers of one warp are open to each other: five shuffles and no memory. One word per warp then meets in
+ * shared memory. */
+template <typename W> __device__ __forceinline__ W sum_of_block(W u)
+{
+    __shared__ W of_warp[BLOCK / 32];
+    const int t = (int)threadIdx.x;
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2) u += __shfl_xor_sync(0xffffffffu, u, s);
+    if (t % 32 == 0) of_warp[t / 32] = u;
+    __syncthreads();
+    if (t >= 32) return 0;
+    u = t < BLOCK / 32 ? of_warp[t] : 0;
+#pragma unroll
+    for (int s = BLOCK / 64; s > 0; s /= 2) u += __shfl_xor_sync(0xffffffffu, u, s);
+    return u;
 }
 
 template <typename W> __global__ void by_shuffles(W *partial, W *data)
@@ -196,10 +184,10 @@ template <typename W> void launch_tree(const ladder_case *c, kernel<W> k, int un
     finish<W><<<1, BLOCK, 0, stream>>>((W *)c->out, partial, blocks);
 }
 
-template <kernel<word32> K32, kernel<word64> K64, int UNROLL = REDUCE_UNROLL> int tree(ladder_case *c)
+template <kernel<word32> K32, kernel<word64> K64, int LOADS = UNROLL> int tree(ladder_case *c)
 {
-    if (c->type == DTYPE_F32) launch_tree(c, K32, UNROLL);
-    else launch_tree(c, K64, UNROLL);
+    if (c->type == DTYPE_F32) launch_tree(c, K32, LOADS);
+    else launch_tree(c, K64, LOADS);
     return cudaGetLastError();
 }
 
@@ -216,30 +204,18 @@ template <kernel<word32> K32, kernel<word64> K64> int atomics(ladder_case *c)
 
 /* ---- the library ---- */
 
-cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
+template <typename W> cudaError_t cub_sum(const ladder_case *c, void *memory, size_t *bytes)
 {
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    const int64_t words = state_of(c)->padded_words;
-    switch (c->type) {
-    case DTYPE_F32:
-        return cub::DeviceReduce::Sum(memory, *bytes, (const word32 *)c->in, (word32 *)c->out, words, stream);
-    case DTYPE_F64:
-        return cub::DeviceReduce::Sum(memory, *bytes, (const word64 *)c->in, (word64 *)c->out, words, stream);
-    }
-    return cudaErrorInvalidValue;
+    return cub::DeviceReduce::Sum(memory, *bytes, (const W *)c->in, (W *)c->out, state_of(c)->padded_words,
+                                  device_cuda_stream(c->stream));
 }
 
+/* The first call, without memory of CUB's own, asks how much that is. */
 int run_library(ladder_case *c)
 {
     sums *s = (sums *)c->state;
-    return cub_sum(c, s->library, &s->library_bytes);
-}
-
-/* ---- each level launches the next (ladder_reduce_nested.cu) ---- */
-
-int nested(ladder_case *c)
-{
-    return ladder_reduce_nested(c, state_of(c)->partial, state_of(c)->padded_words);
+    return c->type == DTYPE_F32 ? cub_sum<word32>(c, s->library, &s->library_bytes)
+                                : cub_sum<word64>(c, s->library, &s->library_bytes);
 }
 
 /* ---- the problem ---- */
@@ -260,7 +236,7 @@ int prepare(ladder_case *c)
     if (!code && c->rung->before) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &s->original);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes / BLOCK, &s->partial);
     if (!code) code = ladder_alloc_poisoned(c, sizeof(word64), &c->out);
-    if (!code && c->rung->enqueue == run_library) code = cub_sum(c, nullptr, &s->library_bytes);
+    if (!code && c->rung->enqueue == run_library) code = run_library(c);
     if (!code && s->library_bytes > 0)
         code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, s->library_bytes, &s->library);
     if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
@@ -277,9 +253,7 @@ int verify(ladder_case *c, ladder_verdict *v)
 
 constexpr ladder_rung rung(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    ladder_rung r = ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
-    r.missing = enqueue == nested ? ladder_reduce_nested_missing : nullptr;
-    return r;
+    return ladder_row(name, why, { prepare, enqueue, verify }, 0, 0, "read");
 }
 
 template <int U, rounds<word32> R32, rounds<word64> R64>
@@ -292,22 +266,15 @@ constexpr ladder_rung in_place(const char *name, const char *why)
 
 const ladder_rung rungs[] = {
     in_place<1, neighboured, neighboured>("neighboured", "few threads of every warp work"),
-    in_place<1, neighboured_together, neighboured_together>("neighbouredTogether",
-                                                            "the same additions, whole warps"),
     in_place<1, interleaved, interleaved>("interleaved", "halves: a warp loads whole lines"),
-    in_place<2, interleaved, interleaved>("unroll2", "two loads in flight per thread"),
-    in_place<4, interleaved, interleaved>("unroll4", "four"),
-    in_place<8, interleaved, interleaved>("unroll8", "eight"),
-    in_place<8, until_last_warp, until_last_warp>("unrollLastWarp", "six rounds without a block's barrier"),
-    in_place<8, no_loop, no_loop>("unrollCompletely", "no loop, size asked at run time"),
-    in_place<8, sized_by_template, sized_by_template>("template", "size known when compiled"),
+    in_place<8, interleaved, interleaved>("unroll8", "eight loads in flight per thread"),
+    in_place<8, sized_by_template, sized_by_template>("template", "six rounds without a block's barrier"),
     rung("shared", "rounds stay on the chip", tree<in_shared<word32>, in_shared<word64>>),
     rung("shuffle", "rounds stay in registers", tree<by_shuffles<word32>, by_shuffles<word64>>),
     rung("atomicPerBlock", "one pass, one atomic per block",
          atomics<atomic_a_block<word32>, atomic_a_block<word64>>),
     rung("atomicPerThread", "no tree: atomics queue at one address",
          atomics<atomic_a_thread<word32>, atomic_a_thread<word64>>),
-    rung("nested", "each level launches the next", nested),
     rung("library", "CUB as the reference", run_library),
 };
 

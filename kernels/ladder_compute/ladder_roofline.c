@@ -3,7 +3,6 @@
 
 #include "core/cell.h"
 #include "ladder_compute/ladder_field.h"
-#include "ladder_memory/ladder_transpose.h"
 
 enum { NX, NY, RADIUS };
 
@@ -54,51 +53,32 @@ static int reduce_prepare(ladder_case *c)
     return code || !two ? code : ladder_field_alloc(c, f, LADDER_FIELD_PREV, &s->field.prev);
 }
 
-static int max_change(ladder_case *c)
+static int reduce(ladder_case *c)
 {
     const problem *s = c->state;
-    return c->d->max_change(c->d, &s->field.shape, c->in, s->field.prev, field_own(&s->field.shape), c->out,
-                            c->stream);
+    const field_shape *f = &s->field.shape;
+    return c->rung->variant == MAX_CHANGE
+               ? c->d->max_change(c->d, f, c->in, s->field.prev, field_own(f), c->out, c->stream)
+               : c->d->fingerprint(c->d, f, c->in, f->nx, 0, 0, c->out, c->stream);
 }
 
-static int fingerprint(ladder_case *c)
+static int reduce_verify(ladder_case *c, ladder_verdict *v)
 {
     const field_shape *f = &((const ladder_field *)c->state)->shape;
-    return c->d->fingerprint(c->d, f, c->in, f->nx, 0, 0, c->out, c->stream);
-}
-
-static int compare_result(ladder_case *c, uint64_t wanted, ladder_verdict *v)
-{
-    return ladder_compare_number(c, "result", c->out, sizeof wanted, wanted, v);
-}
-
-static int verify_max_change(ladder_case *c, ladder_verdict *v)
-{
-    const field_shape *f = &((const ladder_field *)c->state)->shape;
-    uint64_t largest = 0;
-#pragma omp parallel for schedule(static) reduction(max : largest)
+    uint64_t largest = 0, sum = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest) reduction(+ : sum)
     for (int64_t y = 0; y < f->ny; y++)
         for (int64_t x = 0; x < f->nx; x++) {
             const uint64_t index = (uint64_t)ladder_field_index(f, x, y);
             const double a = cell_random(LADDER_FIELD_CUR, index), b = cell_random(LADDER_FIELD_PREV, index);
-            const uint64_t bits = cell_abs_bits(f->type == DTYPE_F32 ? (double)((float)a - (float)b) : a - b);
-            if (bits > largest) largest = bits;
+            const bool f32 = f->type == DTYPE_F32;
+            const uint64_t change = cell_abs_bits(f32 ? (double)((float)a - (float)b) : a - b);
+            if (change > largest) largest = change;
+            sum +=
+                cell_fingerprint(f32 ? cell_bits_f32((float)a) : cell_bits_f64(a), (uint64_t)(y * f->nx + x));
         }
-    return compare_result(c, largest, v);
-}
-
-static int verify_fingerprint(ladder_case *c, ladder_verdict *v)
-{
-    const field_shape *f = &((const ladder_field *)c->state)->shape;
-    uint64_t sum = 0;
-#pragma omp parallel for schedule(static) reduction(+ : sum)
-    for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++) {
-            const double u = cell_random(LADDER_FIELD_CUR, (uint64_t)ladder_field_index(f, x, y));
-            sum += cell_fingerprint(f->type == DTYPE_F32 ? cell_bits_f32((float)u) : cell_bits_f64(u),
-                                    (uint64_t)(y * f->nx + x));
-        }
-    return compare_result(c, sum, v);
+    return ladder_compare_number(c, "result", c->out, sizeof sum,
+                                 c->rung->variant == MAX_CHANGE ? largest : sum, v);
 }
 
 /* ---- messages: all four edges and four corners ---- */
@@ -136,16 +116,15 @@ static int message_prepare(ladder_case *c)
                           : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
 }
 
-static int pack(ladder_case *c)
+static int message(ladder_case *c)
 {
     const problem *s = c->state;
-    return c->d->pack(c->d, &s->field.shape, c->in, c->out, s->piece, s->pieces, c->stream);
-}
-
-static int unpack(ladder_case *c)
-{
-    const problem *s = c->state;
-    return c->d->unpack(c->d, &s->field.shape, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
+    const field_shape *f = &s->field.shape;
+    switch (c->rung->variant) {
+    case PACK: return c->d->pack(c->d, f, c->in, c->out, s->piece, s->pieces, c->stream);
+    case UNPACK: return c->d->unpack(c->d, f, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
+    default: return ladder_copy(c);
+    }
 }
 
 /* Cell i of the message, in the field. */
@@ -176,10 +155,13 @@ static int64_t unpack_source(const ladder_case *c, int64_t i)
     return -1;
 }
 
-static int verify_pack(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, pack_source, v); }
-static int verify_unpack(ladder_case *c, ladder_verdict *v)
+static int message_verify(ladder_case *c, ladder_verdict *v)
 {
-    return ladder_verify_places(c, unpack_source, v);
+    switch (c->rung->variant) {
+    case PACK: return ladder_verify_places(c, pack_source, v);
+    case UNPACK: return ladder_verify_places(c, unpack_source, v);
+    default: return ladder_verify_copy(c, v);
+    }
 }
 
 /* ---- the table ---- */
@@ -195,10 +177,10 @@ static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 
     }
 #define PASS(NAME, WHY, VARIANT, RADII, COUNT) \
     RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT)
-#define REDUCTION(NAME, WHY, VARIANT, ENQUEUE, VERIFY) \
-    RUNG(NAME, WHY, VARIANT, reduce_prepare, ENQUEUE, VERIFY, "read", 1u << RADIUS, NULL, 0)
-#define MESSAGE(NAME, WHY, VARIANT, ENQUEUE, VERIFY) \
-    RUNG(NAME, WHY, VARIANT, message_prepare, ENQUEUE, VERIFY, "copy", 0, powers, 4)
+#define REDUCTION(NAME, WHY, VARIANT) \
+    RUNG(NAME, WHY, VARIANT, reduce_prepare, reduce, reduce_verify, "read", 1u << RADIUS, NULL, 0)
+#define MESSAGE(NAME, WHY, VARIANT) \
+    RUNG(NAME, WHY, VARIANT, message_prepare, message, message_verify, "copy", 0, powers, 4)
 
 static const ladder_rung rungs[] = {
     PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8),
@@ -207,12 +189,11 @@ static const ladder_rung rungs[] = {
     PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2),
     RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare,
          ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0),
-    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE, max_change, verify_max_change),
-    REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT, fingerprint,
-              verify_fingerprint),
-    MESSAGE("pack", "four edges, four corners, one launch", PACK, pack, verify_pack),
-    MESSAGE("unpack", "the same into the ghosts", UNPACK, unpack, verify_unpack),
-    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY, ladder_copy, ladder_verify_copy),
+    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE),
+    REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT),
+    MESSAGE("pack", "four edges, four corners, one launch", PACK),
+    MESSAGE("unpack", "the same into the ghosts", UNPACK),
+    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY),
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,

@@ -1,11 +1,16 @@
-/* stencil: who holds a cell for its other readers? The lesson: docs/teaching/stencil.md. */
-#include "ladder_compute/ladder_field.cuh"
-#include "ladder_compute/ladder_stencil.h"
+/* stencil: who holds a cell for its other readers? The lesson: docs/teaching/stencil.md.
+ *
+ * One sweep of a symmetric stencil of radius 4, nine points along a line or seventeen in a plane, over random
+ * data, ghosts included. The sum has weft's fixed order. */
+#include "ladder/ladder_kernel.cuh"
+#include "ladder_compute/ladder_field.h"
 
 namespace {
 
+enum { N, NX, NY, PARAMETERS };
 enum {
-    R = LADDER_STENCIL_RADIUS,
+    R = 4,
+    PLANE_POINTS = 17,
     LINE_THREADS = 256,
     TILE_X = 32,
     TILE_Y = 8,
@@ -15,8 +20,8 @@ enum {
 
 /* Weights are read by all threads at once: constant memory broadcasts, and an fma takes one as an operand at
  * no cost. */
-__constant__ float weight_f32[LADDER_STENCIL_PLANE_POINTS];
-__constant__ double weight_f64[LADDER_STENCIL_PLANE_POINTS];
+__constant__ float weight_f32[PLANE_POINTS];
+__constant__ double weight_f64[PLANE_POINTS];
 template <typename T> __device__ __forceinline__ T weight(int i);
 template <> __device__ __forceinline__ float weight<float>(int i) { return weight_f32[i]; }
 template <> __device__ __forceinline__ double weight<double>(int i) { return weight_f64[i]; }
@@ -51,16 +56,10 @@ __device__ __forceinline__ T sum_plane(ALONG along, ACROSS across)
 
 /* ---- a line of nine points ---- */
 
-template <typename T, bool READ_ONLY> __device__ __forceinline__ T load(const T *u)
-{
-    return READ_ONLY ? __ldg(u) : *u;
-}
-
-template <typename T, bool READ_ONLY>
-__global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
+template <typename T> __global__ void line_global(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = (int64_t)blockIdx.x * LINE_THREADS + threadIdx.x;
-    if (x < n) next[x] = sum_line<T>([&](int k) { return load<T, READ_ONLY>(cur + x + k); });
+    if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
 }
 
 template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
@@ -100,15 +99,14 @@ template <typename T> __global__ void line_registers(T *next, const T *cur, int6
 
 /* ---- a plane, seventeen points ---- */
 
-template <typename T, bool READ_ONLY>
+template <typename T>
 __global__ void plane_global(T *next, const T *cur, int64_t nx, int64_t ny, int64_t pitch)
 {
     const int64_t x = (int64_t)blockIdx.x * TILE_X + threadIdx.x,
                   y = (int64_t)blockIdx.y * TILE_Y + threadIdx.y;
     const T *u = cur + y * pitch + x;
     if (x < nx && y < ny)
-        next[y * pitch + x] = sum_plane<T>([&](int k) { return load<T, READ_ONLY>(u + k); },
-                                           [&](int k) { return load<T, READ_ONLY>(u + k * pitch); });
+        next[y * pitch + x] = sum_plane<T>([&](int k) { return u[k]; }, [&](int k) { return u[k * pitch]; });
 }
 
 template <typename T>
@@ -175,43 +173,39 @@ int run(ladder_case *c)
 }
 
 /* The weights' upload is set-up, as it is in weft. */
-template <int (*FIELDS)(ladder_case *)> int prepare(ladder_case *c)
+int prepare(ladder_case *c, stencil_form form, int64_t nx, int64_t ny, int depth_y)
 {
-    const int code = FIELDS(c);
-    return code ? code
-                : ladder_field_upload(c, &((const ladder_field *)c->state)->op, weight_f32, weight_f64);
+    ladder_field *s = (ladder_field *)ladder_state(c, sizeof *s);
+    s->shape = field_shape_make(c->type, nx, ny, R, depth_y);
+    const int code = ladder_field_prepare(c, form, R, false);
+    return code ? code : ladder_upload(c, s->op.weight, weight_f32, weight_f64);
 }
+
+int prepare_line(ladder_case *c) { return prepare(c, STENCIL_LINE, c->value[N], 1, 0); }
+int prepare_plane(ladder_case *c) { return prepare(c, STENCIL_STAR, c->value[NX], c->value[NY], R); }
 
 /* ---- the table ---- */
 
 constexpr ladder_rung line(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_row(name, why, { prepare<ladder_stencil_prepare_line>, enqueue, ladder_field_verify }, 0,
-                      LADDER_STENCIL_LINE_IGNORES);
+    return ladder_row(name, why, { prepare_line, enqueue, ladder_field_verify }, 0, 1u << NX | 1u << NY);
 }
 
 constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    ladder_rung r = line(name, why, enqueue);
-    r.prepare = prepare<ladder_stencil_prepare_plane>;
-    r.ignores = LADDER_STENCIL_PLANE_IGNORES;
-    return r;
+    return ladder_row(name, why, { prepare_plane, enqueue, ladder_field_verify }, 0, 1u << N);
 }
 
 const ladder_rung rungs[] = {
     line("lineGlobal", "nine loads, the caches do it",
-         run<line_global<float, false>, line_global<double, false>, LINE_THREADS, 1>),
-    line("lineReadOnly", "the read-only path: the same L1",
-         run<line_global<float, true>, line_global<double, true>, LINE_THREADS, 1>),
+         run<line_global<float>, line_global<double>, LINE_THREADS, 1>),
     line("lineShared", "the block loads each cell once",
          run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>),
     line("lineRegisters", "four cells share twelve, vector loads",
          run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>),
     line("lineProduction", "weft's own", ladder_field_pass),
     plane("planeGlobal", "seventeen loads, the caches do it",
-          run<plane_global<float, false>, plane_global<double, false>, TILE_X, TILE_Y>),
-    plane("planeReadOnly", "the read-only path: the same L1",
-          run<plane_global<float, true>, plane_global<double, true>, TILE_X, TILE_Y>),
+          run<plane_global<float>, plane_global<double>, TILE_X, TILE_Y>),
     plane("planeShared", "tile and halo, one barrier",
           run<plane_shared<float>, plane_shared<double>, TILE_X, TILE_Y>),
     plane("planeQueue", "the column in registers, walking",
@@ -219,7 +213,7 @@ const ladder_rung rungs[] = {
     plane("planeProduction", "weft's own: rows by bulk copies", ladder_field_pass),
 };
 
-const ladder_parameter parameters[LADDER_STENCIL_PARAMETERS] = {
+const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 27, 1, (int64_t)1 << 34, "cells of the line" },
     { "nx", 8192, 1, 1000000, "cells of the plane along x" },
     { "ny", 8192, 1, 500000, "and along y" },

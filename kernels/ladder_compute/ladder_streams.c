@@ -25,15 +25,3 @@ void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps
         case DTYPE_F64: chain_f64((double *)data + i, steps, summand); break;
         }
 }
-
-int ladder_streams_host_team(int threads, int (*each)(void *context, int index), void *context)
-{
-    int first_code = 0;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int i = 0; i < threads; i++) {
-        const int code = each(context, i);
-#pragma omp critical
-        if (code && !first_code) first_code = code;
-    }
-    return first_code;
-}

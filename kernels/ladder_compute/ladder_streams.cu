@@ -18,10 +18,8 @@ typedef struct work {
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
     cudaGraphExec_t graph;                     /* NULL, or what a repetition launches */
-    int steps, turns; /* of each cell of c->in in one repetition: `turns` turns of `steps` steps */
-    bool both;        /* the CPU has cells of its own */
-    double own[WARP];
-    int load_blocks;          /* LOAD_THREADS cells for each in c->out, from as many in near_in */
+    int turns;                /* of SHORT_STEPS steps of each cell of c->in in one repetition */
+    int load_blocks;          /* LOAD_THREADS cells for each in c->out */
     void *near_in, *near_out; /* of a staged transfer: the GPU's, where c->in and c->out are pinned */
 } work;
 
@@ -189,26 +187,6 @@ int order_breadth(ladder_case *c)
     return code ? code : join(c);
 }
 
-/* One thread's part of order_team. */
-int one_stream(void *context, int s)
-{
-    ladder_case *c = (ladder_case *)context;
-    const work *w = work_of(c);
-    int code = c->d->bind_thread(c->d);
-    if (!code) code = cudaStreamWaitEvent(w->stream[s], w->begun, 0);
-    if (!code) code = launch_stream(c, s);
-    return code ? code : cudaEventRecord(w->done[s], w->stream[s]);
-}
-
-int order_team(ladder_case *c)
-{
-    const work *w = work_of(c);
-    int code = cudaEventRecord(w->begun, stream_of(c));
-    if (!code) code = ladder_streams_host_team(w->streams, one_stream, c);
-    for (int s = 0; s < w->streams && !code; s++) code = cudaStreamWaitEvent(stream_of(c), w->done[s], 0);
-    return code;
-}
-
 /* After each launch a short one into a default stream. */
 int order_trap(ladder_case *c)
 {
@@ -262,19 +240,18 @@ int order_verify(ladder_case *c, ladder_verdict *v)
 enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
 enum {
     SHORT_STEPS = 64,     /* well below the cost of a launch */
-    LONG_STEPS = 1 << 18, /* half a millisecond */
     LOAD_THREADS = 1024,  /* two such blocks fill an SM */
     LOAD_STEPS = 1 << 12, /* some tens of microseconds */
     LOAD_WAVES = 64
 };
 
-int wait_open(ladder_case *c, device_memory where, int priority, int64_t size, int steps, int64_t turns)
+/* turns_each: of a piece of work. */
+int wait_open(ladder_case *c, device_memory where, int priority, int64_t size, int turns_each)
 {
     int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
     c->size = size;
     c->work = (double)size;
-    work_of(c)->steps = steps;
-    work_of(c)->turns = (int)turns;
+    work_of(c)->turns = (int)size * turns_each;
     if (!code) code = ladder_alloc(c, where, ladder_bytes(c, WARP), &c->in);
     return code ? code : ladder_fill_random(c, c->in, WARP, LADDER_SEED);
 }
@@ -286,13 +263,12 @@ int urgent_prepare(ladder_case *c)
     int code = cudaDeviceGetStreamPriorityRange(&lowest, &highest); /* 0 is the lowest */
     if (code) return code;
     const int priority = c->rung->variant == HIGH_PRIORITY ? highest : lowest;
-    code = wait_open(c, DEVICE_MEMORY_DEVICE, priority, 1, SHORT_STEPS, 1);
+    code = wait_open(c, DEVICE_MEMORY_DEVICE, priority, 1, 1);
     if (code || c->rung->variant == IDLE) return code;
     work *w = work_of(c);
     code = ladder_per_sm(c, 2 * LOAD_WAVES, &w->load_blocks);
     const size_t bytes = ladder_bytes(c, (int64_t)w->load_blocks * LOAD_THREADS);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &c->out);
-    return code ? code : ladder_alloc_random(c, LOAD_THREADS, LADDER_SEED, &w->near_in);
+    return code ? code : ladder_alloc_zeroed(c, bytes, &c->out);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */
@@ -300,11 +276,11 @@ int urgent_before(ladder_case *c)
 {
     const work *w = work_of(c);
     const cudaStream_t s = w->stream[1];
+    const int64_t cells = (int64_t)w->load_blocks * LOAD_THREADS;
     if (w->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(s);
     if (!code) code = cudaEventRecord(w->begun, s);
-    if (!code)
-        code = chain(c, c->out, w->near_in, LOAD_THREADS, w->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
+    if (!code) code = chain(c, c->out, c->out, cells, w->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
     return code ? code : cudaEventSynchronize(w->begun);
 }
 
@@ -317,11 +293,6 @@ int urgent_enqueue(ladder_case *c)
 }
 
 /* Dependent kernels. */
-int launches_prepare(ladder_case *c)
-{
-    return wait_open(c, DEVICE_MEMORY_DEVICE, 0, c->value[KERNELS], SHORT_STEPS, c->value[KERNELS]);
-}
-
 int launches_enqueue(ladder_case *c)
 {
     int code = 0;
@@ -343,17 +314,16 @@ int events_enqueue(ladder_case *c)
     return code ? code : cudaStreamWaitEvent(stream_of(c), before, 0);
 }
 
-int graph_prepare(ladder_case *c)
+int launches_prepare(ladder_case *c)
 {
-    const int code = launches_prepare(c);
-    return code ? code : capture(c, launches_enqueue);
+    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, c->value[KERNELS], 1);
+    return code || c->rung->enqueue != launch_graph ? code : capture(c, launches_enqueue);
 }
 
+enum { BY_CALLBACK, BY_WAITING }; /* variants of `turns` */
+
 /* GPU and CPU in turn; the GPU's turns are the even ones. */
-int turns_prepare(ladder_case *c)
-{
-    return wait_open(c, DEVICE_MEMORY_PINNED, 0, c->value[KERNELS], SHORT_STEPS, 2 * c->value[KERNELS]);
-}
+int turns_prepare(ladder_case *c) { return wait_open(c, DEVICE_MEMORY_PINNED, 0, c->value[KERNELS], 2); }
 
 void CUDART_CB take_turn(void *context)
 {
@@ -361,88 +331,28 @@ void CUDART_CB take_turn(void *context)
     ladder_streams_host_chain(c->type, c->in, WARP, SHORT_STEPS, 1);
 }
 
-int callbacks_enqueue(ladder_case *c)
+int turns_enqueue(ladder_case *c)
 {
     int code = 0;
     for (int k = 0; k < c->size && !code; k++) {
         code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
-        if (!code) code = cudaLaunchHostFunc(stream_of(c), take_turn, c);
+        if (code) break;
+        if (c->rung->variant == BY_CALLBACK) code = cudaLaunchHostFunc(stream_of(c), take_turn, c);
+        else if (!(code = cudaStreamSynchronize(stream_of(c)))) take_turn(c);
     }
-    return code;
-}
-
-int syncs_enqueue(ladder_case *c)
-{
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
-        if (!code) code = cudaStreamSynchronize(stream_of(c));
-        if (!code) take_turn(c);
-    }
-    return code;
-}
-
-/* GPU and CPU at the same time, or not: two pieces of work. */
-int both_prepare(ladder_case *c)
-{
-    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, 2 * WARP, LONG_STEPS, 1);
-    c->work = 2;
-    work_of(c)->both = true;
-    ladder_random(c->type, work_of(c)->own, 0, WARP, LADDER_SEED);
-    return code;
-}
-
-int after_enqueue(ladder_case *c)
-{
-    int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
-    if (!code) code = cudaStreamSynchronize(stream_of(c));
-    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
-    return code;
-}
-
-int meanwhile_enqueue(ladder_case *c)
-{
-    const int code = advance(c, c->in, LONG_STEPS, 0, stream_of(c));
-    ladder_streams_host_chain(c->type, work_of(c)->own, WARP, LONG_STEPS, 0);
-    return code ? code : cudaStreamSynchronize(stream_of(c));
-}
-
-/* Every block of the load computed the same cells. */
-int verify_load(ladder_case *c, ladder_verdict *v)
-{
-    const work *w = work_of(c);
-    double cells[LOAD_THREADS];
-    const size_t block_bytes = ladder_bytes(c, LOAD_THREADS);
-    ladder_random(c->type, cells, 0, LOAD_THREADS, LADDER_SEED);
-    ladder_streams_host_chain(c->type, cells, LOAD_THREADS, LOAD_STEPS, 0);
-    const int code = cudaStreamSynchronize(w->stream[1]);
-    if (code) return code;
-    return ladder_compare_blocks(c, c->out, (size_t)w->load_blocks * block_bytes, cells, block_bytes, v);
-}
-
-/* The CPU's cells went the same way as the GPU's. */
-int verify_own(ladder_case *c, ladder_verdict *v)
-{
-    double cells[WARP];
-    const size_t bytes = ladder_bytes(c, WARP);
-    const int code = ladder_fetch(c, cells, c->in, bytes);
-    if (!code && memcmp(cells, work_of(c)->own, bytes) != 0)
-        ladder_wrong(v, "the CPU's cells are not the GPU's");
     return code;
 }
 
 int wait_verify(ladder_case *c, ladder_verdict *v)
 {
-    const work *w = work_of(c);
-    int code = compare_chains(c, c->in, 0, WARP, w->steps, w->turns, v);
-    if (!code && v->right && w->both) code = verify_own(c, v);
-    return code || !v->right || w->load_blocks == 0 ? code : verify_load(c, v);
+    return compare_chains(c, c->in, 0, WARP, SHORT_STEPS, work_of(c)->turns, v);
 }
 
 /* ---- an array goes from the host through a kernel and back, in chunks ---- */
 
 enum { THREADS = 256 };
-enum stage { IN, COMPUTE, OUT, STAGES };
+enum { DEPTH, BREADTH }; /* a rung's variant */
+enum { IN, COMPUTE, OUT, STAGES };
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
@@ -487,19 +397,14 @@ int staged_prepare(ladder_case *c)
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
-int staged_depth(ladder_case *c)
+/* Depth first all stages of a chunk, breadth first all chunks of a stage. */
+int staged_enqueue(ladder_case *c)
 {
+    const int chunks = (int)c->value[CHUNKS];
+    const bool depth = c->rung->variant == DEPTH;
     int code = fork(c);
-    for (int chunk = 0; chunk < c->value[CHUNKS]; chunk++)
-        for (int what = IN; what < STAGES && !code; what++) code = run_stage(c, what, chunk);
-    return code ? code : join(c);
-}
-
-int staged_breadth(ladder_case *c)
-{
-    int code = fork(c);
-    for (int what = IN; what < STAGES; what++)
-        for (int chunk = 0; chunk < c->value[CHUNKS] && !code; chunk++) code = run_stage(c, what, chunk);
+    for (int i = 0; i < chunks * STAGES && !code; i++)
+        code = depth ? run_stage(c, i % STAGES, i / STAGES) : run_stage(c, i / chunks, i % chunks);
     return code ? code : join(c);
 }
 
@@ -533,19 +438,18 @@ constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(la
 constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *),
                            int (*enqueue)(ladder_case *), int variant = 0)
 {
-    const bool kernels = prepare == launches_prepare || prepare == graph_prepare || prepare == turns_prepare;
+    const bool kernels = prepare != urgent_prepare;
     return rung(name, why, { prepare, enqueue, wait_verify }, variant, kernels ? 1u << KERNELS : 0u);
 }
 
-constexpr ladder_rung launches(const char *name, const char *why, int (*prepare)(ladder_case *),
-                               int (*enqueue)(ladder_case *))
+constexpr ladder_rung launches(const char *name, const char *why, int (*enqueue)(ladder_case *))
 {
-    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, prepare, enqueue));
+    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, launches_prepare, enqueue));
 }
 
-constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung staged(const char *name, const char *why, int variant)
 {
-    ladder_rung r = rung(name, why, { staged_prepare, enqueue, staged_verify }, 0,
+    ladder_rung r = rung(name, why, { staged_prepare, staged_enqueue, staged_verify }, variant,
                          1u << STREAMS | 1u << CHUNKS | 1u << BYTES);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
@@ -555,7 +459,6 @@ constexpr ladder_rung staged(const char *name, const char *why, int (*enqueue)(l
 const ladder_rung rungs[] = {
     order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
     order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
-    order("openmp", "a thread launches for each stream", order_team, PLAIN),
     order("graph", "the same captured, launched as one", launch_graph, GRAPH),
     order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
     order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
@@ -563,15 +466,13 @@ const ladder_rung rungs[] = {
     wait("urgentIdle", "a small kernel on an idle GPU", urgent_prepare, urgent_enqueue, IDLE),
     wait("urgentSame", "behind a full GPU, same priority", urgent_prepare, urgent_enqueue, SAME_PRIORITY),
     wait("urgentHigh", "behind a full GPU, high priority", urgent_prepare, urgent_enqueue, HIGH_PRIORITY),
-    launches("launchStream", "dependent small kernels, one stream", launches_prepare, launches_enqueue),
-    launches("launchEvents", "two streams that wait in turn", launches_prepare, events_enqueue),
-    launches("launchGraph", "the same kernels as one graph", graph_prepare, launch_graph),
-    wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, callbacks_enqueue),
-    wait("hostSync", "in turn, by waiting for the stream", turns_prepare, syncs_enqueue),
-    wait("cpuAfter", "GPU first, then the CPU's part", both_prepare, after_enqueue),
-    wait("cpuMeanwhile", "the CPU works while the GPU does", both_prepare, meanwhile_enqueue),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", staged_depth),
-    staged("stagedBreadth", "all in, all computed, all out", staged_breadth),
+    launches("launchStream", "dependent small kernels, one stream", launches_enqueue),
+    launches("launchEvents", "two streams that wait in turn", events_enqueue),
+    launches("launchGraph", "the same kernels as one graph", launch_graph),
+    wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, turns_enqueue, BY_CALLBACK),
+    wait("hostSync", "in turn, by waiting for the stream", turns_prepare, turns_enqueue, BY_WAITING),
+    staged("stagedDepth", "in, compute, out: chunk by chunk", DEPTH),
+    staged("stagedBreadth", "all in, all computed, all out", BREADTH),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -19,7 +19,5 @@ static inline double ladder_streams_summand(int turn) { return turn % 2 == 0 ? -
 
 /* The chain on the host: `steps` of one turn on each of `cells` cells, in place; a multiple of 32 of them. */
 void ladder_streams_host_chain(dtype t, void *data, int64_t cells, int64_t steps, int turn);
-/* each(context, i) for i < threads, each by a thread of its own; returns the first code that is not 0. */
-int ladder_streams_host_team(int threads, int (*each)(void *context, int index), void *context);
 
 LINKAGE_C_END

@@ -5,12 +5,10 @@
 
 namespace {
 
-enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, WINDOW_BYTES, HIT_PERCENT, PARAMETERS };
-enum { OFFSET_MOST = 1024, THREADS = 256, SECTOR_BYTES = 32, LANES = 32 };
+enum { N, OFFSET, STRIDE, UNROLL, WIDTH_BYTES, ROW_CELLS, WINDOW_BYTES, PARAMETERS };
+enum { OFFSET_MOST = 1024, THREADS = 256, LOADS = 4, CHUNK = THREADS * LOADS, SECTOR_BYTES = 32, LANES = 32 };
 
-/* Sectors per request where thread k of a warp takes cell first + k * stride: the mean over 32 warps in a
- * row.
- */
+/* Sectors per request where thread k of a warp takes cell first + k * stride: the mean of 32 warps. */
 double sectors_of(const ladder_case *c, int64_t first, int64_t stride)
 {
     const int64_t word_bytes = (int64_t)dtype_bytes(c->type), warps = 32;
@@ -32,16 +30,6 @@ void predict(ladder_case *c, double load_sectors, double store_sectors)
     c->predicted[1] = { "sectors per store", store_sectors };
 }
 
-/* Random cell i, in double. */
-double cell(dtype t, int64_t i)
-{
-    double u;
-    ladder_random(t, &u, i, 1, LADDER_SEED);
-    return ladder_get(t, &u, 0);
-}
-
-const ladder_case *case_of(const void *context) { return (const ladder_case *)context; }
-
 /* One thread, one cell (or one group of them), in order. */
 template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n, int64_t step);
 int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, int64_t threads, int64_t step)
@@ -49,84 +37,63 @@ int launch(ladder_case *c, kernel<float> f32, kernel<double> f64, int64_t thread
     return ladder_kernel(c, ladder_blocks(threads, THREADS), THREADS, 0, f32, f64, c->size, step);
 }
 
-/* ---- one side is shifted against lines. A rung's variant: which side ---- */
+/* ---- one side lies straight, the other one is shifted against lines, or its cells lie apart. Only cells
+ * that are used count as work ---- */
 
-enum { READ, WRITE };
+enum { STORES = 1, STRIDED = 2 }; /* in a rung's variant: the displaced side, else loads; how, else shifted */
 
-template <typename T, bool READS> __global__ void offset_copy(T *out, const T *in, int64_t n, int64_t offset)
+template <typename T, int HOW> __global__ void displaced_copy(T *out, const T *in, int64_t n, int64_t by)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[READS ? i : i + offset] = in[READS ? i + offset : i];
+    if (i >= n) return;
+    const int64_t there = HOW & STRIDED ? i * by : i + by;
+    out[HOW & STORES ? there : i] = in[HOW & STORES ? i : there];
 }
 
-/* One side lies straight, the other as the rung says. */
-void predict_side(ladder_case *c, double sectors)
+template <int HOW> int displaced_enqueue(ladder_case *c)
 {
-    const double straight = sectors_of(c, 0, 1);
-    if (c->rung->variant == READ) predict(c, sectors, straight);
-    else predict(c, straight, sectors);
+    return launch(c, displaced_copy<float, HOW>, displaced_copy<double, HOW>, c->size,
+                  c->value[HOW & STRIDED ? STRIDE : OFFSET]);
 }
 
-int offset_prepare(ladder_case *c)
+/* Where the displaced side's cells lie: from `offset` on, `stride` apart. */
+typedef struct place {
+    int64_t offset, stride;
+} place;
+
+place place_of(const ladder_case *c)
 {
-    ladder_moves(c, c->value[N], 2);
-    predict_side(c, sectors_of(c, c->value[OFFSET], 1));
-    return ladder_open(c, c->size + OFFSET_MOST, c->size + OFFSET_MOST);
+    return c->rung->variant & STRIDED ? place{ 0, c->value[STRIDE] } : place{ c->value[OFFSET], 1 };
 }
 
-int offset_enqueue(ladder_case *c)
+int displaced_prepare(ladder_case *c)
 {
-    return c->rung->variant == READ
-               ? launch(c, offset_copy<float, true>, offset_copy<double, true>, c->size, c->value[OFFSET])
-               : launch(c, offset_copy<float, false>, offset_copy<double, false>, c->size, c->value[OFFSET]);
+    const place p = place_of(c);
+    const double straight = sectors_of(c, 0, 1), displaced = sectors_of(c, p.offset, p.stride);
+    ladder_moves(c, c->value[N] / p.stride, 2);
+    if (c->rung->variant & STORES) predict(c, straight, displaced);
+    else predict(c, displaced, straight);
+    return ladder_open(c, c->value[N] + OFFSET_MOST, c->value[N] + OFFSET_MOST);
 }
 
-int64_t offset_source(const ladder_case *c, int64_t i)
+int64_t displaced_source(const ladder_case *c, int64_t i)
 {
-    const int64_t offset = c->value[OFFSET];
-    if (c->rung->variant == READ) return i < c->size ? i + offset : -1;
-    return i >= offset && i < offset + c->size ? i - offset : -1;
+    const place p = place_of(c);
+    if (!(c->rung->variant & STORES)) return i < c->size ? p.offset + i * p.stride : -1;
+    const int64_t from = i - p.offset;
+    return from >= 0 && from % p.stride == 0 && from / p.stride < c->size ? from / p.stride : -1;
 }
-
-int offset_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, offset_source, v); }
-
-/* ---- cells that lie apart. Only those that are used count as work ---- */
-
-template <typename T, bool READS> __global__ void stride_copy(T *out, const T *in, int64_t n, int64_t stride)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[READS ? i : i * stride] = in[READS ? i * stride : i];
-}
-
-int stride_prepare(ladder_case *c)
-{
-    ladder_moves(c, c->value[N] / c->value[STRIDE], 2);
-    predict_side(c, sectors_of(c, 0, c->value[STRIDE]));
-    return ladder_open(c, c->value[N], c->value[N]);
-}
-
-int stride_enqueue(ladder_case *c)
-{
-    return c->rung->variant == READ
-               ? launch(c, stride_copy<float, true>, stride_copy<double, true>, c->size, c->value[STRIDE])
-               : launch(c, stride_copy<float, false>, stride_copy<double, false>, c->size, c->value[STRIDE]);
-}
-
-int64_t stride_source(const ladder_case *c, int64_t i)
-{
-    const int64_t stride = c->value[STRIDE];
-    if (c->rung->variant == READ) return i < c->size ? i * stride : -1;
-    return i % stride == 0 && i / stride < c->size ? i / stride : -1;
-}
-
-int stride_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, stride_source, v); }
 
 /* ---- more bytes on their way: more loads per thread, or wider ones ---- */
 
+enum { MORE_LOADS, WIDER_LOADS }; /* a rung's variant */
+
 int copy_prepare(ladder_case *c)
 {
-    const double sectors = sectors_of(c, 0, 1);
-    ladder_moves(c, c->value[N], 2);
+    const double straight = sectors_of(c, 0, 1),
+                 wide = (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
+    const double sectors = c->rung->variant == WIDER_LOADS ? wide : straight;
+    ladder_moves(c, c->value[N] & ~(int64_t)3, 2); /* whole vectors of the widest */
     predict(c, sectors, sectors);
     return ladder_open(c, c->size, c->size);
 }
@@ -145,16 +112,6 @@ template <typename V> int launch_vectors(ladder_case *c)
                         ladder_copy_kernel<V, 1>, vectors);
 }
 
-int vector_prepare(ladder_case *c) /* whole vectors of the widest */
-{
-    c->value[N] &= ~(int64_t)3;
-    const int code = copy_prepare(c);
-    const double sectors =
-        (double)c->value[WIDTH_BYTES]; /* 32 threads, each a 32nd of its bytes in sectors */
-    predict(c, sectors, sectors);
-    return code;
-}
-
 int vector_enqueue(ladder_case *c)
 {
     switch (c->value[WIDTH_BYTES]) {
@@ -163,37 +120,6 @@ int vector_enqueue(ladder_case *c)
     case 16: return launch_vectors<uint4>(c);
     }
     return cudaErrorInvalidValue;
-}
-
-/* ---- hints to the caches ---- */
-
-enum { CACHED, READ_ONLY, L2_ONLY, STREAMING };
-enum { LOADS = 4, CHUNK = THREADS * LOADS };
-
-template <typename T, int HINT> __global__ void hinted(T *out, const T *in, int64_t n, int64_t)
-{
-    const int64_t first = (int64_t)blockIdx.x * THREADS * LOADS + threadIdx.x;
-    T u[LOADS];
-#pragma unroll
-    for (int k = 0; k < LOADS; k++) {
-        const T *p = in + first + k * THREADS;
-        if (first + k * THREADS < n)
-            u[k] = HINT == READ_ONLY   ? __ldg(p)
-                   : HINT == L2_ONLY   ? __ldcg(p)
-                   : HINT == STREAMING ? __ldcs(p)
-                                       : __ldca(p);
-    }
-#pragma unroll
-    for (int k = 0; k < LOADS; k++)
-        if (first + k * THREADS < n) {
-            if (HINT == STREAMING) __stcs(out + first + k * THREADS, u[k]);
-            else out[first + k * THREADS] = u[k];
-        }
-}
-
-template <int HINT> int hint_enqueue(ladder_case *c)
-{
-    return launch(c, hinted<float, HINT>, hinted<double, HINT>, (c->size + LOADS - 1) / LOADS, 0);
 }
 
 /* ---- where rows start: packed, or as cudaMallocPitch would lay them ---- */
@@ -263,12 +189,11 @@ int64_t rows_source(const ladder_case *c, int64_t i)
     return i % pitch_of(c) < c->value[ROW_CELLS] ? i : -1;
 }
 
-int rows_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, rows_source, v); }
-
 /* ---- what stays in L2: a stream of cells, each added to a cell of a window that is read again and again
  * ---- */
 
-enum { NORMAL, PERSISTING }; /* a rung's variant: is the window declared to persist? */
+/* A rung's variant: is the window declared to persist; and how fields lie. */
+enum { NORMAL, PERSISTING, ARRAY_OF_STRUCTURES, STRUCTURE_OF_ARRAYS };
 
 /* The window lies behind the stream's n cells. */
 template <typename T>
@@ -308,7 +233,7 @@ int declare_window(const ladder_case *c, void *base, size_t bytes)
     if (code) return code;
     policy.accessPolicyWindow.base_ptr = base;
     policy.accessPolicyWindow.num_bytes = bytes < (size_t)most ? bytes : (size_t)most;
-    policy.accessPolicyWindow.hitRatio = bytes > 0 ? (float)c->value[HIT_PERCENT] / 100.0f : 0.0f;
+    policy.accessPolicyWindow.hitRatio = bytes > 0 ? 1.0f : 0.0f;
     policy.accessPolicyWindow.hitProp = bytes > 0 ? cudaAccessPropertyPersisting : cudaAccessPropertyNormal;
     policy.accessPolicyWindow.missProp = bytes > 0 ? cudaAccessPropertyStreaming : cudaAccessPropertyNormal;
     return cudaStreamSetAttribute(device_cuda_stream(c->stream), cudaStreamAttributeAccessPolicyWindow,
@@ -331,20 +256,9 @@ int window_enqueue(ladder_case *c)
     return ladder_kernel(c, blocks, THREADS, 0, add_window<float>, add_window<double>, chunks, c->size);
 }
 
-void window_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
-{
-    const int64_t n = case_of(context)->size, cells = window_cells(case_of(context));
-    ladder_random(t, out, first, count, LADDER_SEED);
-    for (int64_t i = 0; i < count;
-         i++) /* a sum of floats in double has bits enough to be rounded as theirs */
-        ladder_put(t, out, i, ladder_get(t, out, i) + cell(t, n + (first + i) % cells));
-}
-
-int window_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, window_answer, v); }
-
 void window_destroy(ladder_case *c)
 {
-    if (c->rung->variant == NORMAL) return;
+    if (c->rung->variant != PERSISTING) return;
     (void)c->d->synchronize(c->d);
     (void)declare_window(c, nullptr, 0);
     (void)cudaCtxResetPersistingL2Cache();
@@ -359,48 +273,55 @@ const char *window_missing(device *d)
 
 /* ---- the sum of two fields of four ---- */
 
-enum { ARRAY_OF_STRUCTURES, STRUCTURE_OF_ARRAYS }; /* a rung's variant */
 enum { FIELDS = 4 };
 
-template <typename T> __global__ void array_of_structures(T *out, const T *in, int64_t n, int64_t)
+template <typename T, int HOW> __global__ void sum_fields(T *out, const T *in, int64_t n, int64_t)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[FIELDS * i] + in[FIELDS * i + 1];
+    if (i < n) out[i] = HOW == STRUCTURE_OF_ARRAYS ? in[i] + in[n + i] : in[FIELDS * i] + in[FIELDS * i + 1];
 }
 
-template <typename T> __global__ void structure_of_arrays(T *out, const T *in, int64_t n, int64_t)
+template <int HOW> int fields_enqueue(ladder_case *c)
 {
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) out[i] = in[i] + in[n + i];
+    return launch(c, sum_fields<float, HOW>, sum_fields<double, HOW>, c->size, 0);
 }
-
-bool is_aos(const ladder_case *c) { return c->rung->variant == ARRAY_OF_STRUCTURES; }
 
 int fields_prepare(ladder_case *c)
 {
+    const bool together = c->rung->variant == ARRAY_OF_STRUCTURES;
     ladder_moves(c, c->value[N] / 2, 3);
-    const double one = sectors_of(c, 0, is_aos(c) ? FIELDS : 1),
-                 other = is_aos(c) ? sectors_of(c, 1, FIELDS) : sectors_of(c, c->size, 1);
+    const double one = sectors_of(c, 0, together ? FIELDS : 1),
+                 other = together ? sectors_of(c, 1, FIELDS) : sectors_of(c, c->size, 1);
     predict(c, (one + other) / 2, sectors_of(c, 0, 1));
     return ladder_open(c, FIELDS * c->size, c->size);
 }
 
-int fields_enqueue(ladder_case *c)
-{
-    return is_aos(c) ? launch(c, array_of_structures<float>, array_of_structures<double>, c->size, 0)
-                     : launch(c, structure_of_arrays<float>, structure_of_arrays<double>, c->size, 0);
-}
+/* ---- the sums of both: cell i of c->out is the sum of these two cells of c->in ---- */
 
-void fields_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+typedef struct operands {
+    int64_t x, y;
+} operands;
+
+operands operands_of(const ladder_case *c, int64_t i)
 {
-    const ladder_case *c = case_of(context);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t x = is_aos(c) ? FIELDS * (first + i) : first + i, y = is_aos(c) ? x + 1 : c->size + x;
-        ladder_put(t, out, i, cell(t, x) + cell(t, y));
+    switch (c->rung->variant) {
+    case ARRAY_OF_STRUCTURES: return { FIELDS * i, FIELDS * i + 1 };
+    case STRUCTURE_OF_ARRAYS: return { i, c->size + i };
+    default: return { i, c->size + i % window_cells(c) };
     }
 }
 
-int fields_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, fields_answer, v); }
+/* A sum of floats in double has bits enough to be rounded as theirs. */
+void sum_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const operands o = operands_of((const ladder_case *)context, first + i);
+        double x, y;
+        ladder_random(t, &x, o.x, 1, LADDER_SEED);
+        ladder_random(t, &y, o.y, 1, LADDER_SEED);
+        ladder_put(t, out, i, ladder_get(t, &x, 0) + ladder_get(t, &y, 0));
+    }
+}
 
 /* ---- the table ---- */
 
@@ -408,17 +329,18 @@ const int64_t offsets[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
 const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33 };
-const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 }, percents[] = { 100, 75, 50, 25 };
+const int64_t loads[] = { 1, 2, 4, 8 }, widths[] = { 4, 8, 16 };
 const int64_t windows[] = { 4 << 20, 8 << 20, 16 << 20, 24 << 20, 32 << 20, 40 << 20, 48 << 20, 64 << 20 };
 
-constexpr ladder_way offset = { offset_prepare, offset_enqueue, offset_verify },
-                     stride = { stride_prepare, stride_enqueue, stride_verify },
-                     unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
-                     vector = { vector_prepare, vector_enqueue, ladder_verify_copy },
-                     rows = { rows_prepare, rows_enqueue, rows_verify },
-                     window = { window_prepare, window_enqueue, window_verify },
-                     fields = { fields_prepare, fields_enqueue, fields_verify };
-template <int HINT> constexpr ladder_way hint = { copy_prepare, hint_enqueue<HINT>, ladder_verify_copy };
+constexpr ladder_way unroll = { copy_prepare, unroll_enqueue, ladder_verify_copy },
+                     vector = { copy_prepare, vector_enqueue, ladder_verify_copy },
+                     rows = { rows_prepare, rows_enqueue, ladder_by_places<rows_source> },
+                     window = { window_prepare, window_enqueue, ladder_by_answer<sum_answer> };
+template <int HOW>
+constexpr ladder_way displaced = { displaced_prepare, displaced_enqueue<HOW>,
+                                   ladder_by_places<displaced_source> };
+template <int HOW>
+constexpr ladder_way fields = { fields_prepare, fields_enqueue<HOW>, ladder_by_answer<sum_answer> };
 
 /* takes: bits of the parameters that it takes beside n. */
 constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned takes)
@@ -433,34 +355,29 @@ constexpr ladder_rung scans(const char *name, const char *why, ladder_way way, i
     return ladder_scanned(parameter, values, rung(name, why, way, variant, 1u << parameter));
 }
 
-template <int COUNT>
-constexpr ladder_rung windowed(const char *name, const char *why, int policy, int parameter,
-                               const int64_t (&values)[COUNT])
+constexpr ladder_rung windowed(const char *name, const char *why, int policy)
 {
-    ladder_rung r = rung(name, why, window, policy, 1u << WINDOW_BYTES | 1u << HIT_PERCENT);
+    ladder_rung r = scans(name, why, window, policy, WINDOW_BYTES, windows);
     r.destroy = window_destroy;
     r.missing = window_missing;
-    return ladder_scanned(parameter, values, r);
+    return r;
 }
 
 const ladder_rung rungs[] = {
-    scans("offsetRead", "a shifted warp touches one more sector", offset, READ, OFFSET, offsets),
-    scans("offsetWrite", "partial sectors wait in L2", offset, WRITE, OFFSET, offsets),
-    scans("strideRead", "sectors read, cells used", stride, READ, STRIDE, strides),
-    scans("strideWrite", "each partial sector costs a read too", stride, WRITE, STRIDE, strides),
-    scans("unroll", "independent loads per thread", unroll, 0, UNROLL, loads),
-    scans("vector", "bytes per load", vector, 0, WIDTH_BYTES, widths),
-    rung("loadCached", "through L1 and L2, the default", hint<CACHED>, 0, 0),
-    rung("loadReadOnly", "__ldg: the read-only path", hint<READ_ONLY>, 0, 0),
-    rung("loadL2", "L1 left out", hint<L2_ONLY>, 0, 0),
-    rung("loadStreaming", "first to leave the caches", hint<STREAMING>, 0, 0),
+    scans("offsetRead", "a shifted warp touches one more sector", displaced<0>, 0, OFFSET, offsets),
+    scans("offsetWrite", "partial sectors wait in L2", displaced<STORES>, STORES, OFFSET, offsets),
+    scans("strideRead", "sectors read, cells used", displaced<STRIDED>, STRIDED, STRIDE, strides),
+    scans("strideWrite", "each partial sector costs a read too", displaced<STORES | STRIDED>,
+          STORES | STRIDED, STRIDE, strides),
+    scans("unroll", "independent loads per thread", unroll, MORE_LOADS, UNROLL, loads),
+    scans("vector", "bytes per load", vector, WIDER_LOADS, WIDTH_BYTES, widths),
     rung("rowsPacked", "odd rows start anywhere in a line", rows, PACKED, 1u << ROW_CELLS),
     rung("rowsPitched", "every row on 512 bytes", rows, PITCHED, 1u << ROW_CELLS),
-    windowed("windowNormal", "a stream pushes a table out", NORMAL, WINDOW_BYTES, windows),
-    windowed("windowPersisting", "stays, if half of L2 holds it", PERSISTING, WINDOW_BYTES, windows),
-    windowed("windowHitRatio", "set aside and left empty: lost", PERSISTING, HIT_PERCENT, percents),
-    rung("arrayOfStructures", "unwanted fields travel along", fields, ARRAY_OF_STRUCTURES, 0),
-    rung("structureOfArrays", "each field dense", fields, STRUCTURE_OF_ARRAYS, 0),
+    windowed("windowNormal", "a stream pushes a table out", NORMAL),
+    windowed("windowPersisting", "stays, if half of L2 holds it", PERSISTING),
+    rung("arrayOfStructures", "unwanted fields travel along", fields<ARRAY_OF_STRUCTURES>,
+         ARRAY_OF_STRUCTURES, 0),
+    rung("structureOfArrays", "each field dense", fields<STRUCTURE_OF_ARRAYS>, STRUCTURE_OF_ARRAYS, 0),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
@@ -471,7 +388,6 @@ const ladder_parameter parameters[PARAMETERS] = {
     { "width_bytes", 16, 4, 16, "bytes per load: 4, 8 or 16" },
     { "row_cells", 1001, 1, 1 << 20, "cells of a row" },
     { "window_bytes", 64 << 20, 4096, (int64_t)1 << 32, "of the table that every cell needs again" },
-    { "hit_percent", 100, 0, 100, "of the window's lines that may persist" },
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 /* ceiling: what was this GPU seen to do with each of its resources? The lesson: docs/teaching/ceiling.md. */
-#include "ladder/ladder_kernel.cuh"
+#include "ladder/ladder_chains.cuh"
 
 namespace {
 
@@ -8,11 +8,6 @@ namespace {
 enum { CEILING_BYTES, CEILING_PARAMETERS };
 
 enum { COPY, READ, H2D, D2H, BOTH, PEER };
-
-/* `both`: the other direction. */
-typedef struct back {
-    void *from, *to;
-} back;
 
 int moved_prepare(ladder_case *c)
 {
@@ -31,20 +26,44 @@ int moved_prepare(ladder_case *c)
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
+/* The state of `both`: the other direction, on a stream that starts with c->stream and is waited for by it.
+ */
+typedef struct back {
+    void *from, *to;
+    device_stream *stream;
+    device_event *begun, *ended;
+} back;
+
 int both_prepare(ladder_case *c)
 {
+    device *d = c->d;
     back *b = (back *)ladder_state(c, sizeof *b);
     int code = moved_prepare(c);
     if (!code) code = ladder_alloc_random(c, c->size, LADDER_SEED, &b->from);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, ladder_bytes(c, c->size), &b->to);
-    return code ? code : ladder_beside_create(c);
+    if (!code) code = d->stream_create(d, false, &b->stream);
+    if (!code) code = d->event_create(d, false, &b->begun);
+    return code ? code : d->event_create(d, false, &b->ended);
 }
 
 int both_enqueue(ladder_case *c)
 {
+    device *d = c->d;
     const back *b = (const back *)c->state;
-    const size_t bytes = ladder_bytes(c, c->size);
-    return ladder_copy_both(c, c->out, c->in, bytes, b->to, b->from, bytes);
+    int code = d->event_record(d, b->begun, c->stream);
+    if (!code) code = d->event_wait(d, b->begun, b->stream);
+    if (!code) code = ladder_copy(c);
+    if (!code) code = d->copy(d, b->to, b->from, ladder_bytes(c, c->size), b->stream);
+    if (!code) code = d->event_record(d, b->ended, b->stream);
+    return code ? code : d->event_wait(d, b->ended, c->stream);
+}
+
+void both_destroy(ladder_case *c)
+{
+    back *b = (back *)c->state;
+    if (b && b->stream) (void)c->d->stream_destroy(c->d, &b->stream);
+    if (b && b->begun) (void)c->d->event_destroy(c->d, &b->begun);
+    if (b && b->ended) (void)c->d->event_destroy(c->d, &b->ended);
 }
 
 int both_verify(ladder_case *c, ladder_verdict *v)
@@ -91,50 +110,21 @@ int read_enqueue(ladder_case *c)
 
 /* ---- arithmetic: nothing but fma, in registers ---- */
 
-/* Eight independent chains a thread and full SMs. The multiplier is just below 1, so that the values neither
- * vanish nor overflow. All blocks compute the same. */
-enum { FMA_THREADS = 256, FMA_CHAINS = 8, FMA_STEPS = 4096, FMA_BLOCKS_PER_SM = 8 };
-
-template <typename T>
-__global__ void __launch_bounds__(FMA_THREADS) fma_kernel(T *out, const T *in, T factor, T summand)
-{
-    ladder_chains<T, FMA_CHAINS, FMA_THREADS> cells;
-    cells.load(in);
-    cells.template run<FMA_STEPS>([=](T x) { return ladder_fma(x, factor, summand); });
-    cells.store(out);
-}
-
-enum { FMA_CELLS = FMA_CHAINS * FMA_THREADS }; /* of one block */
-
-const double fma_factor = 0.9990234375, fma_summand = 0.0009765625; /* exact in both types */
-
-/* The host's answer for one block. */
-template <typename T> int fma_compare(ladder_case *c, ladder_verdict *v)
-{
-    T x[FMA_CELLS];
-    ladder_random(c->type, x, 0, FMA_CELLS, LADDER_SEED);
-    for (int k = 0; k < FMA_CELLS; k++)
-        for (int i = 0; i < FMA_STEPS; i++) x[k] = ladder_fma(x[k], (T)fma_factor, (T)fma_summand);
-    return ladder_verify_blocks(c, x, v);
-}
+template <typename T> using fma_chain = ladder_chain<ladder_step_fma<T>, 4096>;
 
 int fma_prepare(ladder_case *c)
 {
-    const size_t bytes = ladder_bytes(c, FMA_CELLS);
-    const int code = ladder_open_blocks(c, FMA_BLOCKS_PER_SM, bytes, bytes, FMA_CELLS);
-    c->work *= 2.0 * FMA_STEPS;
-    return code ? code : ladder_fill_random(c, c->in, FMA_CELLS, LADDER_SEED);
+    return c->type == DTYPE_F32 ? fma_chain<float>::prepare(c) : fma_chain<double>::prepare(c);
 }
 
 int fma_enqueue(ladder_case *c)
 {
-    return ladder_kernel(c, c->blocks, FMA_THREADS, 0, fma_kernel<float>, fma_kernel<double>, fma_factor,
-                         fma_summand);
+    return c->type == DTYPE_F32 ? fma_chain<float>::enqueue(c) : fma_chain<double>::enqueue(c);
 }
 
 int fma_verify(ladder_case *c, ladder_verdict *v)
 {
-    return c->type == DTYPE_F32 ? fma_compare<float>(c, v) : fma_compare<double>(c, v);
+    return c->type == DTYPE_F32 ? fma_chain<float>::verify(c, v) : fma_chain<double>::verify(c, v);
 }
 
 /* ---- shared memory: 16-byte reads without conflicts ---- */
@@ -192,6 +182,7 @@ constexpr ladder_rung move(const char *name, const char *why, ladder_way way, in
 {
     ladder_rung r = ladder_row(name, why, way, variant, 0, nullptr);
     r.missing = variant == PEER ? ladder_peer_missing : nullptr;
+    r.destroy = variant == BOTH ? both_destroy : nullptr;
     return r;
 }
 

@@ -1,43 +1,19 @@
 /* constant: where are numbers kept that every thread reads? The lesson: docs/teaching/constant.md. */
-#include <assert.h>
-
 #include "ladder/ladder_kernel.cuh"
 
 namespace {
 
 enum { N, ADDRESSES, PARAMETERS };
-enum { POINTS = 9, THREADS = 256, CELLS = 8 };
+enum { POINTS = 9, THREADS = 256 };
 
 /* u + (D2 u) / 4, of order 8. A function, so that device code may have it as immediates. */
-__host__ __device__ constexpr double weight(int k)
+__host__ __device__ constexpr double weight_of(int k)
 {
     constexpr double half[POINTS / 2 + 1] = { -1.0 / 2240, 2.0 / 315, -1.0 / 20, 2.0 / 5, 1 - 205.0 / 288 };
     return half[k < POINTS / 2 ? k : POINTS - 1 - k];
 }
 
-template <typename T> struct weights {
-    T w[POINTS];
-    __device__ __forceinline__ T operator[](int k) const { return w[k]; }
-};
-
-template <typename T> constexpr weights<T> all_weights()
-{
-    weights<T> all = {};
-    for (int k = 0; k < POINTS; k++) all.w[k] = (T)weight(k);
-    return all;
-}
-
-/* ---- the line: nine ways to hand over the same nine numbers ---- */
-
-/* Every kernel adds in the same order; what differs is where w[k] and u[i] come from. */
-template <typename T, typename WEIGHTS, typename CELLS_OF>
-__device__ __forceinline__ T line_of(WEIGHTS &w, CELLS_OF u, int64_t i)
-{
-    T sum = w[0] * u[i];
-#pragma unroll
-    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w[k], u[i + k], sum);
-    return sum;
-}
+/* ---- the line: three ways to hand over the same nine numbers ---- */
 
 __constant__ float bank_f32[POINTS];
 __constant__ double bank_f64[POINTS];
@@ -49,131 +25,49 @@ template <typename T> struct bank {
 };
 
 template <typename T> struct immediate {
-    __device__ __forceinline__ T operator[](int k) const { return (T)weight(k); }
+    __device__ __forceinline__ T operator[](int k) const { return (T)weight_of(k); }
 };
 
-template <typename T> struct by_ldg {
-    const T *w;
-    __device__ __forceinline__ T operator[](int k) const { return __ldg(w + k); }
-};
-
-template <typename T> struct by_texture {
-    cudaTextureObject_t t;
-    __device__ __forceinline__ T operator[](int64_t i) const
-    {
-        if (sizeof(T) == sizeof(float)) return (T)tex1Dfetch<float>(t, (int)i);
-        const int2 u = tex1Dfetch<int2>(t, (int)i);
-        return (T)__hiloint2double(u.y, u.x);
-    }
-};
-
-template <typename T, typename CELLS_OF, typename WEIGHTS>
-__global__ void __launch_bounds__(THREADS) line_plain(T *to, CELLS_OF from, WEIGHTS w, int64_t n)
+/* Every way adds in the same order; what differs is where w[k] comes from. */
+template <typename T, typename WEIGHTS>
+__global__ void __launch_bounds__(THREADS) line(T *to, const T *from, WEIGHTS w, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>(w, from, i);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    line_restrict(T *__restrict__ to, const T *__restrict__ from, const T *__restrict__ w, int64_t n)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) to[i] = line_of<T>(w, from, i);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS) line_shared(T *to, const T *from, const T *w, int64_t n)
-{
-    __shared__ T own[POINTS];
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (threadIdx.x < POINTS) own[threadIdx.x] = w[threadIdx.x];
-    __syncthreads();
-    if (i < n) to[i] = line_of<T>(own, from, i);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS) line_registers(T *to, const T *from, const T *w, int64_t n)
-{
-    const int64_t first = (int64_t)blockIdx.x * (THREADS * CELLS) + threadIdx.x;
-    T own[POINTS];
+    if (i >= n) return;
+    T sum = w[0] * from[i];
 #pragma unroll
-    for (int k = 0; k < POINTS; k++) own[k] = w[k];
-#pragma unroll
-    for (int c = 0; c < CELLS; c++) {
-        const int64_t i = first + c * THREADS;
-        if (i < n) to[i] = line_of<T>(own, from, i);
-    }
+    for (int k = 1; k < POINTS; k++) sum = ladder_fma(w[k], from[i + k], sum);
+    to[i] = sum;
 }
 
-enum { BANK, PARAMETER, IMMEDIATE, POINTER, RESTRICT, LDG, SHARED, REGISTERS, TEXTURE };
+enum { BANK, IMMEDIATE, POINTER, SHARED }; /* where numbers are kept */
 
-typedef struct line {
-    void *weight;
-    cudaTextureObject_t texture;
-} line;
-
-template <typename T> int upload(ladder_case *c, void *weight, const void *symbol)
-{
-    static const weights<T> all = all_weights<T>();
-    const cudaStream_t stream = device_cuda_stream(c->stream);
-    int code = cudaMemcpyToSymbolAsync(symbol, all.w, sizeof all.w, 0, cudaMemcpyHostToDevice, stream);
-    return code ? code : cudaMemcpyAsync(weight, all.w, sizeof all.w, cudaMemcpyHostToDevice, stream);
-}
-
-int make_texture(ladder_case *c, int64_t cells)
-{
-    cudaResourceDesc what = {};
-    cudaTextureDesc how = {};
-    what.resType = cudaResourceTypeLinear;
-    what.res.linear.devPtr = c->in;
-    what.res.linear.sizeInBytes = ladder_bytes(c, cells);
-    what.res.linear.desc =
-        c->type == DTYPE_F32 ? cudaCreateChannelDesc<float>() : cudaCreateChannelDesc<int2>();
-    how.readMode = cudaReadModeElementType;
-    return cudaCreateTextureObject(&((line *)c->state)->texture, &what, &how, nullptr);
-}
+/* c->in: the line's cells, with those beyond its ends, and behind them the weights for a pointer. */
+int64_t cells_of(const ladder_case *c) { return c->size + POINTS - 1; }
 
 int line_prepare(ladder_case *c)
 {
-    line *s = (line *)ladder_state(c, sizeof *s);
+    double f64[POINTS];
+    float f32[POINTS];
+    for (int k = 0; k < POINTS; k++) f64[k] = weight_of(k), f32[k] = (float)weight_of(k);
+    const void *const weights = c->type == DTYPE_F32 ? (const void *)f32 : (const void *)f64;
     ladder_moves(c, c->value[N], 2);
-    const int64_t cells = c->size + POINTS - 1;
-    int code = ladder_open(c, cells, c->size);
-    if (!code) code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, ladder_bytes(c, POINTS), &s->weight);
-    if (!code)
-        code = c->type == DTYPE_F32 ? upload<float>(c, s->weight, bank_f32)
-                                    : upload<double>(c, s->weight, bank_f64);
-    return code || c->rung->variant != TEXTURE ? code : make_texture(c, cells);
-}
-
-void line_destroy(ladder_case *c)
-{
-    const line *s = (const line *)c->state;
-    if (s && s->texture) (void)cudaDestroyTextureObject(s->texture);
+    int code = ladder_open(c, cells_of(c) + POINTS, c->size);
+    if (!code) code = ladder_upload(c, f64, bank_f32, bank_f64);
+    if (code) return code;
+    return ladder_fetch(c, (char *)c->in + ladder_bytes(c, cells_of(c)), weights, ladder_bytes(c, POINTS));
 }
 
 template <typename T> int line_launch(ladder_case *c)
 {
-    const line *s = (const line *)c->state;
     const cudaStream_t stream = device_cuda_stream(c->stream);
-    const unsigned blocks =
-        ladder_blocks(c->size, c->rung->variant == REGISTERS ? THREADS * CELLS : (int)THREADS);
+    const unsigned blocks = ladder_blocks(c->size, THREADS);
     T *to = (T *)c->out;
-    const T *from = (const T *)c->in, *w = (const T *)s->weight;
+    const T *from = (const T *)c->in;
     switch (c->rung->variant) {
-    case BANK: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
-    case PARAMETER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, all_weights<T>(), c->size); break;
-    case IMMEDIATE: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
-    case POINTER: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case RESTRICT: line_restrict<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case LDG: line_plain<<<blocks, THREADS, 0, stream>>>(to, from, by_ldg<T>{ w }, c->size); break;
-    case SHARED: line_shared<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case REGISTERS: line_registers<T><<<blocks, THREADS, 0, stream>>>(to, from, w, c->size); break;
-    case TEXTURE:
-        line_plain<<<blocks, THREADS, 0, stream>>>(to, by_texture<T>{ s->texture }, bank<T>(), c->size);
-        break;
-    default: assert(!"a variant without a kernel"); return cudaErrorInvalidValue;
+    case BANK: line<<<blocks, THREADS, 0, stream>>>(to, from, bank<T>(), c->size); break;
+    case IMMEDIATE: line<<<blocks, THREADS, 0, stream>>>(to, from, immediate<T>(), c->size); break;
+    case POINTER: line<<<blocks, THREADS, 0, stream>>>(to, from, from + cells_of(c), c->size); break;
     }
     return cudaGetLastError();
 }
@@ -183,18 +77,13 @@ int line_enqueue(ladder_case *c)
     return c->type == DTYPE_F32 ? line_launch<float>(c) : line_launch<double>(c);
 }
 
-/* The host's line, from a window of nine random cells that moves on by one. */
 template <typename T> void line_answer_of(int64_t first, int64_t count, T *out)
 {
-    T u[POINTS];
-    for (int k = 1; k < POINTS; k++) u[k] = (T)cell_random(LADDER_SEED, (uint64_t)(first + k - 1));
-    for (int64_t i = 0; i < count; i++) {
-        for (int k = 1; k < POINTS; k++) u[k - 1] = u[k];
-        u[POINTS - 1] = (T)cell_random(LADDER_SEED, (uint64_t)(first + i + POINTS - 1));
-        T sum = (T)weight(0) * u[0];
-        for (int k = 1; k < POINTS; k++) sum = ladder_fma((T)weight(k), u[k], sum);
-        out[i] = sum;
-    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < POINTS; k++) {
+            const T w = (T)weight_of(k), u = (T)cell_random(LADDER_SEED, (uint64_t)(first + i + k));
+            out[i] = k == 0 ? w * u : ladder_fma(w, u, out[i]);
+        }
 }
 
 void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
@@ -202,8 +91,6 @@ void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
     if (t == DTYPE_F32) line_answer_of(first, count, (float *)out);
     else line_answer_of(first, count, (double *)out);
 }
-
-int line_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify(c, line_answer, v); }
 
 /* ---- a table of 512 words, read at an index that each thread computes ---- */
 
@@ -234,20 +121,18 @@ __global__ void __launch_bounds__(THREADS)
     to[(int64_t)blockIdx.x * THREADS + threadIdx.x] = sum;
 }
 
-/* A case's state is the table on the host; c->in holds it on the device. */
-uint32_t *words_of(const ladder_case *c) { return (uint32_t *)c->state; }
+uint32_t word_of(uint32_t i) { return (uint32_t)cell_fmix64(i % TABLE_WORDS + 1); }
 
 int table_prepare(ladder_case *c)
 {
-    const size_t bytes = TABLE_WORDS * sizeof(uint32_t);
-    uint32_t *word = (uint32_t *)ladder_state(c, bytes);
-    for (unsigned i = 0; i < TABLE_WORDS; i++) word[i] = (uint32_t)cell_fmix64(i + 1);
-    int code = ladder_open_blocks(c, BLOCKS_PER_SM, bytes, THREADS * sizeof(uint32_t), THREADS);
+    uint32_t word[TABLE_WORDS];
+    for (uint32_t i = 0; i < TABLE_WORDS; i++) word[i] = word_of(i);
+    int code = ladder_open_blocks(c, BLOCKS_PER_SM, sizeof word, THREADS * sizeof(uint32_t), THREADS);
     c->work *= LOOKUPS;
-    if (!code) code = c->d->copy(c->d, c->in, word, bytes, c->stream);
-    return code ? code
-                : cudaMemcpyToSymbolAsync(table_bank, word, bytes, 0, cudaMemcpyHostToDevice,
-                                          device_cuda_stream(c->stream));
+    if (!code) code = ladder_fetch(c, c->in, word, sizeof word);
+    if (code) return code;
+    return cudaMemcpyToSymbolAsync(table_bank, c->in, sizeof word, 0, cudaMemcpyDeviceToDevice,
+                                   device_cuda_stream(c->stream));
 }
 
 template <int WHERE> int table_enqueue(ladder_case *c)
@@ -260,19 +145,16 @@ int table_verify(ladder_case *c, ladder_verdict *v)
     uint32_t block[THREADS] = {}; /* all do the same */
     for (unsigned t = 0; t < THREADS; t++) {
         const uint32_t index = first_index(t, (unsigned)c->value[ADDRESSES]);
-        for (uint32_t i = 0; i < LOOKUPS; i++)
-            block[t] = block[t] * 3 + words_of(c)[(index + i) % TABLE_WORDS];
+        for (uint32_t i = 0; i < LOOKUPS; i++) block[t] = block[t] * 3 + word_of(index + i);
     }
     return ladder_verify_blocks(c, block, v);
 }
 
 /* ---- the rungs ---- */
 
-constexpr ladder_rung stencil_rung(const char *name, const char *why, int variant)
+constexpr ladder_rung line_rung(const char *name, const char *why, int variant)
 {
-    ladder_rung r = ladder_row(name, why, { line_prepare, line_enqueue, line_verify }, variant);
-    r.destroy = line_destroy;
-    return r;
+    return ladder_row(name, why, { line_prepare, line_enqueue, ladder_by_answer<line_answer> }, variant);
 }
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
@@ -285,17 +167,11 @@ template <int WHERE> constexpr ladder_rung table_rung(const char *name, const ch
 }
 
 const ladder_rung rungs[] = {
-    stencil_rung("pointer", "weights loaded through a plain pointer", POINTER),
-    stencil_rung("restrict", "const __restrict__: the read-only path", RESTRICT),
-    stencil_rung("ldg", "the read-only path by name", LDG),
-    stencil_rung("shared", "weights broadcast from shared memory", SHARED),
-    stencil_rung("bank", "weights as operands in __constant__", BANK),
-    stencil_rung("parameter", "launch parameters are a constant bank", PARAMETER),
-    stencil_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
-    stencil_rung("registers", "loaded once for eight cells", REGISTERS),
-    stencil_rung("texture", "data fetched through a texture object", TEXTURE),
+    line_rung("pointer", "weights loaded through a plain pointer", POINTER),
+    line_rung("bank", "weights as operands in __constant__", BANK),
+    line_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
     table_rung<BANK>("tableBank", "constant cache: one address per turn"),
-    table_rung<LDG>("tableLdg", "the same lookups through L1"),
+    table_rung<POINTER>("tableLdg", "the same lookups through L1"),
     table_rung<SHARED>("tableShared", "the same from banks of shared memory"),
 };
 

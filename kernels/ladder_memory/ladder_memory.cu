@@ -9,15 +9,7 @@ namespace {
 enum { BYTES }; /* the family's one parameter */
 
 /* A transfer's variant: where its far buffer lies, and its direction. */
-typedef enum memory_kind {
-    PAGEABLE,
-    PINNED,
-    PORTABLE,
-    REGISTERED,
-    WRITE_COMBINED,
-    MANAGED,
-    PEER
-} memory_kind;
+typedef enum memory_kind { PAGEABLE, PINNED, MANAGED, PEER } memory_kind;
 enum { TO_HOST = 16 }; /* added to one of these; else the bytes go to the GPU */
 
 /* A rung's variant: what is allocated. */
@@ -38,21 +30,20 @@ int managed_alloc(void **out, size_t bytes)
     return bytes > free_bytes / 2 ? cudaErrorMemoryAllocation : cudaMallocManaged(out, bytes);
 }
 
-/* Ordinary pages become the case's state. */
+/* Ordinary pages, which become the case's state. */
+int pages_alloc(ladder_case *c, void **out, size_t bytes)
+{
+    c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+    return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 int far_alloc(ladder_case *c, size_t bytes, void **out)
 {
     device_memory freed_as = DEVICE_MEMORY_PINNED;
     int code = cudaErrorInvalidValue;
     switch (kind_of(c)) {
-    case PAGEABLE:
-    case REGISTERED:
-        c->state = *out = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
-        if (!*out) return cudaErrorMemoryAllocation;
-        return kind_of(c) == REGISTERED ? cudaHostRegister(*out, bytes, cudaHostRegisterDefault)
-                                        : cudaSuccess;
+    case PAGEABLE: return pages_alloc(c, out, bytes);
     case PINNED: code = cudaHostAlloc(out, bytes, cudaHostAllocDefault); break;
-    case PORTABLE: code = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break;
-    case WRITE_COMBINED: code = cudaHostAlloc(out, bytes, cudaHostAllocWriteCombined); break;
     case MANAGED:
         freed_as = DEVICE_MEMORY_DEVICE;
         code = managed_alloc(out, bytes);
@@ -63,24 +54,18 @@ int far_alloc(ladder_case *c, size_t bytes, void **out)
     return code;
 }
 
-/* The hints for managed memory took a device number before CUDA 13 and take a place since. */
+/* The hint for managed memory took a device number before CUDA 13 and takes a place since. */
+int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
+{
 #if CUDART_VERSION >= 13000
-cudaMemLocation place_of(int ordinal)
-{
-    return { ordinal == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
-             ordinal == cudaCpuDeviceId ? 0 : ordinal };
-}
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
-{
-    return cudaMemPrefetchAsync(p, bytes, place_of(ordinal), 0, s);
-}
+    const bool host = ordinal == cudaCpuDeviceId;
+    const cudaMemLocation place = { host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
+                                    host ? 0 : ordinal };
+    return cudaMemPrefetchAsync(p, bytes, place, 0, s);
 #else
-int place_of(int ordinal) { return ordinal; }
-int prefetch(void *p, size_t bytes, int ordinal, cudaStream_t s)
-{
     return cudaMemPrefetchAsync(p, bytes, ordinal, s);
-}
 #endif
+}
 
 int transfer_prepare(ladder_case *c)
 {
@@ -101,46 +86,13 @@ int transfer_prepare(ladder_case *c)
     return cudaSuccess;
 }
 
-void transfer_destroy(ladder_case *c)
-{
-    (void)c->d->synchronize(c->d);
-    if (kind_of(c) == REGISTERED && c->state) (void)cudaHostUnregister(c->state);
-}
+void transfer_destroy(ladder_case *c) { (void)c->d->synchronize(c->d); }
 
 int move(ladder_case *c)
 {
     const int64_t vectors = c->size / (int64_t)sizeof(uint4);
     const unsigned blocks = ladder_blocks(vectors, LADDER_COPY_THREADS);
     return ladder_words(c, blocks, LADDER_COPY_THREADS, 0, ladder_copy_kernel<uint4, 1>, vectors);
-}
-
-/* ---- both directions ---- */
-
-/* Both halves already hold the right data, whichever copy is first. */
-int both_enqueue(ladder_case *c)
-{
-    const size_t half = (size_t)c->size / 2;
-    return ladder_copy_both(c, c->out, c->in, half, (char *)c->in + half, (const char *)c->out + half,
-                            (size_t)c->size - half);
-}
-
-/* Before: the half that comes in is poisoned near, the half that goes out is poisoned at the host. */
-int both_prepare(ladder_case *c)
-{
-    int code = transfer_prepare(c);
-    const size_t half = (size_t)c->size / 2;
-    if (!code) code = ladder_beside_create(c);
-    if (!code) code = ladder_copy(c);
-    if (!code) code = ladder_poison(c, c->out, half);
-    if (!code) code = c->d->stream_sync(c->d, c->stream);
-    if (!code) memset((char *)c->in + half, 0xff, (size_t)c->size - half);
-    return code;
-}
-
-int both_verify(ladder_case *c, ladder_verdict *v)
-{
-    const int code = ladder_verify_copy(c, v);
-    return code || !v->right ? code : ladder_compare_random(c, c->in, c->out_cells, LADDER_SEED, v);
 }
 
 /* ---- managed memory ---- */
@@ -156,14 +108,6 @@ int prefetch_in(ladder_case *c)
     return code ? code : move(c);
 }
 
-int accessed_by_prepare(ladder_case *c)
-{
-    int code = transfer_prepare(c);
-    if (!code)
-        code = cudaMemAdvise(c->in, (size_t)c->size, cudaMemAdviseSetAccessedBy, place_of(c->d->ordinal));
-    return code ? code : send_home(c);
-}
-
 const char *managed_missing(device *d)
 {
     int concurrent = 0;
@@ -171,18 +115,6 @@ const char *managed_missing(device *d)
         concurrent)
         return nullptr;
     return "this GPU and driver move managed memory as a whole, not by pages";
-}
-
-/* ---- the host reads what it should only write ---- */
-
-int host_read_enqueue(ladder_case *c)
-{
-    const int code = c->d->stream_sync(c->d, c->stream);
-    const volatile uint64_t *p = (const volatile uint64_t *)c->in;
-    uint64_t seen = 0;
-    for (int64_t i = 0; i < c->size / (int64_t)sizeof seen; i++) seen ^= p[i];
-    const uint32_t words = (uint32_t)(seen ^ seen >> 32);
-    return code ? code : c->d->copy(c->d, c->out, &words, sizeof words, c->stream);
 }
 
 /* ---- what it costs to have memory at all: one allocation, and the freeing of it ---- */
@@ -225,10 +157,10 @@ int allocation_prepare(ladder_case *c)
         return e == cudaSuccess ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep) : e;
     }
     if (c->rung->variant != OF_REGISTERED) return cudaSuccess;
-    c->state = aligned_alloc(4096, ((size_t)c->size + 4095) & ~(size_t)4095);
-    if (!c->state) return cudaErrorMemoryAllocation;
-    memset(c->state, 0xff, (size_t)c->size);
-    return cudaSuccess;
+    void *pages;
+    const int code = pages_alloc(c, &pages, (size_t)c->size);
+    if (!code) memset(pages, 0xff, (size_t)c->size);
+    return code;
 }
 
 void allocation_destroy(ladder_case *c)
@@ -263,19 +195,14 @@ int allocation_verify(ladder_case *c, ladder_verdict *v)
 const int64_t curve[] = { 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
                           4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30 };
 const int64_t short_curve[] = { 4 << 10, 256 << 10, 4 << 20, 64 << 20 };
-const int64_t small_curve[] = { 64 << 10, 1 << 20, 4 << 20 };
 
 constexpr ladder_way copies = { transfer_prepare, ladder_copy, ladder_verify_copy },
                      kernel = { transfer_prepare, move, ladder_verify_copy },
-                     both = { both_prepare, both_enqueue, both_verify },
-                     host_read = { transfer_prepare, host_read_enqueue, ladder_verify_xor },
-                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy },
-                     accessed_by = { accessed_by_prepare, move, ladder_verify_copy };
+                     prefetched = { transfer_prepare, prefetch_in, ladder_verify_copy };
 
 constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_way way, const char *ceiling)
 {
-    /* the CPU touches each byte */
-    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE || way.enqueue == host_read_enqueue;
+    const bool by_cpu = (kind & (TO_HOST - 1)) == PAGEABLE; /* which touches each byte */
     ladder_rung r = ladder_row(name, why, way, kind, 0, ceiling);
     r.destroy = transfer_destroy;
     r.missing = kind == PEER ? ladder_peer_missing : kind == MANAGED ? managed_missing : nullptr;
@@ -283,15 +210,10 @@ constexpr ladder_rung moves(const char *name, const char *why, int kind, ladder_
     return ladder_scanned(BYTES, curve, r);
 }
 
-constexpr ladder_rung host_reads(const char *name, const char *why, int kind)
-{
-    return ladder_scanned(BYTES, small_curve, moves(name, why, kind, host_read, nullptr));
-}
-
-constexpr ladder_rung managed(const char *name, const char *why, ladder_way way, int (*before)(ladder_case *))
+constexpr ladder_rung managed(const char *name, const char *why, ladder_way way)
 {
     ladder_rung r = moves(name, why, MANAGED, way, "h2d");
-    r.before = before;
+    r.before = send_home;
     return ladder_scanned(BYTES, short_curve, r);
 }
 
@@ -309,17 +231,10 @@ const ladder_rung rungs[] = {
     moves("pageableD2H", "and afterwards on the way back", PAGEABLE | TO_HOST, copies, "d2h"),
     moves("pinnedH2D", "page-locked: read directly", PINNED, copies, "h2d"),
     moves("pinnedD2H", "page-locked: written directly", PINNED | TO_HOST, copies, "d2h"),
-    moves("pinnedBoth", "two streams, two engines, two directions", PINNED, both, "both"),
-    moves("portableH2D", "page-locked for every GPU: no slower", PORTABLE, copies, "h2d"),
-    moves("registeredH2D", "a program's own pages, locked later", REGISTERED, copies, "h2d"),
-    moves("writeCombinedH2D", "past the CPU's caches", WRITE_COMBINED, copies, "h2d"),
-    host_reads("pinnedHostRead", "the CPU reads pinned memory: cached", PINNED),
-    host_reads("writeCombinedHostRead", "the CPU reads write-combined: may crawl", WRITE_COMBINED),
     moves("mappedRead", "a kernel loads across PCIe", PINNED, kernel, "h2d"),
     moves("mappedWrite", "a kernel stores across PCIe", PINNED | TO_HOST, kernel, "d2h"),
-    managed("managedFault", "every page moves at its fault", kernel, send_home),
-    managed("managedPrefetch", "pages moved in bulk, then read", prefetched, send_home),
-    managed("managedAccessedBy", "read in place, no page moves", accessed_by, nullptr),
+    managed("managedFault", "every page moves at its fault", kernel),
+    managed("managedPrefetch", "pages moved in bulk, then read", prefetched),
     moves("peerCopy", "the copy engine over NVLink or PCIe", PEER, copies, "peer"),
     moves("peerRead", "a kernel loads from the other GPU", PEER, kernel, "peer"),
     allocates("allocateDevice", "cudaMalloc and cudaFree: both wait", OF_DEVICE),

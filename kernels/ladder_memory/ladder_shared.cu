@@ -58,38 +58,29 @@ int verify_strided(ladder_case *c, ladder_verdict *v)
     return c->type == DTYPE_F32 ? compare_strided<uint32_t>(c, v) : compare_strided<uint64_t>(c, v);
 }
 
-/* ---- tiles: written one way, read the other ---- */
+/* ---- a square tile: written along its rows, read along them or, as a transpose does it, down its columns
+ * ----
+ */
 
-enum { ROUNDS = 33, COLUMNS = 32, TILE_BLOCKS = 1056 };
-/* A rung's variant: the rows of its tile, and what goes down the columns. */
-enum { FLAT = 16, TALL = 32, ROWS_MASK = 63, READ_CROSSED = 64, WRITE_CROSSED = 128 };
-
-int tile_rows(const ladder_case *c) { return c->rung->variant & ROWS_MASK; }
+enum { ROUNDS = 33, SIDE = 32, TILE_CELLS = SIDE * SIDE, TILE_BLOCKS = 1056 };
+enum { ALONG, CROSSED }; /* a rung's variant: how the tile is read */
 
 int prepare_tile(ladder_case *c)
 {
-    ladder_moves(c, (int64_t)TILE_BLOCKS * tile_rows(c) * COLUMNS, 2 * ROUNDS);
+    ladder_moves(c, (int64_t)TILE_BLOCKS * TILE_CELLS, 2 * ROUNDS);
     return ladder_open(c, c->size, c->size);
 }
 
-/* rows x 32 threads; the tile is written at (y, x) and read there, or, where that is crossed, at the place
- * that thread number k gets down the columns instead of along the rows. The number of rounds is odd, so that
- * a crossed one ends transposed. */
-template <typename T, int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC>
-__global__ void exchange(T *out, const T *in)
+/* The number of rounds is odd, so that a tile that is read crossed ends transposed. */
+template <typename T, int HOW, int PAD, bool SWIZZLED> __global__ void exchange(T *out, const T *in)
 {
-    constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
-    extern __shared__ double sized_at_launch[]; /* one name for all types */
-    __shared__ T sized[DYNAMIC ? 1 : CELLS];
-    T *tile = DYNAMIC ? (T *)sized_at_launch : sized;
+    __shared__ T tile[SIDE * (SIDE + PAD)];
     const auto at = [](int row, int column) {
-        return row * (COLUMNS + PAD) + (SWIZZLED ? column ^ (row % COLUMNS) : column);
+        return row * (SIDE + PAD) + (SWIZZLED ? column ^ (row % SIDE) : column);
     };
-    const int k = (int)threadIdx.y * COLUMNS + (int)threadIdx.x;
-    const int along = at(k / COLUMNS, k % COLUMNS), across = at(k % ROWS, k / ROWS);
-    const int write = VARIANT & WRITE_CROSSED ? across : along,
-              read = VARIANT & READ_CROSSED ? across : along;
-    const int64_t cell = (int64_t)blockIdx.x * (ROWS * COLUMNS) + k;
+    const int k = (int)threadIdx.y * SIDE + (int)threadIdx.x;
+    const int write = at(k / SIDE, k % SIDE), read = HOW == CROSSED ? at(k % SIDE, k / SIDE) : write;
+    const int64_t cell = (int64_t)blockIdx.x * TILE_CELLS + k;
     T u = in[cell];
 #pragma unroll 4
     for (int i = 0; i < ROUNDS; i++) {
@@ -101,27 +92,17 @@ __global__ void exchange(T *out, const T *in)
     out[cell] = u;
 }
 
-template <int VARIANT, int PAD, bool SWIZZLED, bool DYNAMIC> int run_tile(ladder_case *c)
+template <int HOW, int PAD, bool SWIZZLED> int run_tile(ladder_case *c)
 {
-    constexpr int ROWS = VARIANT & ROWS_MASK, CELLS = ROWS * (COLUMNS + PAD);
-    return ladder_kernel(c, TILE_BLOCKS, dim3(COLUMNS, ROWS), DYNAMIC ? ladder_bytes(c, CELLS) : 0,
-                         exchange<float, VARIANT, PAD, SWIZZLED, DYNAMIC>,
-                         exchange<double, VARIANT, PAD, SWIZZLED, DYNAMIC>);
+    return ladder_kernel(c, TILE_BLOCKS, dim3(SIDE, SIDE), 0, exchange<float, HOW, PAD, SWIZZLED>,
+                         exchange<double, HOW, PAD, SWIZZLED>);
 }
 
-/* Cell k of a tile has gone from spot to spot, once a round: a permutation applied so often. */
 int64_t tile_source(const ladder_case *c, int64_t i)
 {
-    const bool read_crossed = c->rung->variant & READ_CROSSED,
-               write_crossed = c->rung->variant & WRITE_CROSSED;
-    const int64_t rows = tile_rows(c), k = i % (rows * COLUMNS);
-    int64_t at = k;
-    for (int round = 0; round < ROUNDS && read_crossed != write_crossed; round++)
-        at = read_crossed ? at % rows * COLUMNS + at / rows : at % COLUMNS * rows + at / COLUMNS;
-    return i - k + at;
+    const int64_t k = i % TILE_CELLS;
+    return c->rung->variant == CROSSED ? i - k + k % SIDE * SIDE + k / SIDE : i;
 }
-
-int verify_tile(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, tile_source, v); }
 
 /* ---- from global memory into shared memory ---- */
 
@@ -189,11 +170,11 @@ const int64_t strides[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 
                             17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
 const int64_t stages[] = { 1, 2, 3, 4 };
 
-template <int VARIANT, int PAD = 0, bool SWIZZLED = false, bool DYNAMIC = false>
+template <int HOW, int PAD = 0, bool SWIZZLED = false>
 constexpr ladder_rung tile(const char *name, const char *why)
 {
-    return ladder_row(name, why, { prepare_tile, run_tile<VARIANT, PAD, SWIZZLED, DYNAMIC>, verify_tile },
-                      VARIANT, (1u << PARAMETERS) - 1, "shared");
+    const ladder_way way = { prepare_tile, run_tile<HOW, PAD, SWIZZLED>, ladder_by_places<tile_source> };
+    return ladder_row(name, why, way, HOW, (1u << PARAMETERS) - 1, "shared");
 }
 
 constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes)
@@ -208,17 +189,10 @@ constexpr ladder_way flow = { prepare_flow, run_flow, ladder_verify_copy };
 const ladder_rung rungs[] = {
     by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
     by_stride("stride8", "8-byte words: halves of a warp", 8),
-    tile<TALL>("rowRow", "no conflict either way"),
-    tile<TALL | READ_CROSSED | WRITE_CROSSED>("columnColumn", "all 32 in one bank, twice"),
-    tile<TALL | READ_CROSSED>("rowColumn", "one way straight, one way 32 turns"),
-    tile<TALL | WRITE_CROSSED>("columnRow", "the same the other way round"),
-    tile<TALL | READ_CROSSED, 1>("padded", "one column more: no conflict"),
-    tile<TALL | READ_CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
-    tile<TALL | READ_CROSSED, 0, false, true>("dynamic", "sized at launch: as rowColumn"),
-    tile<TALL | READ_CROSSED, 1, false, true>("dynamicPadded", "sized at launch: as padded"),
-    tile<FLAT | READ_CROSSED>("rectangle", "16 rows of 32: 16 turns"),
-    tile<FLAT | READ_CROSSED, 1>("rectanglePadded1", "one column more: the cure of f64"),
-    tile<FLAT | READ_CROSSED, 2>("rectanglePadded2", "two columns more: the cure of f32"),
+    tile<ALONG>("rowRow", "no conflict either way"),
+    tile<CROSSED>("rowColumn", "one way straight, one way 32 turns"),
+    tile<CROSSED, 1>("padded", "one column more: no conflict"),
+    tile<CROSSED, 0, true>("swizzled", "column XOR row: no conflict, no padding"),
     ladder_row("throughRegisters", "load, wait, store, barrier", flow, 0, 1u << STRIDE | 1u << STAGES),
     ladder_scanned(STAGES, stages,
                    ladder_row("asyncStages", "cp.async: started, not waited for", flow, 1, 1u << STRIDE)),

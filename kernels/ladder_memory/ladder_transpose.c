@@ -1,7 +1,7 @@
 /* transpose on the host, and its problem on every device. The lesson: docs/teaching/transpose.md. */
 #include "core/cell.h"
 #include "device/device_host.h"
-#include "ladder_memory/ladder_transpose.h"
+#include "ladder/ladder.h"
 
 /* ---- the problem, on every device ---- */
 

@@ -2,7 +2,6 @@
  * The lesson: docs/teaching/transpose.md. */
 #include "ladder/ladder_cublas.h"
 #include "ladder/ladder_kernel.cuh"
-#include "ladder_memory/ladder_transpose.h"
 
 namespace {
 
@@ -27,16 +26,11 @@ __device__ __forceinline__ int64_t place_in_b(int64_t x, int64_t dx, int64_t y, 
     return ORDER == ALONG_B ? y * ny + x + dx : ORDER == COPY_ROW ? y * nx + x + dx : (x + dx) * ny + y;
 }
 
-/* One cell per thread. DIAGONAL: blocks that start one after another go down a diagonal, the next diagonal a
- * column further: of gridDim.x diagonals of gridDim.y blocks each column meets each row once. */
-template <typename T, order ORDER, bool DIAGONAL = false>
-__global__ void one_cell(T *b, const T *a, int64_t nx, int64_t ny)
+/* One cell per thread. */
+template <typename T, order ORDER> __global__ void one_cell(T *b, const T *a, int64_t nx, int64_t ny)
 {
-    const unsigned linear = blockIdx.y * gridDim.x + blockIdx.x, down = linear % gridDim.y;
-    const unsigned block_x = DIAGONAL ? (linear / gridDim.y + down) % gridDim.x : blockIdx.x;
-    const unsigned block_y = DIAGONAL ? down : blockIdx.y;
-    const int64_t x = (int64_t)block_x * blockDim.x + threadIdx.x,
-                  y = (int64_t)block_y * blockDim.y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     if (x < (ORDER == ALONG_B ? ny : nx) && y < (ORDER == ALONG_B ? nx : ny))
         b[place_in_b<ORDER>(x, 0, y, nx, ny)] = a[place_in_a<ORDER>(x, 0, y, nx, ny)];
 }
@@ -97,8 +91,6 @@ using run = int (*)(ladder_case *);
 template <order ORDER, int X = 32, int Y = 16>
 constexpr run run_one = along<one_cell<float, ORDER>, one_cell<double, ORDER>, ORDER, 1, X, Y>;
 template <order ORDER>
-constexpr run run_diagonal = along<one_cell<float, ORDER, true>, one_cell<double, ORDER, true>, ORDER>;
-template <order ORDER>
 constexpr run run_four = along<four_cells<float, ORDER>, four_cells<double, ORDER>, ORDER, UNROLL>;
 
 template <int PAD, int CELLS = 1> int run_tiles(ladder_case *c)
@@ -140,8 +132,6 @@ const ladder_rung rungs[] = {
     rung("naiveCol", "single cells read, whole lines written", run_one<ALONG_B>),
     rung("unroll4Row", "four loads in flight per thread", run_four<ALONG_A>),
     rung("unroll4Col", "the same, scattered loads through L1", run_four<ALONG_B>),
-    rung("diagonalRow", "blocks along diagonals spread the channels", run_diagonal<ALONG_A>),
-    rung("diagonalCol", "the same, scattered loads", run_diagonal<ALONG_B>),
     rung("thinRow", "warps of 8 x 4: fuller sectors", run_one<ALONG_A, 8, 32>),
     rung("thinCol", "the same, scattered loads", run_one<ALONG_B, 8, 32>),
     rung("shared", "tile turned on chip, banks conflict", run_tiles<0>),

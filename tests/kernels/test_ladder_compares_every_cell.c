@@ -105,7 +105,6 @@ static void test_half_way(void **state)
     assert_non_null(ladder_state(&c, 64));
     assert_int_equal(ladder_alloc_zeroed(&c, 64, &more), 0);
     assert_int_equal(*(const int *)more, 0);
-    assert_int_equal(ladder_beside_create(&c), 0);
     d->alloc = no_memory;
     assert_int_equal(ladder_open(&c, CELLS, CELLS), 1);
     ladder_close(&c);

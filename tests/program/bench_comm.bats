@@ -128,7 +128,7 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     "$weft" bench --list device=host >list
     local family
     for family in halo alltoall io; do grep -q "^$family: " list; done
-    timeout -k 5 $hang_s "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 3>&-
+    timeout -k 5 $hang_s "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 >table 3>&-
     expect "families of one rank" 0 "$(jq -s 'map(select(.family | IN("halo", "alltoall", "io"))) | length' results.jsonl)"
     rm results.jsonl
     launch 2 "$weft" bench device=host samples=none ceiling_bytes=1M nx=64 ny=64 n=3000 bytes=10000 >table 2>said
