@@ -25,11 +25,7 @@
 struct halo {
     MPI_Comm made_for; /* not owned */
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    int links;
-    transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
-    int64_t sent_bytes;
-    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links
-                                            * above */
+    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links */
     transport_kind kind[TRANSPORT_KINDS];
     int transports;
     int rank;
@@ -42,12 +38,6 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
                    TRANSPORT_MAPPED < TRANSPORT_PEER && TRANSPORT_PEER < TRANSPORT_COPY &&
                    TRANSPORT_PEER < TRANSPORT_NCCL,
                "sends that wait for the host come first");
-
-static transport_create *const create_by[TRANSPORT_KINDS] = {
-    [TRANSPORT_STAGED] = transport_message_create, [TRANSPORT_AWARE] = transport_message_create,
-    [TRANSPORT_MAPPED] = transport_message_create, [TRANSPORT_PEER] = transport_peer_create,
-    [TRANSPORT_COPY] = transport_copy_create,      [TRANSPORT_NCCL] = transport_nccl_create,
-};
 
 /* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts
  * beyond. */
@@ -98,16 +88,14 @@ static transport_link make_link(const decomp *dec, const field_shape *f, int dep
 
 enum { FAULT_EXCHANGE = 2 };
 
-static bool is_corner(const transport_link *l)
-{
-    return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0;
-}
+static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
 
 /* The first of the first transport's links that is, or is not, a corner; -1 if there is none. */
 static int find_link(const halo *h, bool corner)
 {
-    for (int i = 0; i < h->transport[0]->links; i++)
-        if (is_corner(&h->link[i]) == corner) return i;
+    const transport_links *on = &h->transport[0]->on;
+    for (int i = 0; i < on->count; i++)
+        if (is_corner(on->link[i].direction) == corner) return i;
     return -1;
 }
 
@@ -123,28 +111,23 @@ static void break_halo(halo *h)
     if (drops_corner() && corner >= 0 && face >= 0) unpack[corner].offset = unpack[face].offset;
 }
 
-/* The links of one transport, in the order of their directions; returns how many. */
-static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners,
-                     const transport_choice *choice, transport_kind t)
+/* The links over t alone. */
+static void add_links(transport_links *on, const decomp *dec, int depth, bool corners,
+                      const transport_choice *choice, transport_kind t)
 {
-    int added = 0;
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
-        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
-        if (dec->neighbour[k] < 0 || (corner && !corners) || choice->toward[k] != t) continue;
+        if (dec->neighbour[k] < 0 || (is_corner(k) && !corners) || choice->toward[k] != t) continue;
         /* an operator along x: no ghosts above and below */
-        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue;
-        h->link[h->links + added++] = make_link(dec, shape, depth, k);
+        if (decomp_dy[k] != 0 && on->shape.depth_y == 0) continue;
+        on->link[on->count++] = make_link(dec, &on->shape, depth, k);
     }
-    return added;
 }
 
-/* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be
- * had. */
-static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
+/* False, with the reason kept, if it cannot be had. */
+static bool add_transport(halo *h, transport_kind t, const transport_links *on)
 {
     sentence why = { "" };
-    const MPI_Comm comm = t == TRANSPORT_NCCL ? h->made_for : h->comm;
-    transport *made = create_by[t](t, d, shape, &h->link[h->links], count, comm, &why);
+    transport *made = transport_traits_of(t)->create(t, on, &why);
     if (!made) {
         sentence_set(&h->refused, "%s: ", transport_kind_name(t));
         h->reason_at = strlen(h->refused.text);
@@ -153,16 +136,13 @@ static bool add_transport(halo *h, device *d, const field_shape *shape, transpor
     }
     h->kind[h->transports] = t;
     h->transport[h->transports++] = made;
-    for (int i = 0; i < count; i++, h->links++)
-        h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
     return true;
 }
 
 static void drop_transports(halo *h)
 {
     for (int i = 0; i < h->transports; i++) h->transport[i]->destroy(&h->transport[i]);
-    h->transports = h->links = 0;
-    h->sent_bytes = 0;
+    h->transports = 0;
 }
 
 /* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by
@@ -171,10 +151,12 @@ static bool make_transports(halo *h, const decomp *dec, device *d, const field_s
                             bool corners, transport_choice *choice)
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const int mine = add_links(h, dec, shape, depth, corners, choice, t);
+        transport_links on = { .d = d, .shape = *shape };
         int most = 0;
-        MPI_CHECK(ranks_allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
-        if (most == 0 || add_transport(h, d, shape, t, mine)) continue;
+        on.comm = t == TRANSPORT_NCCL ? h->made_for : h->comm;
+        add_links(&on, dec, depth, corners, choice, t);
+        MPI_CHECK(ranks_allreduce(&on.count, &most, 1, MPI_INT, MPI_MAX, h->comm));
+        if (most == 0 || add_transport(h, t, &on)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
             if (choice->toward[k] == t) choice->toward[k] = TRANSPORT_STAGED;
@@ -217,7 +199,7 @@ void halo_know(halo *h, void *field)
 /* The i-th transport, if it has links and is one of `over`; else NULL. */
 static transport *driven(const halo *h, int i, unsigned over)
 {
-    return h->transport[i]->links > 0 && (over >> h->kind[i] & 1) ? h->transport[i] : NULL;
+    return h->transport[i]->on.count > 0 && (over >> h->kind[i] & 1) ? h->transport[i] : NULL;
 }
 
 void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
@@ -259,22 +241,37 @@ void halo_exchange(halo *h, void *field, device_stream *s)
 
 transport_kind halo_toward(const halo *h, int direction)
 {
-    for (int t = 0, first = 0; t < h->transports; first += h->transport[t++]->links)
-        for (int i = 0; i < h->transport[t]->links; i++)
-            if (h->link[first + i].direction == direction) return h->kind[t];
+    for (int t = 0; t < h->transports; t++) {
+        const transport_links *on = &h->transport[t]->on;
+        for (int i = 0; i < on->count; i++)
+            if (on->link[i].direction == direction) return h->kind[t];
+    }
     return TRANSPORT_KINDS;
 }
 
-int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
+int64_t halo_sent_bytes(const halo *h)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < h->transports; t++) {
+        const transport_links *on = &h->transport[t]->on;
+        for (int i = 0; i < on->count; i++) bytes += transport_cells_bytes(&on->shape, on->link[i].send);
+    }
+    return bytes;
+}
 
 int64_t halo_mpi_bytes(const halo *h)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < h->transports; i++) bytes += h->transport[i]->mpi_bytes;
+    for (int t = 0; t < h->transports; t++) bytes += h->transport[t]->mpi_bytes;
     return bytes;
 }
 
-int halo_neighbours(const halo *h) { return h->links; }
+int halo_neighbours(const halo *h)
+{
+    int links = 0;
+    for (int t = 0; t < h->transports; t++) links += h->transport[t]->on.count;
+    return links;
+}
 
 const char *halo_note(const halo *h)
 {

@@ -21,7 +21,7 @@
 
 #include "device/device.h"
 #include "ranks/decomp.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 typedef struct halo halo;
 

@@ -8,6 +8,7 @@
 #include "core/sentence.h"
 #include "device/device.h"
 #include "device/host_limits.h"
+#include "ranks/ranks.h"
 #include "topology/placement.h"
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
@@ -17,7 +18,7 @@ typedef struct topology {
     int rank, ranks;
     int local_rank, local_ranks; /* on this host */
     int hosts;                   /* how many; */
-    struct hosts *where;         /* which ranks they have (hosts.h); owned */
+    hosts *where;                /* which ranks they have; owned */
     int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the
                                   * host device) */
     bool speaks_for_device;      /* the first of them, where sums count each GPU once; none on the host
@@ -67,10 +68,17 @@ device *topology_device(topology *t, topology_choice choice, int threads, senten
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
                            sentence *said);
 
+/* The GPUs that a rank sees; of more than that many the first. */
+enum { TOPOLOGY_GPUS_MAX = 32 };
+typedef struct topology_gpus {
+    int count; /* at least 1 */
+    char uuid[TOPOLOGY_GPUS_MAX][DEVICE_UUID_BYTES];
+} topology_gpus;
+
 /* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where
- * all see the same in the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...;
- * counts: how many each sees, at least 1. Returns the number of the rank's among its own. */
-int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank);
+ * all see the same in the same order, rank mod their number. of: [rank + 1]. Returns the number of the rank's
+ * among its own. */
+int topology_gpu_of(const topology_gpus *of, int rank);
 
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per
  * host that sends itself device buffers (a crash there is only the child's), then over the real ranks with
@@ -83,3 +91,12 @@ bool topology_probe_aware(const topology *t, device *d, const char *exe, sentenc
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data
  * arrived). */
 int topology_probe_child(void);
+
+/* Runs a program outside the MPI job: it finds no trace of the job in its environment and so is an MPI
+ * program of its own (a singleton). Silent, and killed with all its children when its time is over. Its
+ * TMPDIR is a folder of its own, which goes with it and with all that a crash left there. Returns its exit
+ * status, -1 if it has none; how it ended is a part of a sentence: "ended with status 1". */
+int topology_spawn(const char *exe, const char *argument, double limit_s, sentence *how);
+/* Would a variable NAME=VALUE tell an MPI library that the process belongs to a job? What the user set for
+ * the library (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
+bool topology_is_job_variable(const char *variable);

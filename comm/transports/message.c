@@ -65,6 +65,21 @@ void message_recv_init(char *to, int bytes, int rank, int direction, int64_t pie
                             request));
 }
 
+void message_swap(const transport_links *on, const void *mine, void *theirs, size_t each_bytes)
+{
+    MPI_Request request[2 * DECOMP_NEIGHBOURS];
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        /* back: as the neighbour calls the link */
+        const int back = DECOMP_NEIGHBOURS - 1 - l->direction, bytes = (int)each_bytes;
+        char *const to = (char *)theirs + (size_t)i * each_bytes;
+        const char *const from = (const char *)mine + (size_t)i * each_bytes;
+        MPI_CHECK(MPI_Irecv(to, bytes, MPI_BYTE, l->rank, back, on->comm, &request[2 * i]));
+        MPI_CHECK(MPI_Isend(from, bytes, MPI_BYTE, l->rank, l->direction, on->comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
+}
+
 /* ---- messages under way ---- */
 
 message_flow message_flow_create(int sends, int receives, device_event **ready)

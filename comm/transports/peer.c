@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
 struct peer {
@@ -193,6 +191,13 @@ peer *peer_create(device *d, const int *ranks, int count, device_memory memory, 
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
     if (!reaches(p, memory, why)) discard(&p);
     return p;
+}
+
+peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why)
+{
+    int ranks[DECOMP_NEIGHBOURS] = { 0 };
+    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
+    return peer_create(on->d, ranks, on->count, memory, on->comm, why);
 }
 
 const char *peer_instead(const peer *p) { return p->instead.text; }

@@ -11,8 +11,8 @@
 #include "base/cmd.h"
 #include "base/terminal.h"
 #include "deck/deck.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,
