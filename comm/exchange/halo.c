@@ -73,8 +73,9 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
 static bool drops_row(void) { return fault_asked("halo_row") >= 0; }
 static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
 
-/* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those,
- * and the boundary fill writes them afterwards. A fault is put into what is unpacked. */
+/* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
+ * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
+ */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
     const box send = box_beside(f, depth, direction, false);
@@ -171,7 +172,7 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     assert(depth >= 0 && (dec->ranks_x == 1 || depth <= shape->depth_x) &&
            (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
-    halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
+    halo *h = CHECK_CALLOC(1, sizeof *h);
     transport_choice left = *choice;
     h->made_for = comm;
     MPI_CHECK(ranks_dup(comm, &h->comm));
@@ -218,7 +219,7 @@ void halo_progress(halo *h, unsigned over)
         if ((t = driven(h, i, over)) && t->progress) t->progress(t);
 }
 
-/* Of several transports the last one speaks: it is the last to unpack. */
+/* Records the event of the last transport, which unpacks last. */
 bool halo_end(halo *h, unsigned over, device_event *arrived)
 {
     transport *t, *last = NULL;

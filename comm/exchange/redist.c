@@ -26,7 +26,7 @@ typedef struct redist_message {
     int64_t offset_bytes, bytes;
 } redist_message;
 
-/* What goes out, or comes in. */
+/* All messages of one way, out or in. */
 typedef struct redist_side {
     redist_message *message;
     int count;
@@ -53,13 +53,6 @@ struct redist {
     sentence refusal;
 };
 
-/* At least one byte, so that NULL always means failure. */
-static void *allocate(size_t count, size_t bytes_each)
-{
-    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
-    return p;
-}
-
 /* Rank `step` places after this one (out) or before it (in). */
 static int partner(const redist *r, bool out, int step)
 {
@@ -84,7 +77,7 @@ static redist_side make_side(redist *r, bool out, transport_kind t)
         const redist_plan_cut cut = cut_with(r, out, partner(r, out, step));
         parts += redist_plan_parts(&cut);
     }
-    side.message = allocate((size_t)parts, sizeof *side.message);
+    side.message = CHECK_CALLOC(parts, sizeof *side.message);
     for (int step = 1; step < ranks; step++) {
         const int other = partner(r, out, step);
         const redist_plan_cut cut = cut_with(r, out, other);
@@ -121,7 +114,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     assert(from->ranks_x * from->ranks_y == to->ranks_x * to->ranks_y && from_shape->type == to_shape->type);
     assert(from_shape->nx == box_width(from->own) && from_shape->ny == box_height(from->own));
     assert(to_shape->nx == box_width(to->own) && to_shape->ny == box_height(to->own));
-    redist *r = allocate(1, sizeof *r);
+    redist *r = CHECK_CALLOC(1, sizeof *r);
     *r = (redist){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape,
                    .own = redist_plan_box(from, from->rank, to, to->rank) };
     MPI_CHECK(ranks_dup(comm, &r->comm));
@@ -133,7 +126,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
     r->out = make_side(r, true, t);
     r->in = make_side(r, false, t);
-    r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
+    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
     make_requests(r);
     for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
     DEVICE_CALL(d, event_create, false, &r->unpacked);

@@ -23,7 +23,7 @@ struct redist_peer {
     transpose_call call; /* all but fields and number */
 };
 
-/* What rank `source` holds of rank `target`'s target. */
+/* The part of rank `target`'s target that rank `source` holds. */
 static transpose_part part_of(const redist_peer *r, int source, int target)
 {
     const box in = redist_plan_box(&r->from, source, &r->to, target);
@@ -83,16 +83,16 @@ redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
                                 const field_shape *from_shape, const field_shape *to_shape,
                                 int64_t rings_bytes, MPI_Comm comm, sentence *why)
 {
-    int everybody[TRANSPOSE_RANKS_MAX];
+    int all_ranks[TRANSPOSE_RANKS_MAX];
     const int ranks = to->ranks_x * to->ranks_y;
     if (ranks > TRANSPOSE_RANKS_MAX) {
         sentence_set(why, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
         return NULL;
     }
-    for (int i = 0; i < ranks; i++) everybody[i] = i;
-    peer *reach = peer_create(d, everybody, ranks, DEVICE_MEMORY_SHARED, comm, why);
+    for (int i = 0; i < ranks; i++) all_ranks[i] = i;
+    peer *reach = peer_create(d, all_ranks, ranks, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
-    redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
+    redist_peer *r = CHECK_CALLOC(1, sizeof *r);
     *r = (redist_peer){
         .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach
     };

@@ -20,7 +20,8 @@ enum { REDIST_PLAN_PARTS_MEANT = 64 };
 
 static inline box redist_plan_transposed(box b) { return box_make(b.y0, b.y1, b.x0, b.x1); }
 
-/* What rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty. */
+/* The cells that rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty.
+ */
 box redist_plan_box(const decomp *source, int from, const decomp *target, int to);
 
 /* A cut of a box into bands_y x bands_x parts; both 0 for an empty box. */

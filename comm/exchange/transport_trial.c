@@ -1,7 +1,7 @@
 /* A probe runs the transport three times over a small field of the same process grid, so that both
  * buffers of a transport that has two are used again, and compares every ghost with the cell it stands for.
  * */
-#include "exchange/transport_trial.h"
+#include "exchange/halo.h"
 
 #include <assert.h>
 #include <math.h>

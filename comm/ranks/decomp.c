@@ -21,13 +21,13 @@ static int64_t ranks_max(int64_t cells, int depth)
     return most > 1 ? most : 1;
 }
 
-/* What a cell of a column costs, in cells of a row: columns are gathered one sector per cell, and every row
+/* The cost of a cell of a column, in cells of a row: columns are gathered one sector per cell, and every row
  * of tiles has blocks that pass them on. On two H200s single steps break even between 4 and 16; blocks of
  * steps are up to 4 % faster with columns cut, but small grids and overlapped steps lose more. */
 static const double column_cost = 4;
 
-/* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or
- * row) both ways. */
+/* The cells that cross the cuts in one exchange, in cells of rows and units of the depth: each cut moves a
+ * column (or row) both ways. */
 static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
 {
     const int cuts_x = ranks_x == 1 ? 0 : d->periodic_x ? ranks_x : ranks_x - 1;

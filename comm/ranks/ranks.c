@@ -184,7 +184,7 @@ static int pretended_leader(int rank, int ranks, int leader)
 hosts *hosts_make(const int *of, int ranks)
 {
     const size_t n = (size_t)ranks;
-    hosts *h = CHECK_ALLOC(calloc(1, sizeof *h));
+    hosts *h = CHECK_CALLOC(1, sizeof *h);
     h->of = CHECK_ALLOC(malloc((3 * n + 1) * sizeof *h->of));
     h->mine = MPI_COMM_NULL;
     h->ranks = ranks;

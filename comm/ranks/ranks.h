@@ -23,7 +23,7 @@ MPI_Comm ranks_world(void);
 /* This rank's number in comm, and how many there are. */
 int ranks_mine(MPI_Comm comm);
 int ranks_count(MPI_Comm comm);
-/* As MPI's own, with its arguments and its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one
+/* MPI's own, with its arguments and its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one
  * rank. Types: those that ranks.c lists. */
 int ranks_barrier(MPI_Comm comm);
 int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
@@ -56,10 +56,10 @@ bool agree_or_say(bool ok, sentence *why, MPI_Comm comm);
 
 typedef struct hosts {
     int ranks, count;
-    int *of;    /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on
-                 * host 0 */
-    int *rank;  /* all ranks, host after host, ascending in each */
-    int *begin; /* [count + 1]: host h has rank[begin[h]] .. rank[begin[h + 1] - 1] */
+    int *of;       /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on
+                    * host 0 */
+    int *rank;     /* all ranks, host after host, ascending in each */
+    int *begin;    /* [count + 1]: host h has rank[begin[h]] .. rank[begin[h + 1] - 1] */
     MPI_Comm mine; /* the ranks of this rank's host; owned */
 } hosts;
 

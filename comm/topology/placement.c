@@ -1,4 +1,4 @@
-#include "topology/placement.h"
+#include "topology/topology.h"
 
 #include <ctype.h>
 #include <stdio.h>

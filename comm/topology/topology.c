@@ -21,9 +21,8 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
-#include "topology/gpu_rule.h"
 
-/* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
+/* The MPI's own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
 static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }
 #else
@@ -170,8 +169,8 @@ static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_
 #endif
 }
 
-/* Of the faults of all ranks the worst becomes a note. GPUs without a rank are none: a run is asked for as
- * few ranks as its user likes. */
+/* The worst fault of all ranks becomes a note. GPUs without a rank are none: a run is asked for as few ranks
+ * as its user likes. */
 static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
     const int mine = fault > PLACEMENT_IDLE ? (int)fault : 0;

@@ -55,7 +55,7 @@ static bool starts_with_any(const char *s, const char *const *prefixes)
 
 bool topology_is_job_variable(const char *variable)
 {
-    /* What mpirun itself passes through MCA variables: the identity of the job and of the rank. */
+    /* mpirun passes the identity of the job and of the rank in these MCA variables. */
     static const char *const ompi_identity[] = { "OMPI_MCA_orte",          "OMPI_MCA_ess",
                                                  "OMPI_MCA_pmix",          "OMPI_MCA_prte",
                                                  "OMPI_MCA_schizo",        "OMPI_MCA_initial_wdir",

@@ -85,10 +85,9 @@ void message_swap(const transport_links *on, const void *mine, void *theirs, siz
 message_flow message_flow_create(int sends, int receives, device_event **ready)
 {
     message_flow f = { .sends = sends, .receives = receives, .ready = ready };
-    const size_t room = (size_t)sends + (size_t)receives + 1; /* never of no bytes: NULL means failure */
-    f.send = CHECK_ALLOC(malloc(room * sizeof *f.send));
+    f.send = CHECK_CALLOC(sends + receives, sizeof *f.send);
     f.receive = f.send + sends;
-    f.arrived = CHECK_ALLOC(malloc(room * sizeof *f.arrived));
+    f.arrived = CHECK_CALLOC(receives, sizeof *f.arrived);
     return f;
 }
 
@@ -119,7 +118,7 @@ static bool send_next(message_flow *f, device *d, bool patient)
     return done;
 }
 
-/* Waits for something if `patient`. */
+/* Takes arrived messages; with `patient`, waits for at least one. */
 static void receive_some(message_flow *f, bool patient, message_take *take, void *context)
 {
     int count = 0;

@@ -101,8 +101,8 @@ void message_flow_end(message_flow *f, device *d, message_take *take, void *cont
 
 /* ---- segments ----
  * Page-locked memory of this rank that its neighbours on the same host have mapped as well, so that copy
- * engines of two processes reach the same bytes and no processor copies them: a memfd, which is there as long
- * as somebody maps it and never stays behind. */
+ * engines of two processes reach the same bytes and no processor copies them: a memfd, which lives until the
+ * last process unmaps it and never stays behind. */
 
 /* Mapped here. */
 typedef struct segment {
@@ -111,9 +111,9 @@ typedef struct segment {
 } segment;
 
 typedef struct segments {
-    device *d; /* not owned */
+    device *d;   /* not owned */
     segment own; /* of two sides, one behind the other; without a base where no neighbour needs one */
-    segment opened[PACK_PIECES_MAX]; /* the neighbours', each once */
+    segment opened[PACK_PIECES_MAX];       /* the neighbours', each once */
     const char *there[PACK_PIECES_MAX][2]; /* of each link: what the neighbour sends, in its sides; NULL:
                                             * not through a segment */
 } segments;

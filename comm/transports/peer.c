@@ -30,12 +30,6 @@ struct peer {
 
 enum { PROBE_BYTES = 256 };
 
-static void *allocate(size_t count, size_t bytes_each)
-{
-    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
-    return p;
-}
-
 /* Says why not all neighbours run on this host. */
 static void look_for_other_hosts(const peer *p, sentence *why)
 {
@@ -48,7 +42,7 @@ static void look_for_other_hosts(const peer *p, sentence *why)
     hosts_destroy(&h);
 }
 
-/* What a rank offers: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
+/* The offer of a rank: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
 typedef struct offer {
     device_handle handle;
     int code;           /* of handle_make */
@@ -59,7 +53,7 @@ typedef struct offer {
 static void open_all(peer *p, void *mine, void **theirs, sentence *why)
 {
     device *d = p->d;
-    offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
+    offer own = { .there = mine != NULL }, *offers = CHECK_CALLOC(p->all, sizeof *offers);
     if (mine) own.code = d->handle_make(d, p->memory, mine, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
     if (p->openings + p->count > p->openings_room) {
@@ -136,7 +130,7 @@ static bool probe(peer *p, device_memory memory, sentence *why)
     int code;
     p->memory = memory;
     void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code),
-                **theirs = allocate((size_t)p->count, sizeof *theirs);
+                **theirs = CHECK_CALLOC(p->count, sizeof *theirs);
     if (!mine) sentence_set(why, "rank %d has no device memory to share: %s", p->me, p->d->error_text(code));
     open_all(p, mine, theirs, why);
     bool works = agree_or_say(!why->text[0], why, p->comm);
@@ -180,14 +174,14 @@ static bool reaches(peer *p, device_memory memory, sentence *why)
 
 peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why)
 {
-    peer *p = allocate(1, sizeof *p);
+    peer *p = CHECK_CALLOC(1, sizeof *p);
     why->text[0] = '\0';
     MPI_CHECK(ranks_dup(comm, &p->comm));
     p->me = ranks_mine(p->comm);
     p->all = ranks_count(p->comm);
     p->d = d;
     p->count = count;
-    p->ranks = allocate((size_t)count, sizeof *p->ranks);
+    p->ranks = CHECK_CALLOC(count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
     if (!reaches(p, memory, why)) discard(&p);
     return p;

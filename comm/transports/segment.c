@@ -14,7 +14,7 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
-/* What a rank tells the neighbour of a link; plain bytes, all 0 for no segment. */
+/* The offer of a rank to the neighbour of a link; plain bytes, all 0 for no segment. */
 typedef struct offer {
     int64_t bytes; /* of both sides */
     int64_t at;    /* of the link's cells in a side */

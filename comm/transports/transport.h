@@ -1,4 +1,4 @@
-/* What a transport is: one of the ways of a halo's cells from a rank to its neighbours.
+/* A transport: one of the ways of a halo's cells from a rank to its neighbours.
  *
  * A transport serves a subset of a rank's neighbours: its links. A halo holds a list of transports whose
  * links together are all its neighbours, and drives them in step: every begin, then progress as often as
@@ -22,12 +22,12 @@
  * first. */
 typedef enum transport_kind {
     TRANSPORT_AUTO = -1, /* none in particular: to be chosen */
-    TRANSPORT_STAGED, /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
-    TRANSPORT_AWARE,  /* packed on the device, sent from there by a device-aware MPI */
-    TRANSPORT_MAPPED, /* packed by the kernel into pinned memory, sent by MPI */
-    TRANSPORT_PEER,   /* stored into the neighbour's memory: same host, no messages */
-    TRANSPORT_COPY,   /* copied there by copy engines: same host, no messages, rows alone */
-    TRANSPORT_NCCL,   /* packed on the device, sent by NCCL on the stream */
+    TRANSPORT_STAGED,    /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
+    TRANSPORT_AWARE,     /* packed on the device, sent from there by a device-aware MPI */
+    TRANSPORT_MAPPED,    /* packed by the kernel into pinned memory, sent by MPI */
+    TRANSPORT_PEER,      /* stored into the neighbour's memory: same host, no messages */
+    TRANSPORT_COPY,      /* copied there by copy engines: same host, no messages, rows alone */
+    TRANSPORT_NCCL,      /* packed on the device, sent by NCCL on the stream */
     TRANSPORT_KINDS
 } transport_kind;
 const char *transport_kind_name(transport_kind t);
@@ -53,7 +53,7 @@ typedef struct transport_link {
                       * at both ends */
 } transport_link;
 
-/* What a transport of a rank serves. */
+/* The part of a rank's halo that a transport serves. */
 typedef struct transport_links {
     device *d; /* not owned */
     field_shape shape;
@@ -108,11 +108,11 @@ typedef transport *transport_create(transport_kind t, const transport_links *on,
 /* A row of the table. */
 typedef struct transport_traits {
     transport_create *create;
-    bool needs_host; /* MPI sends what it packed; else all is enqueued, and steps can be captured */
-    bool one_host;   /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
-    bool fabric;     /* ... or, without a device.no_fabric, one of another host */
-    int turn;        /* of the transports that auto tries the first has 1; 0: auto does not try it, since
-                      * ... */
+    bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
+    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
+    bool fabric;          /* ... or, without a device.no_fabric, one of another host */
+    int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
+                           * ... */
     const char *left_out; /* ... a sentence part; NULL where it does */
 } transport_traits;
 const transport_traits *transport_traits_of(transport_kind t);

@@ -102,7 +102,7 @@ transport *transport_copy_create(transport_kind t, const transport_links *on, se
     if (!agree_or_say(contiguous, why, on->comm)) return NULL;
     peer *reach = peer_create_for(on, DEVICE_MEMORY_DEVICE, why);
     if (!reach) return NULL;
-    transport_copy *c = CHECK_ALLOC(calloc(1, sizeof *c));
+    transport_copy *c = CHECK_CALLOC(1, sizeof *c);
     c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .on = *on };
     c->reach = reach;
     for (int i = 0; i < on->count; i++) {

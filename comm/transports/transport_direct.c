@@ -135,7 +135,7 @@ transport *transport_direct_create(const transport_links *on)
 {
     device *d = on->d;
     assert(transport_all_contiguous(on));
-    transport_direct *m = CHECK_ALLOC(calloc(1, sizeof *m));
+    transport_direct *m = CHECK_CALLOC(1, sizeof *m);
     m->base = (transport){ .begin = direct_begin,
                            .progress = direct_progress,
                            .end = direct_end,
@@ -146,11 +146,8 @@ transport *transport_direct_create(const transport_links *on)
         m->requests += 2 * (int)message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX);
         m->base.mpi_bytes += bytes;
     }
-    for (int i = 0; i < FIELDS; i++) {
-        direct_field *k = &m->known[i];
-        /* never of no bytes: NULL means failure */
-        k->request = CHECK_ALLOC(calloc((size_t)m->requests + 1, sizeof *k->request));
-    }
+    for (int i = 0; i < FIELDS; i++)
+        m->known[i].request = CHECK_CALLOC(m->requests, sizeof *m->known[i].request);
     DEVICE_CALL(d, event_create, false, &m->ready);
     return &m->base;
 }

@@ -93,8 +93,7 @@ static void cut(transport_message *m, int64_t usual_bytes)
         const int64_t bytes = message_bytes(m, i);
         m->chunks += (int)message_pieces(bytes, chunk_bytes_of(bytes, usual_bytes));
     }
-    /* never of no bytes: NULL means failure */
-    m->chunk = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof *m->chunk));
+    m->chunk = CHECK_CALLOC(m->chunks, sizeof *m->chunk);
     message_chunk *c = m->chunk;
     for (int i = 0; i < m->base.on.count; i++) {
         const int64_t bytes = message_bytes(m, i), each = chunk_bytes_of(bytes, usual_bytes);
@@ -114,7 +113,7 @@ static void cut(transport_message *m, int64_t usual_bytes)
 static void make_events(transport_message *m)
 {
     device *d = m->base.on.d;
-    m->packed = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof(device_event *)));
+    m->packed = CHECK_CALLOC(m->chunks, sizeof(device_event *));
     for (int k = 0; k < m->chunks; k++) {
         if (k > 0 && !m->chunk[k - 1].last) m->packed[k] = m->packed[k - 1];
         else DEVICE_CALL(d, event_create, false, &m->packed[k]);
@@ -152,7 +151,7 @@ static void make_buffers(transport_message *m, transport_kind memory, int64_t by
         m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
 }
 
-/* Where messages stand that leave in an exchange of that side. */
+/* The memory of messages that leave in an exchange of that side. */
 static char *out_of(const transport_message *m, int side)
 {
     return m->segments.own.base ? segments_side(&m->segments, side) : m->out.mpi;
@@ -319,7 +318,7 @@ transport *transport_message_create(transport_kind memory, const transport_links
     const bool contiguous = transport_all_contiguous(on);
     if (contiguous && (memory == TRANSPORT_AWARE || on->d->kind == DEVICE_HOST))
         return transport_direct_create(on);
-    transport_message *m = CHECK_ALLOC(calloc(1, sizeof *m));
+    transport_message *m = CHECK_CALLOC(1, sizeof *m);
     m->base = (transport){ .begin = message_begin,
                            .progress = message_progress,
                            .end = message_end,

@@ -231,7 +231,7 @@ transport *transport_nccl_create(transport_kind t, const transport_links *on, se
 {
     const ncclComm_t communicator = communicator_of(on->d, on->comm, why);
     if (!communicator) return NULL;
-    transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
+    transport_nccl *n = CHECK_CALLOC(1, sizeof *n);
     n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .on = *on };
     n->comm = communicator;
     n->contiguous = transport_all_contiguous(on);

@@ -8,7 +8,7 @@
  * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends
  * message n in a kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a
  * kernel after that of exchange n-2, which emptied the buffer. So two are enough, one would not be, and
- * nobody has to say that a buffer is free. It rests on three things: links are mutual, every exchange waits
+ * no rank has to say that a buffer is free. It rests on three things: links are mutual, every exchange waits
  * for every link (an empty box too), and a halo's begins are in order on the device. Counts and parity live
  * on the device: the calls have the same arguments every time and may be captured in a graph.
  *
@@ -24,7 +24,7 @@
 #include "transports/peer.h"
 #include "transports/transport.h"
 
-/* Where a link's things stand in its receiver's inbox, in bytes. */
+/* Byte offsets of a link's flag and buffers in the receiver's inbox. */
 typedef struct inbox_slot {
     int64_t flag, buffer[2];
 } inbox_slot;
@@ -66,8 +66,8 @@ static size_t lay_out_inbox(const transport_links *on, inbox_slot *slots)
     return (size_t)bytes;
 }
 
-/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things
- * are in them. */
+/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: the link's offsets in
+ * them. */
 static device_link link_between(const transport_link *l, char *here, char *there, const inbox_slot *mine,
                                 const inbox_slot *theirs)
 {
@@ -88,7 +88,7 @@ transport *transport_peer_create(transport_kind t, const transport_links *on, se
     void *theirs[PACK_PIECES_MAX];
     peer *const reach = peer_create_for(on, DEVICE_MEMORY_SHARED, why);
     if (!reach) return NULL;
-    transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
+    transport_peer *p = CHECK_CALLOC(1, sizeof *p);
     p->base = (transport){
         .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on, .note = peer_instead(reach)
     };
