@@ -7,9 +7,8 @@
  * of their own, so that one round brings everything.
  *
  * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's
- * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on; with halo_corner it fills a
- * corner from another message's cells. Not of the third alone: the calibration before a run uses the same
- * halo. (Over peer a corner has no other message's cells.) */
+ * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on, with halo_corner a corner.
+ * Not of the third alone: the calibration before a run uses the same halo. */
 #include "exchange/halo.h"
 
 #include <assert.h>
@@ -23,10 +22,8 @@
 #include "transports/transport.h"
 
 struct halo {
-    MPI_Comm made_for; /* not owned */
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
     transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links */
-    transport_kind kind[TRANSPORT_KINDS];
     int transports;
     int rank;
     int64_t exchanges;
@@ -39,30 +36,11 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
                    TRANSPORT_PEER < TRANSPORT_NCCL,
                "sends that wait for the host come first");
 
-/* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts
- * beyond. */
-static void span(int64_t n, int depth, int d, bool ghosts, int64_t *from, int64_t *to)
-{
-    if (d == 0)
-        *from = 0;
-    else if (d < 0)
-        *from = ghosts ? -depth : 0;
-    else
-        *from = ghosts ? n : n - depth;
-    *to = *from + (d == 0 ? n : depth);
-}
-
-static box box_beside(const field_shape *f, int depth, int direction, bool ghosts)
-{
-    box b;
-    span(f->nx, depth, decomp_dx[direction], ghosts, &b.x0, &b.x1);
-    span(f->ny, depth, decomp_dy[direction], ghosts, &b.y0, &b.y1);
-    return b;
-}
-
 box halo_ghosts(const field_shape *f, int depth, int direction)
 {
-    return box_beside(f, depth, direction, true);
+    const int dx = decomp_dx[direction], dy = decomp_dy[direction];
+    return box_make(dx < 0 ? -depth : dx > 0 ? f->nx : 0, dx < 0 ? 0 : dx > 0 ? f->nx + depth : f->nx,
+                    dy < 0 ? -depth : dy > 0 ? f->ny : 0, dy < 0 ? 0 : dy > 0 ? f->ny + depth : f->ny);
 }
 
 size_t halo_field_bytes(device_kind of, const field_shape *f)
@@ -78,11 +56,12 @@ static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
  */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
-    const box send = box_beside(f, depth, direction, false);
+    const box ghosts = halo_ghosts(f, depth, direction);
+    const box send = box_shift(ghosts, -depth * decomp_dx[direction], -depth * decomp_dy[direction]);
     return (transport_link){ .rank = dec->neighbour[direction],
                              .direction = direction,
                              .send = send,
-                             .receive = halo_ghosts(f, depth, direction),
+                             .receive = ghosts,
                              .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() &&
                                            !drops_corner() };
 }
@@ -91,33 +70,24 @@ enum { FAULT_EXCHANGE = 2 };
 
 static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
 
-/* The first of the first transport's links that is, or is not, a corner; -1 if there is none. */
-static int find_link(const halo *h, bool corner)
-{
-    const transport_links *on = &h->transport[0]->on;
-    for (int i = 0; i < on->count; i++)
-        if (is_corner(on->link[i].direction) == corner) return i;
-    return -1;
-}
-
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE ||
-        h->transports == 0)
+    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE) return;
+    transport *t = h->transports > 0 ? h->transport[0] : NULL;
+    for (int i = 0; t && i < t->on.count; i++) {
+        if (is_corner(t->on.link[i].direction) != drops_corner()) continue;
+        t->unpack[i].cells = box_make(0, 0, 0, 0);
         return;
-    const int face = find_link(h, false), corner = find_link(h, true);
-    pack_piece *unpack = h->transport[0]->unpack;
-    if (drops_row() && face >= 0) unpack[face].cells = box_make(0, 0, 0, 0);
-    if (drops_corner() && corner >= 0 && face >= 0) unpack[corner].offset = unpack[face].offset;
+    }
 }
 
-/* The links over t alone. */
+/* Those over its kind alone. */
 static void add_links(transport_links *on, const decomp *dec, int depth, bool corners,
-                      const transport_choice *choice, transport_kind t)
+                      const transport_choice *choice)
 {
     for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
-        if (dec->neighbour[k] < 0 || (is_corner(k) && !corners) || choice->toward[k] != t) continue;
+        if (dec->neighbour[k] < 0 || (is_corner(k) && !corners) || choice->toward[k] != on->kind) continue;
         /* an operator along x: no ghosts above and below */
         if (decomp_dy[k] != 0 && on->shape.depth_y == 0) continue;
         on->link[on->count++] = make_link(dec, &on->shape, depth, k);
@@ -125,19 +95,18 @@ static void add_links(transport_links *on, const decomp *dec, int depth, bool co
 }
 
 /* False, with the reason kept, if it cannot be had. */
-static bool add_transport(halo *h, transport_kind t, const transport_links *on)
+static bool add_transport(halo *h, const transport_links *on)
 {
     sentence why = { "" };
-    transport *made = transport_traits_of(t)->create(t, on, &why);
-    if (!made) {
-        sentence_set(&h->refused, "%s: ", transport_kind_name(t));
-        h->reason_at = strlen(h->refused.text);
-        sentence_add(&h->refused, "%s", why.text);
-        return false;
+    transport *made = transport_traits_of(on->kind)->create(on, &why);
+    if (made) {
+        h->transport[h->transports++] = made;
+        return true;
     }
-    h->kind[h->transports] = t;
-    h->transport[h->transports++] = made;
-    return true;
+    sentence_set(&h->refused, "%s: ", transport_kind_name(on->kind));
+    h->reason_at = strlen(h->refused.text);
+    sentence_add(&h->refused, "%s", why.text);
+    return false;
 }
 
 static void drop_transports(halo *h)
@@ -146,18 +115,18 @@ static void drop_transports(halo *h)
     h->transports = 0;
 }
 
-/* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by
- * staged. */
+/* All transports that any rank wants, in communicator `caller`; false after the first that cannot be had,
+ * replaced in the choice by staged. */
 static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
-                            bool corners, transport_choice *choice)
+                            bool corners, transport_choice *choice, MPI_Comm caller)
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        transport_links on = { .d = d, .shape = *shape };
+        transport_links on = { .kind = t, .d = d, .shape = *shape };
         int most = 0;
-        on.comm = t == TRANSPORT_NCCL ? h->made_for : h->comm;
-        add_links(&on, dec, depth, corners, choice, t);
+        on.comm = t == TRANSPORT_NCCL ? caller : h->comm;
+        add_links(&on, dec, depth, corners, choice);
         MPI_CHECK(ranks_allreduce(&on.count, &most, 1, MPI_INT, MPI_MAX, h->comm));
-        if (most == 0 || add_transport(h, t, &on)) continue;
+        if (most == 0 || add_transport(h, &on)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
             if (choice->toward[k] == t) choice->toward[k] = TRANSPORT_STAGED;
@@ -174,10 +143,9 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
     halo *h = CHECK_CALLOC(1, sizeof *h);
     transport_choice left = *choice;
-    h->made_for = comm;
     MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
-    while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;
+    while (!make_transports(h, dec, d, shape, depth, corners, &left, comm)) continue;
     return h;
 }
 
@@ -192,15 +160,14 @@ void halo_destroy(halo **h)
 
 void halo_know(halo *h, void *field)
 {
-    for (int i = 0; i < h->transports; i++)
-        /* also where it has no links: it is collective */
+    for (int i = 0; i < h->transports; i++) /* also where it has no links: it is collective */
         if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field);
 }
 
 /* The i-th transport, if it has links and is one of `over`; else NULL. */
 static transport *driven(const halo *h, int i, unsigned over)
 {
-    return h->transport[i]->on.count > 0 && (over >> h->kind[i] & 1) ? h->transport[i] : NULL;
+    return h->transport[i]->on.count > 0 && (over >> h->transport[i]->on.kind & 1) ? h->transport[i] : NULL;
 }
 
 void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
@@ -245,7 +212,7 @@ transport_kind halo_toward(const halo *h, int direction)
     for (int t = 0; t < h->transports; t++) {
         const transport_links *on = &h->transport[t]->on;
         for (int i = 0; i < on->count; i++)
-            if (on->link[i].direction == direction) return h->kind[t];
+            if (on->link[i].direction == direction) return on->kind;
     }
     return TRANSPORT_KINDS;
 }

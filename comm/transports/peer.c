@@ -23,7 +23,7 @@ struct peer {
     device_memory memory; /* that is shared */
     sentence instead;     /* why not that which was asked for */
     void **mapped; /* [openings] */
-    int openings, openings_room;
+    int openings;
     void **shared_block; /* [shared_blocks] */
     int shared_blocks;
 };
@@ -56,10 +56,7 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
     offer own = { .there = mine != NULL }, *offers = CHECK_CALLOC(p->all, sizeof *offers);
     if (mine) own.code = d->handle_make(d, p->memory, mine, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
-    if (p->openings + p->count > p->openings_room) {
-        p->openings_room = 2 * p->openings_room + p->count;
-        p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped));
-    }
+    p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)(p->openings + p->count + 1) * sizeof *p->mapped));
     for (int i = 0; i < p->count; i++) {
         const int other = p->ranks[i];
         int code = offers[other].code;
@@ -117,10 +114,10 @@ static void read_probes(peer *p, void *const *probes, sentence *why)
     DEVICE_CALL(d, stream_destroy, &s);
 }
 
-/* Closes what was opened since `from`. All ranks must have finished with it. */
-static void close_from(peer *p, int from)
+/* Closes all that was opened. All ranks must have finished with it. */
+static void close_all(peer *p)
 {
-    while (p->openings > from) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
+    while (p->openings > 0) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
@@ -138,7 +135,7 @@ static bool probe(peer *p, device_memory memory, sentence *why)
         read_probes(p, theirs, why);
         works = agree_or_say(!why->text[0], why, p->comm);
     }
-    close_from(p, 0);
+    close_all(p);
     if (mine) DEVICE_CALL(p->d, free, memory, mine);
     free(theirs);
     return works;
@@ -221,6 +218,6 @@ void peer_destroy(peer **p)
 {
     if (!p || !*p) return;
     DEVICE_CHECK((*p)->d, (*p)->d->synchronize((*p)->d));
-    close_from(*p, 0);
+    close_all(*p);
     discard(p);
 }

@@ -55,6 +55,7 @@ typedef struct transport_link {
 
 /* The part of a rank's halo that a transport serves. */
 typedef struct transport_links {
+    transport_kind kind;
     device *d; /* not owned */
     field_shape shape;
     MPI_Comm comm; /* not owned; outlives the transport: the halo's own, for messages; for nccl the one that
@@ -103,7 +104,7 @@ struct transport {
 
 /* Collective over on->comm, also for a rank that has no link of this transport (count = 0: only destroyed
  * later). If it cannot be had, NULL on all ranks with the reason in why; else why is unchanged. */
-typedef transport *transport_create(transport_kind t, const transport_links *on, sentence *why);
+typedef transport *transport_create(const transport_links *on, sentence *why);
 
 /* A row of the table. */
 typedef struct transport_traits {

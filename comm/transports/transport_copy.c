@@ -94,7 +94,7 @@ static void make_shared_block(transport_copy *c)
     }
 }
 
-transport *transport_copy_create(transport_kind t, const transport_links *on, sentence *why)
+transport *transport_copy_create(const transport_links *on, sentence *why)
 {
     int64_t ghosts_at[PACK_PIECES_MAX]; /* own */
     const bool contiguous = transport_all_contiguous(on);

@@ -128,27 +128,27 @@ static void make_events(transport_message *m)
 /* ---- buffers and requests ---- */
 
 /* `mpi`: does MPI need memory of its own here? */
-static message_buffer make_buffer(const transport_message *m, transport_kind memory, int64_t bytes, bool mpi)
+static message_buffer make_buffer(const transport_message *m, int64_t bytes, bool mpi)
 {
-    device *d = m->base.on.d;
+    const transport_links *on = &m->base.on;
     /* pinned memory alone */
-    if (m->contiguous) return message_buffer_create(d, TRANSPORT_MAPPED, mpi ? bytes : 0);
+    if (m->contiguous) return message_buffer_create(on->d, TRANSPORT_MAPPED, mpi ? bytes : 0);
     /* or device memory alone */
-    return message_buffer_create(d, mpi ? memory : TRANSPORT_NCCL, bytes);
+    return message_buffer_create(on->d, mpi ? on->kind : TRANSPORT_NCCL, bytes);
 }
 
-static void make_buffers(transport_message *m, transport_kind memory, int64_t bytes)
+static void make_buffers(transport_message *m, int64_t bytes)
 {
     const transport_links *on = &m->base.on;
     int64_t at[PACK_PIECES_MAX];
     for (int i = 0; i < on->count; i++) at[i] = message_at(m, i);
-    if (memory == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA && message_segments)
+    if (on->kind == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA && message_segments)
         m->segments = segments_create(on, at, bytes, m->chunked);
     for (int k = 0; k < m->chunks; k++)
         if (!m->segments.there[m->chunk[k].link][0]) m->base.mpi_bytes += m->chunk[k].bytes;
-    m->out = make_buffer(m, memory, bytes, !m->segments.own.base);
+    m->out = make_buffer(m, bytes, !m->segments.own.base);
     for (int side = 0; side < 2; side++)
-        m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
+        m->in[side].buffer = make_buffer(m, bytes, m->base.mpi_bytes > 0);
 }
 
 /* The memory of messages that leave in an exchange of that side. */
@@ -312,11 +312,11 @@ static void message_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_message_create(transport_kind memory, const transport_links *on, sentence *why)
+transport *transport_message_create(const transport_links *on, sentence *why)
 {
     (void)why; /* they can always be had */
     const bool contiguous = transport_all_contiguous(on);
-    if (contiguous && (memory == TRANSPORT_AWARE || on->d->kind == DEVICE_HOST))
+    if (contiguous && (on->kind == TRANSPORT_AWARE || on->d->kind == DEVICE_HOST))
         return transport_direct_create(on);
     transport_message *m = CHECK_CALLOC(1, sizeof *m);
     m->base = (transport){ .begin = message_begin,
@@ -324,8 +324,8 @@ transport *transport_message_create(transport_kind memory, const transport_links
                            .end = message_end,
                            .destroy = message_destroy,
                            .on = *on };
-    m->contiguous = contiguous && memory == TRANSPORT_STAGED;
-    const bool copies = memory == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA;
+    m->contiguous = contiguous && on->kind == TRANSPORT_STAGED;
+    const bool copies = on->kind == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA;
     int64_t bytes = 0;
     for (int i = 0; i < on->count; i++) {
         const transport_link *l = &on->link[i];
@@ -334,7 +334,7 @@ transport *transport_message_create(transport_kind memory, const transport_links
         bytes += message_align(message_bytes(m, i));
     }
     cut(m, copies ? message_chunk_bytes : INT64_MAX);
-    make_buffers(m, memory, bytes);
+    make_buffers(m, bytes);
     make_events(m);
     make_requests(m);
     return &m->base;

@@ -227,7 +227,7 @@ static void nccl_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_nccl_create(transport_kind t, const transport_links *on, sentence *why)
+transport *transport_nccl_create(const transport_links *on, sentence *why)
 {
     const ncclComm_t communicator = communicator_of(on->d, on->comm, why);
     if (!communicator) return NULL;
@@ -252,7 +252,7 @@ transport *transport_nccl_create(transport_kind t, const transport_links *on, se
 
 #else
 
-transport *transport_nccl_create(transport_kind t, const transport_links *on, sentence *why)
+transport *transport_nccl_create(const transport_links *on, sentence *why)
 {
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;

@@ -82,7 +82,7 @@ static device_link link_between(const transport_link *l, char *here, char *there
     return link;
 }
 
-transport *transport_peer_create(transport_kind t, const transport_links *on, sentence *why)
+transport *transport_peer_create(const transport_links *on, sentence *why)
 {
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];

@@ -55,16 +55,11 @@ static ring make_ring(device *d)
     const int up = (harness.rank + harness.ranks - 1) % harness.ranks,
               down = (harness.rank + 1) % harness.ranks;
     const transport_links links = {
-        .d = d,
-        .shape = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH),
-        .comm = harness.comm,
-        .count = 4,
-        .link = {
-            { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
-            { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
-            { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
-            { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false },
-        },
+        TRANSPORT_PEER, d, field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), harness.comm, 4,
+        { { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
+          { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
+          { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
+          { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false } }
     };
     ring r = { .d = d, .f = links.shape, .chance = 77u + (unsigned)harness.rank };
     sentence why;
@@ -72,7 +67,7 @@ static ring make_ring(device *d)
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise);
-    r.t = transport_peer_create(TRANSPORT_PEER, &links, &why);
+    r.t = transport_peer_create(&links, &why);
     if (!r.t) fail_msg("%s", why.text);
     return r;
 }
