@@ -19,8 +19,6 @@
 #define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)
 enum { REDIST_PLAN_PARTS_MEANT = 64 };
 
-static inline box redist_plan_transposed(box b) { return box_make(b.y0, b.y1, b.x0, b.x1); }
-
 /* The cells that rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty.
  */
 box redist_plan_box(const decomp *source, int from, const decomp *target, int to);

@@ -187,7 +187,6 @@ hosts *hosts_make(const int *of, int ranks)
     hosts *h = CHECK_CALLOC(1, sizeof *h);
     h->of = CHECK_ALLOC(malloc((3 * n + 1) * sizeof *h->of));
     h->mine = MPI_COMM_NULL;
-    h->ranks = ranks;
     h->rank = h->of + n;
     h->begin = h->rank + n;
     memcpy(h->of, of, n * sizeof *of);

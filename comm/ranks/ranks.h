@@ -55,7 +55,7 @@ bool agree_or_say(bool ok, sentence *why, MPI_Comm comm);
  * MPI is asked for it here and nowhere else; names are never compared. */
 
 typedef struct hosts {
-    int ranks, count;
+    int count;
     int *of;       /* [rank]: the number of its host, counted in the order of their lowest ranks: rank 0 is on
                     * host 0 */
     int *rank;     /* all ranks, host after host, ascending in each */

@@ -211,16 +211,15 @@ static void place(topology *t, const device *d, sentence *notes)
     free(all);
 }
 
-typedef struct rank_host { /* of the host that a rank runs on */
-    char name[sizeof((topology *)0)->host];
-    bool sees; /* some rank on it sees a GPU */
-} rank_host;
-
 /* Sets with and without to the names of the hosts whose ranks see GPUs, or see none: "a, b, c and 5 more", in
  * memory of the caller. Collective. */
 static void look_at_hosts(const topology *t, gpu_facts *f, sentence names[2])
 {
     enum { NAMED = 3 };
+    typedef struct rank_host {
+        char name[sizeof t->host];
+        bool sees; /* some rank on this host sees a GPU */
+    } rank_host;
     rank_host mine = { .sees = agree_any(f->visible > 0, t->where->mine) };
     int found[2] = { 0 };
     if (agree_all(mine.sees, t->comm)) return;

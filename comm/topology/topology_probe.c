@@ -182,9 +182,9 @@ static unsigned char pattern(int rank, size_t i)
     return (unsigned char)(h >> 56);
 }
 
-static bool wait_both(MPI_Request both[2], double limit_s, probe_result *result)
+static bool wait_both(MPI_Request both[2], probe_result *result)
 {
-    const double end_s = timer_now_s() + limit_s;
+    const double end_s = timer_now_s() + LIMIT_S;
     int done = 0;
     while (!done) {
         if (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) *result = PROBE_MPI_FAILED;
@@ -235,9 +235,9 @@ static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
 }
 
 /* Sends `bytes` of a pattern of this rank's own to `to` and receives as many from `from`, both from and into
- * device memory. Never waits longer than limit_s; after a time-out its buffers are left to MPI (they cannot
+ * device memory. Never waits longer than LIMIT_S; after a time-out its buffers are left to MPI (they cannot
  * be taken back). */
-static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
+static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes)
 {
     probe_result result = PROBE_ARRIVED;
     MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
@@ -252,7 +252,7 @@ static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, s
     if (MPI_Irecv(b.in, (int)bytes, MPI_BYTE, from, TAG, comm, &both[0]) != MPI_SUCCESS ||
         MPI_Isend(b.out, (int)bytes, MPI_BYTE, to, TAG, comm, &both[1]) != MPI_SUCCESS)
         result = PROBE_MPI_FAILED;
-    else if (wait_both(both, limit_s, &result) && !holds(d, &b, bytes, from))
+    else if (wait_both(both, &result) && !holds(d, &b, bytes, from))
         result = PROBE_WRONG_DATA;
     if (result == PROBE_ARRIVED || result == PROBE_WRONG_DATA) drop_buffers(d, &b);
     return result;
@@ -273,7 +273,7 @@ static probe_result send_to_itself(void)
     device *d = device_cuda_create(0, &code);
     if (!d) return PROBE_NO_GPU;
     for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
-        const probe_result r = probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i], LIMIT_S);
+        const probe_result r = probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i]);
         if (r != PROBE_ARRIVED) return r;
     }
     device_destroy(&d);
@@ -311,7 +311,7 @@ static bool ring(const topology *t, device *d, sentence *why)
     MPI_Comm comm;
     MPI_CHECK(ranks_dup(t->comm, &comm));
     for (int i = 0; i < RING_SIZES && sound; i++) {
-        const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], LIMIT_S);
+        const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i]);
         if (r != PROBE_ARRIVED)
             sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
                          sizes_bytes[i], before, t->rank, t->host, probe_text[r]);

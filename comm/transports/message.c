@@ -52,17 +52,20 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
 
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_send_init(const transport_links *on, int link, int64_t piece, const char *from, int bytes,
                        MPI_Request *request)
 {
-    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, rank, tag_of(direction, piece), comm, request));
+    const transport_link *l = &on->link[link];
+    const int tag = tag_of(l->direction, piece);
+    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
 }
 
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_recv_init(const transport_links *on, int link, int64_t piece, char *to, int bytes,
                        MPI_Request *request)
 {
-    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, rank, tag_of(DECOMP_NEIGHBOURS - 1 - direction, piece), comm,
-                            request));
+    const transport_link *l = &on->link[link];
+    const int tag = tag_of(DECOMP_NEIGHBOURS - 1 - l->direction, piece);
+    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
 }
 
 void message_swap(const transport_links *on, const void *mine, void *theirs, size_t each_bytes)

@@ -66,12 +66,12 @@ void message_buffer_destroy(message_buffer *b);
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 
-/* Persistent requests of one piece of the message to a neighbour in that direction, and of the one from it.
- * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may
- * stand behind several. */
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+/* Persistent requests of one piece of the message of a link, to the neighbour and from it. Pieces may be
+ * started in any order, so each has a tag of its own, and so has each direction: a rank may stand behind
+ * several. */
+void message_send_init(const transport_links *on, int link, int64_t piece, const char *from, int bytes,
                        MPI_Request *request);
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_recv_init(const transport_links *on, int link, int64_t piece, char *to, int bytes,
                        MPI_Request *request);
 
 /* Tells every neighbour `each_bytes` of `mine` per link, and learns as many of theirs, of the same link.

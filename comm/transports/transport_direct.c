@@ -49,8 +49,8 @@ static void make_requests(const transport_direct *m, direct_field *k)
         for (int64_t p = 0; p < message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX); p++) {
             const int piece_bytes = message_piece_bytes(bytes, MESSAGE_PIECE_BYTES_MAX, p);
             const int64_t at = p * MESSAGE_PIECE_BYTES_MAX;
-            message_recv_init(to + at, piece_bytes, l->rank, l->direction, p, on->comm, receive++);
-            message_send_init(from + at, piece_bytes, l->rank, l->direction, p, on->comm, send++);
+            message_recv_init(on, i, p, to + at, piece_bytes, receive++);
+            message_send_init(on, i, p, from + at, piece_bytes, send++);
         }
     }
 }

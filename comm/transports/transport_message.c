@@ -48,10 +48,11 @@ typedef struct transport_message {
     bool contiguous; /* copies between the field and MPI's memory instead of a pack and an unpack */
     bool chunked;    /* several copies each way; then those in have their stream and the two events */
     pack_piece pack[PACK_PIECES_MAX];
-    message_chunk *chunk; /* [chunks], in the order of the links */
+    int64_t at[PACK_PIECES_MAX]; /* bytes in the buffers before each link's message */
+    message_chunk *chunk;        /* [chunks], in the order of the links */
     int chunks;
     message_buffer out;
-    segments segments; /* the own one, if there is one, takes the place of out's memory for MPI */
+    segments segments;     /* the own one, if there is one, takes the place of out's memory for MPI */
     device_event **packed; /* [chunks]: what each waits for */
     receive_side in[2];
     int current; /* which of them this exchange uses */
@@ -69,12 +70,6 @@ static int64_t message_bytes(const transport_message *m, int link)
     return m->contiguous ? transport_span_bytes(f, b) : transport_cells_bytes(f, b);
 }
 
-/* In the buffers. */
-static int64_t message_at(const transport_message *m, int link)
-{
-    return m->pack[link].offset * (int64_t)dtype_bytes(m->base.on.shape.type);
-}
-
 /* ---- chunks ---- */
 
 /* The usual bytes of a chunk, more for a message that would have too many, and never over one MPI call's
@@ -90,16 +85,13 @@ static void cut(transport_message *m, int64_t usual_bytes)
 {
     int64_t together = 0;
     for (int i = 0; i < m->base.on.count; i++) {
-        const int64_t bytes = message_bytes(m, i);
-        m->chunks += (int)message_pieces(bytes, chunk_bytes_of(bytes, usual_bytes));
-    }
-    m->chunk = CHECK_CALLOC(m->chunks, sizeof *m->chunk);
-    message_chunk *c = m->chunk;
-    for (int i = 0; i < m->base.on.count; i++) {
         const int64_t bytes = message_bytes(m, i), each = chunk_bytes_of(bytes, usual_bytes);
-        for (int64_t p = 0; p < message_pieces(bytes, each); p++, c++) {
-            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p),
-                                  message_at(m, i) + p * each, false };
+        const int64_t pieces = message_pieces(bytes, each);
+        m->chunk = CHECK_ALLOC(realloc(m->chunk, (size_t)(m->chunks + pieces + 1) * sizeof *m->chunk));
+        for (int64_t p = 0; p < pieces; p++) {
+            message_chunk *const c = &m->chunk[m->chunks++];
+            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p), m->at[i] + p * each,
+                                  false };
             if (together > 0 && together + c->bytes > usual_bytes) {
                 c[-1].last = m->chunked = true;
                 together = 0;
@@ -107,7 +99,7 @@ static void cut(transport_message *m, int64_t usual_bytes)
             together += c->bytes;
         }
     }
-    if (m->chunks > 0) c[-1].last = true;
+    if (m->chunks > 0) m->chunk[m->chunks - 1].last = true;
 }
 
 static void make_events(transport_message *m)
@@ -140,15 +132,12 @@ static message_buffer make_buffer(const transport_message *m, int64_t bytes, boo
 static void make_buffers(transport_message *m, int64_t bytes)
 {
     const transport_links *on = &m->base.on;
-    int64_t at[PACK_PIECES_MAX];
-    for (int i = 0; i < on->count; i++) at[i] = message_at(m, i);
     if (on->kind == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA && message_segments)
-        m->segments = segments_create(on, at, bytes, m->chunked);
+        m->segments = segments_create(on, m->at, bytes, m->chunked);
     for (int k = 0; k < m->chunks; k++)
         if (!m->segments.there[m->chunk[k].link][0]) m->base.mpi_bytes += m->chunk[k].bytes;
     m->out = make_buffer(m, bytes, !m->segments.own.base);
-    for (int side = 0; side < 2; side++)
-        m->in[side].buffer = make_buffer(m, bytes, m->base.mpi_bytes > 0);
+    for (int side = 0; side < 2; side++) m->in[side].buffer = make_buffer(m, bytes, m->base.mpi_bytes > 0);
 }
 
 /* The memory of messages that leave in an exchange of that side. */
@@ -165,14 +154,12 @@ static void make_requests(transport_message *m)
         in->flow = message_flow_create(m->chunks, m->chunks, m->packed);
         for (int k = 0, piece = 0; k < m->chunks; k++) {
             const message_chunk *c = &m->chunk[k];
-            const transport_link *l = &on->link[c->link];
             const bool empty = m->segments.there[c->link][side];
             const int bytes = empty ? 0 : (int)c->bytes;
             piece = c->from > 0 ? piece + 1 : 0;
             char *const to = empty ? NULL : in->buffer.mpi + c->at;
-            message_recv_init(to, bytes, l->rank, l->direction, piece, on->comm, &in->flow.receive[k]);
-            message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, on->comm,
-                              &in->flow.send[k]);
+            message_recv_init(on, c->link, piece, to, bytes, &in->flow.receive[k]);
+            message_send_init(on, c->link, piece, out_of(m, side) + c->at, bytes, &in->flow.send[k]);
         }
     }
 }
@@ -329,8 +316,10 @@ transport *transport_message_create(const transport_links *on, sentence *why)
     int64_t bytes = 0;
     for (int i = 0; i < on->count; i++) {
         const transport_link *l = &on->link[i];
-        m->pack[i] = (pack_piece){ l->send, bytes / (int64_t)dtype_bytes(on->shape.type) };
-        m->base.unpack[i] = (pack_piece){ l->receive, m->pack[i].offset };
+        const int64_t cells = bytes / (int64_t)dtype_bytes(on->shape.type);
+        m->at[i] = bytes;
+        m->pack[i] = (pack_piece){ l->send, cells };
+        m->base.unpack[i] = (pack_piece){ l->receive, cells };
         bytes += message_align(message_bytes(m, i));
     }
     cut(m, copies ? message_chunk_bytes : INT64_MAX);
