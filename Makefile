@@ -204,7 +204,7 @@ $(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filt
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
 RACES := tests/io/test_state_beside_the_steps.c $(wildcard io/*/*.c) \
-         $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) comm/topology/topology_spawn.c kernels/fields/reduce_host.c
+         $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) kernels/fields/reduce_host.c
 $(BUILD)/races/%: tests/io/%.c $(RACES)
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -DWEFT_SIM=0 -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \

@@ -7,9 +7,8 @@
  * of their own, so that one round brings everything.
  *
  * Fault hook, builds with WEFT_DEBUG only, for tests that must see a verifier fail: with the environment's
- * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on; with halo_corner it fills a
- * corner from another message's cells. Not of the third alone: the calibration before a run uses the same
- * halo. (Over peer a corner has no other message's cells.) */
+ * WEFT_FAULT = halo_row rank 0 drops a face of every exchange from the third on, with halo_corner a corner.
+ * Not of the third alone: the calibration before a run uses the same halo. */
 #include "exchange/halo.h"
 
 #include <assert.h>
@@ -23,14 +22,8 @@
 #include "transports/transport.h"
 
 struct halo {
-    MPI_Comm made_for; /* not owned */
     MPI_Comm comm; /* a duplicate: no tag of the caller or of another halo can meet ours */
-    int links;
-    transport_link link[DECOMP_NEIGHBOURS]; /* one transport after the other */
-    int64_t sent_bytes;
-    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links
-                                            * above */
-    transport_kind kind[TRANSPORT_KINDS];
+    transport *transport[TRANSPORT_KINDS]; /* in the order of the enum, each with its part of the links */
     int transports;
     int rank;
     int64_t exchanges;
@@ -43,36 +36,11 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
                    TRANSPORT_PEER < TRANSPORT_NCCL,
                "sends that wait for the host come first");
 
-static transport_create *const create_by[TRANSPORT_KINDS] = {
-    [TRANSPORT_STAGED] = transport_message_create, [TRANSPORT_AWARE] = transport_message_create,
-    [TRANSPORT_MAPPED] = transport_message_create, [TRANSPORT_PEER] = transport_peer_create,
-    [TRANSPORT_COPY] = transport_copy_create,      [TRANSPORT_NCCL] = transport_nccl_create,
-};
-
-/* The cells of an axis of n cells next to its side d (-1 low, 1 high, 0 all of it): own cells, or the ghosts
- * beyond. */
-static void span(int64_t n, int depth, int d, bool ghosts, int64_t *from, int64_t *to)
-{
-    if (d == 0)
-        *from = 0;
-    else if (d < 0)
-        *from = ghosts ? -depth : 0;
-    else
-        *from = ghosts ? n : n - depth;
-    *to = *from + (d == 0 ? n : depth);
-}
-
-static box box_beside(const field_shape *f, int depth, int direction, bool ghosts)
-{
-    box b;
-    span(f->nx, depth, decomp_dx[direction], ghosts, &b.x0, &b.x1);
-    span(f->ny, depth, decomp_dy[direction], ghosts, &b.y0, &b.y1);
-    return b;
-}
-
 box halo_ghosts(const field_shape *f, int depth, int direction)
 {
-    return box_beside(f, depth, direction, true);
+    const int dx = decomp_dx[direction], dy = decomp_dy[direction];
+    return box_make(dx < 0 ? -depth : dx > 0 ? f->nx : 0, dx < 0 ? 0 : dx > 0 ? f->nx + depth : f->nx,
+                    dy < 0 ? -depth : dy > 0 ? f->ny : 0, dy < 0 ? 0 : dy > 0 ? f->ny + depth : f->ny);
 }
 
 size_t halo_field_bytes(device_kind of, const field_shape *f)
@@ -83,98 +51,82 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
 static bool drops_row(void) { return fault_asked("halo_row") >= 0; }
 static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
 
-/* Between rows of ghosts lie ghosts beside them and padding. Where only rows are cut nobody else sends those,
- * and the boundary fill writes them afterwards. A fault is put into what is unpacked. */
+/* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
+ * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
+ */
 static transport_link make_link(const decomp *dec, const field_shape *f, int depth, int direction)
 {
-    const box send = box_beside(f, depth, direction, false);
+    const box ghosts = halo_ghosts(f, depth, direction);
+    const box send = box_shift(ghosts, -depth * decomp_dx[direction], -depth * decomp_dy[direction]);
     return (transport_link){ .rank = dec->neighbour[direction],
                              .direction = direction,
                              .send = send,
-                             .receive = halo_ghosts(f, depth, direction),
+                             .receive = ghosts,
                              .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() &&
                                            !drops_corner() };
 }
 
 enum { FAULT_EXCHANGE = 2 };
 
-static bool is_corner(const transport_link *l)
-{
-    return decomp_dx[l->direction] != 0 && decomp_dy[l->direction] != 0;
-}
-
-/* The first of the first transport's links that is, or is not, a corner; -1 if there is none. */
-static int find_link(const halo *h, bool corner)
-{
-    for (int i = 0; i < h->transport[0]->links; i++)
-        if (is_corner(&h->link[i]) == corner) return i;
-    return -1;
-}
+static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
 
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE ||
-        h->transports == 0)
+    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE) return;
+    transport *t = h->transports > 0 ? h->transport[0] : NULL;
+    for (int i = 0; t && i < t->on.count; i++) {
+        if (is_corner(t->on.link[i].direction) != drops_corner()) continue;
+        t->unpack[i].cells = box_make(0, 0, 0, 0);
         return;
-    const int face = find_link(h, false), corner = find_link(h, true);
-    pack_piece *unpack = h->transport[0]->unpack;
-    if (drops_row() && face >= 0) unpack[face].cells = box_make(0, 0, 0, 0);
-    if (drops_corner() && corner >= 0 && face >= 0) unpack[corner].offset = unpack[face].offset;
-}
-
-/* The links of one transport, in the order of their directions; returns how many. */
-static int add_links(halo *h, const decomp *dec, const field_shape *shape, int depth, bool corners,
-                     const transport_choice *choice, transport_kind t)
-{
-    int added = 0;
-    for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
-        const bool corner = decomp_dx[k] != 0 && decomp_dy[k] != 0;
-        if (dec->neighbour[k] < 0 || (corner && !corners) || choice->toward[k] != t) continue;
-        /* an operator along x: no ghosts above and below */
-        if (decomp_dy[k] != 0 && shape->depth_y == 0) continue;
-        h->link[h->links + added++] = make_link(dec, shape, depth, k);
     }
-    return added;
 }
 
-/* The transport's links are those that begin at link[links]. False, with the reason kept, if it cannot be
- * had. */
-static bool add_transport(halo *h, device *d, const field_shape *shape, transport_kind t, int count)
+/* Those over its kind alone. */
+static void add_links(transport_links *on, const decomp *dec, int depth, bool corners,
+                      const transport_choice *choice)
+{
+    for (int k = 0; k < DECOMP_NEIGHBOURS && depth > 0; k++) {
+        if (dec->neighbour[k] < 0 || (is_corner(k) && !corners) || choice->toward[k] != on->kind) continue;
+        /* an operator along x: no ghosts above and below */
+        if (decomp_dy[k] != 0 && on->shape.depth_y == 0) continue;
+        on->link[on->count++] = make_link(dec, &on->shape, depth, k);
+    }
+}
+
+/* False, with the reason kept, if it cannot be had. */
+static bool add_transport(halo *h, const transport_links *on)
 {
     sentence why = { "" };
-    const MPI_Comm comm = t == TRANSPORT_NCCL ? h->made_for : h->comm;
-    transport *made = create_by[t](t, d, shape, &h->link[h->links], count, comm, &why);
-    if (!made) {
-        sentence_set(&h->refused, "%s: ", transport_kind_name(t));
-        h->reason_at = strlen(h->refused.text);
-        sentence_add(&h->refused, "%s", why.text);
-        return false;
+    transport *made = transport_traits_of(on->kind)->create(on, &why);
+    if (made) {
+        h->transport[h->transports++] = made;
+        return true;
     }
-    h->kind[h->transports] = t;
-    h->transport[h->transports++] = made;
-    for (int i = 0; i < count; i++, h->links++)
-        h->sent_bytes += box_cells(h->link[h->links].send) * (int64_t)dtype_bytes(shape->type);
-    return true;
+    sentence_set(&h->refused, "%s: ", transport_kind_name(on->kind));
+    h->reason_at = strlen(h->refused.text);
+    sentence_add(&h->refused, "%s", why.text);
+    return false;
 }
 
 static void drop_transports(halo *h)
 {
     for (int i = 0; i < h->transports; i++) h->transport[i]->destroy(&h->transport[i]);
-    h->transports = h->links = 0;
-    h->sent_bytes = 0;
+    h->transports = 0;
 }
 
-/* All transports that any rank wants; false after the first that cannot be had, replaced in the choice by
- * staged. */
+/* All transports that any rank wants, in communicator `caller`; false after the first that cannot be had,
+ * replaced in the choice by staged. */
 static bool make_transports(halo *h, const decomp *dec, device *d, const field_shape *shape, int depth,
-                            bool corners, transport_choice *choice)
+                            bool corners, transport_choice *choice, MPI_Comm caller)
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const int mine = add_links(h, dec, shape, depth, corners, choice, t);
+        transport_links on = { .kind = t, .d = d, .shape = *shape };
         int most = 0;
-        MPI_CHECK(ranks_allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, h->comm));
-        if (most == 0 || add_transport(h, d, shape, t, mine)) continue;
+        on.comm = t == TRANSPORT_NCCL ? caller : h->comm;
+        add_links(&on, dec, depth, corners, choice);
+        MPI_CHECK(ranks_allreduce(&on.count, &most, 1, MPI_INT, MPI_MAX, h->comm));
+        if (most == 0 || add_transport(h, &on)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
             if (choice->toward[k] == t) choice->toward[k] = TRANSPORT_STAGED;
@@ -189,12 +141,11 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
     assert(depth >= 0 && (dec->ranks_x == 1 || depth <= shape->depth_x) &&
            (shape->depth_y == 0 || depth <= shape->depth_y));
     assert(shape->nx == box_width(dec->own) && shape->ny == box_height(dec->own));
-    halo *h = CHECK_ALLOC(calloc(1, sizeof *h));
+    halo *h = CHECK_CALLOC(1, sizeof *h);
     transport_choice left = *choice;
-    h->made_for = comm;
     MPI_CHECK(ranks_dup(comm, &h->comm));
     h->rank = dec->rank;
-    while (!make_transports(h, dec, d, shape, depth, corners, &left)) continue;
+    while (!make_transports(h, dec, d, shape, depth, corners, &left, comm)) continue;
     return h;
 }
 
@@ -209,15 +160,14 @@ void halo_destroy(halo **h)
 
 void halo_know(halo *h, void *field)
 {
-    for (int i = 0; i < h->transports; i++)
-        /* also where it has no links: it is collective */
+    for (int i = 0; i < h->transports; i++) /* also where it has no links: it is collective */
         if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field);
 }
 
 /* The i-th transport, if it has links and is one of `over`; else NULL. */
 static transport *driven(const halo *h, int i, unsigned over)
 {
-    return h->transport[i]->links > 0 && (over >> h->kind[i] & 1) ? h->transport[i] : NULL;
+    return h->transport[i]->on.count > 0 && (over >> h->transport[i]->on.kind & 1) ? h->transport[i] : NULL;
 }
 
 void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
@@ -236,7 +186,7 @@ void halo_progress(halo *h, unsigned over)
         if ((t = driven(h, i, over)) && t->progress) t->progress(t);
 }
 
-/* Of several transports the last one speaks: it is the last to unpack. */
+/* Records the event of the last transport, which unpacks last. */
 bool halo_end(halo *h, unsigned over, device_event *arrived)
 {
     transport *t, *last = NULL;
@@ -259,22 +209,37 @@ void halo_exchange(halo *h, void *field, device_stream *s)
 
 transport_kind halo_toward(const halo *h, int direction)
 {
-    for (int t = 0, first = 0; t < h->transports; first += h->transport[t++]->links)
-        for (int i = 0; i < h->transport[t]->links; i++)
-            if (h->link[first + i].direction == direction) return h->kind[t];
+    for (int t = 0; t < h->transports; t++) {
+        const transport_links *on = &h->transport[t]->on;
+        for (int i = 0; i < on->count; i++)
+            if (on->link[i].direction == direction) return on->kind;
+    }
     return TRANSPORT_KINDS;
 }
 
-int64_t halo_sent_bytes(const halo *h) { return h->sent_bytes; }
+int64_t halo_sent_bytes(const halo *h)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < h->transports; t++) {
+        const transport_links *on = &h->transport[t]->on;
+        for (int i = 0; i < on->count; i++) bytes += transport_cells_bytes(&on->shape, on->link[i].send);
+    }
+    return bytes;
+}
 
 int64_t halo_mpi_bytes(const halo *h)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < h->transports; i++) bytes += h->transport[i]->mpi_bytes;
+    for (int t = 0; t < h->transports; t++) bytes += h->transport[t]->mpi_bytes;
     return bytes;
 }
 
-int halo_neighbours(const halo *h) { return h->links; }
+int halo_neighbours(const halo *h)
+{
+    int links = 0;
+    for (int t = 0; t < h->transports; t++) links += h->transport[t]->on.count;
+    return links;
+}
 
 const char *halo_note(const halo *h)
 {

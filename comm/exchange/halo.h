@@ -21,7 +21,7 @@
 
 #include "device/device.h"
 #include "ranks/decomp.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 typedef struct halo halo;
 
@@ -34,7 +34,7 @@ typedef struct halo halo;
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
                   const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
-/* What halo_begin does once for a field that it has not seen, for begins that are captured in a graph.
+/* Does what halo_begin does once for a field that it has not seen; for begins that are captured in a graph.
  * Collective, as is the first halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the
  * neighbours: they must not be freed before the halo is. */
 void halo_know(halo *h, void *field);
@@ -64,3 +64,27 @@ int halo_neighbours(const halo *h);     /* messages sent per exchange */
 const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
+
+/* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */
+
+typedef struct transport_trial {
+    const decomp *dec; /* not owned, as are the next three */
+    device *d;
+    const field_shape *shape;
+    void *field; /* of that shape; its values are lost */
+    int depth;
+    bool corners;
+    MPI_Comm comm; /* the decomposition's ranks; used for the trial's own messages: no other may be in
+                    * flight */
+} transport_trial;
+
+/* Collective, over the links in these directions alone, the same at both ends. serves: small exchanges of
+ * known cells. False on all ranks with the reason, a sentence part, where the transport cannot be had or a
+ * cell arrives wrong; else why is halo_note. */
+bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
+                            sentence *why);
+/* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn
+ * (ranks/trial.h, also for `retires`); so all their halos are there at once. Seconds of one exchange, of
+ * this rank. */
+void transport_trial_times(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS],
+                           const transport_kind over[], int count, double retires, double seconds[]);

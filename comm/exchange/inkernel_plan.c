@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "exchange/halo.h"
+
 typedef struct axis_image {
     int64_t from, to; /* source cells */
     int64_t offset;
@@ -35,12 +37,12 @@ static axis_image image_along(int64_t n, int64_t n_theirs, int radius, int d, bo
     return (axis_image){ 0, 0, 0, 1, false, 0, 0 };
 }
 
+/* The number k of (dx, dy) = (decomp_dx[k], decomp_dy[k]), which are not both 0. */
 static int direction_of(int dx, int dy)
 {
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return k;
-    assert(0 && "no such direction");
-    return -1;
+    const int place = 3 * (dy + 1) + dx + 1;
+    assert(place != 4);
+    return place < 4 ? place : place - 1;
 }
 
 static field_shape shape_of(const decomp *dec, const field_shape *shape, int rank)
@@ -50,23 +52,13 @@ static field_shape shape_of(const decomp *dec, const field_shape *shape, int ran
                             shape->depth_y);
 }
 
-/* All that may lie beyond the own cells towards (dx, dy). */
-static box ghosts_towards(const field_shape *shape, int radius, int dx, int dy)
-{
-    const int64_t nx = shape->nx, ny = shape->ny;
-    return box_make(dx < 0 ? -radius : dx > 0 ? nx : 0, dx < 0 ? 0 : dx > 0 ? nx + radius : nx,
-                    dy < 0 ? -radius : dy > 0 ? ny : 0, dy < 0 ? 0 : dy > 0 ? ny + radius : ny);
-}
-
 /* Cells of an inbox before the ghosts in direction k. */
 static int64_t inbox_slot(const field_shape *shape, int radius, int k)
 {
     /* of flag words, which hold cells or halves of them */
     const int64_t line = FIELD_ALIGN_BYTES / (int64_t)sizeof(uint64_t);
     int64_t cells = 0;
-    for (int i = 0; i < k; i++)
-        cells +=
-            (box_cells(ghosts_towards(shape, radius, decomp_dx[i], decomp_dy[i])) + line - 1) / line * line;
+    for (int i = 0; i < k; i++) cells += (box_cells(halo_ghosts(shape, radius, i)) + line - 1) / line * line;
     return cells;
 }
 
@@ -78,15 +70,14 @@ size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
     return (size_t)inbox_slot(shape, radius, DECOMP_NEIGHBOURS) * flag_word_bytes(shape->type);
 }
 
-/* Where the flag words of ghost (x, y) are, and how far it is to the next row's. */
+/* The flag words of ghost (x, y), and the distance to the next row's. */
 static void *flag_word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y,
                           int64_t *pitch)
 {
-    const int dx = x < 0 ? -1 : x >= shape->nx, dy = y < 0 ? -1 : y >= shape->ny;
-    const box all = ghosts_towards(shape, radius, dx, dy);
+    const int k = direction_of(x < 0 ? -1 : x >= shape->nx, y < 0 ? -1 : y >= shape->ny);
+    const box all = halo_ghosts(shape, radius, k);
     *pitch = box_width(all);
-    const int64_t cells =
-        inbox_slot(shape, radius, direction_of(dx, dy)) + (y - all.y0) * *pitch + x - all.x0;
+    const int64_t cells = inbox_slot(shape, radius, k) + (y - all.y0) * *pitch + x - all.x0;
     return (char *)inbox + (size_t)cells * flag_word_bytes(shape->type);
 }
 
@@ -104,8 +95,9 @@ static boundary_side side_along(int d, boundary_side low, boundary_side high)
     return d < 0 ? low : d > 0 ? high : (boundary_side){ BOUNDARY_NONE, 0 };
 }
 
-/* Whose cells ghosts towards (dx, dy) are, or are images of: where both sides are neighbours' the diagonal
- * one's, else those of the one beyond the side that is. -1: the rank's own. */
+/* Direction of the rank that owns the ghosts towards (dx, dy), or the cells that they are images of: the
+ * diagonal one where neighbours lie beyond both sides, else the one beyond the side that has one; -1: this
+ * rank. */
 static int direction_from(const boundary *sides, int dx, int dy)
 {
     const int from_x = side_along(dx, sides->x_low, sides->x_high).kind == BOUNDARY_NONE ? dx : 0;
@@ -119,7 +111,7 @@ static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shap
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
         const int dx = decomp_dx[k], dy = decomp_dy[k], from = direction_from(sides, dx, dy);
         if ((dx != 0 && dy != 0 && !corners) || from < 0 || dec->neighbour[from] < 0) continue;
-        box ghosts = ghosts_towards(shape, radius, dx, dy);
+        box ghosts = halo_ghosts(shape, radius, k);
         leave_constant_out(dx, side_along(dx, sides->x_low, sides->x_high), &ghosts.x0, &ghosts.x1);
         leave_constant_out(dy, side_along(dy, sides->y_low, sides->y_high), &ghosts.y0, &ghosts.y1);
         if (box_empty(ghosts)) continue;

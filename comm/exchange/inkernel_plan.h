@@ -1,5 +1,5 @@
-/* What a step with in-kernel exchange (kernels/core/inkernel.h) needs to know of a rank's surroundings: which
- * own cells have images among the ghosts, where, and which ghosts come from the neighbours. */
+/* A step with in-kernel exchange (kernels/core/inkernel.h) as a rank's surroundings make it: which own cells
+ * have images among the ghosts, where, and which ghosts come from the neighbours. */
 #pragma once
 
 #include "core/boundary.h"

@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "exchange/redist_peer.h"
 #include "exchange/redist_plan.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -26,7 +25,7 @@ typedef struct redist_message {
     int64_t offset_bytes, bytes;
 } redist_message;
 
-/* What goes out, or comes in. */
+/* All messages of one way, out or in. */
 typedef struct redist_side {
     redist_message *message;
     int count;
@@ -34,9 +33,7 @@ typedef struct redist_side {
 } redist_side;
 
 struct redist {
-    decomp from, to;
-    device *d; /* not owned */
-    field_shape from_shape, to_shape;
+    redist_ends of;
     MPI_Comm comm; /* a duplicate of the caller's */
     redist_side out, in;
     message_flow flow;
@@ -45,57 +42,36 @@ struct redist {
     bool unpack_recorded;
     void *target; /* of the call under way, as are the next two */
     int flags;
-    device_stream *stream;  /* that unpacks */
-    device_stream *back;    /* the own one, and what orders it behind the caller's; NULL: the caller's */
+    device_stream *stream; /* that unpacks */
+    device_stream *back;   /* the own one, and what orders it behind the caller's; NULL: the caller's */
     device_event *begun;
-    box own;      /* what stays on this rank, the target's global coordinates */
+    box own;           /* what stays on this rank, the target's global coordinates */
     redist_peer *peer; /* does it all where there is one */
     sentence refusal;
 };
 
-/* At least one byte, so that NULL always means failure. */
-static void *allocate(size_t count, size_t bytes_each)
-{
-    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
-    return p;
-}
-
-/* Rank `step` places after this one (out) or before it (in). */
-static int partner(const redist *r, bool out, int step)
-{
-    const int ranks = r->to.ranks_x * r->to.ranks_y;
-    return (r->to.rank + (out ? step : ranks - step)) % ranks;
-}
-
-static redist_plan_cut cut_with(const redist *r, bool out, int other)
-{
-    const int me = r->to.rank;
-    return redist_plan_cut_of(redist_plan_box(&r->from, out ? me : other, &r->to, out ? other : me),
-                              r->to_shape.type);
-}
-
 static redist_side make_side(redist *r, bool out, transport_kind t)
 {
-    const int64_t cell_bytes = (int64_t)dtype_bytes(r->to_shape.type);
-    const int ranks = r->to.ranks_x * r->to.ranks_y;
+    const int64_t cell_bytes = (int64_t)dtype_bytes(r->of.to_shape.type);
+    const int ranks = r->of.to.ranks_x * r->of.to.ranks_y, me = r->of.to.rank;
     redist_side side = { 0 };
-    int64_t parts = 0, bytes = 0;
+    int64_t bytes = 0;
     for (int step = 1; step < ranks; step++) {
-        const redist_plan_cut cut = cut_with(r, out, partner(r, out, step));
-        parts += redist_plan_parts(&cut);
-    }
-    side.message = allocate((size_t)parts, sizeof *side.message);
-    for (int step = 1; step < ranks; step++) {
-        const int other = partner(r, out, step);
-        const redist_plan_cut cut = cut_with(r, out, other);
-        for (int64_t p = 0; p < redist_plan_parts(&cut); p++) {
+        /* `step` places after this one (out) or before it (in) */
+        const int other = (me + (out ? step : ranks - step)) % ranks;
+        const box whole = redist_plan_box(&r->of.from, out ? me : other, &r->of.to, out ? other : me);
+        const redist_plan_cut cut = redist_plan_cut_of(whole, r->of.to_shape.type);
+        const int64_t parts = redist_plan_parts(&cut);
+        side.message =
+            CHECK_ALLOC(realloc(side.message, (size_t)(side.count + parts + 1) * sizeof *side.message));
+        for (int64_t p = 0; p < parts; p++) {
             const box cells = redist_plan_part(&cut, p);
             const redist_message m = { other, (int)p, cells, bytes, box_cells(cells) * cell_bytes };
             side.message[side.count++] = m;
             bytes += message_align(m.bytes);
         }
     }
-    side.buffer = message_buffer_create(r->d, t, bytes);
+    side.buffer = message_buffer_create(r->of.d, t, bytes);
     return side;
 }
 
@@ -121,19 +97,19 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     assert(from->ranks_x * from->ranks_y == to->ranks_x * to->ranks_y && from_shape->type == to_shape->type);
     assert(from_shape->nx == box_width(from->own) && from_shape->ny == box_height(from->own));
     assert(to_shape->nx == box_width(to->own) && to_shape->ny == box_height(to->own));
-    redist *r = allocate(1, sizeof *r);
-    *r = (redist){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape,
-                   .own = redist_plan_box(from, from->rank, to, to->rank) };
+    redist *r = CHECK_CALLOC(1, sizeof *r);
+    r->of =
+        (redist_ends){ .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape };
+    r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(from, to, d, from_shape, to_shape, REDIST_PEER_RINGS_BYTES, r->comm,
-                                     &r->refusal);
+        r->peer = redist_peer_create(&r->of, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);
         if (r->peer) return r;
     }
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;
     r->out = make_side(r, true, t);
     r->in = make_side(r, false, t);
-    r->packed = allocate((size_t)r->out.count, sizeof(device_event *));
+    r->packed = CHECK_CALLOC(r->out.count, sizeof(device_event *));
     make_requests(r);
     for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
     DEVICE_CALL(d, event_create, false, &r->unpacked);
@@ -153,7 +129,7 @@ static void destroy_side(redist_side *side)
 void redist_destroy(redist **r)
 {
     if (!r || !*r) return;
-    device *d = (*r)->d;
+    device *d = (*r)->of.d;
     redist_peer_destroy(&(*r)->peer);
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
@@ -176,21 +152,21 @@ void redist_destroy(redist **r)
 static void transpose(redist *r, void *to, int64_t to_pitch, void *source, box cells, int flags,
                       device_stream *s)
 {
-    device *d = r->d;
+    device *d = r->of.d;
     if (box_empty(cells)) return;
-    void *from = field_at(&r->from_shape, source, cells.y0 - r->from.own.x0, cells.x0 - r->from.own.y0);
-    DEVICE_CALL(d, transpose, r->from_shape.type, to, to_pitch, from, r->from_shape.pitch, box_width(cells),
-                box_height(cells), flags, s);
+    void *from = redist_source_at(&r->of, source, cells);
+    DEVICE_CALL(d, transpose, r->of.from_shape.type, to, to_pitch, from, r->of.from_shape.pitch,
+                box_width(cells), box_height(cells), flags, s);
 }
 
 static void pack_all(redist *r, void *source, int flags, device_stream *s)
 {
-    device *d = r->d;
+    device *d = r->of.d;
     const message_buffer *b = &r->out.buffer;
     for (int i = 0; i < r->out.count; i++) {
         const redist_message *m = &r->out.message[i];
         transpose(r, b->kernel + m->offset_bytes, box_width(m->cells), source, m->cells,
-             TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
+                  TRANSPOSE_STORE | (flags & TRANSPOSE_INCREMENT_SOURCE), s);
         message_buffer_to_mpi(b, m->offset_bytes, m->bytes, s);
         DEVICE_CALL(d, event_record, r->packed[i], s);
     }
@@ -199,18 +175,18 @@ static void pack_all(redist *r, void *source, int flags, device_stream *s)
 static void unpack_one(void *redistribution, int message)
 {
     const redist *r = redistribution;
-    device *d = r->d;
+    device *d = r->of.d;
     const redist_message *m = &r->in.message[message];
-    const pack_piece piece = { box_shift(m->cells, -r->to.own.x0, -r->to.own.y0),
-                               m->offset_bytes / (int64_t)dtype_bytes(r->to_shape.type) };
+    const pack_piece piece = { box_shift(m->cells, -r->of.to.own.x0, -r->of.to.own.y0),
+                               m->offset_bytes / (int64_t)dtype_bytes(r->of.to_shape.type) };
     message_buffer_to_kernel(&r->in.buffer, m->offset_bytes, m->bytes, r->stream);
-    DEVICE_CALL(d, unpack, &r->to_shape, r->target, r->in.buffer.kernel, &piece, 1,
+    DEVICE_CALL(d, unpack, &r->of.to_shape, r->target, r->in.buffer.kernel, &piece, 1,
                 r->flags & TRANSPOSE_ADD ? UNPACK_ADD : UNPACK_STORE, r->stream);
 }
 
 void redist_transpose(redist *r, void *target, void *source, int flags, device_stream *s)
 {
-    device *d = r->d;
+    device *d = r->of.d;
     assert(target != source);
     if (r->peer) {
         redist_peer_transpose(r->peer, target, source, flags, s);
@@ -227,8 +203,8 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     message_flow_begin(&r->flow);
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
-        transpose(r, field_at(&r->to_shape, target, r->own.x0 - r->to.own.x0, r->own.y0 - r->to.own.y0),
-                  r->to_shape.pitch, source, r->own, flags, s);
+        transpose(r, redist_target_at(&r->of, target, r->own), r->of.to_shape.pitch, source, r->own, flags,
+                  s);
     message_flow_end(&r->flow, d, unpack_one, r);
     DEVICE_CALL(d, event_record, r->unpacked, r->stream);
     if (r->back) DEVICE_CALL(d, event_wait, r->unpacked, s);

@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 #include "ranks/decomp.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 typedef struct redist redist;
 

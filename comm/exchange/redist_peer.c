@@ -5,53 +5,37 @@
  *
  * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that
  * only rise. */
-#include "exchange/redist_peer.h"
+#include "exchange/redist_plan.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "exchange/redist_plan.h"
 #include "ranks/check.h"
 #include "transports/peer.h"
 #include "transpose/transpose_peer.h"
 
 struct redist_peer {
-    decomp from, to;
-    device *d; /* not owned */
-    field_shape from_shape, to_shape;
-    peer *reach; /* all ranks, in order */
+    redist_ends of;
+    peer *reach;         /* all ranks, in order */
     transpose_call call; /* all but fields and number */
 };
 
-/* What rank `source` holds of rank `target`'s target. */
+/* The part of rank `target`'s target that rank `source` holds. */
 static transpose_part part_of(const redist_peer *r, int source, int target)
 {
-    const box in = redist_plan_box(&r->from, source, &r->to, target);
-    const box from = decomp_box(&r->from, source), to = decomp_box(&r->to, target);
-    const int64_t line_cells = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(r->to_shape.type);
+    const box in = redist_plan_box(&r->of.from, source, &r->of.to, target);
+    const box from = decomp_box(&r->of.from, source), to = decomp_box(&r->of.to, target);
+    const int64_t line_cells = FIELD_ALIGN_BYTES / (int64_t)dtype_bytes(r->of.to_shape.type);
     if (box_empty(in)) return (transpose_part){ 0 };
     return (transpose_part){ box_width(in), box_height(in), (int)((in.x0 - to.x0) % line_cells),
                              (int)((in.y0 - from.x0) % line_cells) };
-}
-
-/* The first cells of that part, in this rank's source and target. */
-static void *source_cell(const redist_peer *r, void *source, int target)
-{
-    const box in = redist_plan_box(&r->from, r->from.rank, &r->to, target);
-    return box_empty(in) ? NULL
-                         : field_at(&r->from_shape, source, in.y0 - r->from.own.x0, in.x0 - r->from.own.y0);
-}
-static void *target_cell(const redist_peer *r, void *target, int source)
-{
-    const box in = redist_plan_box(&r->from, source, &r->to, r->to.rank);
-    return box_empty(in) ? NULL : field_at(&r->to_shape, target, in.x0 - r->to.own.x0, in.y0 - r->to.own.y0);
 }
 
 /* The same on all ranks. Half a ring is what the lag allows for chunks to arrive, the other half for slots to
  * come free: with three quarters and one a transpose of f32 took 726 us of 597. */
 static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings_bytes)
 {
-    const int cell_bytes = (int)dtype_bytes(r->to_shape.type);
+    const int cell_bytes = (int)dtype_bytes(r->of.to_shape.type);
     int64_t slots = rings_bytes / (ranks - 1) / TRANSPOSE_CHUNK_BYTES, most = 1;
     if (slots < 2) slots = 2;
     for (int i = 0; i < ranks * ranks; i++) {
@@ -61,7 +45,7 @@ static transpose_layout layout_of(const redist_peer *r, int ranks, int64_t rings
     }
     if (slots > most) slots = most;
     return (transpose_layout){
-        .ranks = ranks, .me = r->to.rank, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1
+        .ranks = ranks, .me = r->of.to.rank, .slots = (int)slots, .lag = slots > 1 ? (int)slots / 2 : 1
     };
 }
 
@@ -79,27 +63,23 @@ static void make_shared_block(redist_peer *r)
     }
 }
 
-redist_peer *redist_peer_create(const decomp *from, const decomp *to, device *d,
-                                const field_shape *from_shape, const field_shape *to_shape,
-                                int64_t rings_bytes, MPI_Comm comm, sentence *why)
+redist_peer *redist_peer_create(const redist_ends *ends, int64_t rings_bytes, MPI_Comm comm, sentence *why)
 {
-    int everybody[TRANSPOSE_RANKS_MAX];
-    const int ranks = to->ranks_x * to->ranks_y;
+    int all_ranks[TRANSPOSE_RANKS_MAX];
+    const int ranks = ends->to.ranks_x * ends->to.ranks_y, me = ends->to.rank;
     if (ranks > TRANSPOSE_RANKS_MAX) {
         sentence_set(why, "a transpose over peer memory takes at most %d ranks", TRANSPOSE_RANKS_MAX);
         return NULL;
     }
-    for (int i = 0; i < ranks; i++) everybody[i] = i;
-    peer *reach = peer_create(d, everybody, ranks, DEVICE_MEMORY_SHARED, comm, why);
+    for (int i = 0; i < ranks; i++) all_ranks[i] = i;
+    peer *reach = peer_create(ends->d, all_ranks, ranks, DEVICE_MEMORY_SHARED, comm, why);
     if (!reach) return NULL;
-    redist_peer *r = CHECK_ALLOC(calloc(1, sizeof *r));
-    *r = (redist_peer){
-        .from = *from, .to = *to, .d = d, .from_shape = *from_shape, .to_shape = *to_shape, .reach = reach
-    };
+    redist_peer *r = CHECK_CALLOC(1, sizeof *r);
+    *r = (redist_peer){ .of = *ends, .reach = reach };
     r->call = (transpose_call){ .layout = layout_of(r, ranks, rings_bytes),
-                                .own = part_of(r, to->rank, to->rank),
-                                .from_pitch = from_shape->pitch,
-                                .to_pitch = to_shape->pitch };
+                                .own = part_of(r, me, me),
+                                .from_pitch = ends->from_shape.pitch,
+                                .to_pitch = ends->to_shape.pitch };
     make_shared_block(r);
     return r;
 }
@@ -114,15 +94,18 @@ void redist_peer_destroy(redist_peer **r)
 
 void redist_peer_transpose(redist_peer *r, void *target, void *source, int flags, device_stream *s)
 {
+    const redist_ends *of = &r->of;
+    const int me = of->to.rank;
     transpose_call *c = &r->call;
-    c->from = source_cell(r, source, r->to.rank);
-    c->to = target_cell(r, target, r->to.rank);
+    const box own = redist_plan_box(&of->from, me, &of->to, me);
+    c->from = redist_source_at(of, source, own);
+    c->to = redist_target_at(of, target, own);
     for (int i = 0; i < c->pairs; i++) {
         transpose_pair *p = &c->pair[i];
-        p->from = source_cell(r, source, p->other);
-        p->to = target_cell(r, target, p->other);
+        p->from = redist_source_at(of, source, redist_plan_box(&of->from, me, &of->to, p->other));
+        p->to = redist_target_at(of, target, redist_plan_box(&of->from, p->other, &of->to, me));
     }
-    DEVICE_CALL(r->d, transpose_parts, r->to_shape.type, c, flags, s);
+    DEVICE_CALL(of->d, transpose_parts, of->to_shape.type, c, flags, s);
     c->number++;
 }
 
@@ -130,5 +113,5 @@ int64_t redist_peer_sent_bytes(const redist_peer *r)
 {
     int64_t cells = 0;
     for (int i = 0; i < r->call.pairs; i++) cells += r->call.pair[i].out.rows * r->call.pair[i].out.cols;
-    return cells * (int64_t)dtype_bytes(r->to_shape.type);
+    return cells * (int64_t)dtype_bytes(r->of.to_shape.type);
 }

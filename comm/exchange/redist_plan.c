@@ -13,7 +13,8 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 box redist_plan_box(const decomp *source, int from, const decomp *target, int to)
 {
-    return box_intersect(redist_plan_transposed(decomp_box(source, from)), decomp_box(target, to));
+    const box b = decomp_box(source, from);
+    return box_intersect(box_make(b.y0, b.y1, b.x0, b.x1), decomp_box(target, to));
 }
 
 /* Cells are at most 2^60 in a box (the limit on grids), so that bytes stay below 2^63. */

@@ -1,7 +1,6 @@
-/* A probe runs the transport three times over a small field of the same process grid, so that both
- * buffers of a transport that has two are used again, and compares every ghost with the cell it stands for.
- * */
-#include "exchange/transport_trial.h"
+/* A probe runs the transport three times over a small field of the same process grid, so that both buffers of
+ * a transport that has two are used again, and compares every ghost with its cell. */
+#include "exchange/halo.h"
 
 #include <assert.h>
 #include <math.h>
@@ -28,10 +27,8 @@ static transport_choice choice_on(const bool toward[DECOMP_NEIGHBOURS], transpor
 static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
 {
     void *at = field_at(f, field, x, y);
-    if (f->type == DTYPE_F32)
-        *(float *)at = (float)v;
-    else
-        *(double *)at = v;
+    if (f->type == DTYPE_F32) *(float *)at = (float)v;
+    else *(double *)at = v;
 }
 
 static double load(const field_shape *f, const void *field, int64_t x, int64_t y)
@@ -84,9 +81,7 @@ static long exchange_known(const transport_trial *of, const transport_choice *ch
         DEVICE_CALL(d, copy, field[level], mirror, f->bytes, s);
         DEVICE_CALL(d, stream_sync, s);
     }
-    for (int level = 0; level < PROBE_LEVELS; level++) {
-        halo_exchange(h, field[level], s);
-    }
+    for (int level = 0; level < PROBE_LEVELS; level++) halo_exchange(h, field[level], s);
     for (int level = 0; level < PROBE_LEVELS; level++) {
         DEVICE_CALL(d, copy, mirror, field[level], f->bytes, s);
         DEVICE_CALL(d, stream_sync, s);

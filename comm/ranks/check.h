@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <stdlib.h>
 
 #include "device/device.h"
 
@@ -28,9 +29,11 @@ void check_guard(const char *place);
 _Noreturn void check_leave(int status);
 _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int code);
 
-/* What an allocation returned: not NULL, or the job ends. */
+/* The pointer that an allocation returned: not NULL, or the job ends. */
 #define CHECK_ALLOC(call) check_alloc(__FILE__, __LINE__, #call, call)
 void *check_alloc(const char *file, int line, const char *call, void *p);
+/* Zeroed memory for `count` things of a size; also for none it is not NULL. */
+#define CHECK_CALLOC(count, each_bytes) CHECK_ALLOC(calloc((size_t)(count) + ((count) == 0), each_bytes))
 
 #define MPI_CHECK(call)                                                                \
     do {                                                                               \

@@ -21,13 +21,13 @@ static int64_t ranks_max(int64_t cells, int depth)
     return most > 1 ? most : 1;
 }
 
-/* What a cell of a column costs, in cells of a row: columns are gathered one sector per cell, and every row
+/* The cost of a cell of a column, in cells of a row: columns are gathered one sector per cell, and every row
  * of tiles has blocks that pass them on. On two H200s single steps break even between 4 and 16; blocks of
  * steps are up to 4 % faster with columns cut, but small grids and overlapped steps lose more. */
 static const double column_cost = 4;
 
-/* What crosses the cuts in one exchange, in cells of rows and units of the depth: each cut moves a column (or
- * row) both ways. */
+/* The cells that cross the cuts in one exchange, in cells of rows and units of the depth: each cut moves a
+ * column (or row) both ways. */
 static double halo_cost(const decomp *d, int ranks_x, int ranks_y)
 {
     const int cuts_x = ranks_x == 1 ? 0 : d->periodic_x ? ranks_x : ranks_x - 1;
@@ -58,9 +58,6 @@ static bool choose_grid(decomp *d, int ranks, int asked_x, int asked_y, int dept
 /* Why choose_grid found none: the first limit that what was asked breaks. */
 static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int depth, sentence *why)
 {
-    const int64_t most_x = ranks_max(d->nx, depth), most_y = ranks_max(d->ny, depth);
-    const int64_t ranks_x = asked_x ? asked_x : asked_y ? ranks / asked_y : 0;
-    const int64_t ranks_y = asked_y ? asked_y : asked_x ? ranks / asked_x : 0;
     if (asked_x && asked_y && (int64_t)asked_x * asked_y != ranks)
         sentence_set(why, "run.ranks_x = %d and run.ranks_y = %d need %lld ranks, and there are %d", asked_x,
                      asked_y, (long long)asked_x * asked_y, ranks);
@@ -70,25 +67,13 @@ static void explain(const decomp *d, int ranks, int asked_x, int asked_y, int de
     else if (asked_y && ranks % asked_y != 0)
         sentence_set(why, "run.ranks_y = %d: %d rank%s cannot be cut into %d rows", asked_y, ranks,
                      ranks == 1 ? "" : "s", asked_y);
-    else if (ranks_x > most_x)
-        sentence_set(
-            why,
-            "grid.nx = %lld cut among %lld ranks leaves fewer than %d cells per rank along x (radius x "
-            "fuse): run.ranks_x may be at most %lld",
-            (long long)d->nx, (long long)ranks_x, depth, (long long)most_x);
-    else if (ranks_y > most_y)
-        sentence_set(
-            why,
-            "grid.ny = %lld cut among %lld ranks leaves fewer than %d cells per rank along y (radius x "
-            "fuse): run.ranks_y may be at most %lld",
-            (long long)d->ny, (long long)ranks_y, depth, (long long)most_y);
     else
         sentence_set(why,
                      "grid.nx = %lld and grid.ny = %lld cannot be cut among %d ranks with at least %d cells "
-                     "per rank along a "
-                     "cut axis (radius x fuse): run.ranks_x may be at most %lld, run.ranks_y at most %lld",
-                     (long long)d->nx, (long long)d->ny, ranks, depth > 1 ? depth : 1, (long long)most_x,
-                     (long long)most_y);
+                     "per rank along a cut axis (radius x fuse): run.ranks_x may be at most %lld, "
+                     "run.ranks_y at most %lld",
+                     (long long)d->nx, (long long)d->ny, ranks, depth > 1 ? depth : 1,
+                     (long long)ranks_max(d->nx, depth), (long long)ranks_max(d->ny, depth));
 }
 
 /* Grid coordinate c + step, or -1: outside the domain or an axis that is not cut. */
@@ -137,16 +122,13 @@ bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool period
     assert(nx >= 1 && ny >= 1 && ranks >= 1 && rank >= 0 && rank < ranks);
     assert(ranks_x >= 0 && ranks_y >= 0 && depth >= 0);
     decomp grid = { .nx = nx, .ny = ny, .periodic_x = periodic_x, .periodic_y = periodic_y };
-    if (nx < depth)
-        return sentence_refuse(
-            why, "grid.nx = %lld is too short: the stencil needs at least %d cells along x (radius x fuse)",
-            (long long)nx, depth);
-    if (ny > 1 && ny < depth)
+    const bool short_x = nx < depth, short_y = ny > 1 && ny < depth;
+    if (short_x || short_y)
         return sentence_refuse(why,
-                               "grid.ny = %lld is too short: the stencil needs at least %d cells along y "
-                               "(radius x fuse), or 1 for a "
-                               "1D problem",
-                               (long long)ny, depth);
+                               "grid.n%c = %lld is too short: the stencil needs at least %d cells along %c "
+                               "(radius x fuse)%s",
+                               short_x ? 'x' : 'y', (long long)(short_x ? nx : ny), depth,
+                               short_x ? 'x' : 'y', short_x ? "" : ", or 1 for a 1D problem");
     if (!choose_grid(&grid, ranks, ranks_x, ranks_y, depth)) {
         explain(&grid, ranks, ranks_x, ranks_y, depth, why);
         return false;

@@ -1,4 +1,4 @@
-/* Who owns which cells: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank =
+/* The owner of each cell: a grid of ranks_x x ranks_y ranks over the global nx x ny cells, rank =
  * rank_y*ranks_x + rank_x, uneven splits by floor(n*i/ranks). No MPI in here: pure arithmetic, the same
  * answer on every rank. */
 #pragma once

@@ -1,25 +1,24 @@
 #include "ranks/printable.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { TEXTS = 8, TEXT_BYTES = 4301 };
 
-static int is_continued(unsigned char c) { return (c & 0xc0) == 0x80; }
-
 /* Bytes of the character at s that may be shown as they are; 0: none. */
 static size_t shown_bytes(const unsigned char *s)
 {
-    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f ? 1 : 0;
-    const size_t bytes = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-    for (size_t i = 1; i < bytes; i++)
-        if (!is_continued(s[i])) return 0;
-    const int control = s[0] == 0xc2 && s[1] < 0xa0,
-              longer = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    /* surrogates, and above U+10FFFF */
-    const int beyond = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
-    return control || longer || beyond ? 0 : bytes;
+    static const unsigned least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 }; /* of that many bytes */
+    const size_t bytes = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    unsigned code = bytes == 1 ? s[0] : s[0] & (0x7fu >> bytes);
+    if (s[0] > 0xf4 || (s[0] & 0xc0) == 0x80) return 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    const bool surrogate = code >= 0xd800 && code < 0xe000;
+    return code >= least[bytes] && code != 0x7f && code <= 0x10ffff && !surrogate ? bytes : 0;
 }
 
 char *printable(char *out, size_t out_bytes, const char *text)

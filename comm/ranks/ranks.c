@@ -1,6 +1,7 @@
 #include "ranks/ranks.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -79,12 +80,6 @@ static int copy(const void *mine, void *all, int count, MPI_Datatype type)
     return MPI_SUCCESS;
 }
 
-static int none(MPI_Comm *out)
-{
-    *out = MPI_COMM_NULL;
-    return MPI_SUCCESS;
-}
-
 static bool alone(MPI_Comm comm) { return comm == MPI_COMM_NULL; }
 
 /* ---- on any number ---- */
@@ -128,21 +123,11 @@ int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int 
                        : MPI_Gather(mine, count, type, all, each, of, root, comm);
 }
 
-static int with_errors_returned(int code, MPI_Comm *comm)
-{
-    return code != MPI_SUCCESS ? code : MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
-}
-
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
 {
-    return alone(comm) ? none(copy_of) : with_errors_returned(MPI_Comm_dup(comm, copy_of), copy_of);
-}
-
-int ranks_of_host(MPI_Comm comm, MPI_Comm *host)
-{
-    return alone(comm) ? none(host)
-                       : with_errors_returned(
-                             MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host), host);
+    *copy_of = MPI_COMM_NULL;
+    const int code = alone(comm) ? MPI_SUCCESS : MPI_Comm_dup(comm, copy_of);
+    return alone(comm) || code != MPI_SUCCESS ? code : MPI_Comm_set_errhandler(*copy_of, MPI_ERRORS_RETURN);
 }
 
 int ranks_free(MPI_Comm *comm) { return alone(*comm) ? MPI_SUCCESS : MPI_Comm_free(comm); }
@@ -159,4 +144,92 @@ void ranks_wait_asleep(MPI_Request *request)
         MPI_CHECK(MPI_Test(request, &done, MPI_STATUS_IGNORE));
         if (!done) ranks_nap();
     }
+}
+
+/* ---- what all ranks must decide alike ---- */
+
+bool agree_all(bool ok, MPI_Comm comm)
+{
+    int all = ok;
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm));
+    return all != 0;
+}
+
+bool agree_any(bool one, MPI_Comm comm) { return !agree_all(!one, comm); }
+
+int agree_worst(int mine, sentence *why, MPI_Comm comm)
+{
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank); /* of equals the lowest rank speaks */
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &key, 1, MPI_INT64_T, MPI_MAX, comm));
+    const int worst = (int)(key / ranks), speaker = ranks - 1 - (int)(key % ranks);
+    if (worst > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
+    return worst;
+}
+
+bool agree_or_say(bool ok, sentence *why, MPI_Comm comm) { return agree_worst(!ok, why, comm) == 0; }
+
+/* ---- which ranks run on one host ---- */
+
+static int pretended_leader(int rank, int ranks, int leader)
+{
+#ifdef WEFT_DEBUG
+    const char *asked = getenv("WEFT_PRETEND_HOSTS");
+    const int count = asked ? atoi(asked) : 0;
+    if (count > 0 && count <= ranks) return (rank * count / ranks * ranks + count - 1) / count;
+#endif
+    return leader;
+}
+
+hosts *hosts_make(const int *of, int ranks)
+{
+    const size_t n = (size_t)ranks;
+    hosts *h = CHECK_CALLOC(1, sizeof *h);
+    h->of = CHECK_ALLOC(malloc((3 * n + 1) * sizeof *h->of));
+    h->mine = MPI_COMM_NULL;
+    h->rank = h->of + n;
+    h->begin = h->rank + n;
+    memcpy(h->of, of, n * sizeof *of);
+    for (int found = 0; found < ranks; h->count++) {
+        h->begin[h->count] = found;
+        for (int r = 0; r < ranks; r++)
+            if (of[r] == h->count) h->rank[found++] = r;
+    }
+    h->begin[h->count] = ranks;
+    return h;
+}
+
+/* The ranks that share memory with this one. */
+static MPI_Comm ranks_of_host(MPI_Comm comm)
+{
+    MPI_Comm host = MPI_COMM_NULL;
+    if (alone(comm)) return host;
+    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    MPI_CHECK(MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN));
+    return host;
+}
+
+hosts *hosts_create(MPI_Comm comm)
+{
+    const MPI_Comm host = ranks_of_host(comm);
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    int leader = rank, count = 0; /* leader: the lowest rank of this host */
+    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
+    leader = pretended_leader(rank, ranks, leader);
+    int *of = CHECK_ALLOC(malloc((size_t)ranks * sizeof *of));
+    MPI_CHECK(ranks_allgather(&leader, 1, MPI_INT, of, 1, MPI_INT, comm));
+    for (int r = 0; r < ranks; r++) of[r] = of[r] == r ? count++ : of[of[r]];
+    hosts *h = hosts_make(of, ranks);
+    h->mine = host;
+    free(of);
+    return h;
+}
+
+void hosts_destroy(hosts **h)
+{
+    if (!h || !*h) return;
+    MPI_CHECK(ranks_free(&(*h)->mine));
+    free((*h)->of);
+    free(*h);
+    *h = NULL;
 }

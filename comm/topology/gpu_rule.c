@@ -1,4 +1,4 @@
-#include "topology/gpu_rule.h"
+#include "topology/topology.h"
 
 #include <stdio.h>
 #include <string.h>

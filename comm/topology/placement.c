@@ -1,4 +1,7 @@
-#include "topology/placement.h"
+/* The place of a GPU, from some small files of sysfs: about 1 ms. (hwloc would tell the same after a
+ * discovery of the whole machine on every rank, which loads plugins and reads the configuration of each PCI
+ * function: on a virtual machine 4 ms of CPU time, and 1.1 ms more for each function.) */
+#include "topology/topology.h"
 
 #include <ctype.h>
 #include <stdio.h>

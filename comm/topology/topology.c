@@ -18,45 +18,33 @@
 #endif
 
 #include "device/sysfs.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
-#include "topology/gpu_rule.h"
 
-/* Its own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
+/* The MPI's own word; MPIs without such a question (MPICH) are taken to say no: then staging serves. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
 static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }
 #else
 static bool mpi_claims_cuda(void) { return false; }
 #endif
 
-/* "0-3,8": the CPUs that the scheduler may use for this process. */
+/* "0-3,8": the CPUs that the scheduler may use for this process; "..." where there is no room for more. */
 static void binding_list(char *out, size_t bytes)
 {
+    static const char more[] = "...";
+    const size_t room = bytes - sizeof more;
     cpu_set_t set;
     size_t used = 0;
-    out[0] = '\0';
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        (void)snprintf(out, bytes, "unknown");
-        return;
-    }
-    for (size_t first = 0; first < CPU_SETSIZE; first++) {
+    (void)snprintf(out, bytes, "unknown");
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+    for (size_t first = 0; first < CPU_SETSIZE && used < room; first++) {
         if (!CPU_ISSET(first, &set)) continue;
-        size_t last = first;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
-        char range[32];
-        const int length = last == first
-                               ? snprintf(range, sizeof range, "%s%zu", used ? "," : "", first)
-                               : snprintf(range, sizeof range, "%s%zu-%zu", used ? "," : "", first, last);
-        if (used + (size_t)length + 4 >= bytes) { /* room is kept for the mark that the list goes on */
-            (void)snprintf(out + used, bytes - used, "...");
-            return;
-        }
-        memcpy(out + used, range, (size_t)length + 1);
-        used += (size_t)length;
-        first = last;
+        const size_t begin = used, alone = first;
+        while (first + 1 < CPU_SETSIZE && CPU_ISSET(first + 1, &set)) first++;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%zu", used ? "," : "", alone);
+        if (first > alone && used < room) used += (size_t)snprintf(out + used, bytes - used, "-%zu", first);
+        if (used >= room) memcpy(out + begin, more, sizeof more);
     }
 }
 
@@ -125,27 +113,28 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by)
 bool topology_agree(const topology *t, bool ok, sentence *why) { return agree_or_say(ok, why, t->comm); }
 
 /* How many of the ranks before `rank` took this GPU. */
-static int users_before(const char (*uuids)[DEVICE_UUID_BYTES], const int *taken, int rank, const char *uuid)
+static int users_before(const char *const *taken, int rank, const char *uuid)
 {
     int users = 0;
-    for (int r = 0; r < rank; r++) users += strcmp(uuids[taken[r]], uuid) == 0;
+    for (int r = 0; r < rank; r++) users += strcmp(taken[r], uuid) == 0;
     return users;
 }
 
-int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank)
+int topology_gpu_of(const topology_gpus *of, int rank)
 {
-    int first = 0, best = 0, *taken = CHECK_ALLOC(malloc(((size_t)rank + 1) * sizeof *taken));
-    for (int r = 0; r <= rank; first += counts[r++]) {
+    int best = 0;
+    const char **taken = CHECK_ALLOC(malloc(((size_t)rank + 1) * sizeof *taken));
+    for (int r = 0; r <= rank; r++) {
         bool told = true;
-        best = r % counts[r];
-        for (int i = 0; i < counts[r]; i++) told = told && uuids[first + i][0];
-        for (int i = 0, least = INT_MAX; told && i < counts[r]; i++) {
-            const int users = users_before(uuids, taken, r, uuids[first + i]);
+        best = r % of[r].count;
+        for (int i = 0; i < of[r].count; i++) told = told && of[r].uuid[i][0];
+        for (int i = 0, least = INT_MAX; told && i < of[r].count; i++) {
+            const int users = users_before(taken, r, of[r].uuid[i]);
             if (users >= least) continue;
             least = users;
             best = i;
         }
-        taken[r] = first + best;
+        taken[r] = of[r].uuid[best];
     }
     free(taken);
     return best;
@@ -154,25 +143,12 @@ int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, i
 /* Which of the GPUs that it sees this rank drives. Collective over the host. */
 static int choose_gpu(const topology *t, int visible)
 {
-    const MPI_Comm host = t->where->mine;
-    const int mine = visible * DEVICE_UUID_BYTES;
-    int all = 0, *counts = CHECK_ALLOC(malloc(3 * (size_t)t->local_ranks * sizeof *counts));
-    int *bytes = counts + t->local_ranks, *at = bytes + t->local_ranks;
-    char (*own)[DEVICE_UUID_BYTES] = CHECK_ALLOC(calloc((size_t)visible, DEVICE_UUID_BYTES));
-    for (int i = 0; i < visible; i++) device_cuda_uuid(i, own[i]);
-    MPI_CHECK(ranks_allgather(&visible, 1, MPI_INT, counts, 1, MPI_INT, host));
-    for (int r = 0; r < t->local_ranks; r++) {
-        bytes[r] = counts[r] * DEVICE_UUID_BYTES;
-        at[r] = all;
-        all += bytes[r];
-    }
-    char (*uuids)[DEVICE_UUID_BYTES] = CHECK_ALLOC(malloc((size_t)all));
-    if (host == MPI_COMM_NULL) memcpy(uuids, own, (size_t)mine);
-    else MPI_CHECK(MPI_Allgatherv(own, mine, MPI_CHAR, uuids, bytes, at, MPI_CHAR, host));
-    const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, t->local_rank);
-    free(uuids);
-    free(own);
-    free(counts);
+    topology_gpus mine = { .count = visible < TOPOLOGY_GPUS_MAX ? visible : TOPOLOGY_GPUS_MAX };
+    topology_gpus *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
+    for (int i = 0; i < mine.count; i++) device_cuda_uuid(i, mine.uuid[i]);
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
+    const int gpu = topology_gpu_of(all, t->local_rank);
+    free(all);
     return gpu;
 }
 
@@ -193,8 +169,8 @@ static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_
 #endif
 }
 
-/* Of the faults of all ranks the worst becomes a note. GPUs without a rank are none: a run is asked for as
- * few ranks as its user likes. */
+/* The worst fault of all ranks becomes a note. GPUs without a rank are none: a run is asked for as few ranks
+ * as its user likes. */
 static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
     const int mine = fault > PLACEMENT_IDLE ? (int)fault : 0;
@@ -235,34 +211,29 @@ static void place(topology *t, const device *d, sentence *notes)
     free(all);
 }
 
-typedef struct rank_host { /* of the host that a rank runs on */
-    char name[sizeof((topology *)0)->host];
-    bool sees; /* some rank on it sees a GPU */
-} rank_host;
-
-/* The hosts whose ranks see GPUs, or see none: "a, b, c and 5 more". */
-static void name_hosts(const hosts *where, const rank_host *host, bool sees, sentence *out)
-{
-    enum { NAMED = 3 };
-    int found = 0;
-    out->text[0] = '\0';
-    for (int h = 0; h < where->count; h++) {
-        const rank_host *const first = &host[where->rank[where->begin[h]]];
-        if (first->sees == sees && found++ < NAMED)
-            sentence_add(out, "%s%s", found > 1 ? ", " : "", first->name);
-    }
-    if (found > NAMED) sentence_add(out, " and %d more", found - NAMED);
-}
-
-/* Sets with and without, in memory of the caller. Collective. */
+/* Sets with and without to the names of the hosts whose ranks see GPUs, or see none: "a, b, c and 5 more", in
+ * memory of the caller. Collective. */
 static void look_at_hosts(const topology *t, gpu_facts *f, sentence names[2])
 {
+    enum { NAMED = 3 };
+    typedef struct rank_host {
+        char name[sizeof t->host];
+        bool sees; /* some rank on this host sees a GPU */
+    } rank_host;
     rank_host mine = { .sees = agree_any(f->visible > 0, t->where->mine) };
+    int found[2] = { 0 };
     if (agree_all(mine.sees, t->comm)) return;
     rank_host *all = CHECK_ALLOC(malloc((size_t)t->ranks * sizeof *all));
     memcpy(mine.name, t->host, sizeof mine.name);
     MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->comm));
-    for (int sees = 0; sees < 2; sees++) name_hosts(t->where, all, sees, &names[sees]);
+    names[false].text[0] = names[true].text[0] = '\0';
+    for (int h = 0; h < t->where->count; h++) {
+        const rank_host *const first = &all[t->where->rank[t->where->begin[h]]];
+        if (found[first->sees]++ < NAMED)
+            sentence_add(&names[first->sees], "%s%s", found[first->sees] > 1 ? ", " : "", first->name);
+    }
+    for (int sees = 0; sees < 2; sees++)
+        if (found[sees] > NAMED) sentence_add(&names[sees], " and %d more", found[sees] - NAMED);
     free(all);
     f->without = names[false].text;
     f->with = names[true].text;

@@ -1,14 +1,25 @@
-/* Where this rank runs: its host, its number there, the device it drives, and what this MPI can do with it.
- * */
+/* A rank's place: its host, its number there, the device it drives, and what this MPI can do with it. */
 #pragma once
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdbool.h>
 
 #include "core/sentence.h"
 #include "device/device.h"
 #include "device/host_limits.h"
-#include "topology/placement.h"
+#include "device/sysfs.h"
+#include "ranks/ranks.h"
+
+/* The place of a rank's GPU, the cores near to it, and those that the rank may use. */
+typedef struct placement {
+    char path[SYSFS_PATH_BYTES]; /* of the GPU on its way from the root of PCI; "" here and below: unknown,
+                                  * or no GPU */
+    char near_cpus[128];         /* of the GPU: "0-31,64-95" */
+    int near_node;               /* its NUMA node; -1 */
+    char nodes[64];              /* NUMA nodes with CPUs that the rank may use: "0,1" */
+    bool far;                    /* the rank may use none of near_cpus */
+} placement;
 
 typedef enum topology_choice { TOPOLOGY_AUTO, TOPOLOGY_HOST, TOPOLOGY_CUDA } topology_choice;
 
@@ -17,7 +28,7 @@ typedef struct topology {
     int rank, ranks;
     int local_rank, local_ranks; /* on this host */
     int hosts;                   /* how many; */
-    struct hosts *where;         /* which ranks they have (hosts.h); owned */
+    hosts *where;                /* which ranks they have; owned */
     int ranks_on_device;         /* ranks of this host that drive the same GPU, this one included (1 on the
                                   * host device) */
     bool speaks_for_device;      /* the first of them, where sums count each GPU once; none on the host
@@ -52,7 +63,7 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by);
 /* agree_or_say over all ranks. */
 bool topology_agree(const topology *t, bool ok, sentence *why);
 
-/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule.h
+/* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule_of
  * decides: the host, with a note, or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two
  * ranks may share one. Collective. Returns NULL on all ranks, with a sentence in why, when CUDA was asked for
  * and some rank has none, or when GPUs that are there cannot be used (exit 3). notes gets what a user should
@@ -60,17 +71,24 @@ bool topology_agree(const topology *t, bool ok, sentence *why);
  * addresses for the ranks of a host in turn, places ranks on the host device as if they drove GPUs there. */
 device *topology_device(topology *t, topology_choice choice, int threads, sentence *why, sentence *notes);
 
-/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule.h
+/* May a program that was asked for no device use the host, where not every rank sees a GPU? What gpu_rule_of
  * decides, of the rank whose case is worst. visible: how many this rank sees, and the reason where it sees
  * none. said: the reason of a no, the note that goes with a yes, or "". key: what the user would set,
  * "run.device". Collective, the same answer on all ranks. */
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
                            sentence *said);
 
+/* The GPUs that a rank sees; of more than that many the first. */
+enum { TOPOLOGY_GPUS_MAX = 32 };
+typedef struct topology_gpus {
+    int count; /* at least 1 */
+    char uuid[TOPOLOGY_GPUS_MAX][DEVICE_UUID_BYTES];
+} topology_gpus;
+
 /* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where
- * all see the same in the same order, rank mod their number. uuids: of what rank 0 sees, then rank 1, ...;
- * counts: how many each sees, at least 1. Returns the number of the rank's among its own. */
-int topology_gpu_of(const char (*uuids)[DEVICE_UUID_BYTES], const int *counts, int rank);
+ * all see the same in the same order, rank mod their number. of: [rank + 1]. Returns the number of the rank's
+ * among its own. */
+int topology_gpu_of(const topology_gpus *of, int rank);
 
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per
  * host that sends itself device buffers (a crash there is only the child's), then over the real ranks with
@@ -83,3 +101,66 @@ bool topology_probe_aware(const topology *t, device *d, const char *exe, sentenc
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data
  * arrived). */
 int topology_probe_child(void);
+
+/* Runs a program outside the MPI job: it finds no trace of the job in its environment and so is an MPI
+ * program of its own (a singleton). Silent, and killed with all its children when its time is over. Its
+ * TMPDIR is a folder of its own, which goes with it and with all that a crash left there. Returns its exit
+ * status, -1 if it has none; how it ended is a part of a sentence: "ended with status 1". */
+int topology_spawn(const char *exe, const char *argument, double limit_s, sentence *how);
+/* Would a variable NAME=VALUE tell an MPI library that the process belongs to a job? What the user set for
+ * the library (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
+bool topology_is_job_variable(const char *variable);
+
+/* ---- who drives what on a host, and what is wrong with that (placement.c) ---- */
+
+/* The place of the GPU at that PCI address ("" none), for a rank that may use these CPUs. sysfs:
+ * sysfs_root(). */
+void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_set_t *cpus);
+
+typedef struct placement_gpu {    /* what a rank tells the others on its machine; plain bytes */
+    int host;                     /* its host's number */
+    int visible;                  /* GPUs that the rank sees */
+    char uuid[DEVICE_UUID_BYTES]; /* of the one that it drives; "" on the host device */
+} placement_gpu;
+
+/* From the least to the worst. */
+typedef enum placement_fault {
+    PLACEMENT_RIGHT,
+    PLACEMENT_IDLE,
+    PLACEMENT_FAR,
+    PLACEMENT_SEES_ONE,
+    PLACEMENT_SHARED
+} placement_fault;
+
+/* The worst of what is wrong with rank `me` of those that `all` has, and all of it in words, "" for nothing.
+ * GPUs without a rank are told by the first rank of the host. sharers: the ranks on its GPU, itself included.
+ * */
+placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
+                                sentence *words);
+
+/* ---- whether a run that was asked for no device may end up on the host (gpu_rule.c) ----
+ * A pure function of what this rank finds: a job that was given GPUs and cannot see them must not run for a
+ * day on the CPUs. */
+
+typedef enum gpu_rule { GPU_RULE_CUDA, GPU_RULE_HOST, GPU_RULE_HOST_SAID, GPU_RULE_REFUSE } gpu_rule;
+
+typedef struct gpu_facts {
+    bool built;                 /* with CUDA */
+    int visible;                /* GPUs that CUDA shows this rank */
+    bool elsewhere;             /* another rank sees one */
+    const char *with, *without; /* names of the hosts with and without visible GPUs, where a job has both;
+                                 * else NULL */
+    bool hidden;        /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish, unless a job was
+                         * given GPUs */
+    char given[128];    /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" if none were given */
+    char file[64];      /* "/dev/nvidia0": a GPU is in this machine; "" none */
+    const char *reason; /* why none is visible, a sentence part */
+    const char *key;    /* with which the user chooses a device: "run.device" */
+} gpu_facts;
+
+/* GPU_RULE_HOST_SAID and GPU_RULE_REFUSE: one sentence part in why. */
+gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why);
+
+/* Sets given, hidden and file: of the environment that `get` reads (getenv), and of a folder of device files
+ * ("/dev"). */
+void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev);

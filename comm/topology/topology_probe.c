@@ -1,26 +1,26 @@
 /* May device buffers be given to MPI? Asked in an order in which nothing can hurt the caller: MPI's own word
- * first (many say no), then a child process, where a crash is only the child's (an MPI may claim support that
- * it lacks), and last the real ranks over the real network, with the data checked. A single no anywhere is
- * everybody's no. */
-#include <mpi.h>
-#include <stdbool.h>
-#include <stddef.h>
+ * first (many say no), then a child process, where a crash is only the child's (an MPI may claim support
+ * that it lacks), and last the real ranks over the real network, with the data checked. If it fails on one
+ * rank, it counts as failed on all.
+ *
+ * The child is started by posix_spawn: nothing of the parent's runs in it, so that locks and device contexts
+ * held by the MPI library are not inherited half-way, as after a bare fork. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "device/device.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "topology/topology.h"
-#include "topology/topology_spawn.h"
 #include "transports/message.h"
 
-enum { TAG = 1, RING_SIZES = 2, CHILD_LIMIT_S = 15, EXCHANGE_LIMIT_S = 15 };
-
-/* The child's exit statuses, above those that a shell or MPI would give. */
-enum { CHILD_NO_INIT = 40, CHILD_NO_GPU, CHILD_FAILED /* + probe_result */ };
+enum { TAG = 1, RING_SIZES = 2, LIMIT_S = 15 };
 
 typedef enum probe_result {
     PROBE_ARRIVED,
@@ -28,20 +28,151 @@ typedef enum probe_result {
     PROBE_MPI_FAILED,
     PROBE_TIMED_OUT,
     PROBE_WRONG_DATA,
+    PROBE_NO_INIT, /* this and the next: of a child alone */
+    PROBE_NO_GPU,
+    PROBE_RESULTS
 } probe_result;
 
-/* A part of a sentence: "... data arrived damaged". */
-static const char *probe_text(probe_result r)
+static const char *const probe_text[PROBE_RESULTS] = {
+    [PROBE_ARRIVED] = "data arrived",
+    [PROBE_NO_MEMORY] = "no device memory or stream for the probe",
+    [PROBE_MPI_FAILED] = "an MPI call failed",
+    [PROBE_TIMED_OUT] = "the message did not arrive in time",
+    [PROBE_WRONG_DATA] = "data arrived damaged",
+    [PROBE_NO_INIT] = "it could not start MPI",
+    [PROBE_NO_GPU] = "it could not open GPU 0",
+};
+
+/* ---- a process that finds no trace of the job ---- */
+
+static bool starts_with(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
+
+static bool starts_with_any(const char *s, const char *const *prefixes)
 {
-    switch (r) {
-    case PROBE_ARRIVED: return "data arrived";
-    case PROBE_NO_MEMORY: return "no device memory or stream for the probe";
-    case PROBE_MPI_FAILED: return "an MPI call failed";
-    case PROBE_TIMED_OUT: return "the message did not arrive in time";
-    case PROBE_WRONG_DATA: return "data arrived damaged";
-    }
-    return "unknown";
+    while (*prefixes && !starts_with(s, *prefixes)) prefixes++;
+    return *prefixes != NULL;
 }
+
+bool topology_is_job_variable(const char *variable)
+{
+    /* mpirun passes the identity of the job and of the rank in these MCA variables. */
+    static const char *const ompi_identity[] = { "OMPI_MCA_orte",          "OMPI_MCA_ess",
+                                                 "OMPI_MCA_pmix",          "OMPI_MCA_prte",
+                                                 "OMPI_MCA_schizo",        "OMPI_MCA_initial_wdir",
+                                                 "OMPI_MCA_shmem_RUNTIME", NULL };
+    static const char *const ompi_users[] = { "OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", NULL };
+    /* Open MPI and PRRTE, PMIx and PMI, Slurm, MPICH's hydra, Cray, Flux */
+    static const char *const job[] = { "OMPI_",           "PMIX_",  "PMI_",  "PRTE_", "PRRTE_",
+                                       "ORTE_",           "SLURM_", "SRUN_", "HYD",   "MPI_LOCALRANKID",
+                                       "MPI_LOCALNRANKS", "PALS_",  "ALPS_", "FLUX_", NULL };
+    if (starts_with_any(variable, ompi_identity)) return true;
+    return !starts_with_any(variable, ompi_users) && starts_with_any(variable, job);
+}
+
+/* "TMPDIR=" and a new folder for the child's temporary files; "" where none can be made, and TMPDIR stays. */
+enum { SETTING_BYTES = 4096 };
+static const char tmpdir[] = "TMPDIR=";
+
+static void make_folder(char setting[SETTING_BYTES])
+{
+    const char *in = getenv("TMPDIR");
+    const int length =
+        snprintf(setting, SETTING_BYTES, "%s%s/weft.XXXXXX", tmpdir, in && in[0] ? in : "/tmp");
+    if (length >= SETTING_BYTES || !mkdtemp(setting + strlen(tmpdir))) setting[0] = '\0';
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)remove(path);
+    return 0;
+}
+
+/* The strings stay the environment's own, and the caller's; the array is the caller's to free. */
+static char **environment_without_job(char *folder_setting)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count]) count++;
+    char **clean = CHECK_ALLOC(malloc((count + 2) * sizeof *clean));
+    for (size_t i = 0; i < count; i++) {
+        const bool replaced = folder_setting[0] && starts_with(environ[i], tmpdir);
+        if (!replaced && !topology_is_job_variable(environ[i])) clean[kept++] = environ[i];
+    }
+    if (folder_setting[0]) clean[kept++] = folder_setting;
+    clean[kept] = NULL;
+    return clean;
+}
+
+/* A process group of its own, so that whatever it starts can be ended with it; no input, no output. What
+ * prepares files and attributes fails only where memory is short, and then posix_spawn does too. */
+static int spawn_silent(const char *exe, const char *argument, char **environment, pid_t *child)
+{
+    /* posix_spawn wants them writable */
+    char *const arguments[] = { CHECK_ALLOC(strdup(exe)), CHECK_ALLOC(strdup(argument)), NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    const int code = posix_spawn(child, exe, &files, &attributes, arguments, environment);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
+    free(arguments[0]);
+    free(arguments[1]);
+    return code;
+}
+
+/* Waits until the child ends or its time is over; then ends it with all that it left behind. */
+static int end_of(pid_t child, double limit_s, sentence *how)
+{
+    const double end_s = timer_now_s() + limit_s;
+    int status = 0;
+    pid_t ended = 0;
+    while (ended == 0 && timer_now_s() < end_s) {
+        ended = waitpid(child, &status, WNOHANG);
+        if (ended == 0) ranks_nap();
+    }
+    const int wait_errno = errno;
+    (void)kill(-child, SIGKILL);
+    if (ended == 0) {
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+        sentence_set(how, "did not end within %g s", limit_s);
+        return -1;
+    }
+    if (ended < 0) {
+        sentence_set(how, "could not be waited for: %s", strerror(wait_errno));
+        return -1;
+    }
+    if (WIFSIGNALED(status)) {
+        sentence_set(how, "crashed with signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        return -1;
+    }
+    sentence_set(how, "ended with status %d", WEXITSTATUS(status));
+    return WEXITSTATUS(status);
+}
+
+int topology_spawn(const char *exe, const char *argument, double limit_s, sentence *how)
+{
+    char folder_setting[SETTING_BYTES];
+    pid_t child = 0;
+    int status = -1;
+    make_folder(folder_setting);
+    char **environment = environment_without_job(folder_setting);
+    const int code = spawn_silent(exe, argument, environment, &child);
+    if (code == 0) status = end_of(child, limit_s, how);
+    else sentence_set(how, "could not be started: %s", strerror(code));
+    free(environment);
+    if (folder_setting[0]) (void)nftw(folder_setting + strlen(tmpdir), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return status;
+}
+
+/* ---- a checked exchange of device buffers ---- */
 
 /* Differs between ranks, and between positions over more than any segment size. */
 static unsigned char pattern(int rank, size_t i)
@@ -51,9 +182,9 @@ static unsigned char pattern(int rank, size_t i)
     return (unsigned char)(h >> 56);
 }
 
-static bool wait_both(MPI_Request both[2], double limit_s, probe_result *result)
+static bool wait_both(MPI_Request both[2], probe_result *result)
 {
-    const double end_s = timer_now_s() + limit_s;
+    const double end_s = timer_now_s() + LIMIT_S;
     int done = 0;
     while (!done) {
         if (MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) *result = PROBE_MPI_FAILED;
@@ -104,15 +235,15 @@ static bool holds(device *d, const probe_buffers *b, size_t bytes, int rank)
 }
 
 /* Sends `bytes` of a pattern of this rank's own to `to` and receives as many from `from`, both from and into
- * device memory. Never waits longer than limit_s; after a time-out its buffers are left to MPI (they cannot
+ * device memory. Never waits longer than LIMIT_S; after a time-out its buffers are left to MPI (they cannot
  * be taken back). */
-static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes, double limit_s)
+static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes)
 {
     probe_result result = PROBE_ARRIVED;
     MPI_Request both[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
     probe_buffers b;
     const int rank = ranks_mine(comm);
-    /* All ranks have their buffers, or nobody sends. */
+    /* All ranks have their buffers, or none sends. */
     const bool ready = make_buffers(d, bytes, &b) && fill(d, &b, bytes, rank);
     if (!agree_all(ready, comm)) {
         drop_buffers(d, &b);
@@ -121,64 +252,53 @@ static probe_result probe_exchange(device *d, MPI_Comm comm, int to, int from, s
     if (MPI_Irecv(b.in, (int)bytes, MPI_BYTE, from, TAG, comm, &both[0]) != MPI_SUCCESS ||
         MPI_Isend(b.out, (int)bytes, MPI_BYTE, to, TAG, comm, &both[1]) != MPI_SUCCESS)
         result = PROBE_MPI_FAILED;
-    else if (wait_both(both, limit_s, &result) && !holds(d, &b, bytes, from))
+    else if (wait_both(both, &result) && !holds(d, &b, bytes, from))
         result = PROBE_WRONG_DATA;
     if (result == PROBE_ARRIVED || result == PROBE_WRONG_DATA) drop_buffers(d, &b);
     return result;
 }
 
-int topology_probe_child(void)
+/* Its exit statuses, above those that a shell or MPI would give. */
+enum { CHILD_STATUS = 40 /* + probe_result, unless data arrived */ };
+
+static probe_result send_to_itself(void)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
     int code = 0;
     /* Open MPI's singletons start a daemon, for spawning only; this one needs none. All that have none share
-     * one name for their folder of files (jf.0), which whoever ends first removes: they meet in no TMPDIR
-     * (topology_spawn.c). */
+     * one name for their folder of files (jf.0), which whoever ends first removes: they meet in no TMPDIR. */
     (void)setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-    if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return CHILD_NO_INIT;
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return PROBE_NO_INIT;
     (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     device *d = device_cuda_create(0, &code);
-    if (!d) return CHILD_NO_GPU;
+    if (!d) return PROBE_NO_GPU;
     for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
-        const probe_result r = probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i], EXCHANGE_LIMIT_S);
-        if (r != PROBE_ARRIVED) return CHILD_FAILED + (int)r;
+        const probe_result r = probe_exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i]);
+        if (r != PROBE_ARRIVED) return r;
     }
     device_destroy(&d);
-    return MPI_Finalize() == MPI_SUCCESS ? 0 : CHILD_FAILED + (int)PROBE_MPI_FAILED;
+    return MPI_Finalize() == MPI_SUCCESS ? PROBE_ARRIVED : PROBE_MPI_FAILED;
+}
+
+int topology_probe_child(void)
+{
+    const probe_result r = send_to_itself();
+    return r == PROBE_ARRIVED ? 0 : CHILD_STATUS + (int)r;
 }
 
 /* One child per host, by local rank 0; true elsewhere. */
 static bool child_on_this_host(const topology *t, const char *exe, sentence *why)
 {
+    sentence how;
     if (t->local_rank != 0) return true;
-    const topology_spawn_end end = topology_spawn(exe, TOPOLOGY_PROBE_ARGUMENT, CHILD_LIMIT_S);
-    sentence reason;
-    switch (end.how) {
-    case TOPOLOGY_SPAWN_EXITED:
-        if (end.code == 0) return true;
-        if (end.code == CHILD_NO_INIT)
-            sentence_set(&reason, "could not start MPI");
-        else if (end.code == CHILD_NO_GPU)
-            sentence_set(&reason, "could not open GPU 0");
-        else if (end.code > CHILD_FAILED && end.code <= CHILD_FAILED + (int)PROBE_WRONG_DATA)
-            sentence_set(&reason, "sent device buffers to itself and found: %s",
-                         probe_text((probe_result)(end.code - CHILD_FAILED)));
-        else
-            sentence_set(&reason, "ended with status %d while it sent device buffers to itself", end.code);
-        break;
-    case TOPOLOGY_SPAWN_KILLED:
-        sentence_set(&reason, "crashed with signal %d (%s) while it sent device buffers to itself", end.code,
-                     strsignal(end.code));
-        break;
-    case TOPOLOGY_SPAWN_TIMED_OUT:
-        sentence_set(&reason, "did not finish within %d s", CHILD_LIMIT_S);
-        break;
-    case TOPOLOGY_SPAWN_FAILED:
-        sentence_set(&reason, "could not be started: %s", strerror(end.code));
-        break;
-    }
-    return sentence_refuse(why, "MPI claims to take device buffers, but a test process on %s %s", t->host,
-                           reason.text);
+    const int status = topology_spawn(exe, TOPOLOGY_PROBE_ARGUMENT, LIMIT_S, &how);
+    const int known = status - CHILD_STATUS;
+    if (status == 0) return true;
+    if (known > 0 && known < PROBE_RESULTS) sentence_set(&how, "found: %s", probe_text[known]);
+    return sentence_refuse(why,
+                           "MPI claims to take device buffers, but a test process on %s that sent some to "
+                           "itself %s",
+                           t->host, how.text);
 }
 
 /* Every rank to the next and from the one before; on a communicator of its own, so that a message that came
@@ -191,10 +311,10 @@ static bool ring(const topology *t, device *d, sentence *why)
     MPI_Comm comm;
     MPI_CHECK(ranks_dup(t->comm, &comm));
     for (int i = 0; i < RING_SIZES && sound; i++) {
-        const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i], EXCHANGE_LIMIT_S);
+        const probe_result r = probe_exchange(d, comm, next, before, sizes_bytes[i]);
         if (r != PROBE_ARRIVED)
             sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
-                         sizes_bytes[i], before, t->rank, t->host, probe_text(r));
+                         sizes_bytes[i], before, t->rank, t->host, probe_text[r]);
         sound = topology_agree(t, r == PROBE_ARRIVED, why);
     }
     MPI_CHECK(MPI_Comm_free(&comm));

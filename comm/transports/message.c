@@ -52,17 +52,35 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
 
 static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
 
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_send_init(const transport_links *on, int link, int64_t piece, const char *from, int bytes,
                        MPI_Request *request)
 {
-    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, rank, tag_of(direction, piece), comm, request));
+    const transport_link *l = &on->link[link];
+    const int tag = tag_of(l->direction, piece);
+    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
 }
 
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_recv_init(const transport_links *on, int link, int64_t piece, char *to, int bytes,
                        MPI_Request *request)
 {
-    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, rank, tag_of(DECOMP_NEIGHBOURS - 1 - direction, piece), comm,
-                            request));
+    const transport_link *l = &on->link[link];
+    const int tag = tag_of(DECOMP_NEIGHBOURS - 1 - l->direction, piece);
+    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
+}
+
+void message_swap(const transport_links *on, const void *mine, void *theirs, size_t each_bytes)
+{
+    MPI_Request request[2 * DECOMP_NEIGHBOURS];
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        /* back: as the neighbour calls the link */
+        const int back = DECOMP_NEIGHBOURS - 1 - l->direction, bytes = (int)each_bytes;
+        char *const to = (char *)theirs + (size_t)i * each_bytes;
+        const char *const from = (const char *)mine + (size_t)i * each_bytes;
+        MPI_CHECK(MPI_Irecv(to, bytes, MPI_BYTE, l->rank, back, on->comm, &request[2 * i]));
+        MPI_CHECK(MPI_Isend(from, bytes, MPI_BYTE, l->rank, l->direction, on->comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
 }
 
 /* ---- messages under way ---- */
@@ -70,10 +88,9 @@ void message_recv_init(char *to, int bytes, int rank, int direction, int64_t pie
 message_flow message_flow_create(int sends, int receives, device_event **ready)
 {
     message_flow f = { .sends = sends, .receives = receives, .ready = ready };
-    const size_t room = (size_t)sends + (size_t)receives + 1; /* never of no bytes: NULL means failure */
-    f.send = CHECK_ALLOC(malloc(room * sizeof *f.send));
+    f.send = CHECK_CALLOC(sends + receives, sizeof *f.send);
     f.receive = f.send + sends;
-    f.arrived = CHECK_ALLOC(malloc(room * sizeof *f.arrived));
+    f.arrived = CHECK_CALLOC(receives, sizeof *f.arrived);
     return f;
 }
 
@@ -104,7 +121,7 @@ static bool send_next(message_flow *f, device *d, bool patient)
     return done;
 }
 
-/* Waits for something if `patient`. */
+/* Takes arrived messages; with `patient`, waits for at least one. */
 static void receive_some(message_flow *f, bool patient, message_take *take, void *context)
 {
     int count = 0;

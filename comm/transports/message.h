@@ -1,5 +1,6 @@
-/* Memory for messages, how many bytes one MPI call may carry, and messages under way. Private to comm/, where
- * halo and redist share it, and to the benchmarks of the link.
+/* Memory for messages, how many bytes one MPI call may carry, messages under way, and memory of ranks of one
+ * host that takes their place. Private to comm/, where halo and redist share it, and to the benchmarks of the
+ * link.
  *
  * A buffer has two ends: kernels read and write `kernel`, MPI reads and writes `mpi`. On the host device,
  * where MPI takes device memory (aware), and where kernels reach pinned memory over the bus (mapped), both
@@ -11,7 +12,7 @@
 #include <stdint.h>
 
 #include "device/device.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 /* MPI counts are int, and messages beyond 2 GiB have met overflows in MPI libraries: 1 GiB is one call's
  * share. */
@@ -38,8 +39,8 @@ static inline int64_t message_align(int64_t bytes)
  * (benchmarks, tests), does so before a halo is created. */
 enum { MESSAGE_CHUNKS_MAX = 8 };
 extern int64_t message_chunk_bytes;
-extern bool message_segments; /* between ranks of a host they go through memory that both have mapped,
-                               * where it can be had (segment.h) */
+extern bool message_segments; /* between ranks of a host they go through segments, where these can be
+                               * had */
 
 /* How much device memory to allocate for `bytes` that MPI sends from or receives into. CUDA puts allocations
  * of less than 2 MiB together into blocks of that size, MPI maps a neighbour's whole block, and a block that
@@ -65,13 +66,17 @@ void message_buffer_destroy(message_buffer *b);
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s);
 
-/* Persistent requests of one piece of the message to a neighbour in that direction, and of the one from it.
- * Pieces may be started in any order, so each has a tag of its own, and so has each direction: a rank may
- * stand behind several. */
-void message_send_init(const char *from, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+/* Persistent requests of one piece of the message of a link, to the neighbour and from it. Pieces may be
+ * started in any order, so each has a tag of its own, and so has each direction: a rank may stand behind
+ * several. */
+void message_send_init(const transport_links *on, int link, int64_t piece, const char *from, int bytes,
                        MPI_Request *request);
-void message_recv_init(char *to, int bytes, int rank, int direction, int64_t piece, MPI_Comm comm,
+void message_recv_init(const transport_links *on, int link, int64_t piece, char *to, int bytes,
                        MPI_Request *request);
+
+/* Tells every neighbour `each_bytes` of `mine` per link, and learns as many of theirs, of the same link.
+ * Collective. */
+void message_swap(const transport_links *on, const void *mine, void *theirs, size_t each_bytes);
 
 /* The messages of one exchange, which leave as soon as what they carry is there, and are handed on one by one
  * as they arrive. */
@@ -93,3 +98,34 @@ void message_flow_begin(message_flow *f); /* posts the receives; then the caller
 void message_flow_progress(message_flow *f, device *d, message_take *take, void *context);
 /* Waits until all have arrived and have been handed on, and all that is sent may be overwritten. */
 void message_flow_end(message_flow *f, device *d, message_take *take, void *context);
+
+/* ---- segments ----
+ * Page-locked memory of this rank that its neighbours on the same host have mapped as well, so that copy
+ * engines of two processes reach the same bytes and no processor copies them: a memfd, which lives until the
+ * last process unmaps it and never stays behind. */
+
+/* Mapped here. */
+typedef struct segment {
+    char *base; /* NULL: none */
+    int64_t bytes;
+} segment;
+
+typedef struct segments {
+    device *d;   /* not owned */
+    segment own; /* of two sides, one behind the other; without a base where no neighbour needs one */
+    segment opened[PACK_PIECES_MAX];       /* the neighbours', each once */
+    const char *there[PACK_PIECES_MAX][2]; /* of each link: what the neighbour sends, in its sides; NULL:
+                                            * not through a segment */
+} segments;
+
+/* Collective. at[i], in a side of `side_bytes`, is where the cells for link i will stand; wanted: for this
+ * rank's links at all. Both ends of a link use segments, or neither: on different hosts, or where
+ * memory cannot be mapped or locked. */
+segments segments_create(const transport_links *on, const int64_t *at, int64_t side_bytes, bool wanted);
+/* Copies to and from them must be done here; neighbours may still read. */
+void segments_destroy(segments *s);
+
+static inline char *segments_side(const segments *s, int side)
+{
+    return s->own.base + side * (s->own.bytes / 2);
+}

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
 struct peer {
@@ -25,18 +23,12 @@ struct peer {
     device_memory memory; /* that is shared */
     sentence instead;     /* why not that which was asked for */
     void **mapped; /* [openings] */
-    int openings, openings_room;
+    int openings;
     void **shared_block; /* [shared_blocks] */
     int shared_blocks;
 };
 
 enum { PROBE_BYTES = 256 };
-
-static void *allocate(size_t count, size_t bytes_each)
-{
-    void *p = CHECK_ALLOC(calloc(count ? count : 1, bytes_each));
-    return p;
-}
 
 /* Says why not all neighbours run on this host. */
 static void look_for_other_hosts(const peer *p, sentence *why)
@@ -50,7 +42,7 @@ static void look_for_other_hosts(const peer *p, sentence *why)
     hosts_destroy(&h);
 }
 
-/* What a rank offers: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
+/* The offer of a rank: the handle, and whether there is one. Plain bytes, so that it travels as it is. */
 typedef struct offer {
     device_handle handle;
     int code;           /* of handle_make */
@@ -61,13 +53,10 @@ typedef struct offer {
 static void open_all(peer *p, void *mine, void **theirs, sentence *why)
 {
     device *d = p->d;
-    offer own = { .there = mine != NULL }, *offers = allocate((size_t)p->all, sizeof *offers);
+    offer own = { .there = mine != NULL }, *offers = CHECK_CALLOC(p->all, sizeof *offers);
     if (mine) own.code = d->handle_make(d, p->memory, mine, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
-    if (p->openings + p->count > p->openings_room) {
-        p->openings_room = 2 * p->openings_room + p->count;
-        p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)p->openings_room * sizeof *p->mapped));
-    }
+    p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)(p->openings + p->count + 1) * sizeof *p->mapped));
     for (int i = 0; i < p->count; i++) {
         const int other = p->ranks[i];
         int code = offers[other].code;
@@ -125,10 +114,10 @@ static void read_probes(peer *p, void *const *probes, sentence *why)
     DEVICE_CALL(d, stream_destroy, &s);
 }
 
-/* Closes what was opened since `from`. All ranks must have finished with it. */
-static void close_from(peer *p, int from)
+/* Closes all that was opened. All ranks must have finished with it. */
+static void close_all(peer *p)
 {
-    while (p->openings > from) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
+    while (p->openings > 0) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
@@ -138,7 +127,7 @@ static bool probe(peer *p, device_memory memory, sentence *why)
     int code;
     p->memory = memory;
     void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code),
-                **theirs = allocate((size_t)p->count, sizeof *theirs);
+                **theirs = CHECK_CALLOC(p->count, sizeof *theirs);
     if (!mine) sentence_set(why, "rank %d has no device memory to share: %s", p->me, p->d->error_text(code));
     open_all(p, mine, theirs, why);
     bool works = agree_or_say(!why->text[0], why, p->comm);
@@ -146,7 +135,7 @@ static bool probe(peer *p, device_memory memory, sentence *why)
         read_probes(p, theirs, why);
         works = agree_or_say(!why->text[0], why, p->comm);
     }
-    close_from(p, 0);
+    close_all(p);
     if (mine) DEVICE_CALL(p->d, free, memory, mine);
     free(theirs);
     return works;
@@ -182,17 +171,24 @@ static bool reaches(peer *p, device_memory memory, sentence *why)
 
 peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why)
 {
-    peer *p = allocate(1, sizeof *p);
+    peer *p = CHECK_CALLOC(1, sizeof *p);
     why->text[0] = '\0';
     MPI_CHECK(ranks_dup(comm, &p->comm));
     p->me = ranks_mine(p->comm);
     p->all = ranks_count(p->comm);
     p->d = d;
     p->count = count;
-    p->ranks = allocate((size_t)count, sizeof *p->ranks);
+    p->ranks = CHECK_CALLOC(count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
     if (!reaches(p, memory, why)) discard(&p);
     return p;
+}
+
+peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why)
+{
+    int ranks[DECOMP_NEIGHBOURS] = { 0 };
+    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
+    return peer_create(on->d, ranks, on->count, memory, on->comm, why);
 }
 
 const char *peer_instead(const peer *p) { return p->instead.text; }
@@ -222,6 +218,6 @@ void peer_destroy(peer **p)
 {
     if (!p || !*p) return;
     DEVICE_CHECK((*p)->d, (*p)->d->synchronize((*p)->d));
-    close_from(*p, 0);
+    close_all(*p);
     discard(p);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "core/sentence.h"
-#include "device/device.h"
+#include "transports/transport.h"
 
 typedef struct peer peer;
 
@@ -18,6 +18,8 @@ typedef struct peer peer;
  * memory once. NULL on all ranks, with the same sentence part in why, when any rank cannot reach one of its:
  * another host, no peer access, mapping refused, host device. */
 peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why);
+/* The same for the neighbours of a transport, over its communicator. */
+peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why);
 /* That CUDA IPC serves instead of DEVICE_MEMORY_SHARED, and why, as a sentence part; "" where it does not.
  * The same on all ranks. */
 const char *peer_instead(const peer *p);

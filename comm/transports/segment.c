@@ -2,7 +2,7 @@
  * gave. In another container that number stands for something else, or nothing, and the name differs: so
  * nothing foreign is ever opened. (passed_fd.h takes any descriptor, but on kernels from 5.6 on, and only
  * where ranks may trace each other; a memfd needs neither.) */
-#include "transports/segment.h"
+#include "transports/message.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,12 +11,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
-/* What a rank tells the neighbour of a link; plain bytes, all 0 for no segment. */
+/* The offer of a rank to the neighbour of a link; plain bytes, all 0 for no segment. */
 typedef struct offer {
     int64_t bytes; /* of both sides */
     int64_t at;    /* of the link's cells in a side */
@@ -78,45 +76,45 @@ static segment open_there(device *d, const offer *o)
 }
 
 /* The neighbour's segment, which is opened for the first of its links. */
-static const char *opened(segments *s, const transport_link *links, int i, const offer *theirs)
+static const char *opened(segments *s, const transport_links *on, int i, const offer *theirs)
 {
     int first = 0;
-    while (links[first].rank != links[i].rank) first++;
+    while (on->link[first].rank != on->link[i].rank) first++;
     if (first == i) s->opened[i] = open_there(s->d, theirs);
     return s->opened[first].base;
 }
 
 /* Which links stay on this host; returns how many. */
-static int find_near(const transport_link *links, int count, MPI_Comm comm, int *near)
+static int find_near(const transport_links *on, int *near)
 {
-    hosts *h = hosts_create(comm);
+    hosts *h = hosts_create(on->comm);
     int nears = 0;
-    for (int i = 0; i < count; i++) nears += near[i] = h->of[links[i].rank] == h->of[ranks_mine(comm)];
+    for (int i = 0; i < on->count; i++)
+        nears += near[i] = h->of[on->link[i].rank] == h->of[ranks_mine(on->comm)];
     hosts_destroy(&h);
     return nears;
 }
 
-segments segments_create(device *d, const transport_link *links, int count, const int64_t *at,
-                         int64_t side_bytes, bool wanted, MPI_Comm comm)
+segments segments_create(const transport_links *on, const int64_t *at, int64_t side_bytes, bool wanted)
 {
-    segments s = { .d = d };
+    segments s = { .d = on->d };
     offer own = { 0 }, mine[PACK_PIECES_MAX] = { 0 }, theirs[PACK_PIECES_MAX];
     int near[PACK_PIECES_MAX], works[PACK_PIECES_MAX] = { 0 }, works_there[PACK_PIECES_MAX], fd = -1;
-    if (!agree_any(wanted, comm)) return s; /* short messages: no need to know who is near */
-    if (find_near(links, count, comm, near) > 0 && wanted) fd = make(d, 2 * side_bytes, &s.own, &own);
-    for (int i = 0; i < count && s.own.base; i++) {
+    if (!agree_any(wanted, on->comm)) return s; /* short messages: no need to know who is near */
+    if (find_near(on, near) > 0 && wanted) fd = make(s.d, 2 * side_bytes, &s.own, &own);
+    for (int i = 0; i < on->count && s.own.base; i++) {
         if (near[i]) mine[i] = own;
         mine[i].at = at[i];
     }
-    transport_swap(links, count, mine, theirs, sizeof *mine, comm);
-    for (int i = 0; i < count && s.own.base; i++) {
-        const char *base = near[i] ? opened(&s, links, i, &theirs[i]) : NULL;
+    message_swap(on, mine, theirs, sizeof *mine);
+    for (int i = 0; i < on->count && s.own.base; i++) {
+        const char *base = near[i] ? opened(&s, on, i, &theirs[i]) : NULL;
         works[i] = base != NULL;
         for (int side = 0; side < 2 && base; side++)
             s.there[i][side] = base + side * (theirs[i].bytes / 2) + theirs[i].at;
     }
-    transport_swap(links, count, works, works_there, sizeof *works, comm);
-    for (int i = 0; i < count; i++)
+    message_swap(on, works, works_there, sizeof *works);
+    for (int i = 0; i < on->count; i++)
         if (!works_there[i]) s.there[i][0] = s.there[i][1] = NULL;
     if (fd >= 0) (void)close(fd);
     return s;

@@ -1,4 +1,4 @@
-/* What halo.c asks of a transport. Private to comm/.
+/* A transport: one of the ways of a halo's cells from a rank to its neighbours.
  *
  * A transport serves a subset of a rank's neighbours: its links. A halo holds a list of transports whose
  * links together are all its neighbours, and drives them in step: every begin, then progress as often as
@@ -8,15 +8,38 @@
  *   progress  host-side only, never waits
  *   end       waits for the links' data and enqueues on s (begin's stream) whatever puts it into the ghosts;
  *             when it returns, the next begin may follow at once
- * A transport is a struct of functions followed by its own state; it allocates in its create alone. */
+ * A transport is a struct of functions followed by its own state; it allocates in its create alone. It has a
+ * file of its own, and a row of the table in transport.c. */
 #pragma once
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "device/device.h"
-#include "ranks/check.h"
 #include "ranks/decomp.h"
-#include "transports/transport_kind.h"
+
+/* Every begin and end goes through the transports in this order, so those whose sends wait for the host come
+ * first. */
+typedef enum transport_kind {
+    TRANSPORT_AUTO = -1, /* none in particular: to be chosen */
+    TRANSPORT_STAGED,    /* packed on the device, copied to pinned memory, sent by MPI: works everywhere */
+    TRANSPORT_AWARE,     /* packed on the device, sent from there by a device-aware MPI */
+    TRANSPORT_MAPPED,    /* packed by the kernel into pinned memory, sent by MPI */
+    TRANSPORT_PEER,      /* stored into the neighbour's memory: same host, no messages */
+    TRANSPORT_COPY,      /* copied there by copy engines: same host, no messages, rows alone */
+    TRANSPORT_NCCL,      /* packed on the device, sent by NCCL on the stream */
+    TRANSPORT_KINDS
+} transport_kind;
+const char *transport_kind_name(transport_kind t);
+/* "auto", the names in the enum's order, NULL */
+extern const char *const transport_kind_words[TRANSPORT_KINDS + 2];
+
+/* The transport toward each neighbour, by direction (decomp_dx, decomp_dy). Both ends of a link must choose
+ * the same; TRANSPORT_KINDS leaves the link out. */
+typedef struct transport_choice {
+    transport_kind toward[DECOMP_NEIGHBOURS];
+} transport_choice;
+transport_choice transport_choice_of_all(transport_kind t);
 
 /* One neighbour. send and receive have the same shape, and the neighbour's link in the opposite direction has
  * them with the roles exchanged. The same rank may stand behind several directions: the direction tells its
@@ -30,36 +53,34 @@ typedef struct transport_link {
                       * at both ends */
 } transport_link;
 
+/* The part of a rank's halo that a transport serves. */
+typedef struct transport_links {
+    transport_kind kind;
+    device *d; /* not owned */
+    field_shape shape;
+    MPI_Comm comm; /* not owned; outlives the transport: the halo's own, for messages; for nccl the one that
+                    * the halo was made for */
+    int count;
+    transport_link link[DECOMP_NEIGHBOURS]; /* [count], in the order of their directions */
+} transport_links;
+
 /* Then a transport need not pack. All ranks do, or the few that do send the same bytes as those that pack. */
-static inline bool transport_all_contiguous(const transport_link *links, int count)
+static inline bool transport_all_contiguous(const transport_links *on)
 {
     int i = 0;
-    while (i < count && links[i].contiguous) i++;
-    return i == count;
+    while (i < on->count && on->link[i].contiguous) i++;
+    return i == on->count;
+}
+
+static inline int64_t transport_cells_bytes(const field_shape *f, box b)
+{
+    return box_cells(b) * (int64_t)dtype_bytes(f->type);
 }
 
 /* From a box's first cell to its last in memory. */
 static inline int64_t transport_span_bytes(const field_shape *f, box b)
 {
     return box_empty(b) ? 0 : ((box_height(b) - 1) * f->pitch + box_width(b)) * (int64_t)dtype_bytes(f->type);
-}
-
-/* Tells every neighbour `each_bytes` of `mine` per link, and learns as many of theirs, of the same link.
- * Collective over comm. */
-static inline void transport_swap(const transport_link *links, int count, const void *mine, void *theirs,
-                                  size_t each_bytes, MPI_Comm comm)
-{
-    MPI_Request request[2 * PACK_PIECES_MAX];
-    for (int i = 0; i < count; i++) {
-        /* back: as the neighbour calls the link */
-        const int back = DECOMP_NEIGHBOURS - 1 - links[i].direction, bytes = (int)each_bytes;
-        const size_t at = (size_t)i * each_bytes;
-        MPI_CHECK(
-            MPI_Irecv((char *)theirs + at, bytes, MPI_BYTE, links[i].rank, back, comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend((const char *)mine + at, bytes, MPI_BYTE, links[i].rank, links[i].direction, comm,
-                            &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * count, request, MPI_STATUSES_IGNORE));
 }
 
 typedef struct transport transport;
@@ -70,27 +91,39 @@ struct transport {
     void (*progress)(transport *t); /* NULL: nothing needs the host */
     void (*end)(transport *t);      /* NULL: begin has enqueued it all */
     void (*destroy)(transport **t);
+    transport_links on;
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
      * before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
-    int links;
     const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence
                             * part, "" for nothing */
-    int64_t mpi_bytes; /* that MPI carries from this rank in an exchange */
+    int64_t mpi_bytes;     /* that MPI carries from this rank in an exchange */
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
                             * between and clears it */
 };
 
-/* Collective over comm, also for a rank that has no link of this transport (count = 0: only destroyed later).
- * NULL on all ranks, with a part of a sentence in why on all ranks, where it cannot be had; why is left alone
- * otherwise. comm outlives the transport: the halo's own, for messages; for nccl the one that the halo was
- * made for. transport_message_create makes staged, aware and mapped. */
-typedef transport *transport_create(transport_kind t, device *d, const field_shape *shape,
-                                    const transport_link *links, int count, MPI_Comm comm, sentence *why);
+/* Collective over on->comm, also for a rank that has no link of this transport (count = 0: only destroyed
+ * later). If it cannot be had, NULL on all ranks with the reason in why; else why is unchanged. */
+typedef transport *transport_create(const transport_links *on, sentence *why);
+
+/* A row of the table. */
+typedef struct transport_traits {
+    transport_create *create;
+    bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
+    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
+    bool fabric;          /* ... or, without a device.no_fabric, one of another host */
+    int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
+                           * ... */
+    const char *left_out; /* ... a sentence part; NULL where it does */
+} transport_traits;
+const transport_traits *transport_traits_of(transport_kind t);
+/* The transport that auto tries in that turn, 1 first; TRANSPORT_AUTO after the last. */
+transport_kind transport_kind_in_turn(int turn);
+
+/* The rows' creates. transport_message_create makes staged, aware and mapped. */
 transport_create transport_message_create, transport_peer_create, transport_copy_create,
     transport_nccl_create;
 /* staged on the host and aware, where all links are contiguous; never NULL. */
-transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links,
-                                   int count, MPI_Comm comm);
+transport *transport_direct_create(const transport_links *on);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is
                                          * asked for */

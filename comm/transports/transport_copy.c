@@ -2,7 +2,7 @@
  * into the neighbours' ghosts, which this process has mapped, and no kernel touches a cell. For large faces:
  * from kernel to copy engine and back takes 14 us.
  *
- * An exchange is a meeting with the neighbours on the device (everybody's ghosts are free), the copies, and a
+ * An exchange is a meeting with the neighbours on the device (all ghosts are free), the copies, and a
  * second meeting (all have arrived). Meetings count on the device and the copies are the same each time a
  * field comes, so that all of it may be captured in a graph, once the field is known.
  *
@@ -13,8 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
+#include "transports/message.h"
 #include "transports/peer.h"
 #include "transports/transport.h"
 
@@ -28,9 +29,6 @@ typedef struct known_field {
 
 typedef struct transport_copy {
     transport base;
-    device *d; /* not owned */
-    field_shape shape;
-    transport_link link[PACK_PIECES_MAX];
     int64_t ghosts_at[PACK_PIECES_MAX]; /* bytes from the start of link i's field to the ghosts that this
                                          * rank fills */
     peer *reach;
@@ -58,15 +56,16 @@ static void copy_know(transport *t, void *field)
 
 static void copy_begin(transport *t, void *field, device_stream *s)
 {
-    transport_copy *c = (transport_copy *)t;
-    device *d = c->d;
+    const transport_copy *c = (const transport_copy *)t;
+    const transport_links *on = &t->on;
+    device *d = on->d;
     const known_field *k = find(c, field);
     DEVICE_CALL(d, ranks_meet, &c->meeting, s);
-    for (int i = 0; i < t->links; i++) {
-        const box send = c->link[i].send;
+    for (int i = 0; i < on->count; i++) {
+        const box send = on->link[i].send;
         DEVICE_CALL(d, copy, (char *)k->theirs[i] + c->ghosts_at[i],
-                    field_at(&c->shape, field, send.x0, send.y0),
-                    (size_t)transport_span_bytes(&c->shape, send), s);
+                    field_at(&on->shape, field, send.x0, send.y0),
+                    (size_t)transport_span_bytes(&on->shape, send), s);
     }
     DEVICE_CALL(d, ranks_meet, &c->meeting, s);
 }
@@ -74,7 +73,7 @@ static void copy_begin(transport *t, void *field, device_stream *s)
 static void copy_destroy(transport **t)
 {
     transport_copy *c = (transport_copy *)*t;
-    peer_destroy(&c->reach); /* from here on nobody writes here */
+    peer_destroy(&c->reach); /* from here on no neighbour writes here */
     free(c->known);
     free(c);
     *t = NULL;
@@ -82,41 +81,35 @@ static void copy_destroy(transport **t)
 
 static void make_shared_block(transport_copy *c)
 {
+    const transport_links *on = &c->base.on;
     void *theirs[PACK_PIECES_MAX];
     char *const mine = peer_shared_block(c->reach, SHARED_BLOCK_BYTES, theirs);
-    c->meeting.ranks = c->base.links;
+    c->meeting.ranks = on->count;
     c->meeting.count = (uint64_t *)(mine + DECOMP_NEIGHBOURS * FIELD_ALIGN_BYTES);
-    for (int i = 0; i < c->base.links; i++) {
+    for (int i = 0; i < on->count; i++) {
         /* the link as the neighbour calls it */
-        const int here = c->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here;
+        const int here = on->link[i].direction, there = DECOMP_NEIGHBOURS - 1 - here;
         c->meeting.there[i] = (uint64_t *)((char *)theirs[i] + there * FIELD_ALIGN_BYTES);
         c->meeting.here[i] = (const uint64_t *)(mine + here * FIELD_ALIGN_BYTES);
     }
 }
 
-transport *transport_copy_create(transport_kind t, device *d, const field_shape *shape,
-                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
+transport *transport_copy_create(const transport_links *on, sentence *why)
 {
-    int ranks[PACK_PIECES_MAX] = { 0 };
     int64_t ghosts_at[PACK_PIECES_MAX]; /* own */
-    assert(count >= 0 && count <= PACK_PIECES_MAX);
-    if (!transport_all_contiguous(links, count))
-        sentence_set(why, "it copies whole rows, but columns are cut here");
-    if (!agree_or_say(transport_all_contiguous(links, count), why, comm)) return NULL;
-    for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    peer *reach = peer_create(d, ranks, count, DEVICE_MEMORY_DEVICE, comm, why);
+    const bool contiguous = transport_all_contiguous(on);
+    if (!contiguous) sentence_set(why, "it copies whole rows, but columns are cut here");
+    if (!agree_or_say(contiguous, why, on->comm)) return NULL;
+    peer *reach = peer_create_for(on, DEVICE_MEMORY_DEVICE, why);
     if (!reach) return NULL;
-    transport_copy *c = CHECK_ALLOC(calloc(1, sizeof *c));
-    c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .links = count };
-    c->d = d;
-    c->shape = *shape;
+    transport_copy *c = CHECK_CALLOC(1, sizeof *c);
+    c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .on = *on };
     c->reach = reach;
-    for (int i = 0; i < count; i++) {
-        c->link[i] = links[i];
-        ghosts_at[i] =
-            field_index(shape, links[i].receive.x0, links[i].receive.y0) * (int64_t)dtype_bytes(shape->type);
+    for (int i = 0; i < on->count; i++) {
+        const box ghosts = on->link[i].receive;
+        ghosts_at[i] = field_index(&on->shape, ghosts.x0, ghosts.y0) * (int64_t)dtype_bytes(on->shape.type);
     }
     make_shared_block(c);
-    transport_swap(links, count, ghosts_at, c->ghosts_at, sizeof *ghosts_at, comm);
+    message_swap(on, ghosts_at, c->ghosts_at, sizeof *ghosts_at);
     return &c->base;
 }

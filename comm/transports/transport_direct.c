@@ -29,10 +29,6 @@ typedef struct direct_field {
 
 typedef struct transport_direct {
     transport base;
-    device *d; /* not owned */
-    field_shape shape;
-    MPI_Comm comm; /* not owned */
-    transport_link link[PACK_PIECES_MAX];
     int requests; /* of both directions; a message of many bytes has several */
     direct_field known[FIELDS];
     int oldest;
@@ -43,17 +39,18 @@ typedef struct transport_direct {
 
 static void make_requests(const transport_direct *m, direct_field *k)
 {
+    const transport_links *on = &m->base.on;
     MPI_Request *receive = k->request, *send = k->request + m->requests / 2;
-    for (int i = 0; i < m->base.links; i++) {
-        const transport_link *l = &m->link[i];
-        const int64_t bytes = transport_span_bytes(&m->shape, l->send);
-        char *to = field_at(&m->shape, k->field, l->receive.x0, l->receive.y0);
-        const char *from = field_at_const(&m->shape, k->field, l->send.x0, l->send.y0);
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        const int64_t bytes = transport_span_bytes(&on->shape, l->send);
+        char *to = field_at(&on->shape, k->field, l->receive.x0, l->receive.y0);
+        const char *from = field_at_const(&on->shape, k->field, l->send.x0, l->send.y0);
         for (int64_t p = 0; p < message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX); p++) {
             const int piece_bytes = message_piece_bytes(bytes, MESSAGE_PIECE_BYTES_MAX, p);
             const int64_t at = p * MESSAGE_PIECE_BYTES_MAX;
-            message_recv_init(to + at, piece_bytes, l->rank, l->direction, p, m->comm, receive++);
-            message_send_init(from + at, piece_bytes, l->rank, l->direction, p, m->comm, send++);
+            message_recv_init(on, i, p, to + at, piece_bytes, receive++);
+            message_send_init(on, i, p, from + at, piece_bytes, send++);
         }
     }
 }
@@ -89,9 +86,9 @@ static void direct_begin(transport *t, void *field, device_stream *s)
     assert(m->state == IDLE);
     m->request = requests_for(m, field);
     m->state = WAITING;
-    DEVICE_CALL(m->d, stream_done, s, &idle);
+    DEVICE_CALL(t->on.d, stream_done, s, &idle);
     if (idle) start(m);
-    else DEVICE_CALL(m->d, event_record, m->ready, s);
+    else DEVICE_CALL(t->on.d, event_record, m->ready, s);
 }
 
 static void direct_progress(transport *t)
@@ -101,7 +98,7 @@ static void direct_progress(transport *t)
     int all;
     assert(m->state != IDLE);
     if (m->state == WAITING) {
-        DEVICE_CALL(m->d, event_done, m->ready, &ready);
+        DEVICE_CALL(t->on.d, event_done, m->ready, &ready);
         if (!ready) return;
         start(m);
     }
@@ -113,7 +110,7 @@ static void direct_end(transport *t)
     transport_direct *m = (transport_direct *)t;
     assert(m->state != IDLE);
     if (m->state == WAITING) {
-        DEVICE_CALL(m->d, event_sync, m->ready);
+        DEVICE_CALL(t->on.d, event_sync, m->ready);
         start(m);
     }
     MPI_CHECK(MPI_Waitall(m->requests, m->request, MPI_STATUSES_IGNORE));
@@ -123,40 +120,34 @@ static void direct_end(transport *t)
 static void direct_destroy(transport **t)
 {
     transport_direct *m = (transport_direct *)*t;
+    device *d = m->base.on.d;
     assert(m->state == IDLE);
     for (int i = 0; i < FIELDS; i++) {
         forget(m, &m->known[i]);
         free(m->known[i].request);
     }
-    DEVICE_CALL(m->d, event_destroy, &m->ready);
+    DEVICE_CALL(d, event_destroy, &m->ready);
     free(m);
     *t = NULL;
 }
 
-transport *transport_direct_create(device *d, const field_shape *shape, const transport_link *links,
-                                   int count, MPI_Comm comm)
+transport *transport_direct_create(const transport_links *on)
 {
-    assert(count <= PACK_PIECES_MAX && transport_all_contiguous(links, count));
-    transport_direct *m = CHECK_ALLOC(calloc(1, sizeof *m));
+    device *d = on->d;
+    assert(transport_all_contiguous(on));
+    transport_direct *m = CHECK_CALLOC(1, sizeof *m);
     m->base = (transport){ .begin = direct_begin,
                            .progress = direct_progress,
                            .end = direct_end,
                            .destroy = direct_destroy,
-                           .links = count };
-    m->d = d;
-    m->shape = *shape;
-    m->comm = comm;
-    for (int i = 0; i < count; i++) {
-        const int64_t bytes = transport_span_bytes(shape, links[i].send);
-        m->link[i] = links[i];
+                           .on = *on };
+    for (int i = 0; i < on->count; i++) {
+        const int64_t bytes = transport_span_bytes(&on->shape, on->link[i].send);
         m->requests += 2 * (int)message_pieces(bytes, MESSAGE_PIECE_BYTES_MAX);
         m->base.mpi_bytes += bytes;
     }
-    for (int i = 0; i < FIELDS; i++) {
-        direct_field *k = &m->known[i];
-        /* never of no bytes: NULL means failure */
-        k->request = CHECK_ALLOC(calloc((size_t)m->requests + 1, sizeof *k->request));
-    }
+    for (int i = 0; i < FIELDS; i++)
+        m->known[i].request = CHECK_CALLOC(m->requests, sizeof *m->known[i].request);
     DEVICE_CALL(d, event_create, false, &m->ready);
     return &m->base;
 }

@@ -9,7 +9,7 @@
  * packed, straight into the ghosts. Chunks that are together no longer than one share an event and a copy; so
  * short messages have one of each for all links, and their copies stay on the caller's stream. Where both
  * ends of a link run on one host, its chunks are copied out into a segment of memory that the neighbour has
- * mapped, and in from there (segment.h): their MPI messages are empty, and no processor copies what they
+ * mapped, and in from there (segment.c): their MPI messages are empty, and no processor copies what they
  * stand for.
  *
  * State, per exchange: IDLE -> begin -> UNDER_WAY -> end -> IDLE. (message_flow counts which chunks have left
@@ -26,7 +26,6 @@
 
 #include "ranks/check.h"
 #include "transports/message.h"
-#include "transports/segment.h"
 #include "transports/transport.h"
 
 typedef struct receive_side {
@@ -46,17 +45,14 @@ typedef struct message_chunk {
 
 typedef struct transport_message {
     transport base;
-    device *d; /* not owned */
-    field_shape shape;
-    MPI_Comm comm; /* not owned */
     bool contiguous; /* copies between the field and MPI's memory instead of a pack and an unpack */
     bool chunked;    /* several copies each way; then those in have their stream and the two events */
-    transport_link link[PACK_PIECES_MAX];
     pack_piece pack[PACK_PIECES_MAX];
-    message_chunk *chunk; /* [chunks], in the order of the links */
+    int64_t at[PACK_PIECES_MAX]; /* bytes in the buffers before each link's message */
+    message_chunk *chunk;        /* [chunks], in the order of the links */
     int chunks;
     message_buffer out;
-    segments segments; /* the own one, if there is one, takes the place of out's memory for MPI */
+    segments segments;     /* the own one, if there is one, takes the place of out's memory for MPI */
     device_event **packed; /* [chunks]: what each waits for */
     receive_side in[2];
     int current; /* which of them this exchange uses */
@@ -69,15 +65,9 @@ typedef struct transport_message {
 
 static int64_t message_bytes(const transport_message *m, int link)
 {
-    const box b = m->pack[link].cells;
-    return m->contiguous ? transport_span_bytes(&m->shape, b)
-                         : box_cells(b) * (int64_t)dtype_bytes(m->shape.type);
-}
-
-/* In the buffers. */
-static int64_t message_at(const transport_message *m, int link)
-{
-    return m->pack[link].offset * (int64_t)dtype_bytes(m->shape.type);
+    const field_shape *f = &m->base.on.shape;
+    const box b = m->base.on.link[link].send;
+    return m->contiguous ? transport_span_bytes(f, b) : transport_cells_bytes(f, b);
 }
 
 /* ---- chunks ---- */
@@ -94,17 +84,14 @@ static int64_t chunk_bytes_of(int64_t whole_bytes, int64_t usual_bytes)
 static void cut(transport_message *m, int64_t usual_bytes)
 {
     int64_t together = 0;
-    for (int i = 0; i < m->base.links; i++)
-        m->chunks +=
-            (int)message_pieces(message_bytes(m, i), chunk_bytes_of(message_bytes(m, i), usual_bytes));
-    /* never of no bytes: NULL means failure */
-    m->chunk = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof *m->chunk));
-    message_chunk *c = m->chunk;
-    for (int i = 0; i < m->base.links; i++) {
+    for (int i = 0; i < m->base.on.count; i++) {
         const int64_t bytes = message_bytes(m, i), each = chunk_bytes_of(bytes, usual_bytes);
-        for (int64_t p = 0; p < message_pieces(bytes, each); p++, c++) {
-            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p),
-                                  message_at(m, i) + p * each, false };
+        const int64_t pieces = message_pieces(bytes, each);
+        m->chunk = CHECK_ALLOC(realloc(m->chunk, (size_t)(m->chunks + pieces + 1) * sizeof *m->chunk));
+        for (int64_t p = 0; p < pieces; p++) {
+            message_chunk *const c = &m->chunk[m->chunks++];
+            *c = (message_chunk){ i, p * each, message_piece_bytes(bytes, each, p), m->at[i] + p * each,
+                                  false };
             if (together > 0 && together + c->bytes > usual_bytes) {
                 c[-1].last = m->chunked = true;
                 together = 0;
@@ -112,13 +99,13 @@ static void cut(transport_message *m, int64_t usual_bytes)
             together += c->bytes;
         }
     }
-    if (m->chunks > 0) c[-1].last = true;
+    if (m->chunks > 0) m->chunk[m->chunks - 1].last = true;
 }
 
 static void make_events(transport_message *m)
 {
-    device *d = m->d;
-    m->packed = CHECK_ALLOC(calloc((size_t)m->chunks + 1, sizeof(device_event *)));
+    device *d = m->base.on.d;
+    m->packed = CHECK_CALLOC(m->chunks, sizeof(device_event *));
     for (int k = 0; k < m->chunks; k++) {
         if (k > 0 && !m->chunk[k - 1].last) m->packed[k] = m->packed[k - 1];
         else DEVICE_CALL(d, event_create, false, &m->packed[k]);
@@ -133,28 +120,27 @@ static void make_events(transport_message *m)
 /* ---- buffers and requests ---- */
 
 /* `mpi`: does MPI need memory of its own here? */
-static message_buffer make_buffer(const transport_message *m, transport_kind memory, int64_t bytes, bool mpi)
+static message_buffer make_buffer(const transport_message *m, int64_t bytes, bool mpi)
 {
+    const transport_links *on = &m->base.on;
     /* pinned memory alone */
-    if (m->contiguous) return message_buffer_create(m->d, TRANSPORT_MAPPED, mpi ? bytes : 0);
+    if (m->contiguous) return message_buffer_create(on->d, TRANSPORT_MAPPED, mpi ? bytes : 0);
     /* or device memory alone */
-    return message_buffer_create(m->d, mpi ? memory : TRANSPORT_NCCL, bytes);
+    return message_buffer_create(on->d, mpi ? on->kind : TRANSPORT_NCCL, bytes);
 }
 
-static void make_buffers(transport_message *m, transport_kind memory, int64_t bytes)
+static void make_buffers(transport_message *m, int64_t bytes)
 {
-    int64_t at[PACK_PIECES_MAX];
-    for (int i = 0; i < m->base.links; i++) at[i] = message_at(m, i);
-    if (memory == TRANSPORT_STAGED && m->d->kind == DEVICE_CUDA && message_segments)
-        m->segments = segments_create(m->d, m->link, m->base.links, at, bytes, m->chunked, m->comm);
+    const transport_links *on = &m->base.on;
+    if (on->kind == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA && message_segments)
+        m->segments = segments_create(on, m->at, bytes, m->chunked);
     for (int k = 0; k < m->chunks; k++)
         if (!m->segments.there[m->chunk[k].link][0]) m->base.mpi_bytes += m->chunk[k].bytes;
-    m->out = make_buffer(m, memory, bytes, !m->segments.own.base);
-    for (int side = 0; side < 2; side++)
-        m->in[side].buffer = make_buffer(m, memory, bytes, m->base.mpi_bytes > 0);
+    m->out = make_buffer(m, bytes, !m->segments.own.base);
+    for (int side = 0; side < 2; side++) m->in[side].buffer = make_buffer(m, bytes, m->base.mpi_bytes > 0);
 }
 
-/* Where messages stand that leave in an exchange of that side. */
+/* The memory of messages that leave in an exchange of that side. */
 static char *out_of(const transport_message *m, int side)
 {
     return m->segments.own.base ? segments_side(&m->segments, side) : m->out.mpi;
@@ -162,19 +148,18 @@ static char *out_of(const transport_message *m, int side)
 
 static void make_requests(transport_message *m)
 {
+    const transport_links *on = &m->base.on;
     for (int side = 0; side < 2; side++) {
         receive_side *in = &m->in[side];
         in->flow = message_flow_create(m->chunks, m->chunks, m->packed);
         for (int k = 0, piece = 0; k < m->chunks; k++) {
             const message_chunk *c = &m->chunk[k];
-            const transport_link *l = &m->link[c->link];
             const bool empty = m->segments.there[c->link][side];
             const int bytes = empty ? 0 : (int)c->bytes;
             piece = c->from > 0 ? piece + 1 : 0;
             char *const to = empty ? NULL : in->buffer.mpi + c->at;
-            message_recv_init(to, bytes, l->rank, l->direction, piece, m->comm, &in->flow.receive[k]);
-            message_send_init(out_of(m, side) + c->at, bytes, l->rank, l->direction, piece, m->comm,
-                              &in->flow.send[k]);
+            message_recv_init(on, c->link, piece, to, bytes, &in->flow.receive[k]);
+            message_send_init(on, c->link, piece, out_of(m, side) + c->at, bytes, &in->flow.send[k]);
         }
     }
 }
@@ -183,16 +168,17 @@ static void make_requests(transport_message *m)
 
 static char *cells_of(const transport_message *m, box b, const message_chunk *c)
 {
-    return (char *)field_at(&m->shape, m->field, b.x0, b.y0) + c->from;
+    return (char *)field_at(&m->base.on.shape, m->field, b.x0, b.y0) + c->from;
 }
 
 static void pack(transport_message *m)
 {
-    device *d = m->d;
+    const transport_links *on = &m->base.on;
+    device *d = on->d;
     char *const out = out_of(m, m->current);
     int64_t from = 0;
     if (!m->contiguous)
-        DEVICE_CALL(d, pack, &m->shape, m->field, m->out.kernel, m->pack, m->base.links, m->stream);
+        DEVICE_CALL(d, pack, &on->shape, m->field, m->out.kernel, m->pack, on->count, m->stream);
     for (int k = 0; k < m->chunks; k++) {
         const message_chunk *c = &m->chunk[k];
         const int64_t end = c->at + c->bytes;
@@ -209,7 +195,7 @@ static void pack(transport_message *m)
 
 static void copy_in(const transport_message *m, const message_chunk *c, device_stream *s)
 {
-    device *d = m->d;
+    device *d = m->base.on.d;
     const message_buffer *in = &m->in[m->current].buffer;
     const char *there = m->segments.there[c->link][m->current],
                *from = there ? there + c->from : in->mpi + c->at;
@@ -226,7 +212,8 @@ static void take(void *context, int chunk)
 /* Behind the copies of chunks; else all is still to be copied. */
 static void unpack(transport_message *m, const message_buffer *in)
 {
-    device *d = m->d;
+    const transport_links *on = &m->base.on;
+    device *d = on->d;
     if (m->chunked) {
         DEVICE_CALL(d, event_record, m->landed, m->copies_in);
         DEVICE_CALL(d, event_wait, m->landed, m->stream);
@@ -234,7 +221,7 @@ static void unpack(transport_message *m, const message_buffer *in)
         for (int k = 0; k < m->chunks; k++) copy_in(m, &m->chunk[k], m->stream);
     } else message_buffer_to_kernel(in, 0, in->bytes, m->stream);
     if (!m->contiguous)
-        DEVICE_CALL(d, unpack, &m->shape, m->field, in->kernel, m->base.unpack, m->base.links, UNPACK_STORE,
+        DEVICE_CALL(d, unpack, &on->shape, m->field, in->kernel, m->base.unpack, on->count, UNPACK_STORE,
                     m->stream);
 }
 
@@ -244,13 +231,13 @@ static void message_progress(transport *t)
 {
     transport_message *m = (transport_message *)t;
     assert(m->under_way);
-    message_flow_progress(&m->in[m->current].flow, m->d, take, m);
+    message_flow_progress(&m->in[m->current].flow, t->on.d, take, m);
 }
 
 static void message_begin(transport *t, void *field, device_stream *s)
 {
     transport_message *m = (transport_message *)t;
-    device *d = m->d;
+    device *d = t->on.d;
     assert(!m->under_way);
     m->under_way = true;
     m->current = 1 - m->current;
@@ -273,7 +260,7 @@ static void message_begin(transport *t, void *field, device_stream *s)
 static void message_end(transport *t)
 {
     transport_message *m = (transport_message *)t;
-    device *d = m->d;
+    device *d = t->on.d;
     receive_side *in = &m->in[m->current];
     assert(m->under_way);
     message_flow_end(&in->flow, d, take, m);
@@ -288,7 +275,7 @@ static void message_end(transport *t)
 static void message_destroy(transport **t)
 {
     transport_message *m = (transport_message *)*t;
-    device *d = m->d;
+    device *d = m->base.on.d;
     assert(!m->under_way);
     for (int side = 0; side < 2; side++) {
         receive_side *in = &m->in[side];
@@ -312,31 +299,31 @@ static void message_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_message_create(transport_kind memory, device *d, const field_shape *shape,
-                                    const transport_link *links, int count, MPI_Comm comm, sentence *why)
+transport *transport_message_create(const transport_links *on, sentence *why)
 {
     (void)why; /* they can always be had */
-    assert(count <= PACK_PIECES_MAX);
-    const bool contiguous = transport_all_contiguous(links, count);
-    if (contiguous && (memory == TRANSPORT_AWARE || d->kind == DEVICE_HOST))
-        return transport_direct_create(d, shape, links, count, comm);
-    transport_message *m = CHECK_ALLOC(calloc(1, sizeof *m));
-    m->base = (transport){ .begin = message_begin, .progress = message_progress, .end = message_end,
-                           .destroy = message_destroy, .links = count };
-    m->d = d;
-    m->shape = *shape;
-    m->comm = comm;
-    m->contiguous = contiguous && memory == TRANSPORT_STAGED;
-    const bool copies = memory == TRANSPORT_STAGED && d->kind == DEVICE_CUDA;
+    const bool contiguous = transport_all_contiguous(on);
+    if (contiguous && (on->kind == TRANSPORT_AWARE || on->d->kind == DEVICE_HOST))
+        return transport_direct_create(on);
+    transport_message *m = CHECK_CALLOC(1, sizeof *m);
+    m->base = (transport){ .begin = message_begin,
+                           .progress = message_progress,
+                           .end = message_end,
+                           .destroy = message_destroy,
+                           .on = *on };
+    m->contiguous = contiguous && on->kind == TRANSPORT_STAGED;
+    const bool copies = on->kind == TRANSPORT_STAGED && on->d->kind == DEVICE_CUDA;
     int64_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        m->link[i] = links[i];
-        m->pack[i] = (pack_piece){ links[i].send, bytes / (int64_t)dtype_bytes(shape->type) };
-        m->base.unpack[i] = (pack_piece){ links[i].receive, m->pack[i].offset };
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        const int64_t cells = bytes / (int64_t)dtype_bytes(on->shape.type);
+        m->at[i] = bytes;
+        m->pack[i] = (pack_piece){ l->send, cells };
+        m->base.unpack[i] = (pack_piece){ l->receive, cells };
         bytes += message_align(message_bytes(m, i));
     }
     cut(m, copies ? message_chunk_bytes : INT64_MAX);
-    make_buffers(m, memory, bytes);
+    make_buffers(m, bytes);
     make_events(m);
     make_requests(m);
     return &m->base;

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "device/device_cuda.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
@@ -156,84 +155,69 @@ static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
 
 typedef struct transport_nccl {
     transport base;
-    device *d; /* not owned, nor is: */
-    ncclComm_t comm;
-    field_shape shape;
+    ncclComm_t comm; /* not owned */
     bool contiguous; /* nothing is packed */
     pack_piece pack[PACK_PIECES_MAX];
-    int rank[PACK_PIECES_MAX];
     message_buffer out, in;
     void *field; /* between begin and end */
     device_stream *stream; /* of the last exchange; NULL before the first */
     device_event *unpacked;
 } transport_nccl;
 
-static int64_t offset_bytes(const transport_nccl *n, int link)
+/* The first byte of a link's cells: in the field, or of those packed at that offset in the buffer. */
+static char *cells_of(const transport_nccl *n, const message_buffer *packed, const pack_piece *piece)
 {
-    return n->pack[link].offset * (int64_t)dtype_bytes(n->shape.type);
+    const field_shape *f = &n->base.on.shape;
+    return n->contiguous ? field_at(f, n->field, piece->cells.x0, piece->cells.y0)
+                         : packed->kernel + piece->offset * (int64_t)dtype_bytes(f->type);
 }
 
-static size_t link_bytes(const transport_nccl *n, int link)
+/* Sends or receives (call) what a link carries. */
+static void enqueue(const transport_nccl *n, bool sends, int link, cudaStream_t s)
 {
-    const box b = n->pack[link].cells;
-    return n->contiguous ? (size_t)transport_span_bytes(&n->shape, b)
-                         : (size_t)box_cells(b) * dtype_bytes(n->shape.type);
-}
-
-static const void *sent_from(const transport_nccl *n, int link)
-{
-    const box b = n->pack[link].cells;
-    return n->contiguous ? field_at_const(&n->shape, n->field, b.x0, b.y0)
-                         : n->out.kernel + offset_bytes(n, link);
-}
-
-static void *received_at(const transport_nccl *n, int link)
-{
-    const box b = n->base.unpack[link].cells;
-    return n->contiguous ? field_at(&n->shape, n->field, b.x0, b.y0) : n->in.kernel + offset_bytes(n, link);
-}
-
-/* A send or a receive of a link was asked for. */
-static void check_message(const transport_nccl *n, const char *asked, int link, ncclResult_t code)
-{
+    const field_shape *f = &n->base.on.shape;
+    const transport_link *l = &n->base.on.link[link];
+    const size_t bytes =
+        (size_t)(n->contiguous ? transport_span_bytes(f, l->send) : transport_cells_bytes(f, l->send));
     sentence what;
+    const ncclResult_t code =
+        sends ? nccl.send(cells_of(n, &n->out, &n->pack[link]), bytes, ncclUint8, l->rank, n->comm, s)
+              : nccl.recv(cells_of(n, &n->in, &n->base.unpack[link]), bytes, ncclUint8, l->rank, n->comm, s);
     if (code == ncclSuccess) return;
-    sentence_set(&what, "%s rank %d, %zu bytes", asked, n->rank[link], link_bytes(n, link));
+    sentence_set(&what, "%s rank %d, %zu bytes", sends ? "ncclSend to" : "ncclRecv from", l->rank, bytes);
     check_fail(__FILE__, __LINE__, what.text, error_text(code));
 }
 
 static void nccl_begin(transport *t, void *field, device_stream *s)
 {
     transport_nccl *n = (transport_nccl *)t;
-    device *d = n->d;
+    device *d = t->on.d;
+    const int links = t->on.count;
     cudaStream_t stream = device_cuda_stream(s);
     if (n->stream && n->stream != s && !n->contiguous) DEVICE_CALL(d, event_wait, n->unpacked, s);
     n->stream = s;
     n->field = field;
-    if (!n->contiguous) DEVICE_CALL(d, pack, &n->shape, field, n->out.kernel, n->pack, t->links, s);
+    if (!n->contiguous) DEVICE_CALL(d, pack, &t->on.shape, field, n->out.kernel, n->pack, links, s);
     NCCL_CHECK(nccl.group_start());
-    for (int i = 0; i < t->links; i++)
-        check_message(n, "ncclSend to", i,
-                      nccl.send(sent_from(n, i), link_bytes(n, i), ncclUint8, n->rank[i], n->comm, stream));
-    for (int i = t->links - 1; i >= 0; i--)
-        check_message(n, "ncclRecv from", i,
-                      nccl.recv(received_at(n, i), link_bytes(n, i), ncclUint8, n->rank[i], n->comm, stream));
+    for (int i = 0; i < links; i++) enqueue(n, true, i, stream);
+    for (int i = links - 1; i >= 0; i--) enqueue(n, false, i, stream);
     NCCL_CHECK(nccl.group_end());
 }
 
 static void nccl_end(transport *t)
 {
     transport_nccl *n = (transport_nccl *)t;
-    device *d = n->d;
+    device *d = t->on.d;
     if (n->contiguous) return;
-    DEVICE_CALL(d, unpack, &n->shape, n->field, n->in.kernel, t->unpack, t->links, UNPACK_STORE, n->stream);
+    DEVICE_CALL(d, unpack, &t->on.shape, n->field, n->in.kernel, t->unpack, t->on.count, UNPACK_STORE,
+                n->stream);
     DEVICE_CALL(d, event_record, n->unpacked, n->stream);
 }
 
 static void nccl_destroy(transport **t)
 {
     transport_nccl *n = (transport_nccl *)*t;
-    device *d = n->d;
+    device *d = n->base.on.d;
     DEVICE_CHECK(d, d->synchronize(d)); /* not the event, which a captured exchange has recorded for its
                                          * graph */
     DEVICE_CALL(d, event_destroy, &n->unpacked);
@@ -243,37 +227,32 @@ static void nccl_destroy(transport **t)
     *t = NULL;
 }
 
-transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape,
-                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
+transport *transport_nccl_create(const transport_links *on, sentence *why)
 {
-    assert(count <= PACK_PIECES_MAX);
-    const ncclComm_t communicator = communicator_of(d, comm, why);
+    const ncclComm_t communicator = communicator_of(on->d, on->comm, why);
     if (!communicator) return NULL;
-    transport_nccl *n = CHECK_ALLOC(calloc(1, sizeof *n));
-    n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .links = count };
-    n->d = d;
+    transport_nccl *n = CHECK_CALLOC(1, sizeof *n);
+    n->base = (transport){ .begin = nccl_begin, .end = nccl_end, .destroy = nccl_destroy, .on = *on };
     n->comm = communicator;
-    n->shape = *shape;
-    n->contiguous = transport_all_contiguous(links, count);
-    const int64_t cell_bytes = (int64_t)dtype_bytes(shape->type);
+    n->contiguous = transport_all_contiguous(on);
+    const int64_t cell_bytes = (int64_t)dtype_bytes(on->shape.type);
     int64_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        assert(i == 0 || links[i].direction > links[i - 1].direction);
-        n->rank[i] = links[i].rank;
-        n->pack[i] = (pack_piece){ links[i].send, bytes / cell_bytes };
-        n->base.unpack[i] = (pack_piece){ links[i].receive, bytes / cell_bytes };
-        if (!n->contiguous) bytes += message_align(box_cells(links[i].send) * cell_bytes);
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        assert(i == 0 || l->direction > l[-1].direction);
+        n->pack[i] = (pack_piece){ l->send, bytes / cell_bytes };
+        n->base.unpack[i] = (pack_piece){ l->receive, bytes / cell_bytes };
+        if (!n->contiguous) bytes += message_align(transport_cells_bytes(&on->shape, l->send));
     }
-    n->out = message_buffer_create(d, TRANSPORT_NCCL, bytes);
-    n->in = message_buffer_create(d, TRANSPORT_NCCL, bytes);
-    DEVICE_CALL(d, event_create, false, &n->unpacked);
+    n->out = message_buffer_create(on->d, TRANSPORT_NCCL, bytes);
+    n->in = message_buffer_create(on->d, TRANSPORT_NCCL, bytes);
+    DEVICE_CALL(on->d, event_create, false, &n->unpacked);
     return &n->base;
 }
 
 #else
 
-transport *transport_nccl_create(transport_kind t, device *d, const field_shape *shape,
-                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
+transport *transport_nccl_create(const transport_links *on, sentence *why)
 {
     sentence_set(why, "this weft was built without NCCL (make NCCL=1)");
     return NULL;

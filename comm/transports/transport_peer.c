@@ -8,7 +8,7 @@
  * Invariant: buffer n mod 2 has been emptied before the neighbour fills it with message n. A neighbour sends
  * message n in a kernel after that of exchange n-1, which waited for our message n-1; we sent that one in a
  * kernel after that of exchange n-2, which emptied the buffer. So two are enough, one would not be, and
- * nobody has to say that a buffer is free. It rests on three things: links are mutual, every exchange waits
+ * no rank has to say that a buffer is free. It rests on three things: links are mutual, every exchange waits
  * for every link (an empty box too), and a halo's begins are in order on the device. Counts and parity live
  * on the device: the calls have the same arguments every time and may be captured in a graph.
  *
@@ -24,52 +24,40 @@
 #include "transports/peer.h"
 #include "transports/transport.h"
 
-/* Where a link's things stand in its receiver's inbox, in bytes. */
+/* Byte offsets of a link's flag and buffers in the receiver's inbox. */
 typedef struct inbox_slot {
     int64_t flag, buffer[2];
 } inbox_slot;
 
 typedef struct transport_peer {
     transport base;
-    device *d; /* not owned */
-    field_shape shape;
     peer *reach;
     device_link link[PACK_PIECES_MAX];
-    bool begun;
 } transport_peer;
 
 static void peer_begin(transport *t, void *field, device_stream *s)
 {
     transport_peer *p = (transport_peer *)t;
-    assert(!p->begun);
-    p->begun = true;
-    for (int i = 0; i < t->links; i++) p->link[i].receive = t->unpack[i].cells;
-    DEVICE_CALL(p->d, peer_exchange, &p->shape, field, p->link, t->links, s);
-}
-
-static void peer_end(transport *t)
-{
-    transport_peer *p = (transport_peer *)t;
-    assert(p->begun);
-    p->begun = false;
+    device *d = t->on.d;
+    for (int i = 0; i < t->on.count; i++) p->link[i].receive = t->unpack[i].cells;
+    DEVICE_CALL(d, peer_exchange, &t->on.shape, field, p->link, t->on.count, s);
 }
 
 static void peer_destroy_transport(transport **t)
 {
-    if (!*t) return;
     transport_peer *p = (transport_peer *)*t;
-    peer_destroy(&p->reach); /* from here on nobody writes into the inbox */
+    peer_destroy(&p->reach); /* from here on no neighbour writes into the inbox */
     free(p);
     *t = NULL;
 }
 
 /* Bytes of the inbox. */
-static size_t lay_out_inbox(const transport_link *links, int count, dtype type, inbox_slot *slots)
+static size_t lay_out_inbox(const transport_links *on, inbox_slot *slots)
 {
     const int64_t count_bytes = FIELD_ALIGN_BYTES;
     int64_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        const int64_t buffer_bytes = message_align(box_cells(links[i].receive) * (int64_t)dtype_bytes(type));
+    for (int i = 0; i < on->count; i++) {
+        const int64_t buffer_bytes = message_align(transport_cells_bytes(&on->shape, on->link[i].receive));
         slots[i].flag = bytes;
         slots[i].buffer[0] = bytes + DEVICE_LINK_FLAG_BYTES + count_bytes;
         slots[i].buffer[1] = slots[i].buffer[0] + buffer_bytes;
@@ -78,8 +66,8 @@ static size_t lay_out_inbox(const transport_link *links, int count, dtype type, 
     return (size_t)bytes;
 }
 
-/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: where the link's things
- * are in them. */
+/* here, there: the own inbox, the one of the neighbour beyond the link; mine, theirs: the link's offsets in
+ * them. */
 static device_link link_between(const transport_link *l, char *here, char *there, const inbox_slot *mine,
                                 const inbox_slot *theirs)
 {
@@ -94,31 +82,23 @@ static device_link link_between(const transport_link *l, char *here, char *there
     return link;
 }
 
-transport *transport_peer_create(transport_kind t, device *d, const field_shape *shape,
-                                 const transport_link *links, int count, MPI_Comm comm, sentence *why)
+transport *transport_peer_create(const transport_links *on, sentence *why)
 {
-    assert(count >= 0 && count <= PACK_PIECES_MAX);
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
-    int ranks[PACK_PIECES_MAX] = { 0 };
-    for (int i = 0; i < count; i++) ranks[i] = links[i].rank;
-    peer *const reach = peer_create(d, ranks, count, DEVICE_MEMORY_SHARED, comm, why);
+    peer *const reach = peer_create_for(on, DEVICE_MEMORY_SHARED, why);
     if (!reach) return NULL;
-    transport_peer *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    p->base = (transport){ .begin = peer_begin,
-                           .end = peer_end,
-                           .destroy = peer_destroy_transport,
-                           .links = count,
-                           .note = peer_instead(reach) };
-    p->d = d;
-    p->shape = *shape;
+    transport_peer *p = CHECK_CALLOC(1, sizeof *p);
+    p->base = (transport){
+        .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on, .note = peer_instead(reach)
+    };
     p->reach = reach;
-    char *const inbox = peer_shared_block(p->reach, lay_out_inbox(links, count, shape->type, mine), theirs);
+    char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
     /* where messages go, and where the own ones do */
-    transport_swap(links, count, mine, slots, sizeof *mine, comm);
-    for (int i = 0; i < count; i++) {
-        p->base.unpack[i] = (pack_piece){ links[i].receive, 0 };
-        p->link[i] = link_between(&links[i], inbox, theirs[i], &mine[i], &slots[i]);
+    message_swap(on, mine, slots, sizeof *mine);
+    for (int i = 0; i < on->count; i++) {
+        p->base.unpack[i] = (pack_piece){ on->link[i].receive, 0 };
+        p->link[i] = link_between(&on->link[i], inbox, theirs[i], &mine[i], &slots[i]);
     }
     return &p->base;
 }

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 

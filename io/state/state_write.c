@@ -30,7 +30,6 @@
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/fault.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/collect.h"

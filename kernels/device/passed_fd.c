@@ -1,13 +1,13 @@
 #include "device/passed_fd.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "device/sysfs.h"
 
 /* SYS_pidfd_open and SYS_pidfd_getfd, which headers before Linux 5.6 lack, and kernels refuse. */
 enum { PIDFD_OPEN = 434, PIDFD_GETFD = 438 };
@@ -17,12 +17,10 @@ enum { PIDFD_OPEN = 434, PIDFD_GETFD = 438 };
 static uint64_t numbering(void)
 {
     struct stat space;
-    uint32_t boot = 0;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    const bool known = f && fscanf(f, "%8" SCNx32, &boot) == 1;
-    if (f) (void)fclose(f);
-    return known && stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)boot << 32 | (uint32_t)space.st_ino
-                                                           : 0;
+    char boot[64]; /* "8f1c2a0b-..." */
+    if (!sysfs_read(boot, sizeof boot, "/proc/sys/kernel/random/boot_id")) return 0;
+    if (stat("/proc/self/ns/pid", &space) != 0) return 0;
+    return (uint64_t)strtoul(boot, NULL, 16) << 32 | (uint32_t)space.st_ino;
 }
 
 passed_fd passed_fd_offer(int fd)

@@ -1,5 +1,5 @@
-/* What Linux tells of the machine, in small files below /sys. Where one is missing, the answer is "" and
- * false: that is not known. */
+/* Small files below /sys, in which Linux describes the machine. Where one is missing, the answer is "" and
+ * false: unknown. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +12,6 @@ const char *sysfs_root(void);
 __attribute__((format(printf, 3, 4))) bool sysfs_read(char *out, size_t bytes, const char *format, ...);
 
 enum { SYSFS_PATH_BYTES = 512 };
-/* Where the link folder/name ends: of a PCI device the way to it, bridge by bridge,
+/* The end of the link folder/name: for a PCI device the way to it, bridge by bridge,
  * "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0". */
 bool sysfs_resolve(char out[SYSFS_PATH_BYTES], const char *folder, const char *name);

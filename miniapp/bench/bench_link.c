@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
+#include "ranks/ranks.h"
 #include "transports/message.h"
 #include "transports/peer.h"
-#include "transports/transport_kind.h"
 
 typedef enum way { LINK_COPY, LINK_MPI_DEVICE, LINK_MPI, LINK_COPIES } way;
 
@@ -43,10 +42,10 @@ bool bench_link_aware(const bench_world *world, device *d, const char **why)
     return aware;
 }
 
-bool bench_link_carries(ladder_case *c, int transport)
+bool bench_link_carries(ladder_case *c, transport_kind over)
 {
     const char *why;
-    if (transport != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why)) return true;
+    if (over != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why)) return true;
     sentence_set(&c->missing, "%s", why);
     return false;
 }

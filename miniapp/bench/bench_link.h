@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bench/bench_world.h"
+#include "transports/transport.h"
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
@@ -44,4 +45,4 @@ timer_percentiles bench_link_times(bench_link *l);
 /* topology_probe_aware, asked once. Collective over the world. */
 bool bench_link_aware(const bench_world *world, device *d, const char **why);
 /* The same for a rung of this transport, where it needs it; else c->missing is why not. */
-bool bench_link_carries(ladder_case *c, int transport);
+bool bench_link_carries(ladder_case *c, transport_kind over);

@@ -4,9 +4,8 @@
 
 #include "base/cmd.h"
 #include "files/bytes.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
+#include "ranks/ranks.h"
 
 static int leader_of(const hosts *w, int host) { return w->rank[w->begin[host]]; }
 

@@ -11,8 +11,8 @@
 #include "base/cmd.h"
 #include "base/terminal.h"
 #include "deck/deck.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,
@@ -44,8 +44,8 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule.h decides. A list has the rungs of all
- * devices. */
+/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of
+ * all devices. */
 static int choose_any_device(bench_request *q, const topology *top, sentence *why)
 {
     const char *reason = NULL;

@@ -12,12 +12,11 @@
 #include "check/check_part.h"
 #include "check/check_record.h"
 #include "check/check_watch.h"
-#include "check/trials.h"
 #include "check/page.h"
+#include "check/trials.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
 /* What rank 0 leaves behind. */

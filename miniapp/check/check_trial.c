@@ -11,7 +11,6 @@
 #include "check/check_watch.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 
 /* WEFT_FAULT=hang:RANK: that rank sleeps for ever, some trials after the first. */

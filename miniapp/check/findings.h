@@ -10,7 +10,7 @@
 
 #include "core/sentence.h"
 #include "device/device.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 /* No smaller difference counts. */
 #define CHECK_LEAST_DIFFERENCE 0.03

@@ -9,7 +9,7 @@
 #include "bench/bench_link.h"
 #include "check/round_robin.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
+#include "ranks/ranks.h"
 
 enum { ONEWAY_UP, ONEWAY_DOWN, BOTH, WAYS };
 

@@ -14,7 +14,6 @@
 #include "cli/info_measure.h"
 #include "output/record.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "topology/nics.h"

@@ -42,16 +42,16 @@ static bool refuse(const checking *k, const char *key, const char *format, ...)
     return false;
 }
 
-static bool read_row(const checking *k, const config_row *row, const char *value)
+static bool read_row(const checking *k, const config_row *row, const char *text)
 {
     sentence reason;
     char allowed[256];
-    if (config_table_read(k->c, row, value, &reason)) return true;
+    if (config_table_read(k->c, row, text, &reason)) return true;
     if (reason.text[0]) return refuse(k, row->key, "%s", reason.text);
     config_table_allowed(row, allowed, sizeof allowed);
     size_t choices = 0;
     while (row->choices && row->choices[choices]) choices++;
-    const char *near = deck_near(value, row->choices, choices);
+    const char *near = deck_near(text, row->choices, choices);
     return refuse(k, row->key, "allowed: %s%s%s", allowed, near ? "; did you mean " : "", near ? near : "");
 }
 
@@ -72,8 +72,8 @@ static bool read_all(const checking *k)
     for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
         const deck_entry *e = deck_find(k->d, row->key);
-        const char *value = e ? e->value : row->preset;
-        if (value && !read_row(k, row, value)) return false;
+        const char *text = e ? e->value : row->preset;
+        if (text && !read_row(k, row, text)) return false;
         if (!e && row->preset_text && strcmp(row->preset_text, "required") == 0) {
             char allowed[256];
             config_table_allowed(row, allowed, sizeof allowed);

@@ -12,7 +12,7 @@
 #include "core/stencil.h"
 #include "deck/deck.h"
 #include "state/state_write.h"
-#include "transports/transport_kind.h"
+#include "transports/transport.h"
 
 typedef enum config_initial {
     CONFIG_INITIAL_MODE,

@@ -349,44 +349,44 @@ static bool read_factors(config *c, const char *text, sentence *why)
                            rows == 1 ? "" : "s");
 }
 
-bool config_table_read(config *c, const config_row *row, const char *value, sentence *why)
+bool config_table_read(config *c, const config_row *row, const char *text, sentence *why)
 {
     char *to = (char *)c + row->offset;
     int64_t whole;
     why->text[0] = '\0';
     switch (row->type) {
     case CONFIG_TYPE_INT64:
-        if (!read_integer(value, row->low, row->high, &whole)) return false;
+        if (!read_integer(text, row->low, row->high, &whole)) return false;
         memcpy(to, &whole, sizeof whole);
         return true;
     case CONFIG_TYPE_INT:
-        if (!read_integer(value, row->low, row->high, &whole)) return false;
+        if (!read_integer(text, row->low, row->high, &whole)) return false;
         memcpy(to, &(int){ (int)whole }, sizeof(int));
         return true;
     case CONFIG_TYPE_NUMBER:
-        return read_number(value, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
+        return read_number(text, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
     case CONFIG_TYPE_CHOICE:
         for (int i = 0; row->choices[i]; i++)
-            if (strcmp(row->choices[i], value) == 0) {
+            if (strcmp(row->choices[i], text) == 0) {
                 memcpy(to, &(int){ i + (int)row->low }, sizeof(int));
                 return true;
             }
         return false;
     case CONFIG_TYPE_BOOL:
-        *(bool *)(void *)to = strcmp(value, "true") == 0;
-        return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
+        *(bool *)(void *)to = strcmp(text, "true") == 0;
+        return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
     case CONFIG_TYPE_PATH:
-        if (!read_path(value, to, sizeof c->output.record, why)) return false;
-        if (strcmp(value, "none") == 0 && strstr(row->allowed, "none"))
+        if (!read_path(text, to, sizeof c->output.record, why)) return false;
+        if (strcmp(text, "none") == 0 && strstr(row->allowed, "none"))
             memset(to, 0, sizeof c->output.record);
         return true;
-    case CONFIG_TYPE_SIDE: return read_side(value, (boundary_side *)(void *)to);
+    case CONFIG_TYPE_SIDE: return read_side(text, (boundary_side *)(void *)to);
     case CONFIG_TYPE_SIDES:
-        return read_side(value, &c->grid.sides.x_low) && read_side(value, &c->grid.sides.x_high) &&
-               read_side(value, &c->grid.sides.y_low) && read_side(value, &c->grid.sides.y_high);
-    case CONFIG_TYPE_INITIAL: return read_initial(c, value, why);
-    case CONFIG_TYPE_WEIGHTS: return read_weights(c, value, why);
-    case CONFIG_TYPE_FACTORS: return read_factors(c, value, why);
+        return read_side(text, &c->grid.sides.x_low) && read_side(text, &c->grid.sides.x_high) &&
+               read_side(text, &c->grid.sides.y_low) && read_side(text, &c->grid.sides.y_high);
+    case CONFIG_TYPE_INITIAL: return read_initial(c, text, why);
+    case CONFIG_TYPE_WEIGHTS: return read_weights(c, text, why);
+    case CONFIG_TYPE_FACTORS: return read_factors(c, text, why);
     }
     return false;
 }

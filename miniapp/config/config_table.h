@@ -45,4 +45,4 @@ const char *config_table_nearest(const char *key); /* the key that a slip may ha
 /* What is allowed, as in "one of a b c" or "0 .. 16". */
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes);
 /* Reads one value into the config. False: not allowed (why empty: say what is; else a reason of its own). */
-bool config_table_read(config *c, const config_row *row, const char *value, sentence *why);
+bool config_table_read(config *c, const config_row *row, const char *text, sentence *why);

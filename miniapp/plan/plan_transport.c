@@ -117,7 +117,7 @@ static void try_others(candidates *a, const plan *p, transport_kind than)
 {
     transport_kind over[TRANSPORT_KINDS], t;
     int count = 0;
-    for (int turn = 1; (t = transport_kind_in_turn(TRANSPORT_AUTO, turn)) != TRANSPORT_AUTO; turn++)
+    for (int turn = 1; (t = transport_kind_in_turn(turn)) != TRANSPORT_AUTO; turn++)
         if (t != than) over[count++] = t;
     try_these(a, p, over, count);
     for (t = 0; t < TRANSPORT_KINDS; t++) {

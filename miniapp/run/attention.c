@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/signals.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 #include "ranks/timer.h"
 
 static const double look_every_s = 0.1;

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"

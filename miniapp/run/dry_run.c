@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "files/bytes.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -18,8 +17,8 @@
 #include "run/restart.h"
 #include "run/shared.h"
 #include "sim/sim_state.h"
-#include "state/state_folder.h"
 #include "state/collect.h"
+#include "state/state_folder.h"
 
 /* ---- what would be refused ---- */
 

@@ -1,9 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
-#include "ranks/hosts.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "sim/sim_parts.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "exchange/transport_trial.h"
+#include "exchange/halo.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "exchange/inkernel_plan.h"
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/peer.h"

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "ranks/agree.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/peer.h"

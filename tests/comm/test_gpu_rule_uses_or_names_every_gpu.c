@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "topology/gpu_rule.h"
+#include "topology/topology.h"
 
 static void rules(void **state)
 {

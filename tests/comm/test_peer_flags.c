@@ -54,21 +54,20 @@ static ring make_ring(device *d)
 {
     const int up = (harness.rank + harness.ranks - 1) % harness.ranks,
               down = (harness.rank + 1) % harness.ranks;
-    const transport_link links[] = {
-        { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
-        { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
-        { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
-        { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false },
+    const transport_links links = {
+        TRANSPORT_PEER, d, field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH), harness.comm, 4,
+        { { up, UP, box_make(0, NX, 0, DEPTH), box_make(0, NX, -DEPTH, 0), false },
+          { harness.rank, LEFT, box_make(0, DEPTH, 0, NY), box_make(-DEPTH, 0, 0, NY), false },
+          { harness.rank, RIGHT, box_make(NX - DEPTH, NX, 0, NY), box_make(NX, NX + DEPTH, 0, NY), false },
+          { down, DOWN, box_make(0, NX, NY - DEPTH, NY), box_make(0, NX, NY, NY + DEPTH), false } }
     };
-    ring r = { .d = d,
-               .f = field_shape_make(DTYPE_F32, NX, NY, DEPTH, DEPTH),
-               .chance = 77u + (unsigned)harness.rank };
+    ring r = { .d = d, .f = links.shape, .chance = 77u + (unsigned)harness.rank };
     sentence why;
     DEVICE_CALL(d, stream_create, true, &r.s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, BATCH * r.f.bytes, (void **)&r.fields);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, BATCH * r.f.bytes, (void **)&r.mirror);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, NOISE_BYTES_MAX, &r.noise);
-    r.t = transport_peer_create(TRANSPORT_PEER, d, &r.f, links, 4, harness.comm, &why);
+    r.t = transport_peer_create(&links, &why);
     if (!r.t) fail_msg("%s", why.text);
     return r;
 }
@@ -113,7 +112,6 @@ static void no_stale_ghost(device *d, transport_kind t)
             delay(&r);
             r.t->begin(r.t, field, r.s);
             delay(&r);
-            r.t->end(r.t);
         }
         DEVICE_CALL(d, copy, r.mirror, r.fields, BATCH * r.f.bytes, r.s);
         DEVICE_CALL(d, stream_sync, r.s);

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "device/passed_fd.h"
-#include "ranks/hosts.h"
+#include "ranks/ranks.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "exchange/redist_peer.h"
+#include "exchange/redist_plan.h"
 #include "transpose/transpose_peer.h"
 
 enum { NX = 1501, NY = 1303, ROUNDS = 6, SLOTS = 3 };
@@ -67,8 +67,9 @@ static void rings_come_round(device *d, transport_kind t)
     void *const source = upload(d, s, mirror, a.bytes);
     memset(mirror, 0, b.bytes);
     void *const target = upload(d, s, mirror, b.bytes);
-    redist_peer *r = redist_peer_create(
-        &from, &to, d, &a, &b, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, &why);
+    const redist_ends ends = { from, to, d, a, b };
+    redist_peer *r =
+        redist_peer_create(&ends, SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES, harness.comm, &why);
     if (!r) fail_msg("%s", why.text);
     assert_true(redist_peer_sent_bytes(r) > SLOTS * (harness.ranks - 1) * TRANSPOSE_CHUNK_BYTES);
     for (int n = 0; n < ROUNDS; n++) {

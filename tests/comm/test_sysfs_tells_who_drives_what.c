@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "topology/nics.h"
-#include "topology/placement.h"
+#include "topology/topology.h"
 
 static char root[] = "/tmp/weft_sysfs.XXXXXX";
 

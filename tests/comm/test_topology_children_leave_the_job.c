@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "ranks/timer.h"
-#include "topology/topology_spawn.h"
+#include "topology/topology.h"
 
 static char self[4096];
 
@@ -53,9 +53,9 @@ static void job_variables_go(void **state)
                            "HOME=/root",
                            "MPICH_GPU_SUPPORT_ENABLED=1" };
     for (size_t i = 0; i < sizeof go / sizeof *go; i++)
-        if (!topology_spawn_is_job_variable(go[i])) fail_msg("%s stays", go[i]);
+        if (!topology_is_job_variable(go[i])) fail_msg("%s stays", go[i]);
     for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
-        if (topology_spawn_is_job_variable(stay[i])) fail_msg("%s goes", stay[i]);
+        if (topology_is_job_variable(stay[i])) fail_msg("%s goes", stay[i]);
 }
 
 /* In an empty folder below the parent's: a file in a folder, and a link that leads out of it. */
@@ -87,11 +87,12 @@ static int be_child(const char *part)
     return 99;
 }
 
-static void ends_with(const char *part, double limit_s, int how, int code)
+static void ends_with(const char *part, double limit_s, int wanted, const char *words)
 {
-    const topology_spawn_end end = topology_spawn(self, part, limit_s);
-    if ((int)end.how != how || end.code != code)
-        fail_msg("%s: ended %d, code %d", part, (int)end.how, end.code);
+    sentence how;
+    const int status = topology_spawn(self, part, limit_s, &how);
+    if (status != wanted || strncmp(how.text, words, strlen(words)) != 0)
+        fail_msg("%s: status %d, it %s", part, status, how.text);
 }
 
 static void every_end_is_learnt(void **state)
@@ -99,24 +100,24 @@ static void every_end_is_learnt(void **state)
     (void)state;
     assert_int_equal(setenv("PMIX_RANK", "0", 1), 0);
     assert_int_equal(setenv("OMPI_MCA_btl", "self", 1), 0);
-    ends_with("status", 15, TOPOLOGY_SPAWN_EXITED, 7);
-    ends_with("environment", 15, TOPOLOGY_SPAWN_EXITED, 0);
-    ends_with("silence", 15, TOPOLOGY_SPAWN_EXITED, 0);
+    ends_with("status", 15, 7, "ended with status 7");
+    ends_with("environment", 15, 0, "");
+    ends_with("silence", 15, 0, "");
     const double start_s = timer_now_s();
-    ends_with("sleep", 0.3, TOPOLOGY_SPAWN_TIMED_OUT, 0);
+    ends_with("sleep", 0.3, -1, "did not end within 0.3 s");
     assert_true(timer_now_s() - start_s < 50); /* of 60, and not at once */
-    const topology_spawn_end none = topology_spawn("/nowhere/weft", "x", 1);
-    assert_true(none.how == TOPOLOGY_SPAWN_FAILED && none.code == ENOENT);
+    sentence how;
+    assert_int_equal(topology_spawn("/nowhere/weft", "x", 1, &how), -1);
+    assert_string_equal(how.text, "could not be started: No such file or directory");
 }
 
 static void a_crash_is_only_the_childs(void **state)
 {
     (void)state;
-    const topology_spawn_end end = topology_spawn(self, "crash", 15);
 #if defined(__SANITIZE_ADDRESS__) /* the sanitizer turns the signal into an exit status */
-    assert_true(end.how == TOPOLOGY_SPAWN_EXITED && end.code != 0);
+    ends_with("crash", 15, 1, "ended with status 1");
 #else
-    assert_true(end.how == TOPOLOGY_SPAWN_KILLED && end.code == SIGSEGV);
+    ends_with("crash", 15, -1, "crashed with signal 11 (");
 #endif
 }
 
@@ -141,13 +142,14 @@ static void of_their_files_nothing_stays(void **state)
     snprintf(beside, sizeof beside, "%s/beside", folder);
     FILE *f = fopen(beside, "wx");
     assert_true(f && fclose(f) == 0);
-    for (int i = 0; i < 2; i++) ends_with("files", 15, TOPOLOGY_SPAWN_EXITED, 0);
-    (void)topology_spawn(self, "crash", 15);
+    for (int i = 0; i < 2; i++) ends_with("files", 15, 0, "");
+    sentence how;
+    (void)topology_spawn(self, "crash", 15, &how);
     assert_int_equal(entries(folder), 1);
     assert_int_equal(unlink(beside), 0);
     /* no folder can be made: the child starts all the same */
     assert_int_equal(setenv("TMPDIR", "/nowhere/at/all", 1), 0);
-    ends_with("status", 15, TOPOLOGY_SPAWN_EXITED, 7);
+    ends_with("status", 15, 7, "ended with status 7");
     assert_int_equal(unsetenv("TMPDIR"), 0);
     assert_int_equal(rmdir(folder), 0);
 }

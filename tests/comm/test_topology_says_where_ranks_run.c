@@ -3,9 +3,8 @@
  * gpus: rank */
 #include <sched.h>
 
-#include "ranks/hosts.h"
+#include "ranks/ranks.h"
 #include "support/comm_harness.h"
-#include "topology/topology_spawn.h"
 
 #define ALONE "--alone" /* this program as the child of a rank */
 
@@ -109,17 +108,15 @@ static void gpus_are_taken_in_turns_by_uuid(void **state)
     };
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        char uuids[24][DEVICE_UUID_BYTES] = { { 0 } };
-        int counts[6], all = 0, ranks = 0;
+        topology_gpus of[6] = { { 0 } };
+        int ranks = 0;
         for (; ranks < 6 && cases[c].seen[ranks]; ranks++) {
-            const char *seen = cases[c].seen[ranks];
-            counts[ranks] = (int)strlen(seen);
-            for (int i = 0; i < counts[ranks]; i++)
-                if (seen[i] != '?') (void)snprintf(uuids[all + i], sizeof *uuids, "GPU-%c", seen[i]);
-            all += counts[ranks];
+            topology_gpus *g = &of[ranks];
+            for (const char *seen = cases[c].seen[ranks]; *seen; seen++, g->count++)
+                if (*seen != '?') (void)snprintf(g->uuid[g->count], sizeof *g->uuid, "GPU-%c", *seen);
         }
         for (int r = 0; r < ranks; r++) {
-            const int gpu = topology_gpu_of((const char (*)[DEVICE_UUID_BYTES])uuids, counts, r);
+            const int gpu = topology_gpu_of(of, r);
             const char took = cases[c].seen[r][gpu] == '?' ? (char)('0' + gpu) : cases[c].seen[r][gpu];
             if (took != cases[c].taken[r])
                 fail_msg("case %zu: rank %d takes %c, not %c", c, r, took, cases[c].taken[r]);
@@ -155,10 +152,10 @@ static int be_alone(void)
 static void a_ranks_child_is_an_mpi_program_of_its_own(void **state)
 {
     (void)state;
-    const topology_spawn_end end = topology_spawn(harness_exe, ALONE, 60);
-    if (end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0)
-        print_error("child ended %d with %d\n", (int)end.how, end.code);
-    assert_int_equal(harness_sum(end.how != TOPOLOGY_SPAWN_EXITED || end.code != 0), 0);
+    sentence how;
+    const int status = topology_spawn(harness_exe, ALONE, 60, &how);
+    if (status != 0) print_error("the child %s\n", how.text);
+    assert_int_equal(harness_sum(status != 0), 0);
 }
 
 static int run(void)

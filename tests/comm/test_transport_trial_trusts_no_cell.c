@@ -1,6 +1,6 @@
 /* A transport is timed only once it has brought every cell: one that is refused or damages a cell has its
  * reason. ranks: 1 2 3 4 6 */
-#include "exchange/transport_trial.h"
+#include "exchange/halo.h"
 #include "support/comm_harness.h"
 
 #include <math.h>

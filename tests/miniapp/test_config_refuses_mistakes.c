@@ -225,11 +225,11 @@ static void each_is_refused(void **state)
         deck d = { 0 };
         config c;
         sentence why = { "" };
-        char value[128] = "";
+        char text[128] = "";
         if (!build(&d, m->changes, &why)) fail_msg("the deck itself: %s", why.text);
         const bool accepted = config_from_deck(&c, &d, &why);
-        if (m->value) snprintf(value, sizeof value, "%s = %s", m->key, m->value);
-        if (accepted || !strstr(why.text, m->key) || !strstr(why.text, value) ||
+        if (m->value) snprintf(text, sizeof text, "%s = %s", m->key, m->value);
+        if (accepted || !strstr(why.text, m->key) || !strstr(why.text, text) ||
             !strstr(why.text, m->allowed) || strchr(why.text, '\n')) {
             print_error("%s\n  -> %s\n", m->changes, accepted ? "accepted" : why.text);
             wrong++;

@@ -1,4 +1,4 @@
-# The verifiers can fail: one wrong cell, one lost halo row, one corner taken from the wrong place are each
+# The verifiers can fail: one wrong cell, one lost halo row, one lost corner are each
 # seen. The faults are injected by the sanitizers' build on request of WEFT_FAULT; the release build does not
 # know the variable.
 load ../support/helper
@@ -48,7 +48,7 @@ seen() { # fault ranks deck options...
     seen halo_row 2 d.ini run.ranks_x=2
 }
 
-@test "a corner from the wrong place, box stencil on 2 x 2 ranks" {
+@test "a corner that was not filled, box stencil on 2 x 2 ranks" {
     deck d.ini "${box[@]}"
     seen halo_corner 4 d.ini run.ranks_x=2 run.ranks_y=2
 }

@@ -139,6 +139,6 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     expect "verdict without the fault" exact "$(record .verdict)"
     WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4
     expect "status with halo_row" 1 "$status"
-    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2 run.transport=staged # peer's corners have no other's cells
+    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
     expect "status with halo_corner" 1 "$status"
 }
