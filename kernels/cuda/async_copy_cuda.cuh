@@ -1,6 +1,6 @@
-/* Copies of 16 bytes from global into shared memory that the thread does not wait for; bytes in flight cost
- * no registers. What a thread asks for is a group once it commits; it waits for all but the LATER latest
- * groups. Addresses in shared memory are the 32-bit ones of __cvta_generic_to_shared. */
+/* Asynchronous copies of 16 bytes from global into shared memory; bytes in flight cost no registers. A commit
+ * makes a group of the copies that the thread has requested; a wait covers all but the LATER latest groups.
+ * Addresses in shared memory are the 32-bit ones of __cvta_generic_to_shared. */
 #pragma once
 
 static __device__ __forceinline__ void async_copy16(unsigned to, const void *from)
@@ -8,7 +8,7 @@ static __device__ __forceinline__ void async_copy16(unsigned to, const void *fro
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/* If at < end, without a branch. */
+/* Copies if at < end, without a branch. */
 static __device__ __forceinline__ void async_copy16_if(unsigned to, const void *from, unsigned at,
                                                        unsigned end)
 {

@@ -1,8 +1,8 @@
-/* Several boxes of any shape in one launch, cell by cell: a box's units (cells, or 16-byte vectors of cells)
- * are counted row-major, one per thread. Full rows and one-cell columns fill their blocks alike, and
- * neighbouring threads have neighbouring units; the price is one division per unit. One, because the time of
- * a halo is latency: with four units per thread, each load waits for the store before it, and packing took
- * 1.2 us more of 7.5. For the same reason the division is a product by the width's reciprocal, and a block
+/* Several boxes of any shape in one launch, cell by cell: the units of a box (cells, or 16-byte vectors of
+ * cells) are counted row-major, one per thread. Full rows and one-cell columns fill their blocks alike, and
+ * neighbouring threads have neighbouring units; the price is one division per unit. One unit per thread,
+ * because the time of a halo is latency: with four, each load waits for the store before it, and packing took
+ * 1.2 us more of 7.5. For the same reason the division is a product with the width's reciprocal, and a block
  * finds its box without a loop: .2 us of 6.4. For halos and ghosts; kernels that pass over whole fields use
  * tiles_cuda.cuh. */
 #pragma once
@@ -13,7 +13,7 @@
 enum { BOX_LIST_MAX = 8, BOX_LIST_THREADS = 128 };
 
 struct box_list_entry {
-    int64_t width, units; /* units in a row, in all */
+    int64_t width, units; /* units in a row; units of the box */
     uint64_t reciprocal;  /* 2^64 / width rounded up, mod 2^64: i / width is the high word of the product
                            * while i width < 2^64 */
 };
@@ -24,7 +24,7 @@ struct box_list {
     box_list_entry entry[BOX_LIST_MAX];
 };
 
-/* The next entry; an empty box is none. */
+/* Adds an entry for a box that is not empty. */
 static inline void box_list_add(box_list *list, int64_t width, int64_t height)
 {
     assert(list->count < BOX_LIST_MAX && width > 0 && height > 0);
@@ -36,8 +36,8 @@ static inline void box_list_add(box_list *list, int64_t width, int64_t height)
 }
 
 #ifdef __CUDACC__
-/* Calls work(e, i, x, y) for this thread's unit, if it has one: e is its entry, i counts units, (x, y) from
- * the box's first one. */
+/* Calls work(e, i, x, y) for this thread's unit, if it has one: e is the entry, i the unit's number, (x, y)
+ * its place relative to the box's first unit. */
 template <typename WORK> static __device__ __forceinline__ void box_list_run(const box_list &list, WORK work)
 {
     int e = 0;

@@ -1,8 +1,8 @@
 /* Bulk copies from global into shared memory (sm_90 and newer) and the mbarriers that count their bytes. One
- * thread asks for kilobytes; bytes in flight cost no registers. Addresses in shared memory are the 32-bit
+ * thread requests kilobytes; bytes in flight cost no registers. Addresses in shared memory are the 32-bit
  * ones of __cvta_generic_to_shared. Both ends of a copy and its length are multiples of 16 bytes.
  *
- * A barrier's first phase ends when `expect` has been called once and as many bytes as it was told have
+ * A barrier's first phase ends when `expect` has been called once and the expected number of bytes has
  * arrived. */
 #pragma once
 
@@ -14,7 +14,7 @@ static __device__ __forceinline__ void bulk_barrier_make(unsigned barrier)
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
 }
 
-/* After making barriers, before the block's first barrier. */
+/* Follows the making of barriers, before the block's first barrier. */
 static __device__ __forceinline__ void bulk_barriers_made()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -34,8 +34,8 @@ static __device__ __forceinline__ void bulk_wait(unsigned barrier, unsigned phas
                  "}" ::"r"(barrier), "r"(phase & 1) : "memory");
 }
 
-/* What was read leaves L2 last. On an H200 that made every pass of a stencil 2 to 3 % faster, at the same
- * number of bytes from DRAM; no counter says why. */
+/* Copies with the policy that L2 evicts these lines last. On an H200 that made every pass of a stencil 2 to 3
+ * % faster, at the same number of bytes from DRAM; no counter says why. */
 static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, unsigned bytes,
                                                  unsigned barrier)
 {
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void bulk_copy(unsigned to, const void *from, 
 }
 #endif
 
-/* Bulk copies that the thread asks for from now on come after its other accesses to memory. */
+/* Orders the thread's later bulk copies after its other accesses to memory. */
 static __device__ __forceinline__ void bulk_fence()
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,5 +1,5 @@
-/* Flags in memory that another GPU's kernels read and write. Who acquires what was released sees everything
- * that the one who released had done or seen before, across the link too. */
+/* Flags in memory that kernels of several GPUs read and write. A thread that acquires a released flag sees
+ * everything that the releasing thread had done or seen before, across a link too. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ static __device__ __forceinline__ uint64_t flag_acquire(const uint64_t *flag)
     return value;
 }
 
-/* For words that bring their own sign of being there. */
+/* For words that carry their own flag. */
 static __device__ __forceinline__ uint64_t flag_read(const uint64_t *flag)
 {
     uint64_t value;
@@ -19,8 +19,8 @@ static __device__ __forceinline__ uint64_t flag_read(const uint64_t *flag)
     return value;
 }
 
-/* The two halves of a release by a thread that has itself seen others' arrivals: one fence for what they and
- * it did, then the flag. */
+/* The two halves of a release by a thread that has itself seen arrivals of others: one fence orders their
+ * work and its own, then the flag is set. */
 static __device__ __forceinline__ void flag_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 static __device__ __forceinline__ void flag_set(uint64_t *flag, uint64_t value)
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void flag_set(uint64_t *flag, uint64_t value)
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
 }
 
-/* Two side by side, on 16 bytes: in one store, but no order between them. */
+/* Sets two adjacent flags, on 16 bytes, in one store; there is no order between them. */
 static __device__ __forceinline__ void flag_set_pair(uint64_t *flags, uint64_t first, uint64_t second)
 {
     asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(flags), "l"(first), "l"(second)

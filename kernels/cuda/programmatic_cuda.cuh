@@ -1,11 +1,11 @@
-/* Programmatic launches (sm_90 and newer): the blocks of a kernel may be put in place while the kernel before
- * it on the stream still runs, once all blocks of that one have called programmatic_next or ended. Before
+/* Programmatic launches (sm_90 and newer): blocks of a kernel may become resident while the kernel before it
+ * on the stream still runs, once all blocks of that kernel have called programmatic_next or ended. Before
  * sm_90 these functions do nothing. */
 #pragma once
 
 #include <cuda_runtime_api.h>
 
-/* Waits until all that the kernel before has written is there. */
+/* Waits until everything that the kernel before has written is visible. */
 static __device__ __forceinline__ void programmatic_wait()
 {
 #if __CUDA_ARCH__ >= 900
@@ -20,8 +20,7 @@ static __device__ __forceinline__ void programmatic_next()
 #endif
 }
 
-/* Host side. early: the kernel may begin before the one before it has ended, and calls programmatic_wait
- * itself. */
+/* Host side. early: the kernel may begin before the one before it ends; it calls programmatic_wait itself. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t programmatic_launch(bool early, dim3 blocks, dim3 threads, size_t shared_bytes,
                                        cudaStream_t stream, void (*kernel)(PARAMETERS...),

@@ -1,14 +1,14 @@
-/* Races on purpose in kernels whose blocks wait for other blocks: they prove that tests would find a wait
- * that is missing. A debug build chooses one by its number (make DEBUG=1 RACE=2); other builds have
- * RACE_NONE, where these functions do nothing and cost nothing. */
+/* Deliberate races in kernels whose blocks wait for other blocks: they prove that tests find a missing wait.
+ * A debug build chooses one by its number (make DEBUG=1 RACE=2). Other builds have RACE_NONE, where these
+ * functions do nothing and cost nothing. */
 #pragma once
 
 #include <stdint.h>
 
 enum {
     RACE_NONE,
-    RACE_HELD_UP,         /* all waits are kept; some warps are held up, and inboxes hold NaN once read */
-    RACE_FLAG_WORDS,      /* likewise, and an in-kernel exchange does not wait for its flag words */
+    RACE_HELD_UP,         /* all waits are kept; some warps are delayed, and inboxes hold NaN once read */
+    RACE_FLAG_WORDS,      /* the same, and an in-kernel exchange does not wait for its flag words */
     RACE_PEER_PART,       /* ... a part of a peer exchange does not wait for its flag */
     RACE_TRANSPOSE_CHUNK, /* ... a block that takes a chunk of a transpose does not wait for its flag */
     RACE_MEETING          /* ... copies into other ranks' ghosts do not wait for a meeting */
@@ -19,7 +19,7 @@ enum {
 #define WEFT_RACE RACE_NONE
 #endif
 
-/* Is that wait left out? */
+/* Is this wait left out? */
 static __device__ __forceinline__ bool race_is(int race) { return WEFT_RACE == race; }
 
 static __device__ __forceinline__ uint64_t race_now_ns()
@@ -29,7 +29,7 @@ static __device__ __forceinline__ uint64_t race_now_ns()
     return ns;
 }
 
-/* One warp in sixteen waits for up to 30 us, by a hash of the time, the block and the warp. */
+/* Delays one warp in sixteen by up to 30 us, by a hash of the time, the block and the warp. */
 static __device__ __forceinline__ void race_hold_up()
 {
     if (WEFT_RACE == RACE_NONE) return;
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void race_hold_up()
     while (race_now_ns() - begin_ns < ns) __nanosleep(500);
 }
 
-/* A unit of an inbox that has been read: NaN, so that a second read of it shows. */
+/* Overwrites a unit of an inbox that has been read with NaN, so that a second read of it shows. */
 template <typename U> static __device__ __forceinline__ void race_poison(const U *unit)
 {
     for (size_t i = 0; WEFT_RACE != RACE_NONE && i < sizeof(U) / sizeof(unsigned); i++)

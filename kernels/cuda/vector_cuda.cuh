@@ -17,7 +17,7 @@ static __device__ __forceinline__ float4 pack16(const float *c)
 }
 static __device__ __forceinline__ double2 pack16(const double *c) { return make_double2(c[0], c[1]); }
 
-/* What is read or written once: streaming hints keep it from displacing what is read again. */
+/* Loads and stores of cells that are accessed once: they do not displace cells that are read again. */
 template <typename T> static __device__ __forceinline__ void load_once(T *c, const T *p)
 {
     unpack16(__ldcs(reinterpret_cast<const typename vector16<T>::type *>(p)), c);

@@ -1,15 +1,15 @@
-/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime; kernels in the
+/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime. Kernels are in the
  * *_cuda.cu files.
  *
  * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking
- * and nothing here touches the legacy default stream, so no call waits for another stream's work by accident.
- * The runtime keeps the last error of a thread until it is asked for; a call that fails here takes it away,
- * so that the next launcher does not report it as its own. Codes are cudaError_t.
+ * and the legacy default stream is never used, so no call waits for another stream's work by accident. The
+ * runtime keeps the last error of a thread until it is read; a call that fails here reads it, so that the
+ * next launcher does not report it as its own. Codes are cudaError_t.
  *
- * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled
- * shows.
+ * Debug builds fill new device memory with 0xff bytes, NaN in both types, so that a ghost that was never
+ * filled shows.
  *
- * Built without CUDA, only the functions at the end remain, which say so. */
+ * Without CUDA only the functions at the end remain, which say so. */
 #include "device/device.h"
 
 #if WEFT_CUDA
@@ -38,11 +38,9 @@ static int synchronize(device *d)
 
 /* ---- memory ---- */
 
-/*
- * What new device memory holds: NaN in debug builds, so that a halo cell never filled shows in the answer;
- * else zeros: bulk copies and trial launches carry padding and ghosts along that nothing has written yet, and
- * reads stay defined.
- */
+/* The byte of new device memory. Debug builds use NaN, so that a halo cell that was never filled shows in the
+ * answer. Other builds use 0: bulk copies and trial launches carry padding and ghosts along that are not
+ * written yet, and reads stay defined. */
 #ifdef WEFT_DEBUG
 static const int new_memory_byte = 0xff;
 #else
@@ -107,7 +105,7 @@ static int stream_sync(device *d, device_stream *s)
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
-/* What a query answered: not ready is no failure. */
+/* Answer of a query: "not ready" is no failure. */
 static int answered(cudaError_t e, bool *done)
 {
     const int code = device_cuda_checked(e);
@@ -177,7 +175,7 @@ static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     if (row_bytes == 0 || rows == 0) return cudaSuccess;
     if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
         return cuda_copy(d, to, from, row_bytes * rows, s);
-    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* the 2D copy takes no longer rows */
+    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* a 2D copy takes no longer rows */
         return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes,
                                                      rows, cudaMemcpyDefault, device_cuda_stream(s)));
     for (size_t y = 0; y < rows; y++) {
@@ -196,8 +194,8 @@ static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
 
 /* ---- the device ---- */
 
-/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, where that can be read, and the
- * newest CUDA that it runs. */
+/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, if it can be read, and the newest
+ * CUDA that the driver runs. */
 static void driver_text(char *text, size_t text_bytes)
 {
     char line[256] = "", *version = NULL;
@@ -283,7 +281,7 @@ device *device_cuda_create(int ordinal, int *code)
     return &self->base;
 }
 
-/* Errors that stay: no call works any more in this process. Why, the driver writes into the kernel's log,
+/* Sticky errors, after which no call of this process works. The driver writes the cause into the kernel's log
  * under these numbers. */
 static const char *xid_of(int code)
 {

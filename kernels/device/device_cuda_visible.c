@@ -1,5 +1,4 @@
-/* The GPUs that this process sees: how many, and their UUIDs. No device is needed for it, and none is made.
- * */
+/* The GPUs that this process sees: their number and UUIDs, without opening a device. */
 #include "device/device.h"
 
 #include <string.h>
@@ -19,7 +18,7 @@ int device_cuda_count(const char **why)
 {
     const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
     int count = 0, driver = 0;
-    /* the driver need not start, for which processes of a node wait for each other */
+    /* saves the driver's start, during which processes of a node wait for each other */
     if (shown && device_cuda_none_named(shown)) {
         if (why) *why = "CUDA_VISIBLE_DEVICES hides all";
         return 0;

@@ -1,7 +1,6 @@
-/* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`): it computes really, and each call
- * then takes, on the simulated clock, a launch and the bytes that it moves. What runs beside it are messages
- * alone: a rank has one processor, whose work is done in the order of its calls. Nothing of this is compiled
- * into other builds. */
+/* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`). It really computes, and each call
+ * then takes simulated time: a launch, and the bytes that it moves. Only messages overlap with it: a rank has
+ * one processor, which works in the order of its calls. Other builds compile nothing of this. */
 #include "device/device_sim.h"
 
 #if WEFT_SIM
@@ -9,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static device host; /* a rank's own: SMPI gives each rank its own copy of what is static */
+static device host; /* SMPI gives each rank its own copy of static data */
 static device_simulated rates;
 
 static double number_of(const char *variable, double otherwise)

@@ -1,4 +1,4 @@
-/* Graphs: streams captured by one thread, which leaves other threads' streams alone. A device_graph is the
+/* Graphs: streams captured by one thread, without effect on other threads' streams. A device_graph is the
  * executable graph. */
 #include "device/device_cuda.h"
 
@@ -15,10 +15,10 @@ int graph_cuda_end(device *, device_stream *s, device_graph **out)
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
-    /* as its stream was: without it an exchange waited behind the interior beside it */
+    /* with the priorities of its streams: without them an exchange waited behind the interior beside it */
     if (e == cudaSuccess)
         e = cudaGraphInstantiateWithFlags(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
-    /* else the first launch does it */
+    /* otherwise the first launch uploads it */
     if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s));
     if (graph) (void)cudaGraphDestroy(graph);
     *out = (device_graph *)executable;

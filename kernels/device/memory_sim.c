@@ -4,9 +4,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-static int64_t allocated_bytes; /* a rank's own: SMPI gives each rank its own copy of what is static */
+static int64_t allocated_bytes; /* SMPI gives each rank its own copy of static data */
 
-/* A function that takes the place of one of the C library, before its body. */
+/* Opens the definition of a function that replaces one of the C library. */
 #define MEMORY_SIM(returned, name, ...) \
     returned __real_##name(__VA_ARGS__); \
     returned __wrap_##name(__VA_ARGS__); \

@@ -1,11 +1,11 @@
-/* Where ranks wait for each other. */
+/* Meetings of ranks. */
 #include "cuda/flag_cuda.cuh"
 #include "cuda/race_cuda.cuh"
 #include "device/device_cuda.h"
 
 namespace {
 
-/* A thread per rank: raise this rank's flag there, wait for that rank's flag here. */
+/* A thread per rank raises this rank's flag at that rank and waits for that rank's flag here. */
 __global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__ device_meeting m)
 {
     const uint64_t n = *(volatile uint64_t *)m.count + 1;
