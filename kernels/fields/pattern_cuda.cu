@@ -1,4 +1,4 @@
-/* Memory patterns on the GPU: words go in pairs, 16 bytes per access of a thread. Wrong words are rare, so
+/* Memory patterns on the GPU: a thread accesses words in pairs, 16 bytes at a time. Wrong words are rare, so
  * each thread that has one joins it by atomics, a sum and a minimum, which commute exactly. */
 #include "core/pattern.h"
 #include "device/device_cuda.h"
@@ -6,7 +6,7 @@
 namespace {
 
 enum { THREADS = 256, PAIRS = 8 }; /* pairs per thread, a block's width apart */
-typedef unsigned long long word;   /* what atomics take; 64 bits like uint64_t */
+typedef unsigned long long word;   /* the type of atomics; 64 bits like uint64_t */
 
 __global__ void __launch_bounds__(THREADS)
     write_kernel(ulonglong2 *to, int64_t pairs, const __grid_constant__ memory_pattern p)
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     const int64_t first = (int64_t)blockIdx.x * THREADS * PAIRS + threadIdx.x;
     word words = 0, half = ~0ull;
-    ulonglong2 read[PAIRS]; /* all asked for before the first is used */
+    ulonglong2 read[PAIRS]; /* all are requested before the first is used */
 #pragma unroll
     for (int k = 0; k < PAIRS; k++)
         if (first + k * THREADS < pairs) read[k] = __ldcs(from + first + k * THREADS);

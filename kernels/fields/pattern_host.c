@@ -1,5 +1,4 @@
-/* Memory patterns on the host. Words are counted first, and looked for one by one only in a stretch that has
- * a wrong one. */
+/* Memory patterns on the host. Wrong words are counted; only a stretch that has one is searched by word. */
 #include "core/pattern.h"
 #include "device/device_host.h"
 

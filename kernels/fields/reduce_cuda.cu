@@ -9,12 +9,12 @@
 namespace {
 
 enum { THREADS = 256, ROWS = 32, WARP = 32 };
-typedef unsigned long long word; /* what atomics take; 64 bits like uint64_t */
+typedef unsigned long long word; /* the type of atomics; 64 bits like uint64_t */
 
 __device__ __forceinline__ uint64_t bits_of(float u) { return cell_bits_f32(u); }
 __device__ __forceinline__ uint64_t bits_of(double u) { return cell_bits_f64(u); }
 
-/* The two norms: what a cell gives, and how two results join. */
+/* The two norms: the value of a cell, and the join of two results. */
 template <typename T> struct error_of {
     const T *own;
     int64_t pitch;
@@ -70,12 +70,11 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- the fingerprint ----
  *
- * In f32 it is bound by integer arithmetic, so the arithmetic is what is saved: the index times the golden
- * ratio moves along by additions, cells come as vectors, and a cell costs one comparison for NaN: a thread
- * that saw one starts over cell by cell, as do those at the ragged ends. In f64 it is bound by reading:
- * PRINT_AT_ONCE rows are asked for before the first is used, for which the compiler must be free to take the
- * registers (the 1 in the launch bounds; without it, it asks for few rows at a time, to fit more blocks on an
- * SM). */
+ * In f32 integer arithmetic is the bound, so arithmetic is saved: the index times the golden ratio advances
+ * by additions, cells come as vectors, and a cell costs one comparison for NaN. A thread that saw a NaN
+ * starts over cell by cell, as do threads at the ragged ends. In f64 reading is the bound: PRINT_AT_ONCE rows
+ * are requested before the first is used. The 1 in the launch bounds lets the compiler take the registers for
+ * them; without it, it requests few rows at a time, to fit more blocks on an SM. */
 
 enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
 
@@ -86,11 +85,11 @@ struct sum_of {
     static __device__ void atomic(word *to, word a) { atomicAdd(to, a); }
 };
 
-__device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN as it stands */
+__device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN unchanged */
 __device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
 
-/* The cell with row-major index 0 has `linear`. A block's warps stand ACROSS side by side, the rest below
- * each other; a thread takes PRINT_ROWS rows, as far apart as warps stand below each other. */
+/* linear: the index of own cell (0,0). A block's warps stand ACROSS side by side, the rest below each other;
+ * a thread takes PRINT_ROWS rows, as far apart as there are warps below each other. */
 template <typename T, int ACROSS>
 __global__ void __launch_bounds__(THREADS, 1)
     fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
@@ -182,7 +181,7 @@ cudaError_t fingerprint_by_type(const field_shape *f, const void *field, int64_t
                                 int64_t y_first, uint64_t *result, cudaStream_t stream)
 {
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
-    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, where rows have it */
+    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, if rows are that long */
         return fingerprint_launch<T, PRINT_WARPS>(f, field, (uint64_t)nx_global, linear, result, stream);
     return fingerprint_launch<T, 1>(f, field, (uint64_t)nx_global, linear, result, stream);
 }

@@ -1,12 +1,12 @@
 /* Norms and the fingerprint on the host. Each thread reduces its rows, and the threads' results are joined by
- * a maximum of bit patterns or a sum mod 2^64: both commute exactly, so the result does not depend on who had
- * which rows. */
+ * a maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the result does not depend on the
+ * threads' shares. */
 #include "core/cell.h"
 #include "device/device_host.h"
 
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* One row each, n cells. The maxima are over patterns of |d|, in which NaN stands above infinity. */
+/* Functions of one row of n cells. The maxima are over patterns of |d|, in which NaN is above infinity. */
 #define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                \
     DEVICE_HOST_CLONES                                                                                   \
     static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \

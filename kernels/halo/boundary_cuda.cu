@@ -1,7 +1,7 @@
 /* Ghosts outside the domain (boundary.h has the rules). A thread writes one ghost: it follows the ghost's
  * coordinates to the cell that they mirror, y outermost, so that a corner is mirror_y(mirror_x(u)). A
- * coordinate inside, or beyond a side of kind NONE (a neighbour's cells, brought by the halo), is read as it
- * stands. No cell read is one that is written here. */
+ * coordinate inside, or beyond a side of kind NONE (a neighbour's cells, brought by the halo), is read
+ * unchanged. No cell is both read and written here. */
 #include "cuda/mirror_cuda.cuh"
 #include "cuda/box_list_cuda.cuh"
 #include "device/device_cuda.h"
@@ -16,15 +16,14 @@ template <typename T> struct axis {
     T low_value, high_value;
 };
 
-/* What stands at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's
- * value. */
+/* Value at coordinate i of an axis: the cell itself, its image's value, V, or V + V - the image's value. */
 enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR };
 
 struct fill_boxes {
     box cells[BOUNDARY_BOXES_MAX];
 };
 
-/* Replaces *i by its image where there is one. */
+/* Replaces *i by its image, if it has one. */
 template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int64_t *i, T *v)
 {
     if (*i >= 0 && *i < a.n) return RULE_READ;
@@ -43,9 +42,9 @@ template <typename T> __device__ __forceinline__ rule step(const axis<T> &a, int
     return RULE_READ;
 }
 
-/* The value at coordinate i, read(j) giving that of a cell. The images are followed to the end of their chain
- * and the rule of each then applied from the inside out, finding it by walking again: a chain is longer than
- * one step only where the ghosts are deeper than the axis is long. */
+/* The value at coordinate i; read(j) gives that of a cell. The images are followed to the end of their chain.
+ * Each rule is then applied from the inside out, and found by walking the chain again: a chain has more than
+ * one step only if the ghosts are deeper than the axis is long. */
 template <typename T, typename READ>
 __device__ __forceinline__ T along(const axis<T> &a, int64_t i, READ read)
 {

@@ -2,20 +2,20 @@
  *
  * The value at (x, y) is defined by recursion: a coordinate beyond a side is replaced by its image under that
  * side's rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside, or beyond a side
- * of kind NONE, is read as it stands. The recursion ends because every image lies nearer to the domain; it is
- * deeper than one step an axis only where the ghosts are deeper than the axis is long. No cell read is one
- * that is written here, so the order of cells does not matter. */
+ * of kind NONE, is read unchanged. The recursion ends because every image lies nearer to the domain; it takes
+ * more than one step per axis only if the ghosts are deeper than the axis is long. No cell is both read and
+ * written here, so the order of cells does not matter. */
 #include "core/cell.h"
 #include "device/device_host.h"
 
-/* One axis of a field, as the rules see it. */
+/* An axis of a field, with its rules. */
 typedef struct axis {
     int64_t n; /* own cells: 0 .. n-1 */
     const boundary_side *low, *high;
 } axis;
 
-/* What a rule does with the coordinate beyond it: read it as it is, take the image's value, V itself, V + V -
- * image. */
+/* Effect of a rule on a coordinate beyond its side: read the cell, take the image's value, V itself, or V + V
+ * - the image's value. */
 typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
 
 static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
@@ -76,7 +76,7 @@ int boundary_host_fill(device *d, const field_shape *f, void *field, const bound
 {
     const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
     int64_t cells = 0;
-    if (box_empty(field_own(f))) return 0; /* nothing that an image could show */
+    if (box_empty(field_own(f))) return 0; /* no cell that an image could show */
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
 #pragma omp parallel num_threads(team) if (team > 1)

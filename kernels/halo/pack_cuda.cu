@@ -17,7 +17,7 @@ __device__ __forceinline__ float4 sum(float4 a, float4 b)
 }
 __device__ __forceinline__ double2 sum(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
 
-/* Where the first unit of each entry of the box list stands in the field and in the buffer. */
+/* The first unit of each entry of the box list, in the field and in the buffer. */
 template <typename T> struct places {
     T *field[PACK_PIECES_MAX], *buffer[PACK_PIECES_MAX];
     bool vectors[PACK_PIECES_MAX];
@@ -87,7 +87,7 @@ cudaError_t by_type(const field_shape *f, void *field, void *buffer, const pack_
 
 } // namespace
 
-/* One kernel for both directions: what is const stays unwritten by the choice of DIRECTION. */
+/* One kernel serves both directions: DIRECTION decides what is written, so const memory stays unwritten. */
 int pack_cuda(device *, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
               int count, device_stream *s)
 {

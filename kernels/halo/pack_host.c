@@ -1,5 +1,4 @@
-/* Boxes of a field to and from dense message buffers, on the host: a row at a time, every thread a part of
- * each box. */
+/* Boxes of a field to and from dense message buffers, on the host: by rows, every thread a part of a box. */
 #include <assert.h>
 #include <string.h>
 

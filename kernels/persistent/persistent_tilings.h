@@ -7,9 +7,9 @@
 
 typedef struct persistent_tiling {
     int radius;
-    int columns, rows; /* of a lane and of a warp: what a lane holds; rows >= 2 radius, columns >= radius */
+    int columns, rows; /* per lane, and per warp: what a lane holds; rows >= 2 radius, columns >= radius */
     int warps;         /* of a block, at most: bounds the registers */
-    bool flags;        /* blocks exchange behind a flag of each; else by words that bring the exchange's
+    bool flags;        /* blocks exchange behind a flag of each; else by words that carry the exchange's
                         * number with each cell */
 } persistent_tiling;
 

@@ -1,17 +1,16 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
  * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines
- * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No
- * prefetcher follows a column of tiles: rows are asked for by hand some way ahead, less far where the pitch
- * puts all of them into one set of the cache. What is only stored, and is larger than the caches, goes past
- * them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs several
- * times one. Threads share out the rows of `to`.
+ * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No hardware
+ * prefetcher follows a column of tiles: rows are prefetched by hand some way ahead, less far if the pitch
+ * puts all of them into one set of the cache. Cells that are only stored, and are more than the caches hold,
+ * go past them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs
+ * several times one. Threads share out the rows of `to`.
  *
- * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a
- * small one: prefetches that stop there; and, where the rows of a tile share their sets and throw each other
- * out, copying wide pieces of rows, which the hardware's prefetchers do follow, to where they lie well,
- * before they are transposed. With a small one that pays in f32 where squares are whole lines (AVX-512), with
- * fewer rows at a time. */
+ * Two measures pay with a large L2 (measured on an Intel Xeon; docs/stencil-kernels.md) and not with a small
+ * one. Prefetches stop in L2. And if the rows of a tile share their sets and evict each other, wide pieces of
+ * rows, which the hardware's prefetchers do follow, are copied to a better place before they are transposed.
+ * With a small L2 the copies pay in f32 if squares are whole lines (AVX-512), with fewer rows at a time. */
 #include "device/device_host.h"
 
 enum {
@@ -100,7 +99,7 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 #include "transpose/transpose_host_tile.h"
 #endif
 
-/* Squares of f64 by AVX-512 read 8 rows at once, too many where all share their sets. */
+/* Squares of f64 by AVX-512 read 8 rows at once, which are too many if all share their sets. */
 static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part,
                            const plan *p)
 {

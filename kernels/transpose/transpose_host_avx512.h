@@ -7,7 +7,7 @@
 
 #define TRANSPOSE_HOST_AVX512 __attribute__((target("avx512f")))
 
-/* Four quarters of vectors, quarter k of a, b, c, d together. */
+/* v[k] becomes quarter k of the four vectors, one after the other. */
 #define QUARTERS(TYPE, VECTOR, SHUFFLE)                                                     \
     static inline TRANSPOSE_HOST_AVX512 void transpose_host_quarters_##TYPE(VECTOR v[4])    \
     {                                                                                       \
@@ -69,7 +69,7 @@ static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream_line(char *to, co
     _mm512_stream_si512((void *)to, _mm512_loadu_si512((const void *)from));
 }
 
-/* As device_host_stream. */
+/* device_host_stream with AVX-512. */
 static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from,
                                                                size_t bytes)
 {
