@@ -1,11 +1,11 @@
-/* The vector that starts k cells into a and goes on in b, for AVX-512. */
+/* The vector that starts k cells into a and continues in b, for AVX-512. */
 #pragma once
 
 #include <immintrin.h>
 
 #include "stencil/stencil_host_pass.h"
 
-/* valign wants its shift in the instruction: k is a constant wherever these are inlined. */
+/* valign needs its shift in the instruction: k is a constant wherever these are inlined. */
 #define CASE(K, TYPE, LANE)             \
     case K:                             \
         return _mm512_castsi512_##TYPE( \

@@ -1,5 +1,5 @@
-/* The kernels of stencil_host_row.h for each kind of processor. All give the same bits, since an fma is exact
- * by definition. */
+/* The kernels of stencil_host_row.h for each kind of processor. An fma is exact, so all give the same
+ * bits. */
 #include "stencil/stencil_host_pass.h"
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 /* Lines: neighbours along x only.
  *
- * line_tile_kernel: a block's piece of one row comes into shared memory by one bulk copy, and a thread reads
- * its x neighbours there: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from
- * here nothing.
+ * line_tile_kernel: one bulk copy brings a block's piece of one row into shared memory, where a thread reads
+ * its x neighbours: at radius 8 in f64 a vector needs nine, which from L1 cost .70 of a copy and from shared
+ * memory nothing.
  *
  * line_kernel: straight line, no loop, no shared memory: a thread's neighbours come as aligned vectors of the
  * same lines, from L1. For boxes too narrow for tiles, and GPUs without bulk copies. A thread's items lie a
@@ -118,7 +118,7 @@ static __global__ void __launch_bounds__(LINE_THREADS)
         }
     }
 #pragma unroll
-    /* stores last: their branches would hold up the loads behind them */
+    /* stores last: their branches would delay the loads behind them */
     for (int i = 0; i < LINE_ITEMS; i++) {
         const int64_t xi = x + i * step_x, yi = y + i * step_y;
         if (yi < cells.y1) store(next + yi * pitch + xi, columns_of<T>(cells, xi), sum[i]);

@@ -1,8 +1,8 @@
 /* Stars of small radius in straight line: no loop, no shared memory, no barrier. A thread computes a vector
  * of 16 bytes in ROWS rows; it loads the rows above and below once for all of them, and its x neighbours
  * again from the same lines, which then come from L1. On an H200 it reaches .97 to .99 of a copy at radius 1
- * and 2, where stencil_ring_cuda.cuh passes it; it is there for GPUs on which bulk copies do not exist or do
- * not pay.
+ * and 2, where stencil_ring_cuda.cuh is faster; it serves GPUs on which bulk copies do not exist or do not
+ * pay.
  *
  * Rows past the box are clamped to the last row that the box needs. */
 #pragma once
@@ -11,7 +11,7 @@
 
 enum { STRAIGHT_RADIUS_MAX = 2, STRAIGHT_ROWS = 4, STRAIGHT_WARPS = 4 };
 
-/* p: the thread's vector in its first row. Row j of its column of ROWS + 2R, from R rows above. */
+/* Row j of a thread's column of ROWS + 2R rows, from R rows above p on, its vector in its first row. */
 template <typename T, int R>
 static __device__ __forceinline__ const T *column_row(const T *p, int64_t pitch, int j, int rows_left)
 {
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(32 * STRAIGHT_WARPS)
     }
     const span in = columns_of<T>(cells, x);
 #pragma unroll
-    /* after all sums: the branches of the stores would hold up the loads behind them */
+    /* after all sums: the branches of the stores would delay the loads behind them */
     for (int i = 0; i < ROWS; i++)
         if (i < rows_left) store(next + (y + i) * pitch + x, in, sum[i]);
 }

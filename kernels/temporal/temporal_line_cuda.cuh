@@ -1,11 +1,11 @@
 /* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row
  * in registers, V cells per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores
- * 2 HALO cells less than it computes, and whatever its ends computed from cells that it does not have is
- * among those.
+ * 2 HALO cells less than it computes; the cells at its ends, which were computed from missing neighbours, are
+ * among these.
  *
  * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them.
- * Which memory is touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next
- * and next_prev the cells of the box. */
+ * Memory touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and
+ * next_prev the cells of the box. */
 #pragma once
 
 #include "temporal/temporal_sides_cuda.cuh"
@@ -19,7 +19,7 @@ template <typename T, int R, int STEPS, int V> struct line_piece {
     static_assert(V % VECTOR == 0 && STORED > 0, "");
 };
 
-/* PREV: of two levels; else prev and next_prev are not used. */
+/* PREV: two levels; otherwise prev and next_prev are not used. */
 template <bool PREV, typename T, int R, int STEPS, int V>
 static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
     line_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells,

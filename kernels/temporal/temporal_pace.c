@@ -1,11 +1,11 @@
 /* How long items of the border last beside those of the interior, by what was fastest on an H200 at 10007 x
- * 9973 and 16384 x 16384 together (docs/temporal-blocking.md). Beside passes of fewer steps rows come later,
- * as these keep memory busier. */
+ * 9973 and 16384 x 16384 together (docs/temporal-blocking.md). Beside passes of fewer steps rows arrive
+ * later, as these passes keep memory busier. */
 #include "temporal/temporal_plan.h"
 
-/* How long an item's row lasts, in rows of an interior one; waves of interior items, at most. Columns of the
- * longest passes, whose halo depth is TEMPORAL_DEPTH_LONGEST or more, and of shorter ones; waves_prev: of two
- * levels. */
+/* How long an item's row lasts, in rows of an interior one, and the most waves of interior items. There are
+ * columns for the longest passes, whose halo depth is TEMPORAL_DEPTH_LONGEST or more, and for shorter ones;
+ * waves_prev: with two levels. */
 typedef struct pace_row {
     double side_longest, side_shorter, band_longest, band_shorter;
     int waves_longest, waves_shorter, waves_prev;
@@ -29,18 +29,18 @@ static const pace_row box_paces[2] = {
     { 1.2,           1.2,          1.8,          1.8,          2,             2,             0 }, /* f64 */
 };
 
-/* Reckoned from those of boxes by the instructions of a row, not measured. */
+/* Derived from those of boxes by the instructions of a row, not measured. */
 static const pace_row separable_paces[2] = {
     /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
     { 1.8,           1.8,          2.8,          2.8,          1,             1,             0 }, /* f32 */
     { 1.8,           1.8,          2.8,          2.8,          2,             2,             0 }, /* f64 */
 };
 
-/* Of the form, and of a star the radius. */
+/* Pace of a form; for a star also by radius. */
 static const pace_row *pace_of(stencil_form form, int radius, int f64)
 {
     switch (form) {
-    case STENCIL_LINE: /* they have no border */
+    case STENCIL_LINE: /* lines have no border */
     case STENCIL_STAR: break;
     case STENCIL_BOX: return &box_paces[f64];
     case STENCIL_SEPARABLE:
@@ -49,7 +49,7 @@ static const pace_row *pace_of(stencil_form form, int radius, int f64)
     return &star_paces[f64][radius - 1];
 }
 
-/* Times as long last rows of stars of two levels, and of passes that take a norm. */
+/* Factors of the duration of rows: of stars of two levels, and of passes that take a norm. */
 typedef struct pace_factors {
     double side_longest, side_shorter, band;
 } pace_factors;
@@ -65,8 +65,7 @@ static const pace_factors norm_factors[2] = {
     { 1,             1,            .7 },  /* f64 */
 };
 enum { NORM_WAVES = 2 };
-/* Times as long lasts a side's row of two cells per lane, each with its ghosts' images from two registers.
- * Reckoned, not measured. */
+/* Factor for a side's rows of two cells per lane, each with its ghosts' images: derived, not measured. */
 static const double wide_side_lasts = 1.75;
 
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)

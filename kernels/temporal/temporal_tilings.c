@@ -3,7 +3,7 @@
 #define TABLE(name) { name, (int)(sizeof name / sizeof *name) }
 #define BOTH_TYPES(name) { TABLE(name##_f32), TABLE(name##_f64) }
 
-/* Of a form, without prev and with it. */
+/* [form][has_prev][type]. */
 static const temporal_table tables[STENCIL_FORMS][2][2] = {
     [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
     [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },

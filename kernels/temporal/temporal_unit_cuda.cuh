@@ -1,5 +1,4 @@
-/* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h),
- * and the launch of one. */
+/* A unit of temporal blocking: an instance for each row of its table (temporal_tilings.h), and its launch. */
 #pragma once
 
 #include <iterator>
@@ -11,7 +10,7 @@
 #include "temporal/temporal_line_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
-/* Stars and boxes by tiling I of a table; PREV: of two levels. */
+/* Stars and boxes by tiling I of a table; PREV: two levels. */
 template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I>
 struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
@@ -23,8 +22,7 @@ struct temporal_strips_instance {
     static constexpr auto interior =
         strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, PREV, CHANGE>;
-    /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another
-     * (griddepcontrol)? */
+    /* The device as prepare found it: interior warps of an SM; SMs; may a kernel start beside another? */
     static inline int per_processor, processors;
     static inline bool beside;
 
@@ -32,8 +30,8 @@ struct temporal_strips_instance {
     {
         int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
-        const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room
-                                                           * beside the others */
+        const auto most = cudaSharedmemCarveoutMaxShared; /* for the border kernel, which otherwise finds no
+                                                           * room beside the others */
         for (const void *kernel : { (const void *)interior, (const void *)border })
             if (e == cudaSuccess)
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
@@ -57,7 +55,7 @@ struct temporal_strips_instance {
         return launch(c, plan, plan.interior, beside && plan.border.followed);
     }
 
-    /* Schedules were not timed with a norm: it keeps the unit's own. */
+    /* Schedules were not timed with a norm, so a norm keeps the unit's own. */
     static temporal_pace pace_of(const temporal_call *c)
     {
         const temporal_schedule *t = c->schedule;
@@ -70,7 +68,7 @@ struct temporal_strips_instance {
         return pace;
     }
 
-    /* beside: it need not wait for the launch before it, which is the pass's other one. */
+    /* beside: the launch need not wait for the one before, which is the pass's other kernel. */
     static cudaError_t launch(const temporal_call *c, const temporal_plan &plan, const temporal_parts &parts,
                               bool beside)
     {
@@ -86,7 +84,7 @@ struct temporal_strips_instance {
     }
 };
 
-/* Lines, likewise. */
+/* Lines by tiling I of a table; PREV: two levels. */
 template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_line_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
     static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns;
@@ -108,8 +106,7 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
-/* each file's own: units name their instances alike, and the linker would keep one table of those with as
- * many */
+/* private to each file, whose instances are named alike: the linker would make one table of equal ones */
 namespace {
 template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
     static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare,
