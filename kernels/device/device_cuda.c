@@ -1,5 +1,5 @@
-/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime. Kernels are in the
- * *_cuda.cu files.
+/* The CUDA device: memory, streams, events, graphs and copies of one GPU, over the CUDA runtime. Kernels are
+ * in the *_cuda.cu files.
  *
  * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking
  * and the legacy default stream is never used, so no call waits for another stream's work by accident. The
@@ -12,12 +12,18 @@
  * Without CUDA only the functions at the end remain, which say so. */
 #include "device/device.h"
 
+#include <string.h>
+
+bool device_cuda_none_named(const char *shown)
+{
+    return !*shown || strcmp(shown, "-1") == 0 || strcmp(shown, "NoDevFiles") == 0;
+}
+
 #if WEFT_CUDA
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/device_cuda.h"
 
@@ -161,6 +167,44 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
     return device_cuda_checked(e);
 }
 
+/* ---- graphs: streams captured by one thread, without effect on other threads' streams. A device_graph is
+ * the executable graph ---- */
+
+static const char *graph_refusal(device *d) { return NULL; }
+
+static int graph_begin(device *d, device_stream *s)
+{
+    return device_cuda_checked(
+        cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
+}
+
+static int graph_end(device *d, device_stream *s, device_graph **out)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
+    /* with the priorities of its streams: without them an exchange waited behind the interior beside it */
+    if (e == cudaSuccess)
+        e = cudaGraphInstantiateWithFlags(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
+    /* otherwise the first launch uploads it */
+    if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s));
+    if (graph) (void)cudaGraphDestroy(graph);
+    *out = (device_graph *)executable;
+    return device_cuda_checked(e);
+}
+
+static int graph_launch(device *d, device_graph *g, device_stream *s)
+{
+    return device_cuda_checked(cudaGraphLaunch((cudaGraphExec_t)g, device_cuda_stream(s)));
+}
+
+static int graph_destroy(device *d, device_graph **g)
+{
+    const cudaError_t e = *g ? cudaGraphExecDestroy((cudaGraphExec_t)*g) : cudaSuccess;
+    *g = NULL;
+    return device_cuda_checked(e);
+}
+
 /* ---- copies ---- */
 
 static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
@@ -249,6 +293,11 @@ static const device functions = {
     .event_sync = event_sync,
     .event_done = event_done,
     .event_seconds = event_seconds,
+    .graph_refusal = graph_refusal,
+    .graph_begin = graph_begin,
+    .graph_end = graph_end,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
     .copy = cuda_copy,
     .copy_rows = cuda_copy_rows,
     .fill_bytes = cuda_fill_bytes,
@@ -280,6 +329,36 @@ device *device_cuda_create(int ordinal, int *code)
     driver_text(self->base.driver, sizeof self->base.driver);
     return &self->base;
 }
+
+/* ---- visible GPUs, without opening a device ---- */
+
+int device_cuda_count(const char **why)
+{
+    const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
+    int count = 0, driver = 0;
+    /* saves the driver's start, during which processes of a node wait for each other */
+    if (shown && device_cuda_none_named(shown)) {
+        if (why) *why = "CUDA_VISIBLE_DEVICES hides all";
+        return 0;
+    }
+    const cudaError_t e = cudaGetDeviceCount(&count);
+    if (device_cuda_checked(e) == 0 && count > 0) return count;
+    if (!why) return 0;
+    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0)
+        *why = "no NVIDIA driver is installed";
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : device_cuda_error_text(e);
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    struct cudaDeviceProp properties;
+    uuid[0] = '\0';
+    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
+        device_cuda_uuid_text(&properties.uuid, uuid);
+}
+
+/* ---- errors ---- */
 
 /* Sticky errors, after which no call of this process works. The driver writes the cause into the kernel's log
  * under these numbers. */
@@ -327,6 +406,17 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 int device_cuda_built(void) { return CUDART_VERSION; }
 
 #else
+
+int device_cuda_count(const char **why)
+{
+    if (why) *why = "built without CUDA";
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    uuid[0] = '\0';
+}
 
 device *device_cuda_create(int ordinal, int *code)
 {

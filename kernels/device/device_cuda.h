@@ -59,11 +59,6 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(handle_done, memory_cuda_handle_done) \
     X(handle_open, memory_cuda_handle_open) \
     X(handle_close, memory_cuda_handle_close) \
-    X(graph_refusal, graph_cuda_refusal) \
-    X(graph_begin, graph_cuda_begin) \
-    X(graph_end, graph_cuda_end) \
-    X(graph_launch, graph_cuda_launch) \
-    X(graph_destroy, graph_cuda_destroy) \
     X(stencil_bind, stencil_cuda_bind) \
     X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
     X(stencil_inkernel, stencil_cuda_inkernel) \

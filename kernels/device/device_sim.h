@@ -8,3 +8,8 @@
 /* Lets the calls of a host device take simulated time, by the environment's WEFT_SIM_LAUNCH_S and
  * WEFT_SIM_BYTES_PER_S. Other builds change nothing. */
 void device_sim_model(device *d);
+
+/* Bytes of all allocations by weft's own code on this rank so far, freed or not, so that no table hides
+ * behind a larger buffer of another time. Allocations of MPI, HDF5 and jansson, and mapped memory, are not
+ * counted. 0 in other builds. */
+int64_t memory_sim_bytes(void);

@@ -28,7 +28,7 @@ typedef struct persistent_kernels {
 
 typedef struct persistent_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
-    /* one for each row of the stencil's table (persistent_tilings.h) */
+    /* one for each row of the stencil's table (persistent_plan.h) */
     const persistent_kernels *kernels;
 } persistent_unit;
 

@@ -1,4 +1,4 @@
-/* A unit of persistent passes: an instance for each row of its table (persistent_tilings.h), and its
+/* A unit of persistent passes: an instance for each row of its table (persistent_plan.h), and its
  * launch. */
 #pragma once
 
