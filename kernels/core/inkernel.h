@@ -11,8 +11,8 @@
  * for the flag words themselves, and only for those that it reads. Inboxes are dense, because columns stored
  * into the field would cross a link as a few bytes of each of thousands of rows.
  *
- * Two alternating inboxes suffice. A neighbour's block overwrites the flag word of a cell, which is of the
- * level before cur, after it has read all flag words of cur's level within a radius of that cell. Every block
+ * Two alternating inboxes suffice. A neighbour's block overwrites a cell's flag word of the level before cur
+ * with that of next after it has read all flag words of cur's level within a radius of the cell. Every block
  * of this rank that reads the cell has stored one of those words, after it had read the cell's previous word.
  * Blocks along sides that ranks share come first in the grid. A block must not wait for a word that none of
  * its own cells reads: if a later launch computes the shell along other sides, the neighbour may already have

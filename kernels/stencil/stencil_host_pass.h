@@ -8,8 +8,8 @@
 #define STENCIL_HOST_INLINE inline __attribute__((always_inline))
 
 enum {
-    STENCIL_HOST_VECTORS = 8,          /* of a row that are computed side by side, at most */
-    STENCIL_HOST_LONE = 4,             /* of a row that is computed alone */
+    STENCIL_HOST_VECTORS = 8,          /* vectors of a row that are computed side by side, at most */
+    STENCIL_HOST_LONE = 4,             /* vectors of a row that is computed alone */
     STENCIL_HOST_CONSTANT_RADIUS = 4,  /* largest radius with a kernel of its own */
     STENCIL_HOST_CONSTANT_WEIGHTS = 25 /* most weights of such a kernel */
 };

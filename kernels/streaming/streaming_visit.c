@@ -187,7 +187,7 @@ static int pass(const visit *v, const chunk *c, int level)
     const int in = array_of(level - 1), out = array_of(level);
     if (from >= to) return 0;
     const pass_view view = view_of(v, c, from, to, steps * s->window.radius);
-    const int64_t row = view.row - (c->a - v->lead); /* of the slot */
+    const int64_t row = view.row - (c->a - v->lead); /* row of the slot */
     void *next[STREAMING_LEVELS] = { NULL }, *cur[STREAMING_LEVELS] = { NULL };
     for (int k = 0; k < v->levels; k++) {
         next[k] = slot_at(v, k, out, c->number, row);

@@ -12,8 +12,8 @@
  *   level 2   ########################################b - 2S===========b' - 2S
  *   level J   ################################b - J S==========b' - J S
  *
- * Even and odd levels have an array each: level j overwrites level j - 2, which ends S rows beyond its last
- * row that is still read, since pass j + 1 continues at b - (j+1) S.
+ * Even and odd levels have an array each: level j overwrites level j - 2 up to row b - j S, from which on
+ * pass j - 1 reads that level when it continues at b - (j-1) S.
  *
  * The last (J + 1) S rows of each array are therefore needed again. They are the slot's `lead`: a slot is a
  * lead, copied from the slot before, and a chunk of rows. There are four slots: two of each array if results
@@ -52,8 +52,8 @@ static inline int64_t streaming_lead_rows(const streaming_window *w, int passes)
     return (int64_t)(passes + 1) * w->skew;
 }
 /* A slot as a field of `rows` own rows, without regard to y: the depth_y rows above and below it are padding
- * or another slot's. Ghosts that a pass writes beyond its last row are then no images of the next row, which
- * another level may still need. */
+ * or another slot's. The TEMPORAL_OVER columns that a pass may write beyond x_high are then no images of the
+ * next row, which another level may still need. */
 static inline field_shape streaming_slot_shape(const streaming_window *w, int64_t rows)
 {
     return field_shape_make(w->type, w->nx, rows, w->skew > TEMPORAL_OVER ? w->skew : TEMPORAL_OVER, w->skew);

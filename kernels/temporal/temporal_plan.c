@@ -132,7 +132,7 @@ typedef struct cut {
 
 /* The work to be cut. */
 typedef struct work {
-    int64_t rows, columns;           /* of the interior; columns: strips */
+    int64_t rows, columns;           /* of the interior; columns are strips */
     int64_t side_rows, strips, gaps; /* at x sides */
     int64_t bands, band;             /* items, the rows of one */
 } work;
