@@ -1,5 +1,4 @@
-/* Whole fields and memory on the host: fields given by a formula, norms and the fingerprint, memory
- * patterns. */
+/* Whole fields on the host: given by a formula, reduced to norms and the fingerprint; memory patterns. */
 #include "core/cell.h"
 #include "core/pattern.h"
 #include "device/device_host.h"

@@ -3,7 +3,7 @@
 #include "inkernel/inkernel_image_cuda.cuh"
 
 namespace {
-enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
+enum { THREADS = 256, BLOCKS = 64 }; /* blocks of an image */
 
 /* blockIdx.y: the image; its blocks divide its longer side into equal runs. */
 template <typename T>

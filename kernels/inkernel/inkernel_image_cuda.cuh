@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/inkernel.h"
-#include "cuda/flag_cuda.cuh"
-#include "cuda/mirror_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
 
 /* Flag words of a cell of 32 or 64 bits. */
 template <typename T> constexpr int flag_words_of = sizeof(T) / FLAG_WORD_CELL_BYTES;

@@ -17,8 +17,7 @@
  * others (4096 x 512 cells on each of two H200s: .9 us per step more). */
 #pragma once
 
-#include "cuda/race_cuda.cuh"
-#include "cuda/programmatic_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "inkernel/inkernel_image_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
 

@@ -25,7 +25,7 @@
 #pragma once
 
 #include "cuda/change_cuda.cuh"
-#include "cuda/race_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "persistent/persistent_cells_cuda.cuh"
 #include "persistent/persistent_plan.h"
 #include "temporal/temporal_sides_cuda.cuh"

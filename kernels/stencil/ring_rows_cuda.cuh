@@ -8,7 +8,6 @@
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
-#include "cuda/bulk_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 
 /* How a kernel is built, and how its tiles are launched unless another variant was measured to be faster. */
@@ -158,13 +157,13 @@ template <typename S> struct ring_rows {
     {
         bulk_wait(barriers + 8 * slot, lap);
     }
-    /* The same; in a ring, also until all threads have left the step before. */
+    /* wait_rows; in a ring, also a wait until all threads have left the step before. */
     __device__ __forceinline__ void wait(int slot, unsigned lap) const
     {
         wait_rows(slot, lap);
         if (!S::AT_ONCE) __syncthreads();
     }
-#else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
+#else /* without bulk copies: groups of 16-byte copies by all threads of the first row */
     static constexpr bool ALL_ASK = true;
     __device__ __forceinline__ void make_barriers() const {}
     __device__ __forceinline__ void start() const

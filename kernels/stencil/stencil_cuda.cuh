@@ -1,6 +1,6 @@
 /* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The
  * kernels are in stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by
- * arithmetic), stencil_straight_cuda.cuh (small stars) and stencil_line_cuda.cuh.
+ * arithmetic), and stencil_line_cuda.cuh (lines, small stars).
  *
  * Memory that a kernel may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x
  * a multiple of V and not left of the line that holds the box's first cell. The box lies in the own cells:
@@ -22,7 +22,6 @@
 
 #include "stencil/stencil_line_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
-#include "stencil/stencil_straight_cuda.cuh"
 
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_call *c)
 {

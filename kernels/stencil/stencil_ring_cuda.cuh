@@ -41,7 +41,7 @@ template <typename T, typename S, int R> struct rows_to_amend {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* otherwise the arriving row would overwrite it */
         reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
     }
-    /* The same for vector x of row y. */
+    /* Replaces vector x of row y. */
     __device__ __forceinline__ void put_vector(int x, int y, const T *u) const
     {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0);

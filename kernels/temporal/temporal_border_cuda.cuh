@@ -102,8 +102,8 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
-/* The same for factors: each row is summed along x again for every row of sums, since a row that waits may
- * yet become a ghost's. */
+/* box_row for factors: each row is summed along x again for every row of sums, since a row that waits may yet
+ * become a ghost's. */
 template <int PRODUCTS, typename T, int R, int V>
 static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V],
                                                      T (&sum)[V])
@@ -156,7 +156,7 @@ struct border_strip {
     strip_sides<T, R, V> sides;
     const T *from; /* the lane's cells of the next row to be requested */
     T *to;         /* of the next row to come out */
-    int lines;                      /* of FIELD_ALIGN_BYTES, from a row to the next */
+    int lines;                      /* lines of FIELD_ALIGN_BYTES from a row to the next */
     int ask_end;                    /* rows, counted as those that enter, that the lane requests */
     int prev_begin, prev_end;       /* rows at which it requests prev's */
     int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to

@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "cuda/mirror_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 #include "temporal/temporal_plan.h"
 

@@ -37,8 +37,7 @@
 
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/change_cuda.cuh"
-#include "cuda/race_cuda.cuh"
-#include "cuda/programmatic_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
 
 template <typename T, int R, int STEPS, int V> struct strip_shape {

@@ -13,8 +13,7 @@
  * the ring has been taken. There is no deadlock: blocks start in the order of their numbers, taking in stage
  * s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in an
  * earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
-#include "cuda/flag_cuda.cuh"
-#include "cuda/race_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 #include "transpose/transpose_peer.h"
