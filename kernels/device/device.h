@@ -129,7 +129,7 @@ struct device {
     const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot; NULL: as above */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
-    int inkernel_variants;             /* the first so many of them are also variants of stencil_inkernel */
+    int inkernel_variants;             /* number of the first of them, which stencil_inkernel has too */
     device_variants temporal_variants; /* of temporal_pass with the bound stencil: ways to cut a box */
 
     void (*destroy)(device **self);
@@ -205,7 +205,7 @@ struct device {
      * stencil has no such passes. temporal_pass takes only such numbers. temporal_change_steps: the same for
      * passes that can take the norm of their last step: they raise *change (device memory; NULL: no norm) to
      * max_change of the last two levels. Each such number is one of temporal_steps too.
-     * temporal_variants_with: the first so many temporal_variants differ with these sides. */
+     * temporal_variants_with: number of the first temporal_variants, which differ with these sides. */
     int (*temporal_variants_with)(device *d, const boundary *sides);
     int (*temporal_steps)(device *d, int most);
     int (*temporal_change_steps)(device *d, int most);
