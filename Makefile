@@ -6,7 +6,7 @@
 
 VERSION   := 1.0.0
 # Ranks that SimGrid's SMPI simulates (jobs/simulate): no threads, for which there is no simulated clock, so no OpenMP. Each rank has
-# its own copy of the program, so no symbols. What it allocates is counted (kernels/device/memory_sim.c).
+# its own copy of the program, so no symbols. What it allocates is counted (kernels/device/device_sim.c).
 ifdef SIM
 BUILD ?= build/sim
 override MPICC := smpicc
@@ -204,7 +204,7 @@ $(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filt
 
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
 RACES := tests/io/test_state_beside_the_steps.c $(wildcard io/*/*.c) \
-         $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) kernels/fields/reduce_host.c
+         $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) kernels/fields/fields_host.c
 $(BUILD)/races/%: tests/io/%.c $(RACES)
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -fopenmp,$(CSTD)) -DWEFT_SIM=0 -O1 -g -fsanitize=thread -fno-omit-frame-pointer $(INC_tests) \

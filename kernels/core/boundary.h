@@ -2,8 +2,8 @@
  *   periodic   u(-1-k) = u(n-1-k)                              (only on an axis that is not cut among ranks)
  *   dirichlet  u(-1) = V, u(-1-k) = V + V - u(k-1) for k >= 1  (V is the node just outside)
  *   neumann    u(-1-k) = u(k)                                  (mirror at the cell face)
- * likewise at the high side; corners x first, then y. BOUNDARY_NONE: a neighbour's cells lie there, the halo
- * brings them. */
+ * The high side follows the same rules. Corners: x first, then y. BOUNDARY_NONE: the cells belong to a
+ * neighbour, and the halo exchange brings them. */
 #pragma once
 
 #include <stdbool.h>

@@ -31,15 +31,15 @@ static inline box box_intersect(box a, box b)
                     a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1);
 }
 
-/* The rows of b, cut into `count` strips of nearly equal height; strip `index`. Later strips may be empty. */
+/* Strip `index` of b's rows, cut into `count` strips of nearly equal height. Later strips may be empty. */
 static inline box box_strip(box b, int index, int count)
 {
     const int64_t rows = box_height(b);
     return box_make(b.x0, b.x1, b.y0 + rows * index / count, b.y0 + rows * (index + 1) / count);
 }
 
-/* The shell: the cells of `outer` that are not in `inner`, as at most 4 disjoint boxes, full rows first (they
- * are the contiguous ones). inner must lie inside outer or be empty. Returns how many boxes were written. */
+/* The shell: the cells of `outer` outside `inner`, as at most 4 disjoint boxes, full rows first because they
+ * are contiguous. inner lies inside outer or is empty. Returns the number of boxes. */
 static inline int box_shell(box outer, box inner, box shell[4])
 {
     int n = 0;

@@ -1,5 +1,5 @@
-/* The formulas of one cell. Compiled by the C compiler and by nvcc, both without contraction: what is written
- * fma is one fma and nothing else is fused, so that host and CUDA give the same bits. Sources:
+/* The formulas of one cell, compiled by the C compiler and by nvcc without contraction: each fma in the
+ * source is one fma and nothing else is fused, so that host and CUDA give the same bits. Sources:
  * docs/numerics.md, "Boundaries", "Initial values", "Fingerprint"; MurmurHash3's 64-bit finaliser (A.
  * Appleby, public domain). */
 #pragma once
@@ -32,8 +32,7 @@ CELL_INLINE uint64_t cell_fmix64(uint64_t k)
     return k ^ (k >> 33);
 }
 
-/* IEEE pattern zero-extended; every NaN as the one quiet NaN, so that a fingerprint does not depend on its
- * payload. */
+/* The IEEE pattern, zero-extended. Every NaN becomes the one quiet NaN: fingerprints ignore NaN payloads. */
 CELL_INLINE uint64_t cell_bits_f32(float u)
 {
     uint32_t b;
@@ -50,15 +49,14 @@ CELL_INLINE uint64_t cell_bits_f64(double u)
     return b;
 }
 
-/* One cell's share of the fingerprint; `linear` is its row-major index in the field's own global shape. */
+/* A cell's contribution to the fingerprint; `linear` is its row-major index in the field's global shape. */
 CELL_INLINE uint64_t cell_fingerprint(uint64_t bits, uint64_t linear)
 {
     return cell_fmix64(bits + (linear + 1) * 0x9E3779B97F4A7C15ull);
 }
 
-/* |d| as an unsigned pattern that orders like |d| and puts NaN above infinity: max over these never loses a
- * NaN. Every NaN is the one quiet NaN, since the payload that arithmetic gives is the processor's own affair.
- * */
+/* |d| as an unsigned pattern that orders like |d|, with NaN above infinity: a maximum of patterns never loses
+ * a NaN. Every NaN becomes the one quiet NaN, because NaN payloads differ between processors. */
 CELL_INLINE uint64_t cell_abs_bits(double d)
 {
     uint64_t b;

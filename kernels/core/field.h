@@ -1,17 +1,17 @@
-/* How a field lies in memory. One allocation; rows of `pitch` cells; pitch and the first own cell of every
- * row on pairs of cache lines: full rows then move in whole lines and NVLink packets, and a tile's piece of a
- * row starts on a pair (with an odd number of lines transposes took 3 to 7 % longer). Ghosts depth_x to the
- * left and right of every row and depth_y rows above and below, corners included; the left ghosts sit in the
- * padding of the row before. Own coordinates: cell (x, y), x contiguous, own cells are 0 <= x < nx, 0 <= y <
- * ny, ghosts lie outside that. */
+/* How a field lies in memory: one allocation, rows of `pitch` cells. The pitch and the first own cell of
+ * every row are on pairs of cache lines: full rows move in whole lines and NVLink packets, and a tile's piece
+ * of a row starts on a pair (with an odd number of lines transposes took 3 to 7 % longer). Every row has
+ * depth_x ghosts on its left and right, and depth_y rows of ghosts lie above and below, corners included. The
+ * left ghosts use the padding of the row before. Own coordinates: x is contiguous, own cells have 0 <= x < nx
+ * and 0 <= y < ny, ghosts lie outside. */
 #pragma once
 
 #include "core/box.h"
 #include "core/dtype.h"
 
 enum {
-    FIELD_ALIGN_BYTES = 128, /* a line */
-    FIELD_ROW_BYTES = 256    /* what a pitch is a multiple of */
+    FIELD_ALIGN_BYTES = 128, /* a cache line */
+    FIELD_ROW_BYTES = 256    /* a pitch is a multiple of it */
 };
 
 typedef struct field_shape {
@@ -20,7 +20,7 @@ typedef struct field_shape {
     int32_t depth_x, depth_y;  /* ghost cells on each side; depth_y is 0 for a 1D problem */
     int64_t pitch;             /* cells from one row to the next */
     int64_t origin;            /* cells from the start of the allocation to cell (0,0) */
-    size_t bytes;              /* of the allocation, which itself must start on FIELD_ALIGN_BYTES */
+    size_t bytes;              /* of the allocation, which starts on FIELD_ALIGN_BYTES */
 } field_shape;
 
 static inline field_shape field_shape_make(dtype t, int64_t nx, int64_t ny, int depth_x, int depth_y)
@@ -30,7 +30,7 @@ static inline field_shape field_shape_make(dtype t, int64_t nx, int64_t ny, int 
     field_shape f = { t, nx, ny, depth_x, depth_y, 0, 0, 0 };
     f.pitch = (nx + 2 * (int64_t)depth_x + unit - 1) / unit * unit;
     f.origin = lead + f.pitch * depth_y;
-    /* one line of slack: kernels may read the whole vector that holds a row's last ghost */
+    /* one line of slack: a kernel may read the whole vector that holds a row's last ghost */
     f.bytes = (size_t)(lead + f.pitch * (ny + 2 * (int64_t)depth_y)) * dtype_bytes(t) + FIELD_ALIGN_BYTES;
     return f;
 }

@@ -10,7 +10,7 @@ enum { SSE_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f };
 void fp_set_default(void)
 {
     (void)fesetenv(FE_DFL_ENV);
-    /* what a C library may leave as it was */
+    /* some C libraries leave these registers unchanged */
 #if defined(__x86_64__)
     const unsigned sse = SSE_DEFAULT;
     __asm__ volatile("fninit\n\tldmxcsr %0" : : "m"(sse));
@@ -19,8 +19,8 @@ void fp_set_default(void)
 #endif
 }
 
-/* The instruction that trapped is executed once more, without traps. A division of integers by zero, and a
- * SIGFPE that another process sent, end the program as ever. */
+/* The instruction that trapped runs again, without traps. An integer division by zero and a SIGFPE from
+ * another process end the program as usual. */
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 #if defined(__x86_64__)

@@ -1,9 +1,10 @@
-/* The floating-point environment: IEEE 754's default (to nearest, with subnormal numbers, no traps), in which
- * all numbers of weft are computed. Each thread has its own, and a library may change it where it is loaded
- * or called: one linked with -ffast-math, say. Each thread sets the default where its part of a team's kernel
- * (device_host_part) or a job of the writer begins; the main thread where a launch that a team could share
- * (device_host_team), a step or a phase of a run begins, and after MPI_Init, exchanges, and HDF5's reads
- * through filters. A small kernel does not ask: to ask takes up to 10 ns, and a small step 4000. */
+/* The floating-point environment: IEEE 754's default (round to nearest, subnormal numbers, no traps), in
+ * which weft computes all numbers. Each thread has its own, and a library may change it when it is loaded or
+ * called, e.g. one linked with -ffast-math. A thread sets the default at the start of its part of a team's
+ * kernel (device_host_part) and of a job of the writer. The main thread also sets it at the start of a launch
+ * that a team could share (device_host_team), of a step and of a phase of a run, and after MPI_Init,
+ * exchanges, and HDF5 reads through filters. Small kernels do not check: a check takes up to 10 ns, a small
+ * step 4000 ns. */
 #pragma once
 
 #include <fenv.h>
@@ -13,7 +14,7 @@
 
 LINKAGE_C_BEGIN
 
-/* First of all in a program: a trap that a library sets inside one of its calls ends no process. */
+/* The first call of a program: then no trap that a library enables inside its calls ends the process. */
 void fp_begin(void);
 void fp_set_default(void);
 
@@ -23,17 +24,17 @@ static inline bool fp_is_default(void)
     unsigned sse;
     unsigned short x87;
     __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(sse), "=m"(x87));
-    return (sse & 0xffc0) == 0x1f80 && (x87 & 0xf3f) == 0x33f; /* exceptions that were raised left out */
+    return (sse & 0xffc0) == 0x1f80 && (x87 & 0xf3f) == 0x33f; /* flags of raised exceptions do not count */
 #elif defined(__aarch64__)
     unsigned long control;
     __asm__ volatile("mrs %0, fpcr" : "=r"(control));
     return control == 0;
 #else
-    return fesetenv(FE_DFL_ENV) == 0; /* now it is */
+    return fesetenv(FE_DFL_ENV) == 0; /* sets the default */
 #endif
 }
 
-/* Makes it the default. Returns whether it is known to have been another. */
+/* Sets the default. Returns whether the environment is known to have been different. */
 static inline bool fp_default(void)
 {
     if (fp_is_default()) return false;

@@ -1,30 +1,30 @@
-/* In-kernel exchange: one launch for a time step of a rank. next = stencil(cur) on all own cells, and every
- * ghost of next that the stencil will read, the neighbours' included. No exchange and no fill of ghosts comes
- * after it.
+/* In-kernel exchange: one launch computes a time step of a rank. It writes next = stencil(cur) on all own
+ * cells, and every ghost of next that the stencil will read, on this rank and on its neighbours. No exchange
+ * and no fill of ghosts follows.
  *
- * Images. A cell near a side stands again as a ghost: mirrored or wrapped round in the own field, or in the
- * memory of the neighbour beyond that side, or both for a corner. The block that computed a cell stores its
+ * Images. A cell near a side appears again as a ghost: mirrored or wrapped round in the own field, in the
+ * memory of the neighbour beyond that side, or both for a corner. The block that computes a cell stores its
  * images.
  *
  * Flag words. Images that become a neighbour's ghosts go into its inbox for next's level, as flag-in-data
- * words: one half is data, the other the epoch of next. There is no fence, no flag and no count; a block
- * waits for the flag words themselves, and only for those that it reads. Inboxes are dense: columns, stored
- * into the field, would cross a link as a few bytes of each of thousands of rows.
+ * words: one half is data, the other the epoch of next. No fence, flag or counter is needed: a block waits
+ * for the flag words themselves, and only for those that it reads. Inboxes are dense, because columns stored
+ * into the field would cross a link as a few bytes of each of thousands of rows.
  *
- * Two inboxes in turn are enough. A neighbour's block stores the flag word of a cell of next's level over
- * that of the level before cur's after it has read, of cur's level, all flag words within a radius of that
- * cell; and every block here that reads the cell has stored one of those after it had read the cell's former
- * word. Blocks along sides that ranks share come first in the grid. A block that waits for a word which none
- * of its own cells reads may wait for ever: where a later launch computes the shell along other sides, the
- * neighbour can have stored the level after next there.
+ * Two alternating inboxes suffice. A neighbour's block overwrites a cell's flag word of the level before cur
+ * with that of next after it has read all flag words of cur's level within a radius of the cell. Every block
+ * of this rank that reads the cell has stored one of those words, after it had read the cell's previous word.
+ * Blocks along sides that ranks share come first in the grid. A block must not wait for a word that none of
+ * its own cells reads: if a later launch computes the shell along other sides, the neighbour may already have
+ * stored the level after next in its place, and the wait would not end.
  *
- * The epoch of a level is its number mod INKERNEL_EPOCHS: where a block waits, it finds the epoch of the
- * level that it waits for or, of the same inbox, of the one two before. Thus a step has the same arguments
+ * The epoch of a level is its number mod INKERNEL_EPOCHS. A waiting block finds either the epoch of the level
+ * that it waits for or, in the same inbox, that of two levels before. A step therefore has the same arguments
  * every INKERNEL_EPOCHS steps, and may be captured in a graph.
  *
- * Ghosts that no cell gives (a dirichlet node just outside) are constant; whoever starts the steps has filled
- * the ghosts of both buffers once. Pointers are device addresses, the neighbours' mapped into this process.
- * */
+ * Ghosts that no cell gives (a dirichlet node just outside) are constant; the caller fills the ghosts of both
+ * buffers once before the first step. Pointers are device addresses; those of neighbours are mapped into this
+ * process. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,9 +34,9 @@
 
 enum { INKERNEL_IMAGES_MAX = 8, INKERNEL_INBOXES_MAX = 8, INKERNEL_EPOCHS = 4 };
 
-/* Blocks share the words of a norm out among themselves, and each word has a line of its own: the first
- * blocks of a step all raise the norm, and thousands of atomic operations on one address take microseconds,
- * in which that part of L2 serves nothing else. */
+/* Blocks are spread over the words of a norm, each of which has a line of its own: the first blocks of a step
+ * all raise the norm, and thousands of atomic operations on one address take microseconds, during which that
+ * part of L2 serves nothing else. */
 enum {
     INKERNEL_NORM_WORDS = 32,
     INKERNEL_NORM_STEP = 16,
@@ -45,8 +45,8 @@ enum {
 
 typedef struct inkernel_image {
     box cells;                /* own cells */
-    void *to;                 /* where cell (cells.x0, cells.y0) goes */
-    int64_t step_x, step_y;   /* in cells of the target, to the image of the next cell along x, along y */
+    void *to;                 /* target of cell (cells.x0, cells.y0) */
+    int64_t step_x, step_y;   /* target cells from an image to that of the next cell along x, along y */
     bool flag_words;          /* the target is an inbox */
     bool odd_x, odd_y;        /* the image is value + value - u: along x first, then along y */
     double value_x, value_y;
@@ -56,19 +56,19 @@ typedef struct inkernel_image {
 enum { FLAG_WORD_CELL_BYTES = 4, FLAG_WORD_EPOCH_SHIFT = 32 };
 
 typedef struct inkernel_inbox {
-    box ghosts;           /* in own coordinates; all of them come, every step */
+    box ghosts;           /* in own coordinates; all arrive in every step */
     const uint64_t *from; /* their flag words, row-major */
     int64_t pitch;        /* cells from one row of flag words to the next */
-    void *to;             /* the first of them in cur */
+    void *to;             /* the first of these ghosts in cur */
 } inkernel_inbox;
 
 typedef struct inkernel_step {
-    box cells;       /* own cells that this launch computes, and images of */
+    box cells;       /* own cells that this launch computes and stores images of */
     inkernel_image image[INKERNEL_IMAGES_MAX];
     inkernel_inbox inbox[INKERNEL_INBOXES_MAX];
     int images, inboxes;
-    uint64_t epoch;  /* of cur */
-    uint64_t *change; /* NULL, or a norm, 0 before, of whose words the largest becomes cell_abs_bits of max
-                       * |next - cur| */
-    uint64_t *clear;  /* with it: another norm, whose words the step sets to 0, for the next one */
+    uint64_t epoch;  /* of cur's level */
+    uint64_t *change; /* NULL, or a norm that is 0: its largest word becomes cell_abs_bits of max |next -
+                       * cur| */
+    uint64_t *clear;  /* with change: the norm of the next step, whose words this step sets to 0 */
 } inkernel_step;

@@ -1,5 +1,4 @@
-/* The kinds of problem, a row each: everything that depends on the kind asks its row. Formulas:
- * docs/numerics.md. */
+/* The kinds of problem, one row each: code that depends on the kind reads its row (docs/numerics.md). */
 #pragma once
 
 #include <stdbool.h>
@@ -17,11 +16,11 @@ typedef enum kind_id {
 enum { KIND_ROWS = KIND_SEPARABLE + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
 
 typedef enum kind_stencil {
-    KIND_STENCIL_NONE,        /* cells change without their neighbours: no sides, no modes */
+    KIND_STENCIL_NONE,        /* no cell reads its neighbours: no sides, no modes */
     KIND_STENCIL_DIFFERENCES, /* differences of problem.order times problem.alpha; radius order / 2 */
     KIND_STENCIL_MEAN,        /* the mean of the nearest neighbours; radius 1 */
     KIND_STENCIL_WEIGHTS,     /* problem.weights, which give the radius */
-    KIND_STENCIL_FACTORS,     /* problem.factors, likewise: 2D grids alone */
+    KIND_STENCIL_FACTORS,     /* problem.factors, which give the radius; only on 2D grids */
 } kind_stencil;
 
 typedef enum kind_alpha {
@@ -31,31 +30,30 @@ typedef enum kind_alpha {
     KIND_ALPHA_EITHER_SIGN
 } kind_alpha;
 
-/* How a mode goes on from level to level. */
+/* How a mode changes from level to level. */
 typedef enum kind_modes {
     KIND_MODES_NONE,
     KIND_MODES_POWER,    /* g^n, g the stencil's Fourier symbol */
     KIND_MODES_COSINE,   /* cos(n w), 2 cos w the symbol */
-    KIND_MODES_ROTATION, /* e^(-i n p), -2 i sin p the symbol; on periodic axes alone */
+    KIND_MODES_ROTATION, /* e^(-i n p), -2 i sin p the symbol; only on periodic axes */
 } kind_modes;
 
 typedef struct kind_row {
     const char *name;    /* in decks, records and state files */
     kind_stencil stencil;
     kind_modes modes;
-    bool two_levels;     /* a step reads the level before the present one too */
-    bool odd;            /* first differences: both sides of an axis are of one kind, and alpha has either
+    bool two_levels;     /* a step also reads the level before the current one */
+    bool odd;            /* first differences: both sides of an axis are of one kind, and alpha has any
                           * sign */
-    bool by_lines;       /* each axis by itself, the second one on the transposed field: 2D grids alone */
+    bool by_lines;       /* each axis by itself, the second on the transposed field; only on 2D grids */
     bool to_tolerance;   /* may end at time.tolerance */
-    int transposes;      /* distributed ones per step, and transposed fields */
-    int words;           /* per cell: what a step reads and writes at least */
-    kind_alpha alpha;    /* what is allowed up to the limit; an open end where it does not include 0 */
-    const double *alpha_limit[2]; /* of 1D and 2D, by order; NULL: none */
-    double v_sum[2];     /* what a sum of a dirichlet side's V alone may reach, in V, for radius 1 and
-                          * above; weights: by them */
-    const char *field[KIND_FIELDS_MAX]; /* of a state file, main_field the one that pictures show; NULL: no
-                                         * second one */
+    int transposes;      /* distributed transposes per step; 0: no field is transposed */
+    int words;           /* read and written per cell and step, at least */
+    kind_alpha alpha;    /* the range up to the limit; it is open at 0 if it does not include 0 */
+    const double *alpha_limit[2]; /* of 1D and 2D grids, by order; NULL: none */
+    double v_sum[2];     /* bound on a sum that reads only a dirichlet side's V, in units of V, for radius 1
+                          * and above; kinds with weights: by these */
+    const char *field[KIND_FIELDS_MAX]; /* of a state file; pictures show main_field; NULL: no second one */
     int main_field;
 } kind_row;
 

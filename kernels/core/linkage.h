@@ -1,4 +1,4 @@
-/* What C defines and .cu files call, or the other way round, is declared between these two. */
+/* Declarations between these two have C linkage: functions of C that .cu files call, or the reverse. */
 #pragma once
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* A sentence for people: why a call failed or was refused, or a note. It has no line end, is "" where there
- * is nothing to say, and is cut where it is too long. The caller owns it; a function that is given one sets
- * it only where its own comment says so. */
+/* A sentence for people: why a call failed or was refused, or a note. It has no line end, is empty if there
+ * is nothing to say, and is cut if it is too long. The caller owns it; a function sets a given sentence only
+ * in the cases that its own comment names. */
 #pragma once
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SENTENCE_BYTES = 2200 }; /* two paths, shown up to 1000 bytes each, and what is wrong with them */
+enum { SENTENCE_BYTES = 2200 }; /* two paths of up to 1000 bytes each, and what is wrong with them */
 
 typedef struct sentence {
     char text[SENTENCE_BYTES];
@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 3))) static inline void sentence_set(sentence *
     va_end(args);
 }
 
-/* The same and false: how a function ends that refuses. */
+/* Sets the sentence and returns false, as a function that refuses does. */
 __attribute__((format(printf, 2, 3))) static inline bool sentence_refuse(sentence *s, const char *format, ...)
 {
     va_list args;
@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static inline bool sentence_refuse(sentenc
     return false;
 }
 
-/* Behind what it already says. */
+/* Appends to the sentence. */
 __attribute__((format(printf, 2, 3))) static inline void sentence_add(sentence *s, const char *format, ...)
 {
     const size_t used = strlen(s->text);

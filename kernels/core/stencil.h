@@ -1,18 +1,19 @@
 /* One linear update of a field: next = sum_k weight_k * cur[k] (+ beta * prev).
  *
- * The weights stand in the order in which they are summed (docs/numerics.md, "Order of the sum": every term
- * one fma onto the running sum, the first a product), so that index and order are the same thing in every
+ * The weights are stored in the order in which they are summed (docs/numerics.md, "Order of the sum": every
+ * term one fma onto the running sum, the first a product), so that index and order are the same in every
  * kernel:
  *   LINE  2r+1: for k = r..1: x-k, x+k;            then the centre  (1D problems, the axes of `sweep`)
  *   STAR  4r+1: for k = r..1: x-k, x+k, y-k, y+k;  then the centre
  *   BOX  (2r+1)^2: dy ascending from -r, within a row dx ascending
  * and beta * prev last, if has_prev. Zero weights enter like any other.
  *
- * The weights of a SEPARABLE box are a product of a row and a column, those of a SEPARABLE_SUM the sum of two
- * such products; they stand as their factors, first the rows, then the columns:
+ * The weights of a SEPARABLE box are the product of a row and a column, those of a SEPARABLE_SUM the sum of
+ * two such products. They are stored as factors, first the rows, then the columns:
  *   rows     product k = 0, 1: dx ascending from -r:      h_k(y') = sum of a_k(dx) cur(x+dx, y')
  *   columns  dy ascending from -r, within a dy k = 0, 1:  next = sum of b_k(dy) h_k(y+dy)
- * The first term of each sum is a product, every other one an fma onto it. They have no prev. */
+ * The first term of each sum is a product, every other one an fma onto it. Separable stencils have no
+ * prev. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +36,7 @@ typedef enum stencil_form {
 } stencil_form;
 enum { STENCIL_FORMS = STENCIL_SEPARABLE_SUM + 1, STENCIL_PRODUCTS_MAX = 2 };
 
-/* nvcc takes them as constants too. */
+/* nvcc also evaluates these functions at compile time. */
 #if defined(__CUDACC__)
 #define STENCIL_FORMULA static __host__ __device__ constexpr
 #elif defined(__cplusplus)
@@ -65,13 +66,13 @@ static inline const char *stencil_form_name(stencil_form form)
     return "";
 }
 
-/* Of a row and a column each; 0: the form has weights of cells. */
+/* Number of row x column products that the form sums; 0: one weight per cell. */
 STENCIL_FORMULA int stencil_products(stencil_form form)
 {
     return form == STENCIL_SEPARABLE ? 1 : form == STENCIL_SEPARABLE_SUM ? 2 : 0;
 }
 
-/* Does a cell read others that are neither in its row nor in its column? */
+/* Does the stencil read diagonal neighbours? */
 STENCIL_FORMULA bool stencil_reads_corners(stencil_form form)
 {
     return form == STENCIL_BOX || stencil_products(form) > 0;
@@ -82,13 +83,13 @@ STENCIL_FORMULA int stencil_radius_max(stencil_form form)
     return stencil_products(form) > 0 ? STENCIL_SEPARABLE_RADIUS_MAX : STENCIL_RADIUS_MAX;
 }
 
-/* Has a step with this form a kernel that exchanges inside (inkernel.h), on devices with such kernels? */
+/* Does the form have kernels that exchange inside (inkernel.h), on devices with such kernels? */
 static inline bool stencil_exchanges_inside(stencil_form form)
 {
     return form == STENCIL_STAR || form == STENCIL_BOX;
 }
 
-/* Where a_k(dx) and b_k(dy) of a form of `products` products stand. */
+/* Indices of a_k(dx) and b_k(dy) in a form of `products` products. */
 STENCIL_FORMULA int stencil_row_factor(int r, int k, int dx) { return k * (2 * r + 1) + dx + r; }
 STENCIL_FORMULA int stencil_column_factor(int products, int r, int k, int dy)
 {
@@ -107,7 +108,7 @@ static inline int stencil_weights(stencil_form form, int r)
     return 0;
 }
 
-/* Index of the weight of cur(x+dx, y+dy), or -1 where the form has none; factors belong to no cell. */
+/* Index of the weight of cur(x+dx, y+dy); -1: the form has none. Factors belong to no cell. */
 static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
 {
     const int along = dx + dy, k = along < 0 ? -along : along;
@@ -127,8 +128,7 @@ static inline int stencil_weight_index(stencil_form form, int r, int dx, int dy)
     return -1;
 }
 
-/* The other way round: the cell (x + *dx, y + *dy) that weight `at` belongs to; of a line, a star or a box.
- * */
+/* The inverse, for a line, a star or a box: weight `at` belongs to cell (x + *dx, y + *dy). */
 static inline void stencil_weight_place(stencil_form form, int r, int at, int *dx, int *dy)
 {
     const int side = 2 * r + 1, arms = form == STENCIL_LINE ? 2 : 4, arm = at % arms, k = r - at / arms,

@@ -1,14 +1,12 @@
-/* A field given by a formula of the global index: initial values and exact answers. Evaluated in double on
- * host and CUDA by the same function (cell_value in cell.h), then rounded once to the field's type.
- *   VALUE_MODE    shift + Re(factor * X(gx) * Y(gy)), X and Y from per-axis tables that the host computed
- *                 once
+/* A field given by a formula of the global index: initial values and exact answers. Host and CUDA evaluate it
+ * in double by the same function (cell_value in cell.h) and round it once to the field's type.
+ *   VALUE_MODE    shift + Re(factor * X(gx) * Y(gy)), X and Y from per-axis tables computed once by the host
  *   VALUE_RANDOM  a counter-based hash of seed and global index, uniform in [-1, 1)
  *   VALUE_COUNT   table[f], f = fmix64(linear + 1) mod 1024, the transpose's known answer; linear is the
- *                 row-major index gy*nx_global + gx, or of the transposed matrix, gx*ny_global + gy, where
- *                 `transposed`
+ *                 row-major index gy*nx_global + gx, or gx*ny_global + gy of the matrix if `transposed`
  * Axis tables: E(i) = hi[(i >> bits) - hi_first] * lo[i & (2^bits - 1)], complex, interleaved (re, im). With
- * bits = 0, lo = {1, 0} and hi is the table itself: the product is exact. `part` then picks what the axis
- * contributes. */
+ * bits = 0, lo = {1, 0} and hi is the table itself: the product is exact. `part` selects the contribution of
+ * the axis. */
 #pragma once
 
 #include <stdbool.h>

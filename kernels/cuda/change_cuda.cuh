@@ -1,6 +1,6 @@
-/* The norm of a step, max |next - cur|, taken in the kernel that computes next: |d| as bits of its type's
- * size, which order like |d| with NaN above all numbers; 0 is neutral. In memory the norm is cell_abs_bits of
- * the largest as a double. */
+/* The norm of a step, max |next - cur|, computed in the kernel that computes next. A thread keeps |d| as bits
+ * of its type's size, which order like |d| with NaN above all numbers; 0 is neutral. In memory the norm is
+ * cell_abs_bits of the largest as a double. */
 #pragma once
 
 #include "core/cell.h"
@@ -31,7 +31,7 @@ static __device__ __forceinline__ unsigned long long change_larger(unsigned long
     return max(most, change_bits(a - b));
 }
 
-/* The same if the cell counts, without a branch. */
+/* The larger of `most` and |a - b| if the cell counts, else `most`, without a branch. */
 template <typename BITS, typename T>
 static __device__ __forceinline__ BITS change_larger_if(bool counts, BITS most, T a, T b)
 {
@@ -39,7 +39,7 @@ static __device__ __forceinline__ BITS change_larger_if(bool counts, BITS most, 
     return counts && d > most ? d : most;
 }
 
-/* The warp's largest. */
+/* The largest of the warp. */
 static __device__ __forceinline__ unsigned change_of_warp(unsigned bits)
 {
     return __reduce_max_sync(~0u, bits);
@@ -50,7 +50,7 @@ static __device__ __forceinline__ unsigned long long change_of_warp(unsigned lon
     return bits;
 }
 
-/* Raises a norm in memory to the warp's largest, by all its threads. */
+/* Raises a norm in memory to the warp's largest; called by all threads of the warp. */
 template <typename BITS>
 static __device__ __forceinline__ void change_raise(unsigned long long *norm, BITS bits)
 {

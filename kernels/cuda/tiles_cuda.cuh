@@ -1,17 +1,17 @@
-/* Several boxes in one launch: each box is cut into equal tiles, a block computes one tile, and a block finds
- * its tile in a small table that travels by value with the launch.
+/* Several boxes in one launch: each box is cut into equal tiles. A block computes one tile and finds it in a
+ * small table that the launch passes by value.
  *
  * The grid is one-dimensional (grid.y ends at 65535). Blocks run roughly in the order of their numbers, so
- * the order of the tiles is an order in time, and what two rows of tiles share (a stencil's halo rows) should
- * be read again while it is still in L2. Therefore a box is walked through in strips of at most TILES_STRIP
- * columns, and a strip
+ * the order of the tiles is an order in time, and the rows that two rows of tiles share (a stencil's halo
+ * rows) should be read again while they are still in L2. A box is therefore traversed in strips of at most
+ * TILES_STRIP columns, and a strip
  *
  *   in one band    along x, then to the next row of tiles: for tiles that read all their rows at once, since
  *                  a tile and the one below it are in flight together;
  *   in `bands`     equal parts one above the other, all at once: the first row of tiles of every band, then
  *                  the second of every band. For tiles that march down their rows: with about as many tiles
- *                  in one such wave as the GPU has in flight, a tile starts when the one above it ends, where
- *                  the shared rows are.
+ *                  in one such wave as the GPU has in flight, a tile starts when the one above it ends, at
+ *                  the shared rows.
  *
  * A box's first tile starts at its x0 rounded down to `align_cells`; kernels cut off what lies outside the
  * box. */
@@ -40,8 +40,8 @@ struct tiles {
     tiles_entry entry[TILES_BOXES_MAX];
 };
 
-/* Empty boxes take no blocks; `blocks` may be 0, and then there is nothing to launch. wave: tiles in a wave
- * of bands, roughly; 0 for a single band. */
+/* Empty boxes take no blocks; if `blocks` is 0, nothing is launched. wave: the approximate number of tiles in
+ * a wave of bands; 0: a single band. */
 static inline tiles tiles_make(const box *boxes, int count, int64_t align_cells, int width_cells,
                                int height_cells, int wave = 0)
 {
@@ -89,7 +89,7 @@ static __device__ __forceinline__ const tiles_entry &tiles_here(const tiles &t, 
         strip_columns = min(e.columns - strip_first, (unsigned)TILES_STRIP);
     }
     const unsigned wave_row = tile / strip_columns, column = strip_first + (tile - wave_row * strip_columns);
-    /* the first rows % bands bands are a row of tiles taller; only they are left in the last wave */
+    /* the first rows % bands bands have one more row of tiles, and only they are in the last wave */
     const unsigned step = wave_row / e.bands, band = wave_row - step * e.bands;
     const unsigned row = band * (e.rows / e.bands) + min(band, e.rows % e.bands) + step;
     *x = e.x_first + (int64_t)column * t.width_cells;

@@ -1,5 +1,7 @@
-/* 16-byte vectors of cells: the widest access of a thread. */
+/* Cells by their type: 16-byte vectors, the widest access of a thread, and the mirror value of cell.h. */
 #pragma once
+
+#include "core/cell.h"
 
 template <typename T> struct vector16;
 template <> struct vector16<float> { using type = float4; };
@@ -17,7 +19,7 @@ static __device__ __forceinline__ float4 pack16(const float *c)
 }
 static __device__ __forceinline__ double2 pack16(const double *c) { return make_double2(c[0], c[1]); }
 
-/* What is read or written once: streaming hints keep it from displacing what is read again. */
+/* Loads and stores of cells that are accessed once: they do not displace cells that are read again. */
 template <typename T> static __device__ __forceinline__ void load_once(T *c, const T *p)
 {
     unpack16(__ldcs(reinterpret_cast<const typename vector16<T>::type *>(p)), c);
@@ -26,3 +28,6 @@ template <typename T> static __device__ __forceinline__ void store_once(T *p, co
 {
     __stcs(reinterpret_cast<typename vector16<T>::type *>(p), pack16(c));
 }
+
+static __device__ __forceinline__ float mirror(float v, float u) { return cell_mirror_f32(v, u); }
+static __device__ __forceinline__ double mirror(double v, double u) { return cell_mirror_f64(v, u); }

@@ -1,16 +1,16 @@
-/* Where fields live and who computes on them: one struct of functions, two implementations (host, CUDA), both
- * in one binary. The code above this line never asks which one it has.
+/* Where fields live and what computes on them: one struct of functions, two implementations (host, CUDA),
+ * both in one binary. The code above this line never asks which one it has.
  *
  * Streams: work on one stream runs in order; `work` functions only enqueue (no sync, no allocation, no
  * default stream). The host device runs work at once, in the calling thread's OpenMP team: its streams are
  * names, its events time stamps. A host kernel called outside a parallel region opens its own team of
- * `threads`; inside one it runs on the caller alone (a stream *is* a thread there).
+ * `threads`; inside one it runs on the calling thread alone, because each thread then serves one stream.
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
- * asserts. What the host device cannot do it leaves NULL, behind a question that says so: kind before pin
- * and unpin, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts,
- * graph_refusal before graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words,
- * persistent_bytes before persistent_prepare and persistent_pass. An empty box is a no-op. */
+ * asserts. Functions that the host device lacks are NULL, and a question tells so in advance: kind before pin
+ * and unpin, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts, graph_refusal before
+ * graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words, persistent_bytes before
+ * persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,11 +31,10 @@ LINKAGE_C_BEGIN
 typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
 
 typedef enum device_memory {
-    DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or the host's own memory, untouched until a kernel
-                           * writes it */
-    DEVICE_MEMORY_SHARED, /* the same, for other processes to map: fit for few large allocations, unfit for
-                           * MPI. Not every GPU has it */
-    DEVICE_MEMORY_PINNED, /* host memory the copy engines reach directly; MPI may always use it */
+    DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or host memory, untouched until a kernel writes it */
+    DEVICE_MEMORY_SHARED, /* the same, and other processes can map it: for few large allocations, not for MPI.
+                           * Not every GPU has it */
+    DEVICE_MEMORY_PINNED, /* host memory that copy engines reach directly; MPI may always use it */
 } device_memory;
 
 typedef struct device device;
@@ -43,55 +42,55 @@ typedef struct device_stream device_stream;
 typedef struct device_event device_event;
 typedef struct device_graph device_graph;
 
-/* Where a box's cells stand in a message: dense, row-major, from `offset` cells into the buffer. */
+/* Place of a box's cells in a message: dense, row-major, from `offset` cells into the buffer. */
 typedef struct pack_piece {
     box cells;
     int64_t offset;
 } pack_piece;
 enum { PACK_PIECES_MAX = 8, BOUNDARY_BOXES_MAX = 8 };
 
-/* What a transpose does with its target and source; the flags may be joined. */
+/* A transpose's effect on its target and source; flags may be combined. */
 enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 typedef struct transpose_call transpose_call; /* transpose_peer.h */
 typedef struct memory_pattern memory_pattern; /* core/pattern.h */
 typedef struct pattern_wrong pattern_wrong;
 enum { DEVICE_RANKS_MAX = 32 };
-/* Where ranks wait for each other; the meetings are counted on the device. */
+/* Flags by which the streams of ranks wait for each other; the device counts the meetings. */
 typedef struct device_meeting {
     int ranks;
-    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; on lines of
-                                             * their own, 0 at first */
+    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; each on a line
+                                             * of its own, 0 at first */
     const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
     uint64_t *count;                        /* own memory, 0 at first */
 } device_meeting;
 
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
-/* One device allocation as another process may map it; sent as it is. */
+/* A device allocation in the form by which another process maps it; sent as bytes. */
 enum { DEVICE_HANDLE_BYTES = 64 };
 typedef struct device_handle {
     unsigned char bytes[DEVICE_HANDLE_BYTES]; /* of CUDA IPC, or of the fabric */
-    passed_fd fd;                             /* the rest: of DEVICE_MEMORY_SHARED */
+    passed_fd fd;                             /* from here on: of DEVICE_MEMORY_SHARED */
     size_t mapped_bytes;
     bool has_fabric;
 } device_handle;
 
-/* One neighbour in an exchange without messages: cells are stored straight into its inbox, dense and
- * row-major, in parts that have a flag each at the receiver, which counts the exchanges whose part has
+/* One neighbour in an exchange without messages. Cells are stored directly into its inbox, dense and
+ * row-major, in parts. Each part has a flag at the receiver, which counts the exchanges whose part has
  * arrived. Both sides count on the device, from 0, so that one call, or a captured graph of it, serves every
  * exchange: number n uses inbox n mod 2. Pointers and sent boxes are the same each time. */
 enum { DEVICE_LINK_PARTS_MAX = 64, DEVICE_LINK_FLAG_BYTES = DEVICE_LINK_PARTS_MAX * 8 };
 typedef struct device_link {
-    box send, receive;         /* own coordinates, of one shape; may be empty, and are waited for all the
-                                * same */
+    box send, receive;         /* own coordinates, of one shape; waited for even if they are empty */
     void *there[2];            /* the neighbour's inboxes */
-    const void *here[2];       /* own */
+    const void *here[2];       /* own inboxes */
     uint64_t *flag_there;      /* [DEVICE_LINK_PARTS_MAX] in the neighbour's memory; 0 at first */
     const uint64_t *flag_here; /* own */
-    uint64_t *done;            /* own memory, on a line of its own, 0 at first: blocks that are through */
+    uint64_t *done;            /* own memory, on a line of its own, 0 at first: thread blocks that have
+                                * ended */
 } device_link;
 
-/* Through which tiles of persistent passes, and ranks, exchange cells. */
+/* Memory through which tiles of persistent passes, and ranks, exchange cells. */
 typedef struct persistent_memory {
     void *here;          /* persistent_bytes; on all ranks 0 before the first pass after persistent_prepare */
     void *above, *below; /* of the ranks that own the rows above and below; NULL: none */
@@ -99,57 +98,57 @@ typedef struct persistent_memory {
 
 enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
-/* Variants of a pass: they give the same bits and differ in speed. stencil_bind names them and chooses 0, the
- * one that is fastest where this was measured; whoever chooses another waits until no pass is enqueued. */
+/* Variants of a pass give the same bits and differ in speed. stencil_bind names them and chooses number 0,
+ * the fastest where this was measured. Another one may be chosen while no pass is enqueued. */
 enum { DEVICE_VARIANTS_MAX = 18 };
 typedef struct device_variants {
     int count, chosen;
-    const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
+    const char *name[DEVICE_VARIANTS_MAX]; /* valid until the next bind */
 } device_variants;
 
 /* A device whose calls take modelled time (device_sim.h). */
 typedef struct device_simulated {
-    double bytes_per_s, launch_s; /* each call: a launch, and the bytes that it moves */
+    double bytes_per_s, launch_s; /* time of a call: a launch, and the bytes that it moves */
     const char *platform;         /* the simulated network, for records */
 } device_simulated;
 
 struct device {
     device_kind kind;
     const device_simulated *simulated; /* NULL: it is real */
-    const device *through; /* of a device of kind HOST: temporal_pass streams rows through that one, whose
-                              names it bears, and makes images beyond periodic sides itself
-                              (streaming/streaming.h); NULL: it computes itself */
+    const device *through; /* kind HOST: temporal_pass streams rows through this device, whose names the host
+                            * device bears; the host device makes images beyond periodic sides itself
+                            * (streaming/streaming.h). NULL: the device computes itself */
     int ordinal;       /* CUDA device number in this process, else 0 */
     int threads;       /* host: OpenMP threads a kernel may use */
-    char name[256];    /* as the vendor names it */
+    char name[256];    /* the vendor's name */
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
-    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED, as a sentence part; NULL:
-                            * trying tells */
-    const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot, likewise */
+    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED (follows "because"); NULL:
+                            * unknown until tried */
+    const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot; NULL: as above */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
-    int inkernel_variants;             /* how many of them stencil_inkernel has: the first ones */
-    device_variants temporal_variants; /* of temporal_pass with it: ways to cut a box into work */
+    int inkernel_variants;             /* number of the first of them, which stencil_inkernel has too */
+    device_variants temporal_variants; /* of temporal_pass with the bound stencil: ways to cut a box */
 
     void (*destroy)(device **self);
     const char *(*error_text)(int code);
-    int (*bind_thread)(device *d); /* every thread that calls anything below calls this once first */
+    int (*bind_thread)(device *d); /* every thread calls this once before anything below */
     int (*memory_info)(device *d, size_t *free_bytes, size_t *total_bytes);
-    int (*synchronize)(device *d); /* set-up and end only, never in the loop */
+    int (*synchronize)(device *d); /* only for set-up and end, never in the loop */
 
-    /* On FIELD_ALIGN_BYTES; out of memory is an error code. */
+    /* Starts on FIELD_ALIGN_BYTES; out of memory is an error code. */
     int (*alloc)(device *d, device_memory where, size_t bytes, void **out);
     int (*free)(device *d, device_memory where, void *p);
-    /* Page-locks memory of the host that something else mapped, whole pages, so that copies reach it as they
-     * reach PINNED; and back. */
+    /* Page-locks whole pages of host memory that something else mapped, so that copies reach it as they reach
+     * PINNED; unpin undoes it. */
     int (*pin)(device *d, void *p, size_t bytes);
     int (*unpin)(device *d, void *p);
     /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at
-     * both ends. make: of an allocation as alloc returned it; done: everybody who wanted has opened it. open:
-     * its address here; the same handle may be opened more than once, and is closed as often. It must be
-     * closed everywhere before its owner frees it. */
+     * both ends. make: the handle of an allocation that alloc returned. done: every process that wanted it
+     * has opened it. open: its address in this process; a handle may be opened more than once, and is closed
+     * as often. All processes close it before its owner frees it. */
     int (*handle_make)(device *d, device_memory where, void *allocation, device_handle *out);
     void (*handle_done)(device *d, device_handle *made);
     int (*handle_open)(device *d, device_memory where, const device_handle *h, void **out);
@@ -157,7 +156,7 @@ struct device {
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);
-    int (*stream_done)(device *d, device_stream *s, bool *done); /* is all that was enqueued on it? */
+    int (*stream_done)(device *d, device_stream *s, bool *done); /* is all its work done? */
     int (*event_create)(device *d, bool timed, device_event **out);
     int (*event_destroy)(device *d, device_event **e);
     int (*event_record)(device *d, device_event *e, device_stream *s);
@@ -165,13 +164,13 @@ struct device {
     int (*event_wait)(device *d, device_event *e, device_stream *s);
     int (*event_sync)(device *d, device_event *e);                   /* the caller waits */
     int (*event_done)(device *d, device_event *e, bool *done);
-    /* both timed and done */
+    /* both events are timed and done */
     int (*event_seconds)(device *d, device_event *from, device_event *to, double *seconds);
-    /* What is enqueued on s between begin and end, and on streams that wait there for an event recorded after
-     * begin, is kept instead of run, to be launched as often as wanted with the arguments that it has now. s
-     * must have waited for all such streams by end; an event recorded in between may be waited for outside
-     * only once it was recorded there again. In between the calling thread does nothing but enqueue.
-     * graph_refusal: NULL, or why there are no graphs here, as a sentence part (a static string). */
+    /* Work enqueued on s between begin and end, and on streams that wait in between for an event recorded
+     * after begin, is kept instead of run, and can be launched any number of times with its present
+     * arguments. By end, s must have waited for all such streams. An event recorded in between may be waited
+     * for outside only after it was recorded outside again. In between the calling thread only enqueues.
+     * graph_refusal: NULL, or why there are no graphs (a static string that follows "because"). */
     const char *(*graph_refusal)(device *d);
     int (*graph_begin)(device *d, device_stream *s);
     int (*graph_end)(device *d, device_stream *s, device_graph **out);
@@ -185,69 +184,68 @@ struct device {
     int (*fill_bytes)(device *d, void *to, int byte, size_t bytes, device_stream *s);
 
     /* stencil_bind keeps the weights on the device (__constant__) until the next bind; one stencil at a time.
-     * It waits for the device, so it is set-up, not loop. stencil_pass then computes next in the given boxes
-     * (own coordinates, disjoint, count <= STENCIL_BOXES_MAX) from cur, and prev where the stencil has one.
+     * It waits for the device, so it is set-up, not loop. stencil_pass computes next from cur, and from prev
+     * if the stencil has one, in the given boxes (own coordinates, disjoint, count <= STENCIL_BOXES_MAX).
      * next may be prev (a cell reads prev only at its own index), never cur. */
     int (*stencil_bind)(device *d, const stencil *op);
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, device_stream *s);
-    /* The bound stencil on all own cells, with every image of inkernel.h. stencil_inkernel_can:
-     * stencil_exchanges_inside, on CUDA; change: with the norm too. */
+    /* stencil_inkernel: the bound stencil on all own cells, with every image of inkernel.h.
+     * stencil_inkernel_can: true on CUDA for stencil_exchanges_inside; change: with the norm too. */
     bool (*stencil_inkernel_can)(device *d, bool change);
     int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                             const inkernel_step *step, device_stream *s);
-    /* Before in-kernel steps begin: stores the images of a level that are flag words, with the epoch
-     * step->epoch, as the step that wrote that level would have. */
+    /* Before in-kernel steps begin: stores those images of a level that are flag words, with the epoch
+     * step->epoch, as the step that wrote the level would have. */
     int (*inkernel_flag_words)(device *d, const field_shape *f, const void *level, const inkernel_step *step,
                                device_stream *s);
-    /* Temporal blocking: the bound stencil several times in one pass over memory. next in a box, from cur,
-     * and for two levels next_prev too, from cur and prev; temporal.h has what must lie in their ghosts.
-     * temporal_steps: how many of at most `most` (>= 1) steps one such pass best takes; 0: this stencil has
-     * none. Only such numbers may be given to temporal_pass. temporal_change_steps: the same of passes that
-     * can take their last step's norm: they raise *change (device memory, or NULL: no norm) to what
-     * max_change of the last two levels is. Each such number is one of temporal_steps too.
-     * temporal_variants_with: how many of temporal_variants differ with those sides; the first ones. */
+    /* Temporal blocking: several steps of the bound stencil in one pass over memory. It computes next in a
+     * box from cur, and with two levels also next_prev, from cur and prev; temporal.h states what their
+     * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1); 0: this
+     * stencil has no such passes. temporal_pass takes only such numbers. temporal_change_steps: the same for
+     * passes that can take the norm of their last step: they raise *change (device memory; NULL: no norm) to
+     * max_change of the last two levels. Each such number is one of temporal_steps too.
+     * temporal_variants_with: number of the first temporal_variants, which differ with these sides. */
     int (*temporal_variants_with)(device *d, const boundary *sides);
     int (*temporal_steps)(device *d, int most);
     int (*temporal_change_steps)(device *d, int most);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                          const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                          device_stream *s);
-    /* Persistent passes: the bound stencil any number of times in one launch, on a field that the device's
-     * registers hold meanwhile. Rows may be cut among ranks that have as many each and a device each, of one
-     * model: then all of them launch the same passes, and wait for each other in these. sides: the domain's;
-     * cut: rows are. persistent_bytes: of the memory for each rank that such passes want; 0: the registers do
-     * not hold this field, or the stencil has no such passes. persistent_prepare, where they do: set-up,
-     * after each stencil_bind; makes ready for fields of that size. persistent_pass then computes the own
-     * cells of next from those of cur; ghosts of neither are read or written. own_sides: BOUNDARY_NONE where
-     * rows are cut. change: NULL, or *change is raised to what max_change of the last two levels is. One pass
-     * at a time. */
+    /* Persistent passes: any number of steps of the bound stencil in one launch, on a field that stays in the
+     * device's registers meanwhile. Rows may be cut among ranks that have as many each and a device each, of
+     * one model; all of them launch the same passes, which wait for each other. sides: the domain's. cut:
+     * rows are cut. persistent_bytes: memory that such passes need on each rank; 0: the registers do not hold
+     * this field, or the stencil has no such passes. persistent_prepare: set-up for fields of that size,
+     * after each stencil_bind, if persistent_bytes is not 0. persistent_pass computes the own cells of next
+     * from those of cur; it neither reads nor writes ghosts. own_sides: BOUNDARY_NONE where rows are cut.
+     * change: NULL, or *change is raised to max_change of the last two levels. One pass at a time. */
     size_t (*persistent_bytes)(device *d, const field_shape *f, const boundary *sides, bool cut);
     int (*persistent_prepare)(device *d, const field_shape *f, const boundary *sides, bool cut);
     int (*persistent_pass)(device *d, const field_shape *f, void *next, const void *cur, int steps,
                            const boundary *own_sides, const persistent_memory *m, uint64_t *change,
                            device_stream *s);
-    /* Writes the ghosts in the given boxes (own coordinates, all outside the domain along at least one axis).
-     * */
+    /* Writes the ghosts in the given boxes (own coordinates, each outside the domain along some axis). */
     int (*boundary_fill)(device *d, const field_shape *f, void *field, const boundary *sides,
                          const box *boxes, int count, device_stream *s);
     int (*pack)(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
                 int count, device_stream *s);
     int (*unpack)(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
                   int count, unpack_mode mode, device_stream *s);
-    /* Stores the cells into the neighbours' inboxes, waits, on the device, for those from them and fills the
-     * ghosts. Few blocks wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
+    /* Stores the cells into the neighbours' inboxes, waits on the device for those from the neighbours, and
+     * fills the ghosts. Few blocks wait, so that they never fill the machine. count <= PACK_PIECES_MAX. */
     int (*peer_exchange)(device *d, const field_shape *f, void *field, const device_link *links, int count,
                          device_stream *s);
     /* to[c*to_pitch + r] = or += from[r*from_pitch + c] for r < rows, c < cols; pitches in cells; `from` is
      * written only with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                      int64_t rows, int64_t cols, int flags, device_stream *s);
-    /* Goes on when every rank's stream has come to its meeting; what they did before it is seen after it. */
+    /* Waits on the device until every rank's stream has come to its meeting; everything that the streams did
+     * before it is visible after it. */
     int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
     /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been
      * read, and incremented with TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the
-     * same calls; who is ahead waits for the others. */
+     * same calls; a rank that is ahead waits for the others. */
     int (*transpose_parts)(device *d, dtype t, const transpose_call *call, int flags, device_stream *s);
     int (*value_fill)(device *d, const field_shape *f, void *field, const value *v, box cells,
                       device_stream *s);
@@ -270,26 +268,26 @@ struct device {
                          pattern_wrong *result, device_stream *s);
 };
 
-/* Who takes a device's blocks of steps. */
+/* The device that computes: d itself, or the GPU behind it if the fields stay in host memory. */
 static inline const device *device_computing(const device *d) { return d->through ? d->through : d; }
 
-/* A function that a device puts into that member: declared; of a list of them each one, declared and put
- * there. */
+/* DEVICE_FUNCTION declares a function of the type of a member. The other two serve lists of members and
+ * functions: they declare each function, or put it into its member. */
 #define DEVICE_FUNCTION(member, name) __typeof__(*((device *)0)->member) name
 #define DEVICE_DECLARED(member, name) DEVICE_FUNCTION(member, name);
 #define DEVICE_SET(member, name) .member = name,
 
-/* A host device; threads = 0 takes OpenMP's own number. Never fails. */
+/* A host device; threads = 0: OpenMP's own number. Never fails. */
 device *device_host_create(int threads);
 
-/* Whether a value of CUDA_VISIBLE_DEVICES names no GPU. */
+/* Does this value of CUDA_VISIBLE_DEVICES name no GPU? */
 bool device_cuda_none_named(const char *shown);
-/* CUDA devices visible to this process; 0 where there is none, no driver, or weft was built without CUDA
- * (then *why, if not NULL, gets the reason as a sentence part, a static string). */
+/* CUDA devices visible to this process. 0: there is none, or no driver, or weft was built without CUDA; *why,
+ * if not NULL, then gets the reason (a static string that follows "because"). */
 int device_cuda_count(const char **why);
-/* The UUID of one of them; "" if it cannot be told. */
+/* The UUID of one of them; "" if it is unknown. */
 void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES]);
-/* One of them. NULL on failure, with *code for device_cuda_error_text. */
+/* Opens one of them. NULL on failure, with *code for device_cuda_error_text. */
 device *device_cuda_create(int ordinal, int *code);
 const char *device_cuda_error_text(int code);
 /* The toolkit that weft was built with, 13000 for CUDA 13.0; 0 without CUDA. */

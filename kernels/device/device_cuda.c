@@ -1,23 +1,29 @@
-/* The CUDA device: memory, streams, events and copies of one GPU, over the CUDA runtime; kernels in the
- * *_cuda.cu files.
+/* The CUDA device: memory, streams, events, graphs and copies of one GPU, over the CUDA runtime. Kernels are
+ * in the *_cuda.cu files.
  *
  * A device_stream is the CUDA stream itself and a device_event the CUDA event. All streams are non-blocking
- * and nothing here touches the legacy default stream, so no call waits for another stream's work by accident.
- * The runtime keeps the last error of a thread until it is asked for; a call that fails here takes it away,
- * so that the next launcher does not report it as its own. Codes are cudaError_t.
+ * and the legacy default stream is never used, so no call waits for another stream's work by accident. The
+ * runtime keeps the last error of a thread until it is read; a call that fails here reads it, so that the
+ * next launcher does not report it as its own. Codes are cudaError_t.
  *
- * Debug builds fill new device memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled
- * shows.
+ * Debug builds fill new device memory with 0xff bytes, NaN in both types, so that a ghost that was never
+ * filled shows.
  *
- * Built without CUDA, only the functions at the end remain, which say so. */
+ * Without CUDA only the functions at the end remain, which say so. */
 #include "device/device.h"
+
+#include <string.h>
+
+bool device_cuda_none_named(const char *shown)
+{
+    return !*shown || strcmp(shown, "-1") == 0 || strcmp(shown, "NoDevFiles") == 0;
+}
 
 #if WEFT_CUDA
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/device_cuda.h"
 
@@ -38,11 +44,9 @@ static int synchronize(device *d)
 
 /* ---- memory ---- */
 
-/*
- * What new device memory holds: NaN in debug builds, so that a halo cell never filled shows in the answer;
- * else zeros: bulk copies and trial launches carry padding and ghosts along that nothing has written yet, and
- * reads stay defined.
- */
+/* The byte of new device memory. Debug builds use NaN, so that a halo cell that was never filled shows in the
+ * answer. Other builds use 0: bulk copies and trial launches carry padding and ghosts along that are not
+ * written yet, and reads stay defined. */
 #ifdef WEFT_DEBUG
 static const int new_memory_byte = 0xff;
 #else
@@ -107,7 +111,7 @@ static int stream_sync(device *d, device_stream *s)
     return device_cuda_checked(cudaStreamSynchronize(device_cuda_stream(s)));
 }
 
-/* What a query answered: not ready is no failure. */
+/* Answer of a query: "not ready" is no failure. */
 static int answered(cudaError_t e, bool *done)
 {
     const int code = device_cuda_checked(e);
@@ -163,6 +167,44 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
     return device_cuda_checked(e);
 }
 
+/* ---- graphs: streams captured by one thread, without effect on other threads' streams. A device_graph is
+ * the executable graph ---- */
+
+static const char *graph_refusal(device *d) { return NULL; }
+
+static int graph_begin(device *d, device_stream *s)
+{
+    return device_cuda_checked(
+        cudaStreamBeginCapture(device_cuda_stream(s), cudaStreamCaptureModeThreadLocal));
+}
+
+static int graph_end(device *d, device_stream *s, device_graph **out)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    cudaError_t e = cudaStreamEndCapture(device_cuda_stream(s), &graph);
+    /* with the priorities of its streams: without them an exchange waited behind the interior beside it */
+    if (e == cudaSuccess)
+        e = cudaGraphInstantiateWithFlags(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
+    /* otherwise the first launch uploads it */
+    if (e == cudaSuccess) e = cudaGraphUpload(executable, device_cuda_stream(s));
+    if (graph) (void)cudaGraphDestroy(graph);
+    *out = (device_graph *)executable;
+    return device_cuda_checked(e);
+}
+
+static int graph_launch(device *d, device_graph *g, device_stream *s)
+{
+    return device_cuda_checked(cudaGraphLaunch((cudaGraphExec_t)g, device_cuda_stream(s)));
+}
+
+static int graph_destroy(device *d, device_graph **g)
+{
+    const cudaError_t e = *g ? cudaGraphExecDestroy((cudaGraphExec_t)*g) : cudaSuccess;
+    *g = NULL;
+    return device_cuda_checked(e);
+}
+
 /* ---- copies ---- */
 
 static int cuda_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
@@ -177,7 +219,7 @@ static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     if (row_bytes == 0 || rows == 0) return cudaSuccess;
     if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
         return cuda_copy(d, to, from, row_bytes * rows, s);
-    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* the 2D copy takes no longer rows */
+    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* a 2D copy takes no longer rows */
         return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes,
                                                      rows, cudaMemcpyDefault, device_cuda_stream(s)));
     for (size_t y = 0; y < rows; y++) {
@@ -196,8 +238,8 @@ static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
 
 /* ---- the device ---- */
 
-/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, where that can be read, and the
- * newest CUDA that it runs. */
+/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, if it can be read, and the newest
+ * CUDA that the driver runs. */
 static void driver_text(char *text, size_t text_bytes)
 {
     char line[256] = "", *version = NULL;
@@ -251,6 +293,11 @@ static const device functions = {
     .event_sync = event_sync,
     .event_done = event_done,
     .event_seconds = event_seconds,
+    .graph_refusal = graph_refusal,
+    .graph_begin = graph_begin,
+    .graph_end = graph_end,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
     .copy = cuda_copy,
     .copy_rows = cuda_copy_rows,
     .fill_bytes = cuda_fill_bytes,
@@ -283,7 +330,37 @@ device *device_cuda_create(int ordinal, int *code)
     return &self->base;
 }
 
-/* Errors that stay: no call works any more in this process. Why, the driver writes into the kernel's log,
+/* ---- visible GPUs, without opening a device ---- */
+
+int device_cuda_count(const char **why)
+{
+    const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
+    int count = 0, driver = 0;
+    /* saves the driver's start, during which processes of a node wait for each other */
+    if (shown && device_cuda_none_named(shown)) {
+        if (why) *why = "CUDA_VISIBLE_DEVICES hides all";
+        return 0;
+    }
+    const cudaError_t e = cudaGetDeviceCount(&count);
+    if (device_cuda_checked(e) == 0 && count > 0) return count;
+    if (!why) return 0;
+    if (device_cuda_checked(cudaDriverGetVersion(&driver)) == 0 && driver == 0)
+        *why = "no NVIDIA driver is installed";
+    else *why = e == cudaSuccess ? "no CUDA device is visible" : device_cuda_error_text(e);
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    struct cudaDeviceProp properties;
+    uuid[0] = '\0';
+    if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
+        device_cuda_uuid_text(&properties.uuid, uuid);
+}
+
+/* ---- errors ---- */
+
+/* Sticky errors, after which no call of this process works. The driver writes the cause into the kernel's log
  * under these numbers. */
 static const char *xid_of(int code)
 {
@@ -329,6 +406,17 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
 int device_cuda_built(void) { return CUDART_VERSION; }
 
 #else
+
+int device_cuda_count(const char **why)
+{
+    if (why) *why = "built without CUDA";
+    return 0;
+}
+
+void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
+{
+    uuid[0] = '\0';
+}
 
 device *device_cuda_create(int ordinal, int *code)
 {

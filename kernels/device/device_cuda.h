@@ -1,9 +1,9 @@
-/* The CUDA device's launchers, one .cu a subject; device_cuda.c puts them into the struct, whose members have
- * their signatures. Included by the .cu that defines each one: extern "C" alone would link a mismatch
- * silently.
+/* The CUDA device's launchers, one .cu per subject; device_cuda.c puts them into the struct, whose members
+ * have their signatures. Each .cu that defines one includes this header: extern "C" alone would link a
+ * mismatch silently.
  *
- * A launcher only enqueues on the stream it is given, never on the legacy default stream, and returns the
- * error of its launch. The calling thread has bound the device. */
+ * A launcher only enqueues on the given stream, never on the legacy default stream, and returns the error of
+ * its launch. The calling thread has bound the device. */
 #pragma once
 
 #include <assert.h>
@@ -21,19 +21,18 @@ typedef enum stencil_kernel { STENCIL_KERNEL_TILED, STENCIL_KERNEL_STRAIGHT } st
 typedef struct stencil_variant {
     char name[40];
     stencil_kernel kernel;
-    int height, wave; /* of tiled stars and boxes: rows of a tile, tiles in a wave of bands
-                       * (tiles_cuda.cuh) */
+    int height, wave; /* tiled stars and boxes: rows of a tile; tiles in a wave of bands */
 } stencil_variant;
 enum { STENCIL_VARIANTS_MAX = 8 };
 
-/* The device struct is the first member: a device of kind DEVICE_CUDA is one of these. */
+/* The device struct comes first: a device of kind DEVICE_CUDA is one of these. */
 typedef struct device_cuda {
     device base;
-    cudaStream_t setup;              /* for what waits: the weights' upload, the filling of new memory */
+    cudaStream_t setup;              /* for set-up that waits: upload of weights, filling of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
     stencil_variant variant[STENCIL_VARIANTS_MAX]; /* as base.stencil_variants */
-    struct persistent_state *persistent; /* what persistent_prepare made ready, owned; NULL: nothing */
+    struct persistent_state *persistent; /* made by persistent_prepare, owned; NULL: none */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
 
@@ -44,7 +43,7 @@ static inline cudaStream_t device_cuda_stream(device_stream *s)
     return (cudaStream_t)s;
 }
 
-/* A failed call's error would show up again at the next launch. Returns e as a code. */
+/* Clears the error of a failed call, which the next launch would report again. Returns e as a code. */
 static inline int device_cuda_checked(cudaError_t e)
 {
     if (e != cudaSuccess) (void)cudaGetLastError();
@@ -54,17 +53,12 @@ static inline int device_cuda_checked(cudaError_t e)
 /* "GPU-...", as nvidia-smi writes it. */
 void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
 
-/* The launchers, and which member of the struct each one is. */
+/* The launchers, and the struct's member for each. */
 #define DEVICE_CUDA_FUNCTIONS(X) \
     X(handle_make, memory_cuda_handle_make) \
     X(handle_done, memory_cuda_handle_done) \
     X(handle_open, memory_cuda_handle_open) \
     X(handle_close, memory_cuda_handle_close) \
-    X(graph_refusal, graph_cuda_refusal) \
-    X(graph_begin, graph_cuda_begin) \
-    X(graph_end, graph_cuda_end) \
-    X(graph_launch, graph_cuda_launch) \
-    X(graph_destroy, graph_cuda_destroy) \
     X(stencil_bind, stencil_cuda_bind) \
     X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
     X(stencil_inkernel, stencil_cuda_inkernel) \
@@ -91,11 +85,11 @@ void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
     X(pattern_write, pattern_cuda_write) \
     X(pattern_check, pattern_cuda_check)
 DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
-DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* stencil_bind's part */
+DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* part of stencil_bind */
 
-void persistent_cuda_release(struct persistent_state **p); /* which may be NULL */
+void persistent_cuda_release(struct persistent_state **p); /* *p may be NULL */
 
-/* DEVICE_MEMORY_SHARED: allocated, with what is rounded up at the end; freed, or no longer mapped here. */
+/* DEVICE_MEMORY_SHARED: allocates, the size rounded up; unmap frees it, or ends its mapping here. */
 int memory_cuda_alloc_shared(device *d, size_t bytes, void **out);
 int memory_cuda_unmap(void *p);
 const char *memory_cuda_no_fabric(const device *d);

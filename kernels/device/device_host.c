@@ -1,11 +1,11 @@
 /* The host as a device: OpenMP threads over ordinary memory.
  *
  * Work runs at once, in the calling thread's team, so a stream is only a name and an event a time stamp:
- * whatever was recorded is done, and to wait is to return. Memory is not touched by alloc: the kernel that
- * first writes a row places its pages (device_host_part). Codes are errno's values.
+ * everything recorded is done, and a wait returns at once. alloc does not touch memory: the kernel that first
+ * writes a row places its pages (device_host_part). Codes are errno's values.
  *
- * Debug builds fill new memory with 0xff bytes, which is NaN in both types: a ghost that nobody filled shows.
- * */
+ * Debug builds fill new memory with 0xff bytes, NaN in both types, so that a ghost that was never filled
+ * shows. */
 #include "device/device_host.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ struct device_event {
 
 enum { HUGE_PAGE_BYTES = 1 << 21 };
 
-/* ---- what the machine says of itself ---- */
+/* ---- properties of the machine ---- */
 
 /* The text after the colon of the first line of a /proc file that starts with `key`. */
 static bool proc_line(const char *path, const char *key, char *text, size_t text_bytes)
@@ -53,7 +53,7 @@ static bool proc_line(const char *path, const char *key, char *text, size_t text
     return found;
 }
 
-/* "AMD EPYC 9654", "POWER9", or by the numbers of its maker: "arm 0x41 0xd4f". */
+/* "AMD EPYC 9654", "POWER9", or the maker's numbers: "arm 0x41 0xd4f". */
 static void processor_name(char *name, size_t bytes)
 {
     char implementer[32], part[32];
@@ -65,8 +65,8 @@ static void processor_name(char *name, size_t bytes)
     else snprintf(name, bytes, "host CPU");
 }
 
-/* A cache of CPU 0 as Linux describes it, and how many CPUs share it. sysconf is no help: glibc 2.36 reports
- * the sum of all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
+/* A cache of CPU 0 as Linux describes it, and the number of CPUs that share it. sysconf is no help: glibc
+ * 2.36 reports the sum of all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
 static size_t cache_bytes(int index, int *sharing_cpus)
 {
     char path[96], text[512];
@@ -94,7 +94,7 @@ static size_t cache_bytes(int index, int *sharing_cpus)
 static void measure_caches(device_host *h)
 {
     int sharing = 0;
-    h->first_cache_bytes = cache_bytes(0, &sharing); /* index1 is that of instructions */
+    h->first_cache_bytes = cache_bytes(0, &sharing); /* index1 caches instructions */
     if (h->first_cache_bytes == 0) h->first_cache_bytes = (size_t)32 << 10;
     h->near_cache_bytes = cache_bytes(2, &sharing);
     if (h->near_cache_bytes == 0) h->near_cache_bytes = (size_t)512 << 10;
@@ -142,7 +142,7 @@ static int host_free(device *d, device_memory where, void *p)
 
 /* ---- streams and events ---- */
 
-static int is_done(device *d) /* all that was called */
+static int is_done(device *d) /* every call is done when it returns */
 {
     return 0;
 }
@@ -219,8 +219,7 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 
 /* ---- copies ---- */
 
-/* Rows of bytes; one long row is shared out as lines. This copy is the ceiling that rates are compared with.
- * */
+/* Copies rows of bytes; one long row is shared out as lines. This copy is the ceiling of all rates. */
 static int host_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
                           size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
 {
@@ -262,8 +261,7 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
     return host_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
 }
 
-/* ---- what there is not: its memory comes from the heap, which no other process can map, and its work runs
- * when it is called ---- */
+/* ---- the host lacks: other processes cannot map its heap, and its work runs when it is called ---- */
 
 static const char *graph_refusal(device *d)
 {

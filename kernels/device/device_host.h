@@ -1,11 +1,11 @@
-/* The host device's kernels, one file a subject; device_host.c puts them into the struct, whose members have
- * their signatures.
+/* The host device's kernels, one file per subject; device_host.c puts them into the struct, whose members
+ * have their signatures.
  *
- * Every kernel shares its boxes out among the threads with device_host_part, so that the thread which first
- * wrote a row (and owns its pages) is the one that works on it ever after. Rows are computed by
- * DEVICE_HOST_CLONES functions: the x86-64 baseline has no fma instruction, and fma by a call of libm is
- * twenty times slower; the bits are the same. ThreadSanitizer is not set up yet when the program's start
- * chooses among clones. */
+ * Every kernel divides its boxes among the threads with device_host_part, so that the thread that first wrote
+ * a row, and owns its pages, works on it ever after. DEVICE_HOST_CLONES functions compute rows: the x86-64
+ * baseline has no fma instruction, and a call of libm's fma is twenty times slower; the bits are the same.
+ * There are no clones with ThreadSanitizer, which is not set up yet when the program's start chooses among
+ * them. */
 #pragma once
 
 #include <omp.h>
@@ -20,7 +20,7 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
 #define DEVICE_HOST_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else /* choose by single features; arch=haswell is Intel's alone */
+#else /* chosen by single features, because arch=haswell stands for Intel's processors alone */
 #define DEVICE_HOST_CLONES __attribute__((target_clones("avx512f", "fma", "default")))
 #endif
 #else
@@ -35,25 +35,24 @@ typedef struct device_host {
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
     const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* as base.stencil_variants */
-    size_t first_cache_bytes; /* a core's first (L1, of data) */
-    size_t near_cache_bytes;  /* a core's own (L2) */
+    size_t first_cache_bytes; /* L1 data cache of a core */
+    size_t near_cache_bytes;  /* L2 cache of a core */
     size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
 } device_host;
 
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 
-/* Threads for a kernel on `cells` cells, which begins here: inside a parallel region the caller alone, a
- * stream is a thread there. */
+/* Threads for a kernel on `cells` cells, which begins here. Inside a parallel region the calling thread works
+ * alone, because each thread then serves one stream. */
 static inline int device_host_team(const device *d, int64_t cells)
 {
     if (cells >= DEVICE_HOST_TEAM_CELLS) (void)fp_default();
     return cells < DEVICE_HOST_TEAM_CELLS || omp_in_parallel() ? 1 : d->threads;
 }
 
-/* The share of one thread of a team: a strip of rows; where rows are too few to go round evenly (one, in 1D)
- * a piece of every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache
- * line. */
+/* A thread's share of a box: a strip of rows. If rows are too few to share evenly (one, in 1D), it is a piece
+ * of every row, cut on multiples of 128 cells (or bytes), so that no two threads write to one cache line. */
 static inline box device_host_part(box b, int index, int count)
 {
     if (count > 1) (void)fp_default();
@@ -65,12 +64,12 @@ static inline box device_host_part(box b, int index, int count)
     return box_make(index == 0 ? b.x0 : low, index == count - 1 ? b.x1 : high, b.y0, b.y1);
 }
 
-/* memcpy that writes whole cache lines past the caches: no line is read only to be overwritten. Before
- * another thread reads what was written, the caller calls device_host_stream_end. */
+/* memcpy that writes whole cache lines past the caches, so that no line is read only to be overwritten. The
+ * caller calls device_host_stream_end before another thread reads the target. */
 enum { DEVICE_HOST_LINE_BYTES = 64 };
 #if defined(__SSE2__)
-/* line: copies one whole line past the caches, `to` aligned. Inlined, so that a caller's line may use the
- * caller's instructions. */
+/* line: copies one whole line past the caches to an aligned `to`; inlined, to use the caller's
+ * instructions. */
 static inline __attribute__((always_inline)) void
 device_host_stream_lines(void *restrict to, const void *restrict from, size_t bytes,
                          void (*line)(char *to, const char *from))
@@ -102,8 +101,7 @@ static inline void device_host_stream(void *restrict to, const void *restrict fr
 static inline void device_host_stream_end(void) {}
 #endif
 
-/* Asks for the lines of `bytes` at `from` + ahead, into L2 or on into L1; outside the allocation too, which
- * no prefetch minds. */
+/* Prefetches the lines of `bytes` at `from` + ahead into L2, or on into L1; any address is harmless. */
 static inline __attribute__((always_inline)) void
 device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool to_l2)
 {
@@ -114,7 +112,7 @@ device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool
         for (uintptr_t i = at & -line; i < at + bytes; i += line) __builtin_prefetch((const void *)i);
 }
 
-/* The kernels, and which member of the struct each one is. */
+/* The kernels, and the struct's member for each. */
 #define DEVICE_HOST_FUNCTIONS(X) \
     X(stencil_bind, stencil_host_bind) \
     X(stencil_pass, stencil_host_pass) \
@@ -133,6 +131,6 @@ device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool
     X(pattern_write, pattern_host_write) \
     X(pattern_check, pattern_host_check)
 DEVICE_HOST_FUNCTIONS(DEVICE_DECLARED)
-/* The share of neighbouring cells, the first of them at `linear` of the global field. */
+/* Contribution of contiguous cells, the first of them at `linear` of the global field. */
 uint64_t reduce_host_fingerprint_row(dtype t, const void *row, uint64_t linear, int64_t cells);
 uint64_t reduce_host_change_row(dtype t, const void *a, const void *b, int64_t cells);

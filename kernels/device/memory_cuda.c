@@ -1,12 +1,12 @@
-/* Device memory that other processes map. DEVICE_MEMORY_SHARED is of the driver's virtual memory functions:
- * an allocation with a handle, mapped at an address range of each process. The handle travels as a file
- * descriptor inside a host, and as a fabric handle where the GPUs share an NVLink domain (an IMEX channel
- * permits it), to its other hosts too; which of the two serves shows where it is opened. DEVICE_MEMORY_DEVICE
- * travels as a handle of CUDA IPC, which names a whole allocation and carries its place in the block that
- * cudaMalloc cut it from; the driver counts how often it is open. A process that drives the same GPU is
- * reached like any other.
+/* Device memory that other processes map. DEVICE_MEMORY_SHARED uses the driver's virtual memory functions: an
+ * allocation has a handle, and each process maps it at an address range of its own. The handle travels as a
+ * file descriptor inside a host. Where the GPUs share an NVLink domain (an IMEX channel permits it), it also
+ * travels as a fabric handle, to the domain's other hosts too; the process that opens it finds out which of
+ * the two serves. DEVICE_MEMORY_DEVICE travels as a handle of CUDA IPC, which names a whole allocation and
+ * carries its place in the block that cudaMalloc cut it from; the driver counts how often it is open. A
+ * process that drives the same GPU is reached like any other.
  *
- * Nothing is kept of a mapping: it holds the memory by itself, and the driver knows its size. Codes of the
+ * No record of a mapping is kept: it holds the memory by itself, and the driver knows its size. Codes of the
  * driver are those of the runtime. The driver's library is the one that the runtime has opened. */
 #if WEFT_CUDA
 
@@ -26,7 +26,7 @@
 #define MEMBER(name) __typeof__(&name) name;
 #define LOAD(name) && (*(void **)&loaded.name = dlsym(library, #name))
 
-/* NULL: a driver without them. */
+/* NULL: the driver lacks one of the functions. */
 static const struct driver { FUNCTIONS(MEMBER) } *driver(void)
 {
     static struct driver loaded;
@@ -39,11 +39,11 @@ static const struct driver { FUNCTIONS(MEMBER) } *driver(void)
     return works ? &loaded : NULL;
 }
 
-/* CUDA 12.3 and newer have names for them */
+/* named in CUDA 12.3 and newer */
 enum { HANDLE_TYPE_FABRIC = 8, ATTRIBUTE_FABRIC_SUPPORTED = 128 };
 _Static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
-/* The handle of new memory, whose size is rounded up. */
+/* Allocates memory, with the size rounded up, and returns its handle. */
 static CUresult create(const device *d, bool fabric, size_t *bytes, CUmemGenericAllocationHandle *out)
 {
     size_t unit_bytes = 1;
@@ -59,7 +59,7 @@ static CUresult create(const device *d, bool fabric, size_t *bytes, CUmemGeneric
     return e ? e : driver()->cuMemCreate(out, *bytes, &kind, 0);
 }
 
-/* Takes the handle, in any case. */
+/* Maps the memory of a handle, and releases the handle in any case. */
 static CUresult map(const device *d, CUmemGenericAllocationHandle handle, size_t bytes, void **out)
 {
     const CUmemAccessDesc both = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->ordinal },
@@ -102,7 +102,7 @@ int memory_cuda_alloc_shared(device *d, size_t bytes, void **out)
     return (int)(e ? e : map(d, handle, bytes, out));
 }
 
-/* Its memory goes with the last mapping of any process. */
+/* The memory is freed with the last mapping of any process. */
 int memory_cuda_unmap(void *p)
 {
     size_t bytes;

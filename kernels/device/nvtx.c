@@ -2,7 +2,7 @@
 
 #if WEFT_CUDA && __has_include(<nvtx3/nvToolsExt.h>)
 
-/* Its inline functions are not written for our warnings. */
+/* NVTX's inline functions do not pass weft's warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"

@@ -1,36 +1,33 @@
 /* The peer exchange (device.h), without messages: one kernel stores boundary cells into neighbours' inboxes,
- * waits for theirs and fills the ghosts. Its time is latency, a few microseconds of it, so what counts is how
- * often something waits for something.
+ * waits for theirs and fills the ghosts. Its time is a few microseconds of latency, so the number of waits in
+ * sequence counts.
  *
- * A message is cut into parts of whole lines, a block at each end for each part, with a flag of its own: a
- * part waits for no other one, and blocks are not counted on the way. Units of a part (16-byte vectors where
- * the box allows it, else cells) are numbered as they lie in the inbox, so that a warp stores whole lines
- * across the link whatever the box's shape. Inboxes are read past L1, which knows nothing of what came over
- * the link.
+ * A message is cut into parts of whole lines. Each part has a block at each end and a flag of its own: it
+ * waits for no other part, and blocks are not counted on the way. Units of a part (16-byte vectors if the box
+ * allows them, else cells) are numbered as they lie in the inbox, so that a warp stores whole lines across
+ * the link whatever the box's shape. Inboxes are read past L1, which does not see stores over the link.
  *
- * Blocks that send come first, so that blocks that wait never keep them from starting; they are few. Every
- * block counts itself when it ends, and all blocks of all exchanges so far tell the exchange's number: the
- * quotient changes when the last block has ended, all have read it by then, and nobody waits for the count.
+ * Blocks that send come first, so that the few blocks that wait never keep them from starting. Every block
+ * increments a counter when it ends, and the counter divided by the blocks of an exchange is the number of
+ * the exchange. The quotient changes when the last block ends; all blocks have read it by then, and none
+ * waits for it.
  *
- * Where exchanges follow one another, the next one's blocks take the places of this one's as these end, and
- * wait there until all have (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by
- * plain launches 6.6. Put in place from the beginning on they are in the way: 6.6. */
-#include "cuda/flag_cuda.cuh"
-#include "cuda/race_cuda.cuh"
-#include "cuda/programmatic_cuda.cuh"
+ * If exchanges follow one another, blocks of the next one take the places of this one's as these end, and
+ * wait until all have ended (programmatic launch, sm_90): 160 KiB to and from two neighbours take 5.2 us, by
+ * plain launches 6.6. If they are resident from the beginning, they are in the way: 6.6. */
+#include "cuda/sync_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 
 namespace {
 
-/* A part is one vector per thread while there are blocks enough: with two and four, 160 KiB took .1 and .8 us
- * more of 6.6. */
+/* One vector per thread and part while blocks last: two and four took .1 and .8 us more of 6.6 for 160
+ * KiB. */
 enum { THREADS = 256, PART_BYTES = THREADS * 16, UNROLL = 4 };
 
 /* A box of the field, counted in its units. */
 struct side {
-    int64_t first, width, pitch, units; /* first unit in the field; units in a row, from one to the next,
-                                         * in all */
+    int64_t first, width, pitch, units; /* units: the first in the field; in a row; from row to row; in all */
     bool vectors;
 };
 
@@ -50,7 +47,7 @@ struct links {
     int count;
 };
 
-/* Where unit n stands in the field. */
+/* Place of unit n in the field. */
 __device__ __forceinline__ int64_t at(const side &s, int64_t n)
 {
     const int64_t y = s.units <= UINT32_MAX ? (int64_t)((uint32_t)n / (uint32_t)s.width) : n / s.width;
@@ -67,7 +64,7 @@ __device__ __forceinline__ void units_of(const link &l, const side &s, unsigned 
     *to = min(*from + units, s.units);
 }
 
-/* The first cells are asked for before `done` is there, which says where they go. */
+/* Requests the first cells before `done` has arrived, which decides where they go. */
 template <typename U>
 __device__ __forceinline__ uint64_t send(const link &l, const U *field, unsigned part, uint64_t done)
 {
@@ -147,6 +144,18 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
     if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(l.done), 1ull);
 }
 
+/* ---- meetings of ranks ---- */
+
+/* A thread per rank raises this rank's flag at that rank and waits for that rank's flag here. */
+__global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__ device_meeting m)
+{
+    const uint64_t n = *(volatile uint64_t *)m.count + 1;
+    flag_release(m.there[threadIdx.x], n);
+    while (flag_acquire(m.here[threadIdx.x]) < n && !race_is(RACE_MEETING)) {}
+    __syncthreads();
+    if (threadIdx.x == 0) *m.count = n;
+}
+
 /* ---- host side ---- */
 
 template <typename T> side side_of(const field_shape *f, box b)
@@ -205,4 +214,11 @@ int peer_exchange_cuda(device *d, const field_shape *f, void *field, const devic
     case DTYPE_F64: return launch<double>(f, (double *)field, links, count, stream, follows);
     }
     return cudaErrorInvalidValue;
+}
+
+int peer_cuda_meet(device *, const device_meeting *m, device_stream *s)
+{
+    assert(m->ranks >= 1 && m->ranks <= DEVICE_RANKS_MAX);
+    meet<<<1, (unsigned)m->ranks, 0, device_cuda_stream(s)>>>(*m);
+    return cudaGetLastError();
 }

@@ -1,11 +1,11 @@
-/* What in-kernel steps begin from: the flag words of the level that is there. */
+/* Stores the flag words of the level from which in-kernel steps begin. */
 #include "device/device_cuda.h"
 #include "inkernel/inkernel_image_cuda.cuh"
 
 namespace {
-enum { THREADS = 256, BLOCKS = 64 }; /* of an image */
+enum { THREADS = 256, BLOCKS = 64 }; /* blocks of an image */
 
-/* blockIdx.y: the image, cut among the blocks into equal runs of its longer side. */
+/* blockIdx.y: the image; its blocks divide its longer side into equal runs. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     flag_words_kernel(const T *level, int64_t pitch, const __grid_constant__ inkernel_step w)

@@ -1,11 +1,11 @@
-/* The images of inkernel.h: own cells stored where they stand again as ghosts. */
+/* The images of inkernel.h: own cells are stored where they appear again as ghosts. */
 #pragma once
 
 #include "core/inkernel.h"
-#include "cuda/flag_cuda.cuh"
-#include "cuda/mirror_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
 
-/* Per cell of 32 or 64 bits. */
+/* Flag words of a cell of 32 or 64 bits. */
 template <typename T> constexpr int flag_words_of = sizeof(T) / FLAG_WORD_CELL_BYTES;
 
 static __device__ __forceinline__ void store_flag_words(uint64_t *to, float u, uint64_t epoch)
@@ -23,10 +23,10 @@ static __device__ __forceinline__ box cut(const box &a, const box &b)
     return { max(a.x0, b.x0), min(a.x1, b.x1), max(a.y0, b.y0), min(a.y1, b.y1) };
 }
 
-/* The images of the cells `part` of a level of that epoch, by all threads of the block, AT_ONCE cells at
- * once: reading takes a trip to L2. But a block that has few of them waits for its instructions, which no
- * other block has just used, and then short code is faster: 4 at once took .2 us more of 5.7 at 4096 x 512
- * cells on each of two H200s. */
+/* Stores the images of the cells `part` of a level with that epoch, by all threads of the block, AT_ONCE
+ * cells at a time, because a read takes a trip to L2. A block that has few images waits for its instructions,
+ * which no other block has just used, and short code is then faster: 4 cells at a time took .2 us more of 5.7
+ * at 4096 x 512 cells on each of two H200s. */
 template <int AT_ONCE, typename T>
 static __device__ __forceinline__ void store_image(const inkernel_image &m, const T *level, int64_t pitch,
                                                    const box &part, uint64_t epoch)

@@ -1,25 +1,23 @@
-/* The in-kernel step (inkernel.h) of stars and boxes: the tiles of stencil_ring_cuda.cuh; tiles beside an
- * inbox first take the neighbours' ghosts from flag words, tiles along any side store images at their end.
- * Blocks in the middle pay four comparisons.
+/* The in-kernel step (inkernel.h) of stars and boxes, on the tiles of stencil_ring_cuda.cuh. Tiles beside an
+ * inbox first take the neighbours' ghosts from flag words; tiles along any side store images at their end.
+ * Tiles in the middle pay four comparisons.
  *
- * A block that waits holds its place on the GPU, but what it waits for is done by a kernel that the neighbour
- * has already started, never by a block behind it: no order of blocks can deadlock.
+ * A waiting block holds its place on the GPU, but it waits for a kernel that the neighbour has already
+ * started, never for a later block: no order of blocks can deadlock.
  *
- * Where all rows of a tile are asked for at once, the ghosts that it takes from flag words go past the field:
- * straight over what came for those ghosts into shared memory, while the rows are on their way. Put into the
- * field first, as rings of rows still need it, they hold up every block beside a column by a trip to L2 and
- * back: 266 us per step instead of 254 with columns cut (heat 16384^2 f32, two H200s).
+ * If all rows of a tile are requested at once, ghosts from flag words bypass the field: they overwrite their
+ * copies in shared memory while the rows are on their way. Put into the field first, as rings of rows still
+ * need it, they delay every block beside a column by a trip to L2 and back: 266 us per step instead of 254
+ * with columns cut (heat 16384^2 f32, two H200s).
  *
- * A step may follow another step so closely that its blocks are put in place, make their barriers and find
- * out what they will have to do while the last blocks of the one before still run (programmatic launch,
- * sm_90): programmatic_wait stands before the first access to memory. programmatic_next stands behind the
- * tile: with all blocks of the next step in place from this step's beginning on, those along sides with
- * neighbours lost their start before the others (4096 x 512 cells on each of two H200s: .9 us per step more).
- * */
+ * A step may follow another so closely that its blocks become resident, make their barriers and find their
+ * work while the last blocks of the step before still run (programmatic launch, sm_90): programmatic_wait
+ * precedes the first access to memory. programmatic_next follows the tile: with all blocks of the next step
+ * resident from this step's beginning on, those along sides with neighbours lost their start before the
+ * others (4096 x 512 cells on each of two H200s: .9 us per step more). */
 #pragma once
 
-#include "cuda/race_cuda.cuh"
-#include "cuda/programmatic_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "inkernel/inkernel_image_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
 
@@ -38,8 +36,7 @@ static __device__ __forceinline__ double cell_of(const unsigned (&part)[2])
     return __hiloint2double((int)part[1], (int)part[0]);
 }
 
-/* The ghosts of an inbox that the tile reads. A box's tiles beside each other read the same ones near where
- * they meet. */
+/* The ghosts of an inbox that the tile reads. Adjacent tiles of a box both read those near their border. */
 template <stencil_form FORM, int R>
 static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const box &tile)
 {
@@ -49,8 +46,8 @@ static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const b
     return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for the flag words of all ghosts that the tile reads but those of the inboxes `others`, by all
- * threads, AT_ONCE cells at once, since each takes a trip to L2; calls put(inbox, x, y, cell). */
+/* Waits for the flag words of all ghosts that the tile reads, except those of the inboxes `others`, and calls
+ * put(inbox, x, y, cell). All threads take part, AT_ONCE cells at a time, since each takes a trip to L2. */
 template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
 static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, unsigned others,
                                                    PUT put)
@@ -93,8 +90,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
     }
 }
 
-/* The same for rings of rows, which find their ghosts in the field. Called, since it must cost the tile no
- * register. */
+/* take_ghosts for rings of rows, which read ghosts in the field. A call, so that it costs no register. */
 template <stencil_form FORM, typename T, int R>
 static __device__ __noinline__ void take_into_field(const inkernel_step &w, const box &tile, int64_t pitch)
 {
@@ -103,7 +99,7 @@ static __device__ __noinline__ void take_into_field(const inkernel_step &w, cons
     });
 }
 
-/* Whole rows of ghosts, of which a star's thread reads none but those above and below its own cells. */
+/* Are the ghosts whole rows? A star's thread then reads only those above and below its own cells. */
 template <stencil_form FORM, typename T, int R>
 static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, const inkernel_size &own)
 {
@@ -111,7 +107,7 @@ static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, co
            in.ghosts.x1 == own.nx;
 }
 
-/* A vector of cells from their flag words, as they come; of the first `cells` of them. */
+/* Waits for the flag words of the first `cells` cells of a vector. */
 template <typename T>
 static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch,
                                                        T *u)
@@ -138,14 +134,13 @@ static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int
     }
 }
 
-/* What a block knows of its place, in shared memory while it computes: kept in registers it cost a block an
- * SM. */
+/* A block's place and duties, in shared memory while it computes: in registers they cost a block per SM. */
 struct inkernel_place {
     box tile;
-    bool beside;     /* it reads ghosts that come through an inbox, */
-    unsigned rows;   /* bit i: of inbox i each thread its own, or */
-    bool others;     /* some that threads bring for each other */
-    unsigned images; /* bit i: image i is of cells of it */
+    bool beside;     /* the tile reads ghosts that come through an inbox */
+    unsigned rows;   /* bit i: each thread takes its own ghosts of inbox i */
+    bool others;     /* the threads take other ghosts for each other */
+    unsigned images; /* bit i: the tile has cells of image i */
 };
 
 template <stencil_form FORM, typename T, int R>
@@ -155,8 +150,8 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
 {
     inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false,
                          0 };
-    /* Else two threads above each other would have the same rows, or wait in columns that another launch
-     * computes (inkernel.h). */
+    /* In other tiles two threads above each other would have the same rows, or wait in columns that another
+     * launch computes (inkernel.h). */
     const bool full = p.tile.y1 - y == boxes.height_cells && p.tile.x0 == x;
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
@@ -173,7 +168,7 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
     return p;
 }
 
-/* After the tile: its images. */
+/* Stores the images of the tile. */
 template <int AT_ONCE, typename T>
 static __device__ __forceinline__ void finish(const inkernel_place &p, const inkernel_step &w, const T *next,
                                               int64_t pitch)
@@ -193,14 +188,14 @@ static __device__ __forceinline__ unsigned long long *norm_word(const inkernel_s
            blockIdx.x % INKERNEL_NORM_WORDS * INKERNEL_NORM_STEP;
 }
 
-/* The word of a norm as a thread's change, which it was. */
+/* Converts a word of a norm back into a thread's change. */
 template <typename T> static __device__ __forceinline__ change_word<T> change_of(unsigned long long norm)
 {
     return change_larger(0, (T)change_value(norm), (T)0);
 }
 
-/* Atomics on one address take turns, and one a warp halved the speed of the step: so only what passes the
- * word as it was when the block began is joined. */
+/* Joins only a change that exceeds the word's value at the block's beginning: atomics on one address take
+ * turns, and one per warp halved the speed of the step. */
 template <typename T>
 static __device__ __forceinline__ void join_change(unsigned long long *norm, change_word<T> change,
                                                    change_word<T> known)
@@ -208,7 +203,7 @@ static __device__ __forceinline__ void join_change(unsigned long long *norm, cha
     if (__any_sync(~0u, change > known)) change_raise(norm, change);
 }
 
-/* Blocks per SM, at least, by radius from 1: as many as the tiles' kernel has. */
+/* Least number of blocks per SM, by radius from 1: as many as the tiles' kernel has. */
 constexpr int inkernel_star_blocks[2][2][STENCIL_RADIUS_MAX] = {
     { { 5, 4, 4, 4, 4, 4, 4, 4 },   /* one level, f32 */
       { 5, 4, 4, 4, 4, 4, 3, 3 } }, /* f64 */
@@ -222,11 +217,11 @@ template <stencil_form FORM, typename T, int R, bool PREV> constexpr int inkerne
     return PREV ? 1 : ring_shape<FORM, T, R>::TILING.blocks;
 }
 
-/* What is done around a tile (stencil_ring_cuda.cuh). */
+/* Actions around a tile (stencil_ring_cuda.cuh). */
 template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hooks {
     const inkernel_step &w;
     const inkernel_place &kept;
-    change_word<T> &known_change; /* what the block's word of the norm was when it began */
+    change_word<T> &known_change; /* the block's word of the norm when the block began */
     int64_t x, y, pitch;
     bool beside;
 
@@ -236,7 +231,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
         race_hold_up();
         if (CHANGE && threadIdx.x < INKERNEL_NORM_WORDS && threadIdx.y == 0 && blockIdx.x == 0)
             w.clear[threadIdx.x * INKERNEL_NORM_STEP] = 0;
-        if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not the warp that asks for the rows */
+        if (CHANGE && threadIdx.x == 32 && threadIdx.y == 0) /* not by the warp that requests the rows */
             known_change = change_of<T>(__ldcg(norm_word(w)));
         if (ring_shape<FORM, T, R>::AT_ONCE || !beside) return;
         __syncthreads();
@@ -245,7 +240,7 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
         __syncthreads();
         bulk_fence();
     }
-    /* Nobody waits for another thread here: the cells go over those in the thread's own columns. */
+    /* No thread waits for another here: the cells overwrite those in the thread's own columns. */
     template <typename ROWS> __device__ __forceinline__ void take_own_rows(const ROWS &rows, int height) const
     {
         constexpr int V = vector_cells<T>;
@@ -288,7 +283,7 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
     int64_t x, y;
     const box &cells = tiles_here(boxes, &x, &y).cells;
     const inkernel_place place = place_of<FORM, T, R>(boxes, w, own, cells, x, y);
-    /* the tile's first barrier comes before anybody reads it */
+    /* the tile's first barrier comes before any thread reads it */
     if (threadIdx.x == 0 && threadIdx.y == 0) kept = place;
     const inkernel_hooks<FORM, T, R, CHANGE> hooks = { w, kept, known_change, x, y, pitch, place.beside };
     const change_word<T> change = stencil_tile<FORM, T, R, PREV, CHANGE, false>(
@@ -300,13 +295,13 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS, inkern
 
 /* ---- host side ---- */
 
-/* So few tiles begin all at once, five on each SM of an H200. */
+/* So few tiles begin all at once: five on each SM of an H200. */
 enum { INKERNEL_FEW_TILES = 640 };
 
-/* The step's cells in boxes: whole rows of tiles along sides with neighbours first, then the rest, in which
+/* The step's cells in boxes: first whole rows of tiles along sides with neighbours, then the rest, in which
  * blocks beside columns are spread evenly: their flag words travel while the others compute. Without such
- * sides few tiles begin in the middle, so that those that have images of rows to store are neither the last
- * ones nor all at the beginning: 4096 x 512 cells on one H200 4.81 us, not 5.16. */
+ * sides a launch of few tiles begins in the middle, so that tiles that store images of rows are neither the
+ * last ones nor all at the beginning: 4096 x 512 cells on one H200 took 4.81 us, not 5.16. */
 static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny, int64_t width,
                                  int64_t height, box boxes[TILES_BOXES_MAX])
 {
@@ -335,7 +330,7 @@ static inline int inkernel_boxes(const inkernel_step *w, int64_t nx, int64_t ny,
     return count;
 }
 
-/* step NULL: prepares the instance. */
+/* step NULL: prepares the kernel. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE>
 static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *step, int64_t nx, int64_t ny)
 {
@@ -363,7 +358,7 @@ static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, co
                                     int64_t nx, int64_t ny)
 {
     if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
-    if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that asks for norms all the time */
+    if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that takes norms all the time */
         const cudaError_t prepared =
             step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);
         if (prepared != cudaSuccess) return prepared;

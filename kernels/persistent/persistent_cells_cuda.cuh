@@ -1,5 +1,5 @@
-/* How a lane moves cells: in pieces, to and from shared memory and L2, and as words through L2 that bring the
- * exchange's number. */
+/* Moves of a lane's cells: in pieces, to and from shared memory and L2, and as words through L2 that carry
+ * the exchange's number. */
 #pragma once
 
 #include <stdint.h>
@@ -36,7 +36,7 @@ static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
     asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
 }
 
-/* Past L1 caches, which know nothing of each other. */
+/* Accesses past the L1 caches, which are not coherent with each other. */
 static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2])
 {
     __stcg((float2 *)to, make_float2(c[0], c[1]));
@@ -65,7 +65,7 @@ static __device__ __forceinline__ void take_piece(const double *from, double (&c
     c[0] = all.x, c[1] = all.y;
 }
 
-/* ---- words: two side by side, each 4 bytes of a cell and above them the number of the exchange ---- */
+/* ---- words: two adjacent ones, each 4 bytes of a cell and above them the number of the exchange ---- */
 
 struct persistent_words {
     unsigned bits[2];
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void store_words(uint64_t *to, persistent_word
                  "l"(high | w.bits[1])
                  : "memory");
 }
-/* wrong: gets more bits if one of them is not there. */
+/* wrong: gets more bits if one of the words has not arrived. */
 static __device__ __forceinline__ persistent_words load_words(const uint64_t *from, unsigned number,
                                                               unsigned &wrong)
 {

@@ -3,7 +3,7 @@
 
 #include "persistent/persistent_cuda.h"
 
-/* Of fields of one size. */
+/* State kept for all passes over fields of one size. */
 struct persistent_state {
     persistent_plan plan;
     int64_t nx, ny;

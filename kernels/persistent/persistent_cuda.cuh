@@ -1,31 +1,31 @@
 /* Many time steps of a star in one launch, on a field that the GPU's registers hold.
  *
- * Each block has a tile of the field and some cells around it, and stays for all steps; there is one for each
- * SM at most, so that all of them run. A warp holds K rows of 32 V cells in registers, V per lane, and the
- * warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y, from
- * the warps above and below, through shared memory: rows at a warp's ends are computed first, and are on
- * their way while it computes those between.
+ * Each block has a tile of the field and some cells around it, and keeps them for all steps. There is at most
+ * one block per SM, so that all of them run. A warp holds K rows of 32 V cells in registers, V per lane, and
+ * the warps of a block lie one below the other. In a step neighbours in x come by shuffle, and those in y,
+ * from the warps above and below, through shared memory: rows at a warp's ends are computed first and travel
+ * while the warp computes those between.
  *
- * Between blocks nothing is exchanged in a step. Each step makes R more cells at each end of a tile wrong,
- * until only its own cells are right and no longer the halo around them. Then blocks give each other the
- * cells of the halo, through L2, in one of two ways.
+ * In a step blocks exchange nothing. Each step makes R more cells at each end of a tile wrong, until only its
+ * own cells are right and no longer the halo around them. Then blocks exchange the cells of the halo through
+ * L2, in one of two ways.
  *
  * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of
- * the exchange, and reads the words of the cells around it until they have that number. A word says by itself
- * that it is there, so that one way through L2 is all that is waited for. By flags: it stores the cells as
- * they are, and then the exchange's number as its flag; whoever has seen the flags of the tiles around reads
- * their cells. Words are twice the bytes and flags a second way through L2: small tiles want words.
+ * the exchange, and reads the words of the cells around it until they have that number. A word proves its own
+ * arrival, so a single trip through L2 is waited for. By flags: a block stores the cells unchanged, and then
+ * the exchange's number as its flag; a block that has seen the flags of the tiles around it reads their
+ * cells. Words take twice the bytes, and flags a second trip through L2: small tiles use words.
  *
- * What is given has two places, used in turn: who stores into one again has seen the exchange between from
- * everybody who read it, and these had read it before.
+ * Exchanged cells have two places, used alternately: a block that overwrites one has seen the exchange
+ * between from every block that read it, and these had read it before.
  *
  * Beyond a periodic side the cells around are those of the other end; where rows are cut, those of another
- * rank, which stores them here. At a side that mirrors a tile ends; the ghosts there are made of its cells in
- * each step. */
+ * rank, which stores them here. A tile ends at a side that mirrors; its cells give the ghosts beyond the side
+ * in each step. */
 #pragma once
 
 #include "cuda/change_cuda.cuh"
-#include "cuda/race_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "persistent/persistent_cells_cuda.cuh"
 #include "persistent/persistent_plan.h"
 #include "temporal/temporal_sides_cuda.cuh"
@@ -38,10 +38,10 @@ template <typename T> struct persistent_arguments {
     temporal_axis<T> ax, ay;
     int tiles_x, tiles_y, width, height, halo_x, halo_y;
     int steps, steps_between;
-    int rows_beyond; /* of a cut side: the halo's; 0: rows are not cut */
-    void *given, *given_there[2];      /* here, and to the ranks above and below; NULL: none */
+    int rows_beyond; /* of the halo beyond a cut side; 0: rows are not cut */
+    void *given, *given_there[2];      /* exchanged cells: here, at the ranks above and below; NULL: none */
     unsigned *flags, *flags_there[2];
-    unsigned *numbers; /* of the last exchange; of blocks of the launch that have ended */
+    unsigned *numbers; /* the last exchange's number; the launch's blocks that have ended */
     unsigned long long *change;
 };
 
@@ -52,26 +52,25 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16,
                          PIECES = V * (int)sizeof(T) / PIECE_BYTES;
     static constexpr int PIECE = V / PIECES;
-    /* rows whose words are asked for at a time */
+    /* rows whose words are requested at a time */
     static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
     static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
-    /* of shared memory */
+    /* in shared memory */
     static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES;
     static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0,
                   "a warp's ends do not meet; images are in the lane");
-    enum { OWN, GIVEN, TAKEN }; /* the tile's own, those of them that others take, others' that it takes */
+    enum { OWN, GIVEN, TAKEN }; /* the tile's own cells; those that others take; others' that it takes */
 
     const persistent_arguments<T> &c;
     T cell[K][V];
-    bool is_first, is_last;                    /* the warp, of its block's */
-    bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a side that
-                                                * mirrors */
+    bool is_first, is_last;                    /* is the warp its block's first, its last? */
+    bool at_left, at_right, at_top, at_bottom; /* SIDES: the lane's, the warp's cells end at a mirror */
     int x;                                     /* of the lane's first cell, in the field */
-    unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of its two
-                                                * places */
-    /* Likewise, and volatile, so that nothing that follows from them waits in registers through all steps:
-     * where the warp's rows are in the field, and which of them the lane has of each kind, bit k for row k.
-     * */
+    unsigned here, turns;                      /* in shared memory: the warp's slot, and the sum of the
+                                                * addresses of its two places */
+    /* Also in shared memory, and volatile, so that nothing derived from them occupies registers through all
+     * steps: the places of the warp's rows in the field, and which of them the lane has of each kind, bit k
+     * for row k. */
     const volatile int *row_of;
     const volatile unsigned *has;
 
@@ -146,7 +145,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    /* The largest change since store. */
+    /* The largest change since store(). */
     __device__ __forceinline__ change_word<T> change() const
     {
         const unsigned own = has[OWN * blockDim.x];
@@ -163,7 +162,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     /* ---- between blocks ---- */
 
-    /* Where a row's cells are given in exchange `number`, here or at another rank: units of some per cell. */
+    /* Place of a row's cells in exchange `number`, here or at another rank: `per_cell` units per cell. */
     template <typename U>
     __device__ __forceinline__ U *place_of(void *given, int per_cell, unsigned number, int row) const
     {
@@ -172,7 +171,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         return (U *)given + (place * (unsigned)c.ax.cells + (unsigned)x) * per_cell;
     }
 
-    /* Row k, there or here. */
+    /* Gives row k of the warp, here or to another rank. */
     __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
     {
         uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
@@ -198,7 +197,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         else give_words(given, number, row, k);
     }
 
-    /* Is the rank above or below (side 0, 1) to have that row? */
+    /* Does the rank above or below (side 0, 1) take this row? */
     __device__ __forceinline__ bool near(int side, int row) const
     {
         return side == 0 ? row < c.rows_beyond : row >= (int)c.ay.cells - c.rows_beyond;
@@ -237,7 +236,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                 for (int i = 0; i < WORDS; i++)
                     cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
             }
-            /* all lanes together: else the compiler lets every shuffle wait for lanes that are apart */
+            /* all lanes together: otherwise the compiler lets every shuffle wait for diverged lanes */
         } while (__any_sync(~0u, wrong != 0));
         if constexpr (FIRST + ROWS < K) take_words<FIRST + ROWS>(number);
     }
@@ -249,7 +248,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                      : "memory");
     }
 
-    /* All that the block has given is there. */
+    /* Raises the flags: all cells that the block has given are visible. */
     __device__ __forceinline__ void raise_flags(unsigned number) const
     {
         const int tiles = (int)gridDim.x, tile_x = (int)blockIdx.x % c.tiles_x,
@@ -265,7 +264,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         if (below) raise(c.flags_there[1], tiles + tile_x, number);
     }
 
-    /* Waits for one of the nine tiles around and here, if there is one. */
+    /* Waits for one of the nine tiles around and including this one, if it exists. */
     __device__ __forceinline__ void await_tile(int which, unsigned number) const
     {
         const int tiles = (int)gridDim.x;
@@ -285,7 +284,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
                          : "=r"(there)
                          : "l"(c.flags + flag * PERSISTENT_FLAG_WORDS)
                          : "memory");
-        while ((int)(there - number) < 0); /* it may be one ahead */
+        while ((int)(there - number) < 0); /* a flag may be one ahead */
     }
 
     __device__ __forceinline__ void take_cells(unsigned number)
@@ -320,8 +319,8 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     }
 
     /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below. The
-     * first warp's slot has none above unless they are ghosts, nor the last one's below: what is there
-     * instead reaches cells alone that are not right any more ---- */
+     * first warp's slot has none above unless they are ghosts, nor the last one's below: garbage in their
+     * place reaches only cells that are wrong already ---- */
 
     static __device__ __forceinline__ void put(unsigned to, const T (&row)[V])
     {
@@ -344,13 +343,13 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    /* The ghost i beyond a side, 0 the nearest, from the cell i away from it and the one before. */
+    /* Ghost i beyond a side, 0 the nearest, from cell i inside the side and the cell before it. */
     static __device__ __forceinline__ T ghost_of(boundary_kind kind, T value, int i, T cell_i, T cell_before)
     {
         return kind == BOUNDARY_NEUMANN ? cell_i : i == 0 ? value : mirror(value, cell_before);
     }
 
-    /* A warp's first and last rows, into the slots of those above and below it; and ghosts, into its own. */
+    /* Stores a warp's end rows into the slots of the warps above and below it, and ghosts into its own. */
     __device__ __forceinline__ void put_ends(const T (&first)[R][V], const T (&last)[R][V]) const
     {
 #pragma unroll
@@ -478,7 +477,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         __syncthreads();
     }
 
-    /* The rows at the ends, which have come from memory or another block. */
+    /* Stores the end rows, which come from memory or another block, for the warps above and below. */
     __device__ __forceinline__ void begin_steps() const
     {
         T first[R][V], last[R][V];
@@ -491,7 +490,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
     }
 };
 
-/* The last block to end leaves the next launch the number of the last exchange. */
+/* The last block to end stores the number of the last exchange for the next launch. */
 static __device__ __forceinline__ void leave_number(unsigned *numbers, unsigned number)
 {
     if (threadIdx.x > 0 || atomicAdd(&numbers[1], 1u) + 1 < gridDim.x) return;
@@ -507,9 +506,9 @@ static __global__ void __launch_bounds__(32 * WARPS, 1)
     persistent_tile<T, R, V, K, SIDES> tile(c, reinterpret_cast<int *>(shared));
     unsigned number = *(const volatile unsigned *)c.numbers;
     int left = c.steps;
-    for (bool others = c.rows_beyond > 0;; others = true) { /* what is not this rank's is not in its memory */
+    for (bool others = c.rows_beyond > 0;; others = true) { /* memory lacks other ranks' cells */
         if (others) tile.template exchange<FLAGS>(++number);
-        /* one by itself before a norm */
+        /* the last step by itself, before a norm */
         const int steps = min(left - (c.change && left > 1), c.steps_between);
         if (c.change && left == 1) tile.store();
         tile.begin_steps();

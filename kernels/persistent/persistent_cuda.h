@@ -1,5 +1,5 @@
-/* What persistent_cuda.cu, the dispatch, shares with the files that hold the kernels; one for each cell type,
- * a unit with constant memory of its own (stencil_cuda.h). */
+/* Shared by persistent_cuda.cu, the dispatch, and the files that hold the kernels. Each cell type is a unit
+ * with constant memory of its own (stencil_cuda.h). */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,8 @@ typedef struct persistent_call {
     const void *cur;
     int steps;
     const boundary *own_sides;
-    bool cut;                        /* are the domain's rows? */
-    const persistent_memory *memory; /* persistent_layout_of has what is where */
+    bool cut;                        /* are the domain's rows cut? */
+    const persistent_memory *memory; /* laid out by persistent_layout_of */
     unsigned long long *change;      /* NULL: no norm */
     cudaStream_t stream;
 } persistent_call;
@@ -28,7 +28,7 @@ typedef struct persistent_kernels {
 
 typedef struct persistent_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* the weights; done when it returns */
-    /* of each row of the stencil's table (persistent_tilings.h) */
+    /* one for each row of the stencil's table (persistent_plan.h) */
     const persistent_kernels *kernels;
 } persistent_unit;
 

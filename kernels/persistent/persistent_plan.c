@@ -18,9 +18,9 @@ persistent_table persistent_table_of(const stencil *op)
 
 static const double issue_per_s = 1.755e9; /* instructions of each of an SM's four schedulers */
 
-/* Of a warp and row: a multiply-add per term and cell, in f64 at half the rate, a shuffle for each neighbour
- * beyond a lane. Of a warp: what its ends cost. Warps share out four schedulers, and all meet in each step.
- * */
+/* Per warp and row: a multiply-add per term and cell, in f64 at half the rate, and a shuffle for each
+ * neighbour beyond a lane. Per warp: the cost of its ends. Warps share four schedulers, and all meet in each
+ * step. */
 static double compute_s(const persistent_tiling *t, int warps, dtype type)
 {
     const int words = (int)dtype_bytes(type) / 4, in_turn = (warps + 3) / 4;
@@ -28,7 +28,7 @@ static double compute_s(const persistent_tiling *t, int warps, dtype type)
     return in_turn * (t->rows * row + ends) / issue_per_s + 25e-9 + 2e-9 * warps;
 }
 
-/* bytes: that a tile takes from others; cut: some from other devices, over a link. */
+/* bytes: taken from other tiles; cut: some of them from other devices, over a link. */
 static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
 {
     return (t->flags ? 1.2e-6 : 0.75e-6) + (cut ? 1.5e-6 : 0) + 3e-8 * t->rows + 3e-11 * bytes;
@@ -39,8 +39,8 @@ static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
 static int rounded_up(int cells, int unit) { return (cells + unit - 1) / unit * unit; }
 static int64_t tiles_of(int64_t cells, int own) { return (cells + own - 1) / own; }
 
-/* Own cells of tiles that hold `held`, as even as whole units allow; 0: there are none, or the last one has
- * fewer than a halo, which its neighbours want whole. */
+/* Own cells of tiles that hold `held`, as even as whole units allow. 0: there are none, or the last tile has
+ * fewer than a halo, which its neighbours need whole. */
 static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
 {
     const int most = (held - 2 * halo) / unit * unit;
@@ -73,14 +73,14 @@ static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t 
     return true;
 }
 
-enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* of no GPU's registers */ };
+enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* more than any GPU's registers hold */ };
 
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan)
 {
     const persistent_table table = persistent_table_of(op);
     double best_s = INFINITY;
-    /* those of the domain */
+    /* sides are the domain's */
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE);
     if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
     for (int i = 0; i < table.count; i++) {

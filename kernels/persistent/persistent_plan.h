@@ -1,5 +1,5 @@
-/* How a field is cut into tiles, a block's each, that stay in a GPU's registers through many steps
- * (persistent_cuda.cuh). In C, for the launch and for whoever asks without a GPU.
+/* How a field is cut into tiles, one per block, that stay in a GPU's registers through many steps
+ * (persistent_cuda.cuh). In C, for the launch and for planning without a GPU.
  *
  * A tile holds rows * warps rows of 32 * columns cells: its own, and around them the halo of the steps
  * between two exchanges. At a side that mirrors it ends with the field. */
@@ -9,7 +9,7 @@
 #include "core/field.h"
 #include "core/linkage.h"
 #include "core/stencil.h"
-#include "persistent/persistent_tilings.h"
+#include "temporal/temporal_tilings.h" /* TEMPORAL_TABLE */
 
 LINKAGE_C_BEGIN
 
@@ -19,6 +19,42 @@ LINKAGE_C_BEGIN
 #define PERSISTENT_INLINE static inline
 #endif
 
+/* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc
+ * makes kernels of, and that the planner reads without a GPU. Stars of one level. */
+typedef struct persistent_tiling {
+    int radius;
+    int columns, rows; /* per lane, and per warp: what a lane holds; rows >= 2 radius, columns >= radius */
+    int warps;         /* of a block, at most: bounds the registers */
+    bool flags;        /* blocks exchange behind a flag of each; else by words that carry the exchange's
+                        * number with each cell */
+} persistent_tiling;
+
+TEMPORAL_TABLE persistent_tiling persistent_star_f32[] = {
+    /* radius, columns, rows, warps, flags */
+    { 1,       2,       4,    16,    false },
+    { 1,       4,       12,   16,    true },
+    { 1,       8,       20,   8,     true },
+    { 2,       2,       8,    8,     false },
+    { 2,       4,       12,   16,    true },
+    { 3,       4,       12,   16,    true },
+    { 4,       4,       12,   16,    true },
+};
+TEMPORAL_TABLE persistent_tiling persistent_star_f64[] = {
+    /* radius, columns, rows, warps, flags */
+    { 1,       2,       4,    16,    true },
+    { 1,       2,       8,    8,     true },
+    { 1,       4,       8,    12,    true },
+    { 2,       2,       8,    8,     true },
+    { 2,       4,       12,   8,     true },
+    { 3,       4,       12,   8,     true },
+    { 4,       4,       12,   8,     true },
+};
+
+typedef struct persistent_table {
+    const persistent_tiling *tilings;
+    int count;
+} persistent_table;
+
 typedef struct persistent_plan {
     int tiling;        /* its row in the stencil's table */
     int warps;         /* of a block */
@@ -26,19 +62,19 @@ typedef struct persistent_plan {
     int tiles_x, tiles_y;
     int width, height;  /* own cells of a tile; the last ones along an axis may have fewer */
     int halo_x, halo_y; /* cells; columns in whole lanes */
-    double step_s;      /* what a model has a step take */
+    double step_s;      /* modelled time of a step */
 } persistent_plan;
 
-/* Of at most `processors` tiles, the plan with the shortest step; false where the registers do not hold the
- * field, or no kernel serves: a width that is no multiple of a lane's columns, another form. sides: of the
- * domain; cut: its rows are cut among ranks that have ny each. */
+/* The plan with the shortest step among those of at most `processors` tiles. False: the registers do not hold
+ * the field, or no kernel serves it: a width that is no multiple of a lane's columns, another form. sides:
+ * the domain's. cut: its rows are cut among ranks that have ny each. */
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan);
 
 persistent_table persistent_table_of(const stencil *op);
 
-/* A block's shared memory: the field's row of each of its rows, and of each thread three words, in ints; then
- * the rows at the ends of warps, twice. */
+/* A block's shared memory: in ints, the field's row of each of its rows and three words per thread; then the
+ * rows at the ends of warps, twice. */
 PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps)
 {
     return (warps * (rows + 3 * 32) + 3) / 4 * 4;
@@ -48,10 +84,10 @@ static inline size_t persistent_shared_bytes(const persistent_tiling *t, int war
     return sizeof(int) * (size_t)persistent_shared_ints(t->rows, warps) +
            (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
 }
-/* The memory through which tiles exchange, the same on all ranks: what they give each other, in two places,
- * with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles and of the row
- * of tiles above and below; then the number of the last exchange, and of the blocks of a launch that have
- * ended. */
+/* The memory through which tiles exchange, the same on all ranks: the cells that they give each other, in two
+ * places, with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles and of
+ * the rows of tiles above and below; then the number of the last exchange, and of the blocks of a launch that
+ * have ended. */
 enum { PERSISTENT_FLAG_WORDS = 32 };
 typedef struct persistent_layout {
     int rows_beyond;
@@ -75,12 +111,12 @@ static inline persistent_layout persistent_layout_of(const persistent_tiling *t,
     return l;
 }
 
-/* Where a tile lies along an axis; cells of the field, and beyond a periodic side. */
+/* A tile along an axis; cells of the field, and beyond a periodic side. */
 typedef struct persistent_span {
-    int first, held;         /* the first cell that it holds, and how many */
+    int first, held;         /* the first cell that it holds, and their number */
     int own_low, own_high;   /* its own: [low, high) */
     int low, high;           /* right after an exchange: own and halo */
-    int band_low, band_high; /* own cells below the one and from the other on are others' halo */
+    int band_low, band_high; /* own cells below band_low and from band_high on are others' halo */
     bool at_low, at_high;    /* it ends at a side that mirrors */
 } persistent_span;
 
@@ -116,7 +152,7 @@ PERSISTENT_INLINE bool persistent_is_given(const persistent_span *s, int at)
 {
     return persistent_is_own(s, at) && (at < s->band_low || at >= s->band_high);
 }
-/* A cell at most one length beyond an axis. */
+/* Wraps a coordinate at most one length beyond an axis. */
 PERSISTENT_INLINE int persistent_wrapped(int at, int cells)
 {
     return at < 0 ? at + cells : at >= cells ? at - cells : at;

@@ -1,5 +1,5 @@
-/* What a unit of persistent passes consists of: an instance for each row of its table (persistent_tilings.h),
- * and the launch of one. */
+/* A unit of persistent passes: an instance for each row of its table (persistent_plan.h), and its
+ * launch. */
 #pragma once
 
 #include <iterator>
@@ -25,7 +25,7 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
                    : cudaFuncSetAttribute(kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     }
 
-    /* At another rank, if there is one. */
+    /* NULL: there is no such rank. */
     static unsigned *flags_of(void *memory, const persistent_layout *l)
     {
         return memory ? (unsigned *)((char *)memory + l->flags_at) : nullptr;
@@ -57,7 +57,7 @@ template <typename T, const persistent_tiling *TILINGS, int I> struct persistent
         return a;
     }
 
-    /* Cooperative: all blocks run at the same time, or none. */
+    /* A cooperative launch: all blocks run at the same time, or none. */
     static cudaError_t pass(const persistent_call *call)
     {
         const persistent_plan *p = call->plan;

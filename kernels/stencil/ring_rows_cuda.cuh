@@ -1,22 +1,20 @@
-/* The rows of a tile in shared memory: what the tiles of stars and boxes are built as, and the bulk copies
- * that bring their rows, B at a time, one mbarrier for each such step. STEPS steps are kept; step s lies in
- * slot s % STEPS. Where they hold the whole tile all of it is asked for at once, else they are a ring: a slot
- * is asked for again when all have left it.
+/* The rows of a tile in shared memory: how the tiles of stars and boxes are built, and the bulk copies that
+ * bring their rows, a step of B rows at a time, with one mbarrier per step. STEPS steps are kept; step s lies
+ * in slot s % STEPS. If they hold the whole tile, all of it is requested at once. Otherwise they are a ring:
+ * a slot is requested again when all threads have left it.
  *
  * A shared row has its own cells on 128 bytes and each 32-byte sector at the same phase as in the field: a
  * halo packed without that padding cost 8 %, since each sector then needed two writes into shared memory. */
 #pragma once
 
 #include "cuda/async_copy_cuda.cuh"
-#include "cuda/bulk_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 
-/* What a kernel is built as, and how its tiles are launched unless something else was measured to be faster.
- * */
+/* How a kernel is built, and how its tiles are launched unless another variant was measured to be faster. */
 struct ring_tiling {
     int columns, groups; /* warps side by side, one above the other */
     int step_rows;       /* rows that come, and are computed, at a time: a step */
-    int ahead;           /* steps asked for, if a ring; 0: the whole tile at once */
+    int ahead;           /* steps requested ahead, if a ring; 0: the whole tile at once */
     int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
     int height;          /* rows of a tile */
     int wave;            /* of bands of tiles, see tiles_cuda.cuh */
@@ -59,7 +57,7 @@ constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
         { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
-/* [radius - 1], of boxes whose weights are factors: the same in f32 and f64, for one product and two. */
+/* [radius - 1], for boxes whose weights are factors; the same for f32 and f64, one product and two. */
 constexpr ring_tiling separable_tilings[STENCIL_SEPARABLE_RADIUS_MAX] = {
     /*  columns, groups, step_rows, ahead, blocks, height, wave */
     { 4,       2,      4,         0,     1,      16,     0 }, /* radius 1 */
@@ -80,17 +78,17 @@ template <stencil_form FORM, typename T, int R> struct ring_shape {
     static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows,
                          AHEAD = TILING.ahead;
     static constexpr bool AT_ONCE = AHEAD == 0;
-    /* stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
+    /* those of stencil_slide_cuda.cuh; the others are stencil_ring_cuda.cuh's */
     static constexpr bool SLIDES = BOX && (R == 3 || R == 4);
     /* steps still read besides the newest */
     static constexpr int BACK = ((SLIDES ? 2 * R : STAR ? R : 0) + B - 1) / B;
     static constexpr int STEPS = AT_ONCE ? (TILING.height + 2 * R + B - 1) / B : BACK + 1 + AHEAD;
-    /* steps asked for at once */
+    /* steps requested at once */
     static constexpr int FIRST = AT_ONCE ? STEPS : SLIDES ? BACK + AHEAD : AHEAD;
     static constexpr int N = 32 * COLUMNS, THREADS = N * GROUPS;
     static constexpr int SIDE = (R + vector_cells<T> - 1) / vector_cells<T>;
-    /* Of a shared row, vectors. Where it is what brings one block more onto an SM, the halo right of a row
-     * and the one left of the next share their padding. */
+    /* Vectors of a shared row. If it brings one more block onto an SM, the halo right of a row and the one
+     * left of the next share their padding. */
     static constexpr int LEFT = FIELD_ALIGN_BYTES / 16, PITCH = N + (SLIDES ? LEFT : 2 * LEFT);
     static constexpr int BARRIERS_AT = (STEPS * B * PITCH + (SLIDES ? LEFT : 0)) * 16,
                          BYTES = BARRIERS_AT + STEPS * 8;
@@ -101,7 +99,7 @@ template <stencil_form FORM, typename T, int R> struct ring_shape {
     static_assert(!SLIDES || (!AT_ONCE && (N & (N - 1)) == 0), "the warps take turns");
 };
 
-/* The copies of a block. Rows are counted from the tile's first halo row, steps too; step s lies in slot s %
+/* The copies of a block. Rows and steps count from the tile's first halo row; step s lies in slot s %
  * STEPS. */
 template <typename S> struct ring_rows {
     unsigned shared;     /* address of slot 0, first vector copied */
@@ -121,7 +119,7 @@ template <typename S> struct ring_rows {
     {
         bulk_copy(shared + (slot * S::B + b) * S::PITCH * 16, row, row_bytes, barriers + 8 * slot);
     }
-    /* By all threads, first of all. */
+    /* Comes first, by all threads. */
     __device__ __forceinline__ void make_barriers() const
     {
         if (threadIdx.y != 0 || threadIdx.x >= 32) return;
@@ -130,7 +128,7 @@ template <typename S> struct ring_rows {
         __syncwarp(); /* each lane expects on the barrier that it made itself; racecheck cannot tell that
                        * from a race */
     }
-    /* Asks for as many steps as are to be on their way, by all threads. */
+    /* Requests the first steps, by all threads. */
     __device__ __forceinline__ void start() const
     {
         if (threadIdx.y == 0 && threadIdx.x < 32) {
@@ -143,8 +141,8 @@ template <typename S> struct ring_rows {
         }
         __syncthreads();
     }
-    /* Asks for one more step into its slot, by the block's thread `asker`; `row` is its first row. A step
-     * beyond the last row is there at once. */
+    /* Requests one more step into its slot, by the block's thread `asker`; `row` is its first row. A step
+     * beyond the last row is complete at once. */
     __device__ __forceinline__ void ask(int step, int slot, const char *row, unsigned asker = 0) const
     {
         const int left = rows - step * S::B;
@@ -154,18 +152,18 @@ template <typename S> struct ring_rows {
         for (int b = 0; b < S::B; b++)
             if (b < left) copy(slot, b, row + b * pitch_bytes);
     }
-    /* Until the rows of a step are there. */
+    /* Waits until the rows of a step have arrived. */
     __device__ __forceinline__ void wait_rows(int slot, unsigned lap) const
     {
         bulk_wait(barriers + 8 * slot, lap);
     }
-    /* The same; in a ring, also until everybody has left the step before. */
+    /* wait_rows; in a ring, also a wait until all threads have left the step before. */
     __device__ __forceinline__ void wait(int slot, unsigned lap) const
     {
         wait_rows(slot, lap);
         if (!S::AT_ONCE) __syncthreads();
     }
-#else /* the same without bulk copies: groups of 16-byte copies by all threads of the first row */
+#else /* without bulk copies: groups of 16-byte copies by all threads of the first row */
     static constexpr bool ALL_ASK = true;
     __device__ __forceinline__ void make_barriers() const {}
     __device__ __forceinline__ void start() const

@@ -1,4 +1,4 @@
-/* The dispatch of the CUDA stencils: which unit has the kernels, and the check of what a pass is given. */
+/* The dispatch of the CUDA stencils: which unit has the kernels, and the checks of a pass's arguments. */
 #include "stencil/stencil_cuda.h"
 
 static const stencil_unit *unit_of(stencil_form form)
@@ -31,8 +31,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
     const stencil_unit *unit = unit_of(op->form);
     assert(unit && 1 <= op->radius && op->radius <= stencil_radius_max(op->form) &&
            (!op->has_prev || stencil_products(op->form) == 0));
-    const cudaError_t idle = cudaDeviceSynchronize(); /* passes still running read the weights about to be
-                                                       * replaced */
+    const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
@@ -54,7 +53,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
     return cudaSuccess;
 }
 
-/* The chosen variant of the bound stencil on these fields. */
+/* A call of the chosen variant of the bound stencil on these fields. */
 static stencil_call call_of(const device_cuda *self, const field_shape *f, void *next, const void *cur,
                             const void *prev, const box *boxes, int count, device_stream *s)
 {

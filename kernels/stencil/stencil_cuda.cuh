@@ -1,30 +1,27 @@
 /* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The
  * kernels are in stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by
- * arithmetic), stencil_straight_cuda.cuh (small stars) and stencil_line_cuda.cuh.
+ * arithmetic), and stencil_line_cuda.cuh (lines, small stars).
  *
- * Which memory any of them may touch. A thread works only if its vector [x, x+V) begins left of its box's
- * end, x a multiple of V and not left of the line that holds the box's first cell; the box lies in the own
- * cells: hence 0 <= x and x+V <= up(nx), up() rounding up to V. Read are the cells [x - up(r), x + V + up(r))
- * of rows y-r .. y+r, y a row of the box, and of prev only the thread's own vector. With lead = depth_x
- * rounded up to a 128-byte line, line cells in it:
+ * Memory that a kernel may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x
+ * a multiple of V and not left of the line that holds the box's first cell. The box lies in the own cells:
+ * hence 0 <= x and x+V <= up(nx), up() rounding up to V. The thread reads the cells [x - up(r), x + V +
+ * up(r)) of rows y-r .. y+r, y a row of the box, and of prev only its own vector. Lead is depth_x rounded up
+ * to a 128-byte line, and line the number of cells in one:
  *  - the lowest cell is origin - r pitch - up(r) >= lead - up(r) >= 0, because r <= depth_x, r <= depth_y
- *  (LINE: r rows
- *    do not enter) and V divides a line;
+ *    (LINE: r rows do not enter) and V divides a line;
  *  - the highest ends at origin + (ny-1+r) pitch + up(nx) + up(r) <= allocation's end - line - pitch + nx + r
- *  + 2(V-1)
- *    <= allocation's end, because pitch >= nx + 2 depth_x and 2(V-1) < line.
+ *    + 2(V-1) <= allocation's end, because pitch >= nx + 2 depth_x and 2(V-1) < line.
  * Origin and pitch are whole lines, so every vector is aligned. Cells read outside the box may be written by
- * others at the same time (a halo that comes in); they reach no stored cell. Stores touch the box's own cells
- * only.
+ * others at the same time (a halo that arrives); they reach no stored cell. Stores touch only the box's own
+ * cells.
  *
- * next may be prev: a thread has read its cells of prev before it stores, and nobody else reads them. */
+ * next may be prev: a thread has read its cells of prev before it stores, and no other thread reads them. */
 #pragma once
 
 #include <stdio.h>
 
 #include "stencil/stencil_line_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
-#include "stencil/stencil_straight_cuda.cuh"
 
 template <typename T, int R, bool PREV> static cudaError_t launch_line(const stencil_call *c)
 {
@@ -104,7 +101,7 @@ template <stencil_form FORM, typename T, int R> static int variants_of(stencil_v
     return count;
 }
 
-/* What is done with one instance of the kernels. */
+/* A request to one instance of the kernels. */
 typedef struct stencil_request {
     const stencil_call *call; /* launch it, or, NULL, prepare it ... */
     stencil_variant *list;          /* ... or, not NULL, list its variants ... */
@@ -131,7 +128,7 @@ template <stencil_form FORM, int R = 1> static cudaError_t instance(const stenci
 {
     if constexpr (R < stencil_radius_max(FORM))
         if (op->radius > R) return instance<FORM, R + 1>(op, q);
-    constexpr bool PREV = stencil_products(FORM) == 0; /* may be */
+    constexpr bool PREV = stencil_products(FORM) == 0; /* the form may have prev */
     switch (op->type) {
     case DTYPE_F32:
         return PREV && op->has_prev ? serve<FORM, float, R, PREV>(q) : serve<FORM, float, R, false>(q);

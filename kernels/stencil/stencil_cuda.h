@@ -1,8 +1,8 @@
-/* What stencil_cuda.cu, the dispatch, shares with the files that hold the kernels.
+/* Shared by stencil_cuda.cu, the dispatch, and the files that hold the kernels.
  *
  * __constant__ memory belongs to a translation unit (no relocatable device code), and the kernels are spread
- * over one file a form so that they compile in parallel. So each such file is a unit: a function that uploads
- * weights into its own constant memory, and one that launches its kernels. */
+ * over one file per form so that they compile in parallel. Each such file is therefore a unit: a function
+ * that uploads weights into its own constant memory, and one that launches its kernels. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@ typedef struct stencil_call {
     const box *boxes;
     int count;
     cudaStream_t stream;
-    bool follows; /* in-kernel steps: may be put in place while the kernel before runs */
+    bool follows; /* in-kernel steps: the launch may overlap the kernel before it */
 } stencil_call;
 
 typedef struct stencil_unit {

@@ -1,18 +1,17 @@
 /* A pass of one step on the host: next = sum_k weight_k * cur[k] (+ beta * prev), a chain of fma in the order
  * of the weights.
  *
- * A pass that leaves the caches is bound by memory, so bytes are what counts: stores go past the caches (a
- * plain store reads the line that it overwrites: three words per cell instead of two), except where next is
- * prev, whose lines were read anyway, and the rows that will be read soon are prefetched by hand. What then
- * decides is the schedule of the work, and none is best on every processor (docs/stencil-kernels.md), so
- * there are variants:
+ * A pass that leaves the caches is bound by memory, so bytes count. Stores go past the caches (a plain store
+ * reads the line that it overwrites: three words per cell instead of two), except where next is prev, whose
+ * lines were read anyway. Rows that will be read soon are prefetched by hand. The schedule of the work then
+ * decides, and none is best on every processor (docs/stencil-kernels.md), so there are variants:
  *   N rows, along    block after block along N rows, which are long, as the hardware's prefetchers like them.
- *                    By hand only what they do last: into L1, a little before its use
- *   N rows, ahead    the same, but the rows of the next tile are asked for, into L1: most then wait in L2,
+ *                    Only their last step is by hand: into L1, a little before its use
+ *   N rows, ahead    the same, but the rows of the next tile are prefetched into L1: most then wait in L2,
  *                    and DRAM is read in order
  *   N rows, wide     the same, into L2
  *   N rows, narrow   in tiles whose rows stay in L1, where the rows of the next tile go too
- * The rows themselves are computed by stencil_host_row.h. */
+ * stencil_host_row.h computes the rows. */
 #include <assert.h>
 #include <string.h>
 
@@ -71,8 +70,8 @@ int stencil_host_bind(device *d, const stencil *op)
     return 0;
 }
 
-/* Wide: as many as let the rows that are read, and those of the next tile on their way in, stay in the core's
- * own cache. */
+/* Columns of a tile. Unless narrow, they are as many as keep the rows that are read, and those of the next
+ * tile on their way, in the core's own cache. */
 static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
 {
     if (h->op.form == STENCIL_LINE) return INT64_MAX / 4;
@@ -82,7 +81,7 @@ static int64_t tile_cells(const device_host *h, const stencil_host_variant *v)
     return fit_cells < TILE_CELLS_LEAST ? TILE_CELLS_LEAST : fit_cells & -TILE_CELLS_LEAST;
 }
 
-/* The rows of a tile; `all` is what tiles of the pass have in common. */
+/* Computes the rows of a tile; `all` is common to the tiles of the pass. */
 static void tile_pass(const stencil *op, const stencil_host_row *all, const field_shape *f, void *next,
                       const void *cur, const void *prev, box b)
 {
@@ -107,7 +106,7 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     const stencil *op = &h->op;
     assert(op->type == f->type && next != cur && (prev || !op->has_prev) && count <= STENCIL_BOXES_MAX);
     assert(0 <= d->stencil_variants.chosen && d->stencil_variants.chosen < d->stencil_variants.count);
-    assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* or whole vectors cannot be streamed */
+    assert((uintptr_t)next % FIELD_ALIGN_BYTES == 0); /* otherwise whole vectors cannot be streamed */
     const size_t working_bytes = (op->has_prev ? 3 : 2) * f->bytes;
     const ptrdiff_t row_bytes = f->pitch * (ptrdiff_t)dtype_bytes(f->type);
     const bool in_place = op->has_prev && next == prev, line = op->form == STENCIL_LINE;
@@ -133,7 +132,7 @@ int stencil_host_pass(device *d, const field_shape *f, void *next, const void *c
     {
         for (int i = 0; i < count; i++) {
             const box part = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
-            /* narrow boxes: there a call costs more than the cells */
+            /* in narrow boxes a call costs more than the cells */
             const int rows = box_width(part) < NARROW_BOX_CELLS ? TILE_ROWS_MOST : v->rows;
             for (int64_t x = part.x0, end; x < part.x1; x = end) {
                 end = stencil_host_least(part.x1, (x / columns + 1) * columns);

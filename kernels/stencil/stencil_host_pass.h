@@ -1,5 +1,5 @@
-/* Rows of one level from rows of the level before it, on the host: what single steps (stencil_host.c) and
- * temporal blocks (temporal_host.c) share, and nothing else is computed by. */
+/* Rows of one level from rows of the level before it, on the host: shared by single steps (stencil_host.c)
+ * and temporal blocking (temporal_host.c), which compute rows in no other way. */
 #pragma once
 
 #include "core/cell.h"
@@ -8,25 +8,25 @@
 #define STENCIL_HOST_INLINE inline __attribute__((always_inline))
 
 enum {
-    STENCIL_HOST_VECTORS = 8,          /* of a row that are computed side by side, at most */
-    STENCIL_HOST_LONE = 4,             /* of a row that is computed alone */
-    STENCIL_HOST_CONSTANT_RADIUS = 4,  /* largest that a kernel of its own may be made for */
+    STENCIL_HOST_VECTORS = 8,          /* vectors of a row that are computed side by side, at most */
+    STENCIL_HOST_LONE = 4,             /* vectors of a row that is computed alone */
+    STENCIL_HOST_CONSTANT_RADIUS = 4,  /* largest radius with a kernel of its own */
     STENCIL_HOST_CONSTANT_WEIGHTS = 25 /* most weights of such a kernel */
 };
 
 /* Cells first <= i < cells of `rows` rows, in vectors from cell 0 on, which lies on a line in every row. */
 typedef struct stencil_host_row {
     void *sum;
-    const void *const *row; /* rows + 2 radius of them, of lines `rows`: each where its cell 0 is read */
-    const void *before;     /* NULL where the stencil has one level */
+    const void *const *row; /* rows + 2 radius of them (lines: `rows`), each at its cell 0 */
+    const void *before;     /* NULL: the stencil has one level */
     const void *weight;     /* in the cells' type */
     double beta;
     int64_t first, cells;
-    int64_t pitch; /* cells from a row of sum to the next, and of before */
+    int64_t pitch; /* cells from a row of sum, and of before, to the next */
     int rows, radius;
     bool streams;                              /* sums go past the caches */
-    bool asks, to_l2;                          /* are lines asked for? into L2, else into L1 */
-    ptrdiff_t ahead_bytes, before_ahead_bytes; /* from a cell of the row's centre, of before, to those */
+    bool asks, to_l2;                          /* prefetch lines? into L2, else into L1 */
+    ptrdiff_t ahead_bytes, before_ahead_bytes; /* to the prefetched cell, in the centre row, in before */
 } stencil_host_row;
 
 typedef void stencil_host_kernel(const stencil_host_row *job);

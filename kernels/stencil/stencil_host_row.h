@@ -1,16 +1,16 @@
-/* Template: rows of one level from rows of the level before. Vectors are computed side by side, since a chain
- * of fma by itself is all latency, and a weight is loaded once for all of them. stencil_host_rows.c includes
- * it once per type and kind of vector, with
+/* Template: rows of one level from rows of the level before. Vectors are computed side by side, since a
+ * single chain of fma is all latency, and a weight is loaded once for all of them. stencil_host_rows.c
+ * includes it once per type and kind of vector, with
  *   CELL           the type
- *   BYTES          of a vector: at most a cache line, one cell where the processor has no fma
+ *   BYTES          of a vector: at most a cache line, one cell if the processor has no fma
  *   TARGET         the attribute that lets the compiler use the instructions of these vectors
  *   FMA(w, x, u)   w x + u of three vectors, in one rounding
  *   STREAM(p, u)   stores a vector past the caches
- *   CUT(a, b, k)   the vector that starts k cells into a and goes on in b, k a constant; may be left out
+ *   CUT(a, b, k)   the vector that starts k cells into a and continues in b, k a constant; may be left out
  *   NAME(x)        x with a suffix
  *
- * A vector that the ends of a row cut is computed whole and stored in part; what it reads too much lies in
- * the field's allocation (field.h) and is not used. */
+ * A vector at the end of a row is computed whole and stored in part; its surplus reads lie in the field's
+ * allocation (field.h) and are not used. */
 
 typedef CELL NAME(vector) __attribute__((vector_size(BYTES)));
 typedef CELL NAME(unaligned)
@@ -24,7 +24,7 @@ typedef CELL NAME(unaligned)
         _Pragma("GCC unroll 8")                                 \
         for (int j = 0; j < count; j++) STATEMENT;              \
     } while (0)
-/* SUM = W * FROM, the first term, a product so that a sum of zeros keeps its sign, or += it. */
+/* SUM = W * FROM, the first term, a product so that a sum of zeros keeps its sign; ADD: SUM += W * FROM. */
 #define BEGIN(SUM, W, FROM)                     \
     do {                                        \
         const CELL weight_ = (W);               \
@@ -36,8 +36,8 @@ typedef CELL NAME(unaligned)
         EACH_VECTOR(SUM[j] = FMA(weight_, (FROM), SUM[j])); \
     } while (0)
 
-/* Vector j of a row, K cells to its side. Nearly every such load straddles two cache lines; where the radius
- * is a constant it is cut instead out of `line`, the vectors of the row that HOLD loaded whole. */
+/* Vector j of a row, shifted by K cells. Nearly every such load straddles two cache lines; if the radius is a
+ * constant, the vector is instead cut out of `line`, the row's vectors that HOLD loaded whole. */
 #ifdef CUT
 #define HOLD(ROW)                                                                                      \
     do {                                                                                               \
@@ -55,9 +55,10 @@ typedef CELL NAME(unaligned)
 #define BESIDE(ROW, K) LOAD((ROW) + j * LANES + (K))
 #endif
 
-/* `count` vectors, the first at cell `at` of out, of before and of the rows that it reads; of each the lanes
- * from low to high. Form and count are constants, so that u is registers; with `constant` the radius is one,
- * too. `line` has the first `held` vectors of the row that cells are read beside of. */
+/* Computes `count` vectors, the first at cell `at` of out, of before and of the rows that it reads, and
+ * stores the lanes from low to high of each. Form and count are constants, so that u is registers; with
+ * `constant` the radius is one, too. `line` has the first `held` vectors of the row whose neighbours in x are
+ * read. */
 static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, bool constant, int count,
                                                    const stencil_host_row *job, const CELL *w,
                                                    const CELL *const *row, const CELL *before, CELL *out,
@@ -93,7 +94,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, boo
         }
         break;
     case STENCIL_SEPARABLE:
-    case STENCIL_SEPARABLE_SUM: /* likewise */
+    case STENCIL_SEPARABLE_SUM: /* the first product is an fma onto -0 */
         EACH_VECTOR(u[j] = -(VECTOR){ 0 });
         _Pragma("GCC unroll 5")
         for (int dy = -r; dy <= r; dy++) {
@@ -126,8 +127,8 @@ static STENCIL_HOST_INLINE void NAME(ask)(stencil_form form, int count, const st
     if (job->before) device_host_prefetch(before, job->before_ahead_bytes, bytes, job->to_l2);
 }
 
-/* Row y of the job from cell `at` up to `end`, in blocks of `count` vectors. A row that is alone has its
- * pointers in registers, and its blocks go on with two vectors of the block before. */
+/* Row y of the job from cell `at` up to `end`, in blocks of `count` vectors. A row that is alone keeps its
+ * pointers in registers, and each of its blocks reuses two vectors of the block before. */
 static TARGET STENCIL_HOST_INLINE void NAME(stretch)(stencil_form form, int r, bool constant, bool alone,
                                                      int count, const stencil_host_row *job, const CELL *w,
                                                      int y, int64_t at, int64_t end, int64_t low,
@@ -156,8 +157,8 @@ static TARGET STENCIL_HOST_INLINE void NAME(stretch)(stencil_form form, int r, b
     }
 }
 
-/* Whole blocks from cell `at` on, and where they end: a lone row at once; of several rows block by block, all
- * rows of one before the next, since a row that is in L1 serves every row of sums. */
+/* Computes whole blocks from cell `at` on and returns where they end: a lone row at once, several rows block
+ * by block, all rows of one before the next, since a row that is in L1 serves every row of sums. */
 static TARGET STENCIL_HOST_INLINE int64_t NAME(blocks)(stencil_form form, int r, bool constant, int count,
                                                        const stencil_host_row *job, const CELL *w, int64_t at)
 {
@@ -177,7 +178,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(rows)(stencil_form form, int r, bool
 {
     const int count = r <= 2 && constant ? STENCIL_HOST_LONE : STENCIL_HOST_VECTORS;
     const int64_t block = (job->rows == 1 ? STENCIL_HOST_LONE : count) * LANES;
-    CELL copy[STENCIL_HOST_CONSTANT_WEIGHTS]; /* which no sum can change */
+    CELL copy[STENCIL_HOST_CONSTANT_WEIGHTS]; /* a copy, so that no store of a sum can change it */
     const CELL *const w = constant ? copy : (const CELL *)job->weight;
     if (constant)
         for (int k = 0; k < stencil_weights(form, r); k++) copy[k] = ((const CELL *)job->weight)[k];
@@ -193,7 +194,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(rows)(stencil_form form, int r, bool
     }
 }
 
-/* The kernels. The radii of most stencils are constants where that lets cells be CUT. */
+/* The kernels. The radii of most stencils are constants if that lets cells be CUT. */
 #define ROWS_OF(ROWS, FORM, R, CONSTANT)                                                               \
     static TARGET __attribute__((noinline)) void NAME(ROWS)(const stencil_host_row *job)               \
     {                                                                                                  \

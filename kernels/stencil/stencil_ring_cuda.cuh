@@ -1,49 +1,47 @@
-/* Stars and boxes, these of weights or of factors: the rows of a tile come into shared memory by bulk copies
+/* Stars and boxes, of weights or of factors: bulk copies bring the rows of a tile into shared memory
  * (ring_rows_cuda.cuh). Boxes of weights of radius 3 and 4, bound by arithmetic, have tiles of their own
- * (stencil_slide_cuda.cuh); here their blocks begin.
+ * (stencil_slide_cuda.cuh), which stencil_tile starts too.
  *
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first
- * warp asks for the tile's rows and the halo's, B rows per step, one mbarrier per step; every warp waits for
+ * warp requests the tile's rows and the halo's, B rows per step, one mbarrier per step. Every warp waits for
  * a step's barrier alone and computes the outputs that the step completes while later steps are still on
  * their way. Bytes in flight thus cost no registers, each row crosses from L2 once per block (at radius 8 a
  * thread column of 4 rows reads it 5 times), and a warp reads its x neighbours as vectors of the shared row.
  *
- * STEPS steps of rows are kept. Where they hold the whole tile, all of it is asked for at once and there is
- * no barrier besides the mbarriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy,
- * although their halo rows cross from L2 up to 1.5 times: many rows asked for at once matter more. Where a
- * tile needs more rows than fit (radius 5 and more; the tall tiles of such boxes waste the fewest sums),
- * STEPS is a ring: one __syncthreads per step, after which the step that nobody reads any more is filled
- * again.
+ * STEPS steps of rows are kept. If they hold the whole tile, all of it is requested at once and the mbarriers
+ * are the only barriers; on an H200 such short tiles (8 to 24 rows) came nearest to a copy, although their
+ * halo rows cross from L2 up to 1.5 times: many rows requested at once matter more. If a tile needs more rows
+ * than fit (radius 5 and more; the tall tiles of such boxes waste the fewest sums), STEPS is a ring: after
+ * one __syncthreads per step, the step that is no longer read is filled again.
  *
- * Star: 2R + B rows of the thread's own cells lie in registers and move down by B a step. Box: 2R + B rows of
- * partial sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order of
- * each sum; a weight, once in its uniform register, serves B V cells. B is also what bounds the unrolled
- * code: beyond about 24 KB the instruction cache halves the speed.
+ * Star: 2R + B rows of the thread's own cells stay in registers and move down by B a step. Box: 2R + B rows
+ * of partial sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order
+ * of each sum; a weight, once in its uniform register, serves B V cells. B also bounds the unrolled code:
+ * beyond about 24 KB the instruction cache halves the speed.
  *
- * Box of factors: 2R + B rows of each product's sums along x lie in registers, of the thread's own cells, and
- * move down as a star's rows do; an output row reads 2R + 1 of them. Nothing is computed twice but the halo
- * rows' sums.
+ * Box of factors: 2R + B rows of each product's sums along x stay in registers, of the thread's own cells,
+ * and move down as a star's rows do; an output row reads 2R + 1 of them. Only the halo rows' sums are
+ * computed twice.
  *
- * Which memory is touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) +
- * up(R)), a subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step
- * before it stores. */
+ * Memory touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) + up(R)), a
+ * subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step before it
+ * stores. */
 #pragma once
 
 #include "cuda/change_cuda.cuh"
 #include "stencil/stencil_slide_cuda.cuh"
 
-/* A tile's rows in shared memory, all of them asked for: a cell, by its place in the tile, may be given
- * another value. */
+/* A tile's rows in shared memory, all of them requested: put replaces a cell, given by its place in it. */
 template <typename T, typename S, int R> struct rows_to_amend {
     float4 *ring;
     const ring_rows<S> &in_flight;
 
     __device__ __forceinline__ void put(int x, int y, T u) const
     {
-        in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* or the row would come over it */
+        in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* otherwise the arriving row would overwrite it */
         reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
     }
-    /* The same of vector x of row y. */
+    /* Replaces vector x of row y. */
     __device__ __forceinline__ void put_vector(int x, int y, const T *u) const
     {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0);
@@ -51,24 +49,24 @@ template <typename T, typename S, int R> struct rows_to_amend {
     }
 };
 
-/* What else is done around a tile, by all threads of the block. before(): before its first access to memory.
- * amend(rows, height): where all rows are asked for at once, then; whoever puts cells over those that come
- * ends with a barrier, unless none but the thread itself reads them. */
+/* Actions around a tile, by all threads of the block. before(): before the tile's first access to memory.
+ * amend(rows, height): after the request, if all rows are requested at once. An amend that replaces cells
+ * which other threads read ends with a barrier. */
 struct tile_alone {
     __device__ __forceinline__ void before() const {}
     template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &, int) const {}
 };
 
-/* What a thread does with its cells of a tile, those of a vector's columns, B rows at a time. What is not
- * here but in ring_tile took more registers as a function. */
+/* A thread's work on its cells of a tile, those of a vector's columns, B rows at a time. The rest is inlined
+ * in ring_tile: as functions it used more registers. */
 template <stencil_form FORM, typename T, int R> struct ring_sums {
     using S = ring_shape<FORM, T, R>;
     /* STEP: vectors in a slot */
     static constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, STEP = B * S::PITCH;
     static constexpr int PRODUCTS = stencil_products(FORM), SETS = PRODUCTS > 0 ? PRODUCTS : 1;
     using step_rows = T[B][V];
-    /* own cells of the last 2R + B rows (star), partial sums (box), sums along these rows, product after
-     * product (factors) */
+    /* own cells of the last 2R + B rows (star); partial sums (box); sums along these rows, one product after
+     * the other (factors) */
     using kept_rows = T[SETS * (2 * R + B)][V];
 
     /* The star's output row b, whose centre row is `centre` in shared memory. */
@@ -94,7 +92,7 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
         for (int v = 0; v < V; v++) sum[v] = term(4 * R, around.at(v, 0), sum[v]);
     }
 
-    /* Adds the rows from `row` on to all partial sums; the first B are complete then. */
+    /* Adds the rows from `row` on to all partial sums; the first B are then complete. */
     static __device__ __forceinline__ void box(const float4 *row, kept_rows &kept, step_rows &sum)
     {
         constexpr int W = 2 * R + 1;
@@ -121,7 +119,7 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
             for (int v = 0; v < V; v++) sum[b][v] = kept[b][v];
     }
 
-    /* The sums of each product along the rows from `row` on: the newest kept. */
+    /* Sums the rows from `row` on along x, once per product: the newest kept rows. */
     static __device__ __forceinline__ void sum_rows(const float4 *row, kept_rows &kept)
     {
 #pragma unroll
@@ -142,7 +140,7 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
         }
     }
 
-    /* Output row b from these. */
+    /* Output row b from the kept sums. */
     static __device__ __forceinline__ void sum_columns(int b, const kept_rows &kept, T (&sum)[V])
     {
 #pragma unroll
@@ -211,7 +209,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     T *to = next + (y - 2 * R) * pitch + x; /* output row `out` */
     const T *old_from = prev + y * pitch + x;
     const float4 *const own = ring + S::LEFT + threadIdx.x;
-    int step = group_y / B, slot = step; /* a group that begins further down has the whole tile in slots */
+    int step = group_y / B, slot = step; /* groups below the first have the whole tile in slots */
     unsigned lap = 0;
     const char *ahead = in_flight.from + S::AHEAD * B * in_flight.pitch_bytes;
     T old[B][V] = {};
@@ -290,7 +288,7 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
     return change;
 }
 
-/* The same for every radius. ENDS: the block does nothing after it. */
+/* The tile of any form and radius. ENDS: the block does nothing after it. */
 template <stencil_form FORM, typename T, int R, bool PREV, bool CHANGE, bool ENDS = false,
           typename HOOKS = tile_alone>
 static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *cur, const T *prev,
@@ -319,12 +317,12 @@ static __global__ void __launch_bounds__(ring_shape<FORM, T, R>::THREADS,
 
 /* ---- host side ---- */
 
-/* Fewer blocks than this cannot fill a GPU, or, where arithmetic is the bound, leave too much of it idle in
- * the last of their waves: then the tiles of a ring are made less tall. */
+/* Fewer blocks do not fill a GPU, or, if arithmetic is the bound, leave too much of it idle in the last of
+ * their waves: then the tiles of a ring are made less tall. */
 template <typename S> constexpr unsigned FILLING_BLOCKS = S::SLIDES ? 3072 : 512;
 enum { LEAST_HEIGHT = 16 };
 
-/* Halves the height of tiles that are too few, where that can be done; the caller makes them again. */
+/* Halves the height of tiles that are too few, if possible; the caller makes them again. */
 template <typename S> static bool lower(tiles *t)
 {
     const int half = t->height_cells / 2;
@@ -335,7 +333,7 @@ template <typename S> static bool lower(tiles *t)
     return true;
 }
 
-/* What a kernel needs once on each device: leave to take so much shared memory. */
+/* Allows a kernel so much shared memory; once per kernel and device. */
 template <typename KERNEL> static cudaError_t prepare_tiles(KERNEL kernel, int shared_bytes)
 {
     const cudaError_t e =

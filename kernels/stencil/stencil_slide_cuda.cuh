@@ -1,25 +1,25 @@
-/* Boxes of radius 3 and 4, whose bound is arithmetic: B rows of sums stay in registers and B rows of cells
- * slide past them.
+/* Boxes of radius 3 and 4, bound by arithmetic: B rows of sums stay in registers and B rows of cells slide
+ * past them.
  *
  * An FMA takes an issue slot and so does everything else, so this file counts instructions. Per B V (2R+1)²
  * FMA a warp loads 2R + B rows of its cells and their neighbours from the ring in shared memory
  * (ring_rows_cuda.cuh), uses each weight for all B V sums, dy outermost, which is the order of each sum, and
- * keeps nothing from one step to the next: no sums that move down, and none begun for the rows above a tile,
- * as stencil_ring_cuda.cuh has them. More rows per step save more of the loads; 5 of f32 are 26 KB of FMA and
- * at the instruction cache's end. For its sake, too, one __syncthreads per step beats barriers that let warps
- * drift apart: the four schedulers of an SM then fetch the same instructions at the same time.
+ * keeps nothing from one step to the next. Unlike stencil_ring_cuda.cuh it moves no sums down and begins none
+ * for the rows above a tile. More rows per step save more of the loads; 5 of f32 are 26 KB of FMA, the limit
+ * of the instruction cache. For its sake, too, one __syncthreads per step beats barriers that let warps drift
+ * apart: the four schedulers of an SM then fetch the same instructions at the same time.
  *
- * Step s of the outputs reads the rows of steps s .. s + BACK; the newest is waited for, the slot left a step
- * ago is asked for again, by another warp each time: it costs some 70 instructions. Where the kernel ends
- * with the tile, warps beyond the box's columns leave at once, and the barriers count the others: r = 4 at
- * 10007 columns 1 to 2 % faster (r = 3 in f32, short of issue slots, 1 % slower by the longer test of whose
- * turn it is). */
+ * Step s of the outputs reads the rows of steps s .. s + BACK. The newest is waited for; the slot left a step
+ * ago is requested again, by another warp each time, because a request costs some 70 instructions. If the
+ * kernel ends with the tile, warps beyond the box's columns leave at once, and the barriers count the others:
+ * r = 4 at 10007 columns became 1 to 2 % faster (r = 3 in f32, short of issue slots, 1 % slower by the longer
+ * test of whose turn it is). */
 #pragma once
 
 #include "stencil/ring_rows_cuda.cuh"
 
-/* The tile at (x, y) of the box `cells`, by all threads of the block. What is read: as in
- * stencil_ring_cuda.cuh. ENDS: the block does nothing after it. */
+/* The tile at (x, y) of the box `cells`, by all threads of the block. It reads what stencil_ring_cuda.cuh
+ * does. ENDS: the block does nothing after it. */
 template <typename T, int R, bool PREV, bool ENDS>
 static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T *prev, int64_t pitch,
                                                   const box &cells, int64_t x, int64_t y, int height)
@@ -41,13 +41,13 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
     in_flight.make_barriers();
     in_flight.start();
 
-    /* threads */
+    /* threads that stay */
     const unsigned live =
         LEAVES ? (unsigned)min((end - x + 32 * V - 1) / (32 * V) * 32, (int64_t)S::N) : S::N;
     if (threadIdx.x >= live) return;
     x += threadIdx.x * V;
     const span in = columns_of<T>(cells, x);
-    /* up to this output row whole vectors of B rows are stored */
+    /* output rows up to this one store whole vectors of B rows */
     const int last_full = in.from == 0 && in.to == V ? rows - B : -1;
     T *to = next + y * pitch + x;
     const T *old_from = prev + y * pitch + x;
@@ -109,8 +109,8 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
 #pragma unroll
             for (int b = 0; b < B; b++) store_once(to + b * pitch, sum[b]);
         } else {
-            const span part = columns_of<T>(cells, x); /* computed again: not kept in registers for a few
-                                                        * blocks' sake */
+            const span part = columns_of<T>(cells, x); /* computed again: kept in registers, it would cost all
+                                                        * blocks for the sake of a few */
 #pragma unroll
             for (int b = 0; b < B; b++)
                 if (out + b < rows) store(to + b * pitch, part, sum[b]);

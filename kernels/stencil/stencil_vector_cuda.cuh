@@ -1,9 +1,8 @@
-/* What all stencil kernels share: the weights, the window of cells around a vector, the terms of a sum,
- * stores cut to a box.
+/* Shared by all stencil kernels: the weights, the window of cells around a vector, the terms of a sum, stores
+ * cut to a box.
  *
  * Weights lie in __constant__ and are indexed only by unrolled compile-time indices, so that each is an
- * operand of its FMA, from the constant bank or a uniform register, and costs no thread a load or a register.
- * */
+ * operand of its FMA, from the constant bank or a uniform register, and costs no load and no register. */
 #pragma once
 
 #include "core/cell.h"
@@ -11,11 +10,11 @@
 #include "cuda/vector_cuda.cuh"
 #include "stencil/stencil_cuda.h"
 
-/* One copy in every unit; of the two arrays the one of the bound stencil's type is in use. */
+/* One copy in every unit; only the array of the bound stencil's type is in use. */
 static __constant__ float weights_f32[STENCIL_CUDA_CONSTANTS];
 static __constant__ double weights_f64[STENCIL_CUDA_CONSTANTS];
 
-/* cur: read by several threads, written by none during the pass. */
+/* A vector of cur, which several threads read and none writes during the pass. */
 template <typename T> static __device__ __forceinline__ void load_shared(T *c, const T *p)
 {
     unpack16(__ldg(reinterpret_cast<const typename vector16<T>::type *>(p)), c);
@@ -37,7 +36,7 @@ static __device__ __forceinline__ double fma_of(double a, double b, double c)
     return cell_fma_f64(a, b, c);
 }
 
-/* A sum's next term, with weight i: the first is a product. */
+/* The next term of a sum, with weight i: the first is a product. */
 template <typename T> static __device__ __forceinline__ T next_term(bool first, int i, T u, T sum)
 {
     return first ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
@@ -90,7 +89,7 @@ template <typename T, int R> struct window {
     __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
 };
 
-/* Puts a stencil's weights into this unit's constant memory. Host side; done when it returns. */
+/* Uploads a stencil's weights into this unit's constant memory. Host side; done when it returns. */
 static inline cudaError_t upload_weights(const stencil *op, cudaStream_t stream)
 {
     float f32[STENCIL_CUDA_CONSTANTS] = {};

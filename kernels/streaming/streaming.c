@@ -1,4 +1,4 @@
-/* The device: a host device whose passes of several steps are visits (streaming_visit.c). */
+/* The streaming device: a host device whose passes of several steps are visits (streaming_visit.c). */
 #include "streaming/streaming.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ static int temporal_variants_with(device *d, const boundary *sides)
     return t->temporal_variants_with(t, sides);
 }
 
-/* The host's kernels serve single steps, the other device's a visit. */
+/* The host's kernels serve single steps, the other device's kernels a visit. */
 static int stencil_bind(device *d, const stencil *op)
 {
     streaming *s = (streaming *)d;
@@ -55,7 +55,7 @@ static int bind_thread(device *d)
 
 /* ---- memory ---- */
 
-/* Pages that are there are page-locked many times as fast as those that are not. */
+/* Resident pages are page-locked many times as fast as others. */
 static void touch(const streaming *s, void *p, size_t bytes)
 {
     const int64_t pages = (int64_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
@@ -135,12 +135,12 @@ static void destroy(device **self)
     *self = NULL;
 }
 
-/* What is little and does not depend on the window. */
+/* Streams, events and scalars, which do not depend on the window. */
 static int make_parts(streaming *s)
 {
     device_stream **const streams[] = { &s->arrive, &s->work, &s->leave };
     device_event **const events[] = { s->arrived, s->led, s->worked, s->left };
-    /* nothing is to keep a copy waiting */
+    /* copies have priority, so that they never wait */
     for (int i = 0; i < 3; i++) STREAMING_TRY(s, stream_create, i != 1, streams[i]);
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < STREAMING_RING; k++) STREAMING_TRY(s, event_create, false, &events[i][k]);
@@ -149,7 +149,7 @@ static int make_parts(streaming *s)
     return 0;
 }
 
-/* Who asks for a name or an address means the device that computes. */
+/* Copies the GPU's name, clocks and PCI address, which callers mean. */
 static void take_names(device *d, const device *t)
 {
     d->through = t;

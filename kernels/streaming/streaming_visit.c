@@ -1,12 +1,12 @@
-/* A visit. Invariant, for chunk c of rows [a, b) of level 0 in the slots that it has: level j is known up to
- * known(j, b), and of each level the rows that its next pass is going to read are in the slot, whose row 0 is
- * row a - lead of the field.
+/* A visit. Invariant for chunk c of rows [a, b) of level 0: level j is known up to known(j, b), and the
+ * chunk's slots hold those rows of each level that its next pass will read. Row 0 of a slot is row a - lead
+ * of the field.
  *
- * Three streams and who waits for whom (c: chunk; A: array of even levels, which rows come into):
+ * Three streams and their waits (c: chunk; A: array of even levels, into which rows arrive):
  *   arrive   rows of c into their slot   when the slot's last chunk is done with: its lead was copied to the
- *                                        next one, and, if results leave from A, they have
- *   work     lead, images, passes        when its rows are there, and, if results leave from the other array,
- *                                        those of the slot's last chunk have left
+ *                                        next one, and, if results leave from A, they have left
+ *   work     lead, images, passes        when its rows have arrived, and, if results leave from the other
+ *                                        array, those of the slot's last chunk have left
  *   leave    results of c                when its passes are done */
 #include "streaming/streaming_visit.h"
 
@@ -16,7 +16,7 @@
 
 int streaming_device_pass_steps(const void *owner, int most, bool norm)
 {
-    device *d = (device *)(uintptr_t)owner; /* which it asks, and does not change */
+    device *d = (device *)(uintptr_t)owner; /* asked, not changed */
     return norm ? d->temporal_change_steps(d, most) : d->temporal_steps(d, most);
 }
 
@@ -27,36 +27,35 @@ typedef struct visit {
     void *next[STREAMING_LEVELS];
     const void *cur[STREAMING_LEVELS];
     int levels, passes;
-    int pass[STREAMING_STEPS_MAX]; /* steps of each */
-    /* rows that are wanted of each level */
+    int pass[STREAMING_STEPS_MAX]; /* steps of each pass */
+    /* rows of each level that are needed */
     int64_t begin[STREAMING_STEPS_MAX + 1], end[STREAMING_STEPS_MAX + 1];
     int64_t lead;
-    uint64_t *change; /* of the device that computes; NULL: no norm */
+    uint64_t *change; /* on the device that computes; NULL: no norm */
 } visit;
 
 typedef struct chunk {
     int64_t number, a, b; /* rows [a, b) of level 0 */
 } chunk;
 
-/* The array that a level is in: 0, with level 0, or 1. */
+/* The array of a level: 0, that of level 0, or 1. */
 static int array_of(int level) { return level % 2; }
 static int slots_of(const visit *v, int array) { return array_of(v->passes) == 1 ? 2 : array == 0 ? 3 : 1; }
 
-/* Of four slots array 0 has the first ones. */
+/* Array 0 has the first of the four slots. */
 static int64_t slot_of(const visit *v, int array, int64_t number)
 {
     return (array == 0 ? 0 : slots_of(v, 0)) + number % slots_of(v, array);
 }
 
-/* Rows up to which a level is known once those of level 0 are up to b. */
+/* The row up to which a level is known once level 0 is known up to b. */
 static int64_t known(const visit *v, int level, int64_t b)
 {
     const int64_t row = b >= v->end[0] ? v->end[level] : b - (int64_t)level * v->s->window.skew;
     return row < v->begin[level] ? v->begin[level] : row > v->end[level] ? v->end[level] : row;
 }
 
-/* A chunk's slot as a field whose row 0 is that row of the slot. Above the slots there are as many rows of
- * padding as such a field has ghosts. */
+/* Row `row` of a chunk's slot, as row 0 of a field. The rows above the slots are padding for its ghosts. */
 static void *slot_at(const visit *v, int field, int array, int64_t number, int64_t row)
 {
     const streaming_window *w = &v->s->window;
@@ -65,15 +64,15 @@ static void *slot_at(const visit *v, int field, int array, int64_t number, int64
            (size_t)(rows * streaming_slot_shape(w, 0).pitch) * dtype_bytes(w->type);
 }
 
-/* Rows [from, to) of the field, in the slot, which is cell (0, from) there. */
+/* Cell (0, from) of the field in the chunk's slot. */
 static void *cells_at(const visit *v, int field, int array, const chunk *c, int64_t from)
 {
     const field_shape shape = streaming_slot_shape(&v->s->window, 0);
     return field_at(&shape, slot_at(v, field, array, c->number, from - (c->a - v->lead)), 0, 0);
 }
 
-/* Own cells of rows, between the fields and a slot. Where both have the same pitch they are one copy, with
- * what lies between rows. */
+/* Copies own cells of rows between the fields and a slot. If both have the same pitch, it is one copy, which
+ * includes the gaps between rows. */
 static int copy_rows(const visit *v, void *to, int64_t to_pitch, const void *from, int64_t from_pitch,
                      int64_t rows, device_stream *stream)
 {
@@ -87,7 +86,7 @@ static int copy_rows(const visit *v, void *to, int64_t to_pitch, const void *fro
     return 0;
 }
 
-/* Rows [a, b) of level 0. Beyond periodic sides they are those of the other side, as often as that comes. */
+/* Copies rows [a, b) of level 0 into their slot. Beyond periodic sides they wrap, as often as needed. */
 static int bring(const visit *v, const chunk *c)
 {
     const field_shape *f = v->shape;
@@ -109,7 +108,7 @@ static int bring(const visit *v, const chunk *c)
 static int arrive(const visit *v, const chunk *c)
 {
     streaming *s = v->s;
-    const int64_t before = c->number - slots_of(v, 0); /* in the same slot */
+    const int64_t before = c->number - slots_of(v, 0); /* the chunk before in the same slot */
     if (before >= 0) STREAMING_TRY(s, event_wait, s->led[(before + 1) % STREAMING_RING], s->arrive);
     if (before >= 0 && array_of(v->passes) == 0)
         STREAMING_TRY(s, event_wait, s->left[before % STREAMING_RING], s->arrive);
@@ -119,8 +118,8 @@ static int arrive(const visit *v, const chunk *c)
     return 0;
 }
 
-/* The lead with its images, from the slot before, which may be the same: then in pieces, of which none is
- * overwritten before it was read. */
+/* Copies the lead with its images from the slot before. If that is the same slot, it copies in pieces, none
+ * of which is overwritten before it was read. */
 static int lead(const visit *v, const chunk *c, int64_t rows_before)
 {
     streaming *s = v->s;
@@ -140,12 +139,12 @@ static int lead(const visit *v, const chunk *c, int64_t rows_before)
     return 0;
 }
 
-/* The slot as the field that a pass is given: its row 0 is the domain's where the pass depends on a low side,
- * its last row the domain's where it depends on a high one. */
+/* The slot as the field of a pass: its row 0 is the domain's if the pass depends on a low side, its last row
+ * the domain's if it depends on a high one. */
 typedef struct pass_view {
     field_shape shape;
     boundary sides;
-    int64_t row; /* of the field, that is row 0 here */
+    int64_t row; /* the row of the field that is row 0 here */
 } pass_view;
 
 static pass_view view_of(const visit *v, const chunk *c, int64_t from, int64_t to, int depth)
@@ -161,7 +160,7 @@ static pass_view view_of(const visit *v, const chunk *c, int64_t from, int64_t t
                                    high ? v->sides->y_high : cut } };
 }
 
-/* Images beyond periodic sides along x, of rows that are new in a level, as deep as the next pass reads. */
+/* Fills the images beyond periodic x sides of a level's new rows, as deep as the next pass reads. */
 static int fill_images(const visit *v, const chunk *c, int level)
 {
     streaming *s = v->s;
@@ -179,7 +178,7 @@ static int fill_images(const visit *v, const chunk *c, int level)
     return 0;
 }
 
-/* The rows of a level that its chunk makes known, from the level before. */
+/* Computes the rows of a level that its chunk makes known, from the level before. */
 static int pass(const visit *v, const chunk *c, int level)
 {
     streaming *s = v->s;
@@ -188,7 +187,7 @@ static int pass(const visit *v, const chunk *c, int level)
     const int in = array_of(level - 1), out = array_of(level);
     if (from >= to) return 0;
     const pass_view view = view_of(v, c, from, to, steps * s->window.radius);
-    const int64_t row = view.row - (c->a - v->lead); /* of the slot */
+    const int64_t row = view.row - (c->a - v->lead); /* row of the slot */
     void *next[STREAMING_LEVELS] = { NULL }, *cur[STREAMING_LEVELS] = { NULL };
     for (int k = 0; k < v->levels; k++) {
         next[k] = slot_at(v, k, out, c->number, row);
@@ -234,8 +233,8 @@ static int leave(const visit *v, const chunk *c)
     return 0;
 }
 
-/* Rows of the chunk that begins at row a. The first ones are small, as nothing is computed before they are
- * there, and so are the last ones, whose results leave when all else is done. */
+/* Rows of the chunk that begins at row a. The first chunks are small, since nothing is computed before they
+ * arrive, and so are the last ones, whose results leave when everything else is done. */
 static int64_t rows_at(const visit *v, int64_t number, int64_t a)
 {
     enum { HALVINGS = 3 };
@@ -261,7 +260,7 @@ static int enqueue(const visit *v)
     return 0;
 }
 
-/* What each pass makes of a box of the last level, and what the first one reads. */
+/* Finds the rows of each level that a box of the last level needs, and those that the first pass reads. */
 static void find_rows(visit *v, box cells)
 {
     int64_t beyond = 0;

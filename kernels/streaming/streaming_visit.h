@@ -1,5 +1,4 @@
-/* What a streaming device consists of, for its two files: streaming.c, which makes it, and streaming_visit.c,
- * which takes rows through. */
+/* The struct of a streaming device: streaming.c makes it, and streaming_visit.c streams rows through it. */
 #pragma once
 
 #include "device/device_host.h"
@@ -8,15 +7,14 @@
 enum { STREAMING_LEVELS = 2, STREAMING_RING = 4, STREAMING_PINNED_MAX = 8 };
 
 typedef struct streaming {
-    device_host host; /* first: kernels of the host take the device for one */
-    device plain;     /* its functions */
+    device_host host; /* comes first: kernels of the host take the device for one */
+    device plain;     /* the functions of a host device */
     device *through;
     bool window_made;
     streaming_window window;
-    void *memory[STREAMING_LEVELS];                  /* of the device that computes, streaming_level_bytes
-                                                      * each */
-    uint64_t *change, *change_host;        /* there, and pinned */
-    device_stream *arrive, *work, *leave;  /* its streams and events, by chunk modulo STREAMING_RING */
+    void *memory[STREAMING_LEVELS];                  /* on the computing device, streaming_level_bytes each */
+    uint64_t *change, *change_host;        /* on that device, and page-locked on the host */
+    device_stream *arrive, *work, *leave;  /* of that device; events by chunk modulo STREAMING_RING */
     device_event *arrived[STREAMING_RING], *led[STREAMING_RING], *worked[STREAMING_RING],
         *left[STREAMING_RING];
     void *pinned[STREAMING_PINNED_MAX];              /* fields */
@@ -27,7 +25,7 @@ static inline int streaming_code(const streaming *s, int code)
     return code && s->through->kind == DEVICE_CUDA ? STREAMING_CUDA_CODES + code : code;
 }
 
-/* Asks or enqueues on the device that computes; the first failure is the function's answer. */
+/* Calls a function of the device that computes; returns from the caller on failure. */
 #define STREAMING_TRY(s, function, ...)                                                  \
     do {                                                                                 \
         const int code_ = (s)->through->function((s)->through, __VA_ARGS__);             \

@@ -13,8 +13,7 @@ int streaming_passes(int steps, bool norm, streaming_pass_steps *ask, const void
     return count;
 }
 
-/* The most passes that a visit of at most w->steps steps has: what the longest ones leave is taken in some
- * shorter ones. */
+/* The most passes of a visit of at most w->steps steps: shorter passes take what the longest ones leave. */
 static int passes_most(const streaming_window *w, streaming_pass_steps *ask, const void *owner)
 {
     int pass[STREAMING_STEPS_MAX], most = 0;

@@ -1,18 +1,18 @@
-/* Temporal blocking: several steps of the bound stencil in one pass over memory, next = stencil(...
- * stencil(cur)), `steps` times, in a box of cells, the same bits as `steps` passes of a step each behind the
- * fill of its ghosts (device.h: temporal_steps, temporal_pass).
+/* Temporal blocking: several steps of the bound stencil in one pass over memory. In a box of cells next =
+ * stencil(... stencil(cur)), `steps` times, with the bits of `steps` passes of a step each, every one after
+ * the fill of its ghosts (device.h: temporal_steps, temporal_pass).
  *
  * Two levels (stencil.has_prev): prev is the level before cur, and next_prev becomes the one before next, in
- * the same box. All four are different fields. Of one level: prev and next_prev are NULL.
+ * the same box. All four are different fields. One level: prev and next_prev are NULL.
  *
  * Ghosts. The halo depth is steps * radius. Beyond periodic and cut sides (BOUNDARY_PERIODIC, BOUNDARY_NONE)
  * cur holds data that deep around the box, corners included; the box may itself lie partly in such ghosts.
- * Beyond dirichlet and neumann sides the pass makes the ghosts of every level itself; those in memory are not
- * used. The same holds for prev, but radius less deep: a cell reads it at its own index only. The ghosts of
- * next and next_prev are not written, but for TEMPORAL_OVER columns at most beyond a periodic x_high, beside
- * the box's rows: others must not bring those ghosts while a pass is under way. The allocation has ghosts at
- * least steps * radius deep on every side; but lines, in fields without ghosts above and below, read
- * neighbours along x only. */
+ * Beyond dirichlet and neumann sides the pass makes the ghosts of every level itself and ignores those in
+ * memory. The same holds for prev, but radius less deep: a cell reads it only at its own index. The ghosts of
+ * next and next_prev are not written, except for at most TEMPORAL_OVER columns beyond a periodic x_high,
+ * beside the box's rows: no other work may bring those ghosts during a pass. The allocation has ghosts at
+ * least steps * radius deep on every side; lines, in fields without ghosts above and below, read neighbours
+ * only along x. */
 #pragma once
 
 #include <assert.h>
@@ -23,8 +23,8 @@
 
 enum { TEMPORAL_OVER = 7 };
 
-/* The cells at most `depth` from a box, without those beyond sides that mirror: what a pass reads, and with
- * (steps - level) * radius what it computes of a level. */
+/* The cells at most `depth` from a box, without those beyond sides that mirror: a pass reads these, and with
+ * depth (steps - level) * radius it computes these of a level. */
 static inline box temporal_extent(const field_shape *f, box cells, int64_t depth, const boundary *sides)
 {
     const int64_t depth_y = f->depth_y > 0 ? depth : 0;
@@ -37,7 +37,7 @@ static inline box temporal_extent(const field_shape *f, box cells, int64_t depth
     return b;
 }
 
-/* What a pass may be given. */
+/* May a pass be given these arguments? */
 static inline bool temporal_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps,
                                  const boundary *sides)
 {

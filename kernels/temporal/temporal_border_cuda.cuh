@@ -1,17 +1,17 @@
-/* The border kernel of a pass of several steps: strips along x sides, a cell per lane, and bands along y
- * sides, as the cascade of temporal_strip_cuda.cuh, but small code: one row a turn, the queue's rows move up.
- * Beside interior items two long loops do not fit into what SMs and their neighbours keep of code, and all of
- * them wait (docs/temporal-blocking.md).
+/* The border kernel of a pass of several steps: strips along x sides, one cell per lane, and bands along y
+ * sides. It is the cascade of temporal_strip_cuda.cuh in small code: one row per iteration, and the queue's
+ * rows move up. Two long loops beside interior items do not fit into the instruction caches of SMs and their
+ * neighbours, and all of them wait (docs/temporal-blocking.md).
  *
- * Such an item waits for itself most of the time, each level for the one before. So a block has as many warps
- * as an SM has registers for, and with it SMs of its own: a few of them do what would take the places of
- * interior items on many.
+ * Such an item mostly waits for itself, each level for the one before. A block therefore has as many warps as
+ * an SM has registers for, and with it SMs of its own: a few SMs do what would take the places of interior
+ * items on many.
  *
- * A strip along x is 32 columns, of which those far enough from its ends are stored, those at a side that it
- * holds too. Of a star lanes near the side take a ghost's image from the lane that has it; of boxes the strip
- * holds R columns beyond, and ghosts are lanes. So are they where halos are so deep that a lane has two cells
- * (temporal_side_columns). Corners are the strips'; bands know no x side, nor do gaps, which are bands in all
- * but their height. */
+ * A strip along x is 32 columns. It stores those far enough from its ends, and those at a side that it holds.
+ * In a star, lanes near the side take a ghost's image from the lane that has it; for boxes the strip holds R
+ * columns beyond the side, and ghosts are lanes. Ghosts are lanes, too, if halos are so deep that a lane has
+ * two cells (temporal_side_columns). Strips have the corners; bands know no x side, nor do gaps, which are
+ * bands in all but their height. */
 #pragma once
 
 #include "temporal/temporal_strip_cuda.cuh"
@@ -25,9 +25,9 @@ static __device__ __forceinline__ double masked(double u, unsigned long long kee
     return __longlong_as_double((long long)(((unsigned long long)__double_as_longlong(u) & keep) ^ flip));
 }
 
-/* Of a row, V cells per lane: a cell from its lane, or, beyond an x side, the ghost there from its image's:
- * (u & keep ^ flip) + more in bits: u itself where more is -0; value + value - u; the value itself with keep
- * = 0. Selects would take thrice the instructions. */
+/* A cell of a row of V cells per lane: from its lane, or, for a ghost beyond an x side, from its image by (u
+ * & keep ^ flip) + more in bits: u itself where more is -0; value + value - u; the value itself with keep =
+ * 0. Selects would take three times the instructions. */
 template <typename T, int R, int V> struct side_cell {
     using bits = change_word<T>;
     static constexpr bits SIGN = (bits)1 << (8 * sizeof(T) - 1);
@@ -41,10 +41,10 @@ template <typename T, int R, int V> struct side_cell {
         const bool low = x < 0;
         const boundary_kind kind = low ? ax.low : ax.high;
         const T value = low ? ax.low_value : ax.high_value;
-        const int64_t deep = low ? -1 - x : x - ax.cells; /* of a ghost, from 0 */
+        const int64_t deep = low ? -1 - x : x - ax.cells; /* depth of a ghost, from 0 */
         const bool ghost = kind != BOUNDARY_NONE && deep >= 0 && deep < R,
                    odd = ghost && kind == BOUNDARY_DIRICHLET;
-        const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* the image */
+        const int away = !ghost ? 0 : odd && deep > 0 ? 2 * (int)deep : 2 * (int)deep + 1; /* to the image */
         const int image = (at + (low ? away : -away)) & (32 * V - 1);
         from = image / V;
         slot = image % V;
@@ -67,7 +67,7 @@ template <typename T, int R, int V> struct side_cell {
 
 /* A star reads R cells to either side of its own row. */
 template <typename T, int R> struct side_around {
-    side_cell<T, R, 1> left[R], right[R]; /* the k-th 1 + k cells away */
+    side_cell<T, R, 1> left[R], right[R]; /* the k-th is 1 + k cells away */
 
     __device__ __forceinline__ void begin(const temporal_axis<T> &ax, int64_t x, int lane)
     {
@@ -89,8 +89,8 @@ template <typename T, int R> struct side_around {
     }
 };
 
-/* A box's row of the next level from rows that wait (an interior item's sums wait instead): ghost rows are
- * known only when later rows have come. */
+/* A box's row of the next level from rows that wait. In an interior item sums wait instead; here ghost rows
+ * are known only after later rows have arrived. */
 template <int FIRST, typename T, int R, int V>
 static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
 {
@@ -102,8 +102,8 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
-/* Likewise, of factors: each row is summed along x anew for every row of sums, as what waits may yet be a
- * ghost's. */
+/* box_row for factors: each row is summed along x again for every row of sums, since a row that waits may yet
+ * become a ghost's. */
 template <int PRODUCTS, typename T, int R, int V>
 static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V],
                                                      T (&sum)[V])
@@ -116,11 +116,10 @@ static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V],
     }
 }
 
-/* A branch that all lanes take together, and the compiler knows it: else it lets every shuffle wait for lanes
- * that are apart. */
+/* Makes the condition warp-uniform for the compiler; otherwise every shuffle waits for diverged lanes. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
-/* The pointers stand at own cell (0,0); *_prev: of two levels, else NULL. */
+/* The pointers stand at own cell (0,0); *_prev: NULL with one level. */
 template <typename T> struct border_fields {
     T *next, *next_prev;
     const T *cur, *prev;
@@ -134,10 +133,10 @@ struct border_strip {
     static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
     static constexpr int PRODUCTS = stencil_products(FORM);
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
-    /* so few that as many rows may come as there is use for */
+    /* few enough to request as many rows as are of use */
     static constexpr int SHORT_WAITING = PRODUCTS > 1 ? 32 : 64;
-    /* Rows asked for ahead. Few levels are done before a row is there, and memory is busy with the
-     * interior's; where levels are many, moving these rows up costs more. */
+    /* Rows requested ahead. Few levels are computed before a row is needed, and memory is busy with the
+     * interior's; with many levels, moving these rows up costs more. */
     static constexpr bool LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
     static constexpr int SIDE_AHEAD = LONGEST      ? 4
                                       : STEPS <= 4 ? 12
@@ -148,18 +147,18 @@ struct border_strip {
                                                     : 2,
                          AHEAD = SIDE ? SIDE_AHEAD : BAND_AHEAD;
     T queue[STEPS][2 * R][V];           /* rows that wait, the oldest first */
-    T coming[AHEAD][V];                 /* asked for */
+    T coming[AHEAD][V];                 /* requested */
     T coming_prev[PREV ? AHEAD : 1][V]; /* of the level before, R rows above */
-    side_around<T, R> x;                /* of SIDE, else */
-    side_cell<T, R, V> own[V]; /* of GHOST_LANES: a box's are brought anew by each row that arrives, before y:
-                                * so rows beyond a y side, which mirror whole rows, have their corners; a star
-                                * reads them in its own row alone */
+    side_around<T, R> x;                /* SIDE without GHOST_LANES */
+    side_cell<T, R, V> own[V]; /* GHOST_LANES. In a box each row that arrives gets its ghosts anew, before y,
+                                * so that rows beyond a y side, which mirror whole rows, have their corners; a
+                                * star reads ghosts in its own row alone */
     strip_sides<T, R, V> sides;
-    const T *from; /* the lane's cells of the row that is asked for next */
-    T *to;         /* of the row that comes out next */
-    int lines;                      /* of FIELD_ALIGN_BYTES, from a row to the next */
-    int ask_end;                    /* rows, counted as those that enter, that the lane asks for */
-    int prev_begin, prev_end;       /* those with which it asks for prev's */
+    const T *from; /* the lane's cells of the next row to be requested */
+    T *to;         /* of the next row to come out */
+    int lines;                      /* lines of FIELD_ALIGN_BYTES from a row to the next */
+    int ask_end;                    /* rows, counted as those that enter, that the lane requests */
+    int prev_begin, prev_end;       /* rows at which it requests prev's */
     int64_t prev_from, prev_to;     /* bytes from `from` to prev's row, R rows above, and from `to` to
                                      * next_prev's, R below */
     change_word<T> change;          /* CHANGE: the largest so far of the lane's cells */
@@ -185,7 +184,7 @@ struct border_strip {
         from = next_row_of(from);
     }
 
-    /* The next of those asked for. */
+    /* Takes the oldest of the requested rows. */
     template <int N> static __device__ __forceinline__ void take(T (&from)[N][V], T (&row)[V])
     {
 #pragma unroll
@@ -196,7 +195,7 @@ struct border_strip {
         }
     }
 
-    /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
+    /* Compares row `out` of the last level with the level before, if the row is the chunk's. */
     __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
@@ -210,7 +209,7 @@ struct border_strip {
         for (int v = 0; v < V; v++) brought[v] = own[v].of(row);
     }
 
-    /* The row R above the arriving one, a level further. */
+    /* The row R above the arriving one, on the next level. */
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
                                              T (&sum)[V]) const
     {
@@ -236,7 +235,7 @@ struct border_strip {
     template <bool NEAR_Y> __device__ __forceinline__ void step(int row)
     {
         const unsigned out = (unsigned)(row - 2 * DEPTH);
-        T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
+        T arriving[V], before[V] = {}; /* before: the row to be computed, a level before `arriving` */
         take<AHEAD>(coming, arriving);
         if constexpr (PREV) take<AHEAD>(coming_prev, before);
         ask(row + AHEAD, coming[AHEAD - 1], coming_prev[PREV ? AHEAD - 1 : 0]);
@@ -268,7 +267,7 @@ struct border_strip {
         to = next_row_of(to);
     }
 
-    /* `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
+    /* Computes `height` rows of `stored` from y_low on; the strip's first column is at x_low. */
     __device__ __forceinline__ void run(const border_fields<T> &f, int depth_x, const temporal_axis<T> &ax,
                                         const temporal_axis<T> &ay, int64_t x_low, box stored, int64_t y_low,
                                         int height)
@@ -282,7 +281,7 @@ struct border_strip {
             if constexpr (GHOST_LANES) own[v].begin(ax, at + v, lane * V + v);
         sides.begin(ay, at, y_low - DEPTH, rows, stored.x0, stored.x1, height);
         ask_end = at + V > -depth_x && at < ax.cells + depth_x ? min(rows, sides.high_at) : 0;
-        const int begin = max(sides.low_at, 0); /* rows beyond a low side: what waits for them is ghosts */
+        const int begin = max(sides.low_at, 0); /* skips rows beyond a low side, which become ghosts */
         from = f.cur + (y_low - DEPTH + begin) * f.pitch + at;
         to = f.next + (y_low - 2 * DEPTH + begin) * f.pitch + at;
         if constexpr (PREV) {
@@ -296,15 +295,14 @@ struct border_strip {
         for (int i = 0; i < AHEAD; i++) ask(begin + i, coming[i], coming_prev[PREV ? i : 0]);
 #pragma unroll 1
         for (int row = begin; warp_does(row < rows); row++) {
-            /* ghost rows are wanted till the last level, DEPTH rows behind, has had them: most of a band's
-             * rows */
+            /* until the last level, DEPTH rows behind, has read ghost rows: most of a band's rows */
             if (!SIDE || warp_does(row <= sides.low_at + DEPTH || row >= sides.high_at)) step<true>(row);
             else step<false>(row);
         }
     }
 };
 
-/* A warp has one item of a side or a gap, or some of the bands', one after the other. */
+/* A warp has one item of a side or a gap, or some of the bands' items, one after the other. */
 template <stencil_form FORM, typename T, int R, int STEPS, bool PREV, bool CHANGE>
 static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), PREV, CHANGE), 1)
     border_kernel(T *next, const T *cur, int64_t pitch, int depth_x,
@@ -312,7 +310,7 @@ static __global__ void __launch_bounds__(32 * temporal_border_block(sizeof(T), P
                   const __grid_constant__ temporal_axis<T> ay, T *next_prev, const T *prev,
                   unsigned long long *change)
 {
-    if (parts.followed) programmatic_next(); /* the interior, which shares no cell with the border */
+    if (parts.followed) programmatic_next(); /* for the interior, which shares no cell with the border */
     race_hold_up();
     const border_fields<T> fields = { next, next_prev, cur, prev, pitch };
     change_word<T> most = 0;

@@ -1,5 +1,4 @@
-/* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, and the check of what a
- * pass is given. */
+/* The dispatch of temporal blocking on CUDA (device.h): which unit has the kernels, checks of arguments. */
 #include <limits.h>
 
 #include "temporal/temporal.h"
@@ -8,7 +7,7 @@
 static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && STENCIL_SEPARABLE == 3 &&
                   STENCIL_SEPARABLE_SUM == 4 && DTYPE_F32 == 0,
               "the order of the table");
-/* Of a form, without prev and with it; as the tables of temporal_tilings.c. */
+/* [form][has_prev][type], as the tables of temporal_tilings.c. */
 static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
     { { &temporal_cuda_line_f32, &temporal_cuda_line_f64 },
       { &temporal_cuda_line_prev_f32, &temporal_cuda_line_prev_f64 } },
@@ -21,9 +20,9 @@ static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
 
 static const temporal_unit *unit_of(const stencil *op) { return units[op->form][op->has_prev][op->type]; }
 
-/* What was best for some radius or type on an H200 or an H100, and what lies between: how long items take
- * beside others no model of it said well. The border kernel has SMs of its own; on small grids its warps are
- * best among interior items. */
+/* Schedules that were best for some radius or type on an H200 or an H100, and those in between: no model
+ * predicted well how long items take beside others. The border kernel has SMs of its own; on small grids its
+ * warps are best among interior items. */
 static const temporal_schedule schedules[] = {
     /* name                          narrow  waves  side_lasts  band_lasts  spread */
     { "its own",                    false,  0,     0,          0,          false },
@@ -47,7 +46,7 @@ static const temporal_schedule schedules[] = {
 };
 static_assert(sizeof schedules / sizeof *schedules <= DEVICE_VARIANTS_MAX, "each is a variant");
 
-/* Narrow strips are a variant where the unit has them. NULL: there are fewer. */
+/* Narrow strips are a variant if the unit has them. NULL: there are fewer variants. */
 static const temporal_schedule *schedule_of(const stencil *op, int variant)
 {
     const bool narrow = temporal_longest(op, INT_MAX, TEMPORAL_NARROW) > 0;
@@ -56,7 +55,7 @@ static const temporal_schedule *schedule_of(const stencil *op, int variant)
     return nullptr;
 }
 
-/* Without a side that mirrors, only those that cut no border. */
+/* Without a side that mirrors only the variants that cut no border differ. */
 int temporal_cuda_variants_with(device *d, const boundary *sides)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
@@ -64,7 +63,7 @@ int temporal_cuda_variants_with(device *d, const boundary *sides)
                                    sides->y_high.kind };
     bool border = false;
     for (const boundary_kind k : kind) border = border || boundary_mirrors(k);
-    if (op->form == STENCIL_LINE) border = false; /* they have none */
+    if (op->form == STENCIL_LINE) border = false; /* lines have no border */
     int count = 1;
     for (const temporal_schedule *t; (t = schedule_of(op, count)) && (border || t->waves == 0);) count++;
     return count;
@@ -93,7 +92,7 @@ int temporal_cuda_change_steps(device *d, int most)
     return temporal_longest(&((const device_cuda *)d)->bound, most, TEMPORAL_NORM);
 }
 
-/* Narrow strips, if the schedule has them, there are such, and no norm is taken. */
+/* Narrow strips, if the schedule has them, the unit has such kernels, and no norm is taken. */
 static const temporal_tiling *tiling_of(const stencil *op, int steps, const temporal_schedule *schedule,
                                         bool norm)
 {

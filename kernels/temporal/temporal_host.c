@@ -1,30 +1,31 @@
 /* Temporal blocking on the host: a cascade of rows that stay in a core's own cache.
  *
- * The box is cut into strips of columns. A strip is gone through once, row by row, from y0 - steps * radius
- * on: each row of cur that enters completes the row `radius` above it of the next level, that one the row
- * `radius` above it one level further, and so on; what comes out is streamed into next. Invariant: of each
- * level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in slot y mod (2 radius +
- * 1), with the cells on either side that later levels depend on. For every row of cur, one pass over memory.
- * Lines read along x only: each goes through all levels by itself, and every level has one slot.
+ * The box is cut into strips of columns. A strip is traversed once, row by row, from y0 - steps * radius on.
+ * Each row of cur that enters completes the row `radius` above it of the next level, that one the row
+ * `radius` above it one level further, and so on; the rows of the last level are streamed into next.
+ * Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
+ * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. Every row of cur is
+ * read from memory once. Lines read only along x: each goes through all levels by itself, and every level has
+ * one slot.
  *
  * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still
- * there, so prev takes no memory of its own; level 1 reads it from prev itself, and the pass streams out two
+ * held, so prev takes no memory of its own. Level 1 reads it from prev itself, and the pass streams out two
  * levels.
  *
- * Strips are as wide as lets the rows of all levels stay in L1, or, where that is narrow, in L2: a row that
- * comes from L2 takes longer than its arithmetic. Rows are computed in whole lines, on lines of the fields:
- * what lies beyond a row is undefined, as what it was computed from was.
+ * Strips are as wide as keeps the rows of all levels in L1, or, if that is narrow, in L2: a row from L2 takes
+ * longer than its arithmetic. Rows are computed in whole lines, on lines of the fields: cells beyond a row
+ * are undefined, as are those that they were computed from.
  *
- * Rows of a star are read from cur where they lie. They are copied first where there are enough to crowd each
- * other out of their sets in L1; where the strip depends on ghosts beyond a side along x; and of other forms,
- * which would read a line before the field.
+ * A star reads rows of cur in place. They are copied first if they are enough to evict each other from their
+ * sets in L1; if the strip depends on ghosts beyond a side along x; and for other forms, which would read a
+ * line before the field.
  *
- * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y: the rows
- * beyond the low side when those that they mirror are there, beyond the high side one when it is needed, in
- * the slots that these rows would have.
+ * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y. Rows beyond
+ * the low side are made when those that they mirror have arrived, rows beyond the high side one at a time
+ * when it is needed. They take the slots that rows of the field would have in their place.
  *
- * What it costs: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many
- * rows more. A thread's memory lives as long as the call. */
+ * Cost: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows
+ * more. A thread's memory lives as long as the call. */
 #include "temporal/temporal.h"
 
 #include <errno.h>
@@ -42,8 +43,9 @@ enum {
 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
-/* n cells of a ghost row beyond a dirichlet side: the node itself, or the odd image of a row; ghosts of a row
- * beyond one of its sides: ghost k at edge + k * step, which is its own image in a mirror at the first. */
+/* odd_row: n cells of a ghost row beyond a dirichlet side, the node itself or the odd image of a row.
+ * row_ghosts: the ghosts of a row beyond one of its sides; ghost k lies at edge + k * step and mirrors cell k
+ * on the other side. */
 #define GHOSTS_OF(CELL, SUFFIX)                                                                         \
     static void odd_row##SUFFIX(void *ghost, const void *image, double v, bool node, int64_t n)         \
     {                                                                                                   \
@@ -68,9 +70,9 @@ static bool can_serve(const stencil *op)
     return op->radius <= (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX);
 }
 
-/* A strip at work. */
+/* A strip and the state of its cascade. */
 typedef struct strip {
-    /* the same for all of a pass */
+    /* the same for all strips of a pass */
     const field_shape *shape;
     const boundary *sides;
     stencil_host_kernel *kernel;
@@ -78,36 +80,36 @@ typedef struct strip {
     double beta;
     stencil_form form;
     int radius, steps;
-    int radius_y, rows; /* of a step along y: radius, of lines 0; 2 radius_y + 1 */
+    int radius_y, rows; /* of a step along y: radius, for lines 0; 2 radius_y + 1 */
     size_t cell_bytes;
     int64_t line_cells;
     const void *cur, *prev;     /* prev NULL: one level */
-    int64_t width, pitch, lead; /* in cells: of strips at most; of memory's rows, from one to the next, to
-                                 * the strip's first line */
-    /* a thread's */
+    int64_t width, pitch, lead; /* in cells: of the widest strip; from a row of memory to the next; from a
+                                 * row's begin to the strip's first line */
+    /* of a thread */
     char *memory;    /* steps levels of `rows` rows, and the row that comes out */
     bool norm;       /* is the last step's change wanted? */
-    uint64_t change; /* so far */
-    /* its own */
+    uint64_t change; /* the largest so far */
+    /* of a strip */
     box cells;      /* own coordinates, as all x and y are */
-    int64_t x0, y0; /* of its first line, and below every row's y */
+    int64_t x0, y0; /* x of its first line; a y below that of every row */
     bool in_place;  /* level 0 is read from cur */
     bool direct;    /* the last level is computed into next */
     box extent[STEPS_MAX + 1];
-    stencil_host_row job[STEPS_MAX + 1];      /* what a row of each level has in common */
-    const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice over, so that any `rows` in a row are
-                                                  there; each where the next level's rows begin */
-    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, or in the level after
-                                                * the last would */
-    ptrdiff_t asked_bytes[STEPS_MAX + 1];      /* of a row of cur: up to the end of each level's share */
-    int64_t asked_x;                           /* where that begins */
+    stencil_host_row job[STEPS_MAX + 1];      /* the part that a level's rows have in common */
+    const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice, so that any `rows` of them follow
+                                                * one another; each where the next level's rows begin */
+    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, also one level
+                                                * further */
+    ptrdiff_t asked_bytes[STEPS_MAX + 1];      /* in a row of cur: the ends of the levels' shares */
+    int64_t asked_x;                           /* where the first share begins */
 } strip;
 
 static int64_t line_floor(const strip *s, int64_t x) { return x & -s->line_cells; }
 static int64_t line_ceil(const strip *s, int64_t x) { return (x + s->line_cells - 1) & -s->line_cells; }
 
-/* Of one side: cells that levels depend on, ghosts, and what a row is computed and read beyond that: to a
- * whole line, one more. */
+/* Cells on one side: those that levels depend on, ghosts, and the surplus of a row that is computed and read
+ * in whole lines: a line, and one more. */
 static int64_t lead_cells(const strip *s)
 {
     return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells);
@@ -130,7 +132,7 @@ static void *at(const strip *s, int level, int64_t x, int64_t y)
     return in_slot(s, level, level == s->steps ? 0 : slot_of(s, y), x);
 }
 
-/* Where cell (x, y) of a level is read. */
+/* Where cell (x, y) of a level is read from. */
 static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
 {
     const boundary *b = s->sides;
@@ -139,7 +141,7 @@ static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
     return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
 }
 
-/* Where the level before a level's rows is read. */
+/* Cell (x, y) of the level before the one that a level is computed from. */
 static const void *before(const strip *s, int level, int64_t x, int64_t y)
 {
     return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
@@ -162,8 +164,7 @@ static void ghost_columns(const strip *s, int level, int64_t y, box row)
     if (beyond_high(s, row)) make(at(s, level, s->shape->nx, y), 1, s->radius, s->sides->x_high);
 }
 
-/* Row y, which is ghost k beyond a side, from the row that it mirrors, with its ghosts beyond the sides along
- * x. */
+/* Makes row y, ghost k beyond a side, from the row that it mirrors, ghosts beyond x sides included. */
 static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side,
                       int64_t neumann_image, int64_t dirichlet_image)
 {
@@ -177,7 +178,7 @@ static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boun
     else odd_row_f32(ghost, image, side.value, k == 0, end - x);
 }
 
-/* The ghost rows of a level that row y of the next one reads and row y - 1, if there was one, did not. */
+/* Makes the ghost rows of a level that row y of the next level reads and row y - 1, if any, did not. */
 static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first)
 {
     const int64_t ny = s->shape->ny, beyond = y + s->radius_y - ny;
@@ -197,14 +198,14 @@ static void enter(const strip *s, int64_t y, box row)
     ghost_columns(s, 0, y, row);
 }
 
-/* Asks L2 for a level's share of the lines of row y: all at once, they would keep the core waiting. */
+/* Prefetches a level's share of the lines of row y into L2: all lines at once would stall the core. */
 static void ask(const strip *s, const void *field, int level, int64_t y)
 {
     const ptrdiff_t first = s->asked_bytes[level - 1], end = s->asked_bytes[level];
     device_host_prefetch(field_at_const(s->shape, field, s->asked_x, y), first, (size_t)(end - first), true);
 }
 
-/* Row y of a level, in whole lines: what lies beyond the row is undefined. */
+/* Computes row y of a level, in whole lines: cells beyond the row are undefined. */
 static void compute(strip *s, int level, int64_t y, void *next)
 {
     stencil_host_row *job = &s->job[level];
@@ -226,7 +227,7 @@ static void compute(strip *s, int level, int64_t y, void *next)
     if (!s->in_place && level < s->steps) ghost_columns(s, level, y, row);
 }
 
-/* Row y of a level goes where it belongs, if it is the box's. */
+/* Copies row y of a level to its field, if it is the box's. */
 static void leave(const strip *s, void *to, int level, int64_t y)
 {
     if (!to || y < s->cells.y0 || y >= s->cells.y1) return;
@@ -234,7 +235,7 @@ static void leave(const strip *s, void *to, int level, int64_t y)
                        (size_t)box_width(s->cells) * s->cell_bytes);
 }
 
-/* Row y of the last level against the level before it, whose row is still there. */
+/* Compares row y of the last level with that of the level before it, which is still held. */
 static void compare(strip *s, int64_t y)
 {
     if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
@@ -271,8 +272,8 @@ static void begin(strip *s, box cells)
         s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
 }
 
-/* The slots of rows front - level * radius_y, which the levels take; what a level reads begins radius_y above
- * its row. */
+/* Advances the slots of rows front - level * radius_y, which the levels take; a level reads rows from
+ * radius_y above its own on. */
 static void advance_slots(strip *s)
 {
     for (int level = 0; level <= s->steps + 1; level++)
@@ -308,16 +309,14 @@ int temporal_host_steps(device *d, int most)
     return !can_serve(&((const device_host *)d)->op) || most < 1 ? 0 : most < STEPS_MAX ? most : STEPS_MAX;
 }
 
-/* Lines of a row of a strip where these bytes hold the rows of all levels, and of level 0 those on their way
- * in. */
+/* Lines of a strip's row if these bytes hold the rows of all levels and level 0's rows on their way in. */
 static int64_t lines_within(const strip *s, size_t bytes)
 {
     const int64_t rows = (int64_t)s->steps * s->rows + AHEAD_ROWS;
     return (int64_t)bytes / (rows * DEVICE_HOST_LINE_BYTES) - 2 * lead_cells(s) / s->line_cells;
 }
 
-/* How wide strips are, all about the same, so that most rows are whole blocks. Narrow strips compute too much
- * twice. */
+/* Strip width: nearly equal and mostly whole blocks; narrow strips recompute too many cells. */
 static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t columns)
 {
     const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15),
@@ -335,7 +334,7 @@ static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t colum
     s->pitch = s->width + 2 * s->lead + s->line_cells;
 }
 
-/* A thread's part of the box, strip by strip; false: no memory. */
+/* Computes a thread's part of the box, strip by strip; false: no memory. */
 static bool pass_part(device *d, const strip *any, box part, void *next, void *next_prev, uint64_t *change)
 {
     strip s = *any;
@@ -343,7 +342,7 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     const size_t bytes = (size_t)(((int64_t)s.steps * s.rows + 1) * s.pitch) * s.cell_bytes;
     if (box_empty(part)) return true;
     if (d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory) != 0) return false;
-    memset(memory, 0, bytes); /* cells that are computed up to whole lines read what nobody wrote */
+    memset(memory, 0, bytes); /* cells computed up to whole lines read what was never written */
     s.memory = memory;
     for (int64_t x = part.x0, end; x < part.x1; x = end) {
         end = stencil_host_least(part.x1, line_floor(&s, x) + s.width);
@@ -356,7 +355,7 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-/* Streams, each fed by a thread, may share it. */
+/* Streams that are fed by a thread each may share `change`. */
 static void raise_to(uint64_t *change, uint64_t most)
 {
 #pragma omp critical(temporal_change)

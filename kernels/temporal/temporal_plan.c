@@ -1,5 +1,5 @@
-/* Chunks are as high as lets the whole pass end first: 2 depth rows per chunk are computed and not stored,
- * and items start as warps become free, the border's first. */
+/* The height of chunks lets the whole pass end first: 2 depth rows per chunk are computed and not stored, and
+ * items start as warps become free, the border's first. */
 #include "temporal/temporal_plan.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
                               .piece = piece,
                               .end_piece = temporal_end_piece(piece, depth, t->columns),
                               .ends_over =
-                                  t->use != TEMPORAL_NORM, /* the norm knows no cells but the box's */
+                                  t->use != TEMPORAL_NORM, /* the norm counts only the box's cells */
                               .depth = depth,
                               .side_cells = 32 * temporal_side_columns(op->form, t->radius, depth),
                               .side_ghosts = temporal_side_ghosts(op->form, t->radius, depth),
@@ -26,7 +26,7 @@ temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, 
 static int64_t chunks_of(int64_t rows, int64_t height) { return (rows + height - 1) / height; }
 static int64_t remainder_of(int64_t a, int64_t m) { return (a % m + m) % m; }
 
-/* What of a box depends on ghosts beyond sides that mirror. */
+/* The part of a box that depends on a mirroring boundary. */
 typedef struct near {
     bool low, high;       /* cells near x sides */
     int64_t above, below; /* rows near y sides */
@@ -42,7 +42,7 @@ static near near_of(int depth, const field_shape *f, box cells, const boundary *
                                 : 0 };
 }
 
-/* Strips of `stored` cells from x_first on, in chunks of `height` rows. */
+/* Adds strips of `stored` cells from x_first on, in chunks of `height` rows. */
 static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64_t height)
 {
     if (box_empty(cells)) return;
@@ -53,9 +53,9 @@ static void add(temporal_parts *p, box cells, int64_t x_first, int stored, int64
     p->items += (unsigned)(columns * chunks_of(rows, chunk));
 }
 
-/* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. What is
- * left of the box is the border's. Beyond a periodic side it goes on to the piece's end: a border strip, be
- * it for one cell per row, is other code, and where it runs SMs and their neighbours fetch the interior's
+/* Where the interior, from x0 on, ends along x: it depends on no ghost and ends with whole pieces. The border
+ * has the rest of the box. Beyond a periodic side the interior goes on to the end of a piece: a border strip,
+ * even for one cell per row, is other code, and where it runs, SMs and their neighbours fetch the interior's
  * instructions anew (docs/temporal-blocking.md). */
 static int64_t right_of(const temporal_strips *s, const field_shape *f, box cells, int64_t x0,
                         const boundary_side *side)
@@ -68,8 +68,8 @@ static int64_t right_of(const temporal_strips *s, const field_shape *f, box cell
     return last <= x0 ? x0 : last - (last - x0) % s->end_piece;
 }
 
-/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, its first
- * cell is at `first`. */
+/* The interior's columns, and the border's strips beside them: each stores columns from .. to - 1, and its
+ * first cell is `first`. */
 typedef struct across {
     int64_t x0, x1;
     int count, gaps;
@@ -79,8 +79,8 @@ typedef struct across {
     } strip[STRIPS_MAX];
 } across;
 
-/* A strip stores what does not come from beyond its ends, or comes from beyond a side that it holds. Where
- * that is nothing, a gap reaches to the next strip: it knows no side. */
+/* A strip stores columns that do not depend on cells beyond its ends, or only on ghosts beyond a side that it
+ * holds. If there are none, a gap, which knows no side, reaches to the next strip. */
 static void add_strips(across *a, const temporal_strips *s, const field_shape *f, const near *n, int64_t from,
                        int64_t to)
 {
@@ -88,7 +88,7 @@ static void add_strips(across *a, const temporal_strips *s, const field_shape *f
         const int64_t first = n->low && from < s->depth ? -s->side_ghosts : from - s->depth,
                       last = first + s->side_cells;
         const int64_t known = n->high && last >= f->nx + s->side_ghosts ? f->nx : last - s->depth;
-        /* where one that holds it can begin */
+        /* where a strip that holds the side can begin */
         const int64_t side = n->high ? f->nx + s->side_ghosts + s->depth - s->side_cells : to;
         const bool gap = known <= from;
         const int64_t far = gap ? side : known, end = far < to ? far : to;
@@ -109,7 +109,7 @@ static across across_of(const temporal_strips *s, const field_shape *f, box cell
     const int64_t begin = n->low ? inner - inner % s->piece : cells.x0 + remainder_of(-cells.x0, s->piece);
     across a = { .x0 = begin < cells.x1 ? begin : cells.x1 };
     a.x1 = right_of(s, f, cells, a.x0, x_high);
-    const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* one strip of a few columns less */
+    const int64_t even = a.x1 - (a.x1 - a.x0) % s->stored; /* saves one strip of a few columns */
     if (n->high && even >= f->nx - inner && even > a.x0) a.x1 = even;
     add_strips(&a, s, f, n, cells.x0, a.x0);
     add_strips(&a, s, f, n, a.x1, cells.x1);
@@ -130,14 +130,14 @@ typedef struct cut {
     int64_t band_warps;
 } cut;
 
-/* What is to be cut. */
+/* The work to be cut. */
 typedef struct work {
-    int64_t rows, columns;           /* of the interior; columns: strips */
+    int64_t rows, columns;           /* of the interior; columns are strips */
     int64_t side_rows, strips, gaps; /* at x sides */
     int64_t bands, band;             /* items, the rows of one */
 } work;
 
-/* The rows of a chunk that is done by `then`, where a row lasts as long as `row` rows of the interior. */
+/* The rows of a chunk that ends by `then`, if a row lasts as long as `row` rows of the interior. */
 static int64_t rows_by(const temporal_strips *s, double then, double row)
 {
     const int64_t rows = (int64_t)(then / row) - 2 * s->depth;
@@ -159,7 +159,7 @@ static bool cut_fits(const temporal_strips *s, const temporal_pace *p, const wor
     return w->columns * chunks_of(w->rows, c->interior) <= waves * (s->resident - blocks * places);
 }
 
-/* As many chunks as fit into `waves` waves. */
+/* The cut with as many chunks as fit into `waves` waves. */
 static cut cut_in(const temporal_strips *s, const temporal_pace *p, const work *w, int waves)
 {
     cut c;
@@ -170,8 +170,8 @@ static cut cut_in(const temporal_strips *s, const temporal_pace *p, const work *
     return c;
 }
 
-/* As many waves as asked for where chunks are tall enough for it: each wave computes 2 depth rows per chunk
- * that are not stored. */
+/* Uses the requested number of waves if chunks keep at least 8 depth rows: each wave computes 2 depth rows
+ * per chunk that are not stored. */
 static cut cut_together(const temporal_strips *s, const temporal_pace *p, const work *w)
 {
     cut best = cut_in(s, p, w, p->waves);
@@ -180,7 +180,7 @@ static cut cut_together(const temporal_strips *s, const temporal_pace *p, const 
     return best;
 }
 
-/* The interior alone: in as many waves as let it end first. */
+/* Chunk height with the earliest end of the interior alone. */
 static int64_t height_of(const temporal_strips *s, const work *w)
 {
     int64_t best = w->rows, best_end = INT64_MAX;
@@ -193,7 +193,7 @@ static int64_t height_of(const temporal_strips *s, const work *w)
     return best;
 }
 
-/* Of a box without an interior, strips along x are all alike and each band has a warp. Strips that only
+/* In a box without an interior, strips along x are all alike and each band has a warp. Strips that only
  * complete pieces (not apart: there is no side) end soon beside the interior, which is cut as if it were
  * alone. */
 static cut cut_of(const temporal_strips *s, const temporal_pace *p, const work *w, bool apart)
@@ -210,7 +210,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     temporal_plan plan = { .border_warps = 1 };
     if (box_empty(cells)) return plan;
     near n = near_of(s->depth, f, cells, sides);
-    /* one band is the whole box */
+    /* a single band is the whole box */
     if (n.above + n.below >= box_height(cells)) n.above = box_height(cells), n.below = 0;
     const int64_t y0 = cells.y0 + n.above, y1 = cells.y1 - n.below;
     const across a = across_of(s, f, cells, &sides->x_high, &n);
@@ -221,8 +221,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
                      .gaps = a.gaps,
                      .bands = ((n.above > 0) + (n.below > 0)) * chunks_of(a.x1 - a.x0, s->band_stored),
                      .band = n.above > n.below ? n.above : n.below };
-    /* a border without an interior needs no SM of its own, and pieces that are stored in part are worth none
-     * */
+    /* a border without an interior needs no SM of its own, nor do pieces that are stored in part */
     const bool apart = w.rows > 0 && w.columns > 0 && (n.low || n.high || w.bands > 0);
     temporal_pace pace = *p;
     if (!apart) pace.warps = 1;
@@ -241,8 +240,7 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     return plan;
 }
 
-/* Sides and bands end when their last item does, the interior when its waves are over on the warps that are
- * left. */
+/* Sides and bands end with their last item, the interior with its last wave on the warps that are left. */
 double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan)
 {
     const temporal_parts *border = &plan->border, *interior = &plan->interior;

@@ -1,15 +1,16 @@
 /* Which warp computes what in a pass of several steps on CUDA: the box is cut into strips (columns of
  * `stored` cells) and these into chunks of rows. In C, for the launch (temporal_unit_cuda.cuh) and for
- * whoever asks without a GPU how a box would be cut.
+ * planning without a GPU.
  *
- * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does all
- * around them: what depends on ghosts beyond a dirichlet or neumann side, `depth` cells away, and pieces of
- * 16 bytes that are stored in part. Along x it has narrow strips, which may hold both sides, and where these
- * would store nothing (2 depth = 32) gaps, which are as wide as bands; along y bands, as few rows as may be.
+ * Interior items run a kernel that knows no side. The border kernel (temporal_border_cuda.cuh) does
+ * everything around them: cells that depend on ghosts beyond a dirichlet or neumann side, `depth` cells away,
+ * and pieces of 16 bytes that are stored in part. Along x it has narrow strips, which may hold both sides,
+ * and gaps, as wide as bands, where a strip would store nothing (2 depth = 32). Along y it has bands, of as
+ * few rows as possible.
  *
- * Beside sides it is mostly on SMs of its own. All items begin at once, if they can, and end together:
- * interior strips that walk side by side find each other's rows in the L2. So a side's item lasts as long as
- * an interior one, and a warp of the bands' does several. */
+ * The border kernel mostly runs on SMs that the interior leaves free. All items begin at once, if they can,
+ * and end together: interior strips that advance side by side find each other's rows in the L2. An item of a
+ * side therefore lasts as long as an interior one, and a warp of the bands does several. */
 #pragma once
 
 #include "core/boundary.h"
@@ -27,20 +28,20 @@ LINKAGE_C_BEGIN
 enum { TEMPORAL_PARTS_MAX = 6, TEMPORAL_PIECE_BYTES = 16 };
 enum { TEMPORAL_DEPTH_LONGEST = 12 }; /* the halo depth of the longest passes of stars, at least */
 
-/* Of strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces,
- * and those stored. */
+/* Strips of 32 * columns cells: the cells at either end that are computed and not stored, in whole pieces;
+ * and the cells that are stored. */
 TEMPORAL_FORMULA int temporal_halo_cells(int piece, int depth) { return (depth + piece - 1) / piece * piece; }
 TEMPORAL_FORMULA int temporal_stored_cells(int piece, int depth, int columns)
 {
     return 32 * columns - 2 * temporal_halo_cells(piece, depth);
 }
-/* The cells with a whole number of which the stores of such a strip end: a lane's, or a piece. */
+/* The stores of such a strip end with a whole number of these cells: a lane's, or a piece. */
 TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
 {
     return temporal_halo_cells(piece, depth) % columns == 0 ? columns : piece;
 }
-/* Of a strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and
- * columns that are ghosts. A star's of one cell per lane has none. */
+/* A strip at an x side: cells per lane, enough of them to store the cells within `depth` of the side; and
+ * columns that are ghosts. A star's strip of one cell per lane has none. */
 TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
 {
     return 2 * depth + (stencil_reads_corners(form) ? radius : 0) <= 32 ? 1 : 2;
@@ -49,37 +50,37 @@ TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int dep
 {
     return stencil_reads_corners(form) || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
 }
-/* Warps of a block of the border kernel that has an SM of its own: as many as it has registers for. */
+/* Warps of a block of the border kernel on an SM of its own: as many as the SM has registers for. */
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)
 {
     return has_prev || (norm && cell_bytes > 4) ? 8 : 12;
 }
 
-/* The kernels of a pass, and what of them the GPU holds. */
+/* The strips of a pass's kernels, and how many of them the GPU holds. */
 typedef struct temporal_strips {
     int stored, band_stored;     /* cells that a strip stores: an interior one, a band's */
     int piece;                   /* cells of 16 bytes */
-    int end_piece;               /* an interior strip's stores end with a whole one, counted from its first
-                                  * cell */
+    int end_piece;               /* cells with a whole number of which an interior strip's stores end, counted
+                                  * from its first cell */
     bool ends_over;              /* they may end beyond a periodic side */
     int depth;                   /* steps times radius */
-    int side_cells, side_ghosts; /* columns of a strip at an x side, and those of them that are ghosts */
+    int side_cells, side_ghosts; /* columns of a strip at an x side; those of them that are ghosts */
     int resident;                /* interior warps that the GPU holds at a time */
-    int per_processor;           /* and each SM; the tiling's `warps`, at least */
+    int per_processor;           /* the same per SM; at least the tiling's `warps` */
 } temporal_strips;
 
 /* How long items of the border last beside those of the interior. */
 typedef struct temporal_pace {
-    int warps;                     /* of a block: one, in an interior item's place, or
-                                    * temporal_border_block, on an SM of their own */
+    int warps;                     /* per block: one, in an interior item's place, or temporal_border_block,
+                                    * on an SM of its own */
     int waves;                     /* of interior items, at most */
     double side_lasts, band_lasts; /* how long an item's row takes, in rows of an interior one */
 } temporal_pace;
 
 typedef struct temporal_part {
     box cells;
-    int64_t x_first;              /* of the first strip's stored cells, may lie left of the box; at an x
-                                   * side: of its cells */
+    int64_t x_first;              /* the first strip's first stored cell, may lie left of the box; at an x
+                                   * side: its first cell */
     unsigned columns, first_item; /* strips; an item is a strip's chunk */
     int height;                   /* of a chunk */
 } temporal_part;
@@ -87,27 +88,27 @@ typedef struct temporal_part {
 typedef struct temporal_parts {
     int count;
     unsigned items;
-    bool followed;  /* by the pass's other kernel, which may start beside */
+    bool followed;  /* by the pass's other kernel, which may start early */
     unsigned sides; /* of the border: the items of strips along x, which come first */
-    unsigned warps; /* likewise: each has an item of strips or gaps, or some bands */
-    unsigned alone; /* likewise: the items of strips and gaps */
+    unsigned warps; /* of the border: each has an item of strips or gaps, or some bands */
+    unsigned alone; /* of the border: the items of strips and gaps */
     temporal_part part[TEMPORAL_PARTS_MAX];
 } temporal_parts;
 
-/* The parts share no cell and together are the box. */
+/* The parts are disjoint and together are the box. */
 typedef struct temporal_plan {
     temporal_parts interior, border;
     int border_warps; /* per block of the border kernel */
 } temporal_plan;
 
-/* Of the kernels that a tiling of the stencil's table stands for, on a GPU with `processors` SMs. */
+/* The strips of a tiling of the stencil's table, on a GPU with `processors` SMs. */
 temporal_strips temporal_strips_of(const stencil *op, const temporal_tiling *t, int per_processor,
                                    int processors);
 temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t);
 /* An empty box has no items. */
 temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p, const field_shape *f,
                                box cells, const boundary *sides);
-/* When all items are done, in rows' time of an interior item. */
+/* The end of all items, in rows of an interior item. */
 double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan);
 
 LINKAGE_C_END

@@ -1,5 +1,5 @@
-/* Temporal blocking of f64 boxes whose weights are factors, and the constant memory that holds these: one of
- * the two is bound at a time. */
+/* Temporal blocking of f64 boxes whose weights are factors, and the constant memory that holds these: only
+ * one of the two units is bound at a time. */
 #include "temporal/temporal_unit_cuda.cuh"
 
 template <int I>

@@ -1,16 +1,16 @@
-/* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, in the rules of boundary.h: at
- * every level anew, x in each row that arrives, then y: ghost rows mirror rows that carry their x ghosts
- * already. R ghosts deep: no sum reads a deeper one. Their images are one mirroring away, since no axis is
- * shorter than the radius, and lie in the strip and in the queue. */
+/* Ghosts beyond dirichlet and neumann sides inside a pass of several steps, by the rules of boundary.h. They
+ * are made at every level anew, x in each row that arrives, then y: ghost rows mirror rows that already have
+ * their x ghosts. They are R deep: no sum reads a deeper one. Their images are one mirroring away, since no
+ * axis is shorter than the radius, and lie in the strip and in the queue. */
 #pragma once
 
 #include <limits.h>
 
-#include "cuda/mirror_cuda.cuh"
+#include "cuda/vector_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 #include "temporal/temporal_plan.h"
 
-/* Of the kinds only those that mirror; NONE stands for the others, whose ghosts are data. */
+/* low, high: only kinds that mirror; NONE stands for the others, whose ghosts are data. */
 template <typename T> struct temporal_axis {
     int64_t cells; /* own: 0 .. cells-1 */
     boundary_kind low, high;
@@ -24,8 +24,8 @@ static inline temporal_axis<T> axis_of(int64_t cells, const boundary_side &low, 
              boundary_mirrors(high.kind) ? high.kind : BOUNDARY_NONE, (T)low.value, (T)high.value };
 }
 
-/* A warp's row of 32 V cells, V a lane, and what lies R cells beyond a lane's own at both ends, up to LANES
- * lanes away; beyond the warp's own: its own. */
+/* A warp's row of 32 V cells, V per lane, widened by the R cells beyond a lane's own at both ends, from up to
+ * LANES lanes away. Beyond the warp's ends a lane's own cells take their place. */
 template <int R, typename T, int V>
 static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 2 * R])
 {
@@ -39,12 +39,12 @@ static __device__ __forceinline__ void widen(const T (&row)[V], T (&around)[V + 
     for (int v = 0; v < V; v++) around[R + v] = row[v];
 }
 
-/* Of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond x_high,
- * where the row has them. */
+/* The ghosts of a warp's row of 32 V cells: lane g < R writes ghost g beyond x_low, lane R + g the one beyond
+ * x_high, if the row has them. */
 template <typename T, int R, int V> struct row_sides {
     static constexpr int CELLS = 32 * V;
     bool any;          /* the row has ghosts */
-    int ghost, image;  /* places in the row; ghost < 0: not this lane's affair */
+    int ghost, image;  /* places in the row; ghost < 0: this lane fills no ghost cell */
     bool odd, node;    /* value + value - image; the value itself */
     T value;
 
@@ -85,14 +85,13 @@ template <typename T, int R, int V> struct row_sides {
     }
 };
 
-/* y, and what is stored. */
+/* The sides along y, and the cells that are stored. */
 template <typename T, int R, int V> struct strip_sides {
     static constexpr int NEVER = INT_MAX / 2;
-    int low_at, high_at;  /* of the rows that enter, row 0 and the first one beyond y_high, where these
-                           * sides mirror */
+    int low_at, high_at;  /* number of row 0 and of the first row beyond y_high, if they mirror */
     bool low_odd, high_odd;
     T low_value, high_value;
-    /* what is stored */
+    /* the cells that are stored */
     unsigned stored; /* bit v: the lane's cell v */
     int height;
 
@@ -111,8 +110,8 @@ template <typename T, int R, int V> struct strip_sides {
         for (int v = 0; v < V; v++) stored |= (unsigned)(stored_low <= x + v && x + v < stored_high) << v;
     }
 
-    /* Before `row`, counted as those that enter, completes a row of the next level: the row, if it is a
-     * ghost's, and, once, those above row 0. */
+    /* Precedes the completion of a row of the next level by `row`, counted as those that enter. Replaces that
+     * row if it is a ghost's, and, once, the rows above row 0. */
     template <int FIRST, int Q>
     __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
     {
@@ -120,7 +119,7 @@ template <typename T, int R, int V> struct strip_sides {
         if (row - R == low_at) impose_low<FIRST>(queue);
     }
 
-    /* Rows -R .. -1 from rows 0 .. R-1; the queue has them all. */
+    /* Makes rows -R .. -1 from rows 0 .. R-1; the queue has them all. */
     template <int FIRST, int Q> __device__ __forceinline__ void impose_low(T (&queue)[Q][V]) const
     {
 #pragma unroll
@@ -133,7 +132,7 @@ template <typename T, int R, int V> struct strip_sides {
             }
     }
 
-    /* The arriving row, which is ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
+    /* Makes the arriving row, ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
     template <int FIRST, int Q>
     __device__ __forceinline__ void impose_high(const T (&queue)[Q][V], T (&row)[V], int ghost_row) const
     {

@@ -3,60 +3,58 @@
  * A warp owns a strip of 32 V columns and streams down a chunk of rows. Each of the STEPS levels that are
  * computed keeps, in registers, the 2R rows of the level before it that wait for their neighbour R rows
  * below. A row that arrives at a level completes the row R above it one level further, which arrives there at
- * once: a cascade; nothing is stored in between, and since neighbours in x come by shuffle, no warp waits for
+ * once: a cascade. Nothing is stored in between, and since neighbours in x come by shuffle, no warp waits for
  * another. For every STEPS rows of sums one row enters from memory and one leaves. The queue of 2R rows turns
  * without moves: the loop over rows is unrolled by a multiple of its length.
  *
- * A box waits differently: its sums go row by row, so that a row that arrives is added at once to the 2R + 1
- * sums it belongs to, and what waits is the 2R of them that are not complete. Then only the arriving row's
- * neighbours in x are shuffled. Where the weights are factors, the arriving row is summed along x once for
+ * In a box sums wait instead of rows. Its sums go row by row, so that a row that arrives is added at once to
+ * the 2R + 1 sums it belongs to, and the 2R of them that are not complete wait. Only the arriving row's
+ * neighbours in x are then shuffled. If the weights are factors, the arriving row is summed along x once for
  * each product, and these sums are added to the 2R + 1.
  *
- * Two levels (PREV): when a row is complete but for the level before, that level's queue has just let go of
- * the row that is wanted, so a queue is one row longer. The first level's come from memory, through a ring of
- * their own; the last two levels are stored.
+ * Two levels (PREV): when a row is complete but for the level before, that level's queue has just released
+ * the row that is needed, so a queue is one row longer. The first level's rows come from memory, through a
+ * ring of their own; the last two levels are stored.
  *
- * What it costs: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
+ * Cost: a strip stores 2 HALO columns less than it computes, a chunk 2 STEPS R rows less.
  *
- * Rows come through a ring in shared memory, asked for AHEAD rows ahead (cp.async): bytes in flight cost no
- * registers. A lane asks for the 16-byte pieces lane, lane + 32 .. of a row, so that a warp asks for whole
- * lines, and reads the V cells that are its own; `swizzled` keeps both free of bank conflicts. Where
- * registers are short (AGAIN >= 0), the ring may be twice as long, and the AGAIN oldest rows of level 0 are
- * read from it once more in every turn instead of waiting in registers.
+ * Rows arrive through a ring in shared memory, requested AHEAD rows ahead (cp.async): bytes in flight cost no
+ * registers. A lane requests the 16-byte pieces lane, lane + 32 .. of a row, so that a warp requests whole
+ * lines, and reads the V cells that are its own; `swizzled` keeps both free of bank conflicts. If registers
+ * are short (AGAIN >= 0), the ring may be twice as long, and the AGAIN oldest rows of level 0 are read from
+ * it once more in every iteration instead of waiting in registers.
  *
  * No item depends on a ghost beyond a side that mirrors: those that do are the border kernel's
  * (temporal_border_cuda.cuh).
  *
- * Which memory is touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces
- * that hold a cell of
- * [-depth_x, nx + depth_x): the allocation's line of slack holds the last one's end (field.h); of prev R rows
- * less at either end. Of next and next_prev, the cells of the box, and what temporal.h says beyond a periodic
- * x_high. */
+ * Memory touched: of cur, rows [y0 - STEPS R, y1 + STEPS R) of the chunk, and of each the pieces that hold a
+ * cell of [-depth_x, nx + depth_x), where the allocation's line of slack holds the last one's end (field.h);
+ * of prev, R rows less at either end. Of next and next_prev, the cells of the box, and those that temporal.h
+ * allows beyond a periodic x_high. */
 #pragma once
 
 #include <limits.h>
 
 #include "cuda/async_copy_cuda.cuh"
 #include "cuda/change_cuda.cuh"
-#include "cuda/race_cuda.cuh"
-#include "cuda/programmatic_cuda.cuh"
+#include "cuda/sync_cuda.cuh"
 #include "temporal/temporal_sides_cuda.cuh"
 
 template <typename T, int R, int STEPS, int V> struct strip_shape {
-    /* cells of 16 bytes; of them a lane's */
+    /* cells of 16 bytes; pieces of a lane */
     static constexpr int PIECE = vector_cells<T>, PIECES = V / PIECE;
     static constexpr int CELLS = 32 * V, DEPTH = STEPS * R;
     static constexpr int HALO = temporal_halo_cells(PIECE, DEPTH),
                          STORED = temporal_stored_cells(PIECE, DEPTH, V);
-    /* a strip's pieces end with a lane's, or not */
+    /* 1: a strip's stored pieces end with a lane's */
     static constexpr int HEIGHTS = HALO % V == 0 ? 1 : PIECES;
     static constexpr int RING = 8, AHEAD = RING - 1;
     static constexpr unsigned ROW_BYTES = CELLS * sizeof(T), RING_BYTES = RING * ROW_BYTES;
     static_assert(PIECES <= 3, "eight lanes that read every fourth piece would meet half of the banks");
 };
 
-/* Where piece i of a row lies in it, so that any eight lanes that read at a time meet all banks: every piece
- * and every third one they find so. */
+/* Place of piece i in a row such that any eight lanes that read at a time meet all banks. Lanes that read
+ * every piece, or every third one, meet them anyway. */
 template <int PIECES> static __device__ __forceinline__ unsigned swizzled(unsigned piece)
 {
     return PIECES == 2 ? piece ^ (piece >> 3 & 1) : piece;
@@ -96,7 +94,7 @@ static __device__ __forceinline__ void star_sum(const T (&queue)[Q][V], const T 
                                                 const T (&around)[V + 2 * R], T (&sum)[V])
 {
 #pragma unroll
-    for (int k = R; k >= 1; k--) { /* a term of all V sums at a time: they do not depend on each other */
+    for (int k = R; k >= 1; k--) { /* one term of all V sums at a time, which do not depend on each other */
         const T(&north)[V] = queue[(FIRST + R - k) % Q];
         const T(&south)[V] = k == R ? below : queue[(FIRST + R + k) % Q];
 #pragma unroll
@@ -131,7 +129,7 @@ static __device__ __forceinline__ void add_box_row(int dy, const T (&around)[V +
             sum[v] = term((dy + R) * (2 * R + 1) + dx + R, around[R + v + dx], sum[v]);
 }
 
-/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that one is complete and becomes
+/* Adds a row to the sums that wait, the one nearest its end in slot FIRST: that sum is complete and becomes
  * the row, and the sum that begins takes its slot. */
 template <int FIRST, typename T, int R, int V>
 static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)[V])
@@ -149,7 +147,7 @@ static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)
     }
 }
 
-/* A row's sums along x, of each product one. */
+/* Sums a row along x, once per product. */
 template <int PRODUCTS, int R, typename T, int V>
 static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[PRODUCTS][V])
 {
@@ -165,7 +163,7 @@ static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[P
                     next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
 }
 
-/* Adds them to a cell's sum: they are row `dy` + R of its 2R + 1 rows. */
+/* Adds these sums to a cell's sum: they are row `dy` + R of its 2R + 1 rows. */
 template <int R, int PRODUCTS, typename T, int V>
 static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUCTS][V], T (&sum)[V])
 {
@@ -177,8 +175,7 @@ static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUC
                 next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), along[k][v], sum[v]);
 }
 
-/* As box_sums, of factors. The sum that is complete comes last: the other way round takes 20 registers more.
- * */
+/* box_sums for factors. The complete sum comes last: the other order takes 20 registers more. */
 template <int FIRST, int PRODUCTS, typename T, int R, int V>
 static __device__ __forceinline__ void separable_sums(T (&waiting)[2 * R][V], T (&row)[V])
 {
@@ -201,8 +198,8 @@ template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t b
     return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(p) + (uintptr_t)bytes);
 }
 
-/* As change_raise, but by shuffles of what memory holds: with its reduction of bits a block of 12 steps takes
- * 7 registers more and 1.4 % of its time. */
+/* change_raise by shuffles of the pattern in memory: with change_raise's reduction a block of 12 steps takes
+ * 7 registers more and 1.4 % more time. */
 template <typename BITS>
 static __device__ __forceinline__ void raise_by_shuffles(unsigned long long *norm, BITS bits)
 {
@@ -212,8 +209,8 @@ static __device__ __forceinline__ void raise_by_shuffles(unsigned long long *nor
     if (threadIdx.x % 32 == 0) atomicMax(norm, most);
 }
 
-/* What comes after this kernel must find the items of the pass's other one done too; one warp waits for them,
- * the others make room. (On an H100 a stream or graph waits for both without it, but no document says so.) */
+/* The next kernel needs both kernels of this pass. One warp waits for the other kernel; the rest exit and
+ * free the SM. (On an H100 a stream or graph waits for both without it, but no document says so.) */
 static __device__ __forceinline__ void wait_for_others()
 {
     if (blockIdx.x + 1 == gridDim.x) programmatic_wait();
@@ -245,30 +242,29 @@ struct strip {
     static_assert(AGAIN == AGAIN_NEVER || FORM == STENCIL_STAR, "sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
     static constexpr int PRODUCTS = stencil_products(FORM);
-    /* A branch between two rows, or the compiler works at both and has too few registers: f32's 12 steps
-     * spilled 300 bytes. */
+    /* Puts a branch between two rows; otherwise the compiler works at both and has too few registers: f32's
+     * 12 steps spilled 300 bytes. */
     static constexpr bool APART = PRODUCTS == 1 && R == 1;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
-    /* of the ring; prev's follows it */
+    /* of the ring of cur; prev's follows it */
     static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES;
     static constexpr unsigned SHARED_BYTES = CUR_BYTES + (PREV ? S::RING_BYTES : 0);
     static_assert(AGAIN <= 0 || (AGAIN <= 2 * R && (2 * R + S::AHEAD) * S::ROW_BYTES < CUR_BYTES),
                   "the rows are still there");
-    T queue[STEPS][QUEUE][V]; /* rows that wait; of boxes, sums */
-    const T *from; /* what the lane asks for next */
-    T *to;         /* where the lane's cells of the row that comes out next go */
+    T queue[STEPS][QUEUE][V]; /* rows that wait; for boxes, sums */
+    const T *from; /* the next cells that the lane requests */
+    T *to;         /* the lane's cells of the next row to come out */
     int64_t pitch;
-    int64_t prev_from, prev_to;  /* bytes from `from` to what is asked for of prev, R rows above, and from
-                                  * `to` to next_prev */
-    unsigned ask_end[S::PIECES]; /* rows, from DEPTH above the chunk on, that are asked for: none of pieces
-                                  * that nobody needs */
-    unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, as ask_end says it
-                                   * too */
-    unsigned height[S::HEIGHTS]; /* rows that the lane stores: none where the piece is another strip's */
+    int64_t prev_from, prev_to;  /* bytes from `from` to the cells of prev that are requested, R rows above,
+                                  * and from `to` to next_prev */
+    unsigned ask_end[S::PIECES]; /* rows, from DEPTH above the chunk on, that are requested: none of pieces
+                                  * that are not needed */
+    unsigned prev_end[S::PIECES]; /* of prev, R rows less at either end; SHORT: unused, ask_end serves both */
+    unsigned height[S::HEIGHTS]; /* rows that the lane stores: none if the piece is another strip's */
     unsigned put, get, put_row, get_row; /* in shared memory: the lane's places, the rows' offsets */
     change_word<T> change; /* CHANGE: the largest so far of the lane's cells */
 
-    /* An offset in the ring, from one that is less than twice as long. */
+    /* Wraps an offset in the ring that is less than twice its length. */
     static __device__ __forceinline__ unsigned wrapped(unsigned offset)
     {
         return (CUR_BYTES & (CUR_BYTES - 1)) == 0 ? offset % CUR_BYTES
@@ -299,7 +295,7 @@ struct strip {
         put_row = wrapped(put_row + S::ROW_BYTES);
     }
 
-    /* Stores row `out` of the chunk, if it is one. */
+    /* Stores row `out` of the chunk, if there is one. */
     __device__ __forceinline__ void leave(T *at, const T (&row)[V], unsigned out) const
     {
 #pragma unroll
@@ -307,7 +303,7 @@ struct strip {
             store16(at + p * S::PIECE, row + p * S::PIECE, out, height[p % S::HEIGHTS]);
     }
 
-    /* Row `out` of the last level, if it is one of the chunk's, and the level before's. */
+    /* Compares row `out` of the last level with the level before, if the row is the chunk's. */
     __device__ __forceinline__ void compare(const T (&row)[V], const T (&before)[V], unsigned out)
     {
 #pragma unroll
@@ -327,7 +323,7 @@ struct strip {
         }
     }
 
-    /* The oldest rows of level 0, from 2R above the row that has just been read on. */
+    /* Reads the oldest rows of level 0 again, from 2R above the row that has just been read on. */
     template <int OLDEST> __device__ __forceinline__ void read_again()
     {
 #pragma unroll
@@ -340,7 +336,7 @@ struct strip {
     template <int SLOT> __device__ __forceinline__ void step(int row)
     {
         constexpr int OLDEST = PREV ? (SLOT + 1) % QUEUE : SLOT;
-        T arriving[V], before[V] = {}; /* before: the level before the one that arrives next, its row */
+        T arriving[V], before[V] = {}; /* before: the row to be computed, a level before `arriving` */
         const unsigned out = (unsigned)(row - 2 * S::DEPTH);
         async_copy_wait<S::AHEAD - 1>();
         __syncwarp();
@@ -436,7 +432,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         const bool asks = asks_at + S::PIECE > -depth_x && asks_at < ax.cells + depth_x;
         s.ask_end[p] = asks ? (unsigned)rows : 0;
         s.prev_end[p] = asks ? (unsigned)(rows - 2 * R) : 0;
-        asm volatile("" : "+r"(s.ask_end[p])); /* or it is worked out anew for every row */
+        asm volatile("" : "+r"(s.ask_end[p])); /* otherwise it is computed again for every row */
         if (PREV && !W::SHORT) asm volatile("" : "+r"(s.prev_end[p]));
     }
 #pragma unroll
@@ -446,7 +442,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
         asm volatile("" : "+r"(s.height[p]));
     }
     const unsigned first = (unsigned)__cvta_generic_to_shared(ring);
-    /* put: the lane asks next for the piece 32 further on; get: it reads next the piece beside. */
+    /* put: the lane's next request is 32 pieces further on; get: its next read is the adjacent piece. */
     s.put = first + 16 * swizzled<S::PIECES>(lane);
     s.get = first + 16 * swizzled<S::PIECES>(lane * S::PIECES);
 #pragma unroll 1

@@ -1,5 +1,5 @@
 /* The passes of several steps that CUDA has, and how their kernels are built: tables that nvcc makes kernels
- * of, and that the planner (temporal_plan.h) and a cost model read without a GPU. Of a radius and use, rows
+ * of, and that the planner (temporal_plan.h) and a cost model read without a GPU. For a radius and use, rows
  * go from the longest passes to the shortest. */
 #pragma once
 
@@ -15,15 +15,13 @@ LINKAGE_C_BEGIN
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
-    TEMPORAL_NARROW, /* a variant with half the columns per lane, so that small grids have items enough
-                      * (temporal_cuda.h) */
+    TEMPORAL_NARROW, /* half the columns per lane, so that small grids have items enough (temporal_cuda.h) */
     TEMPORAL_NORM, /* takes the norm */
 } temporal_use;
 
 enum { AGAIN_NEVER = -1 }; /* registers suffice */
 
-/* How the kernels of one radius and number of steps are built. Of a line only the first three columns count.
- * */
+/* How the kernels of one radius and number of steps are built. For lines only three columns count. */
 typedef struct temporal_tiling {
     int radius, steps;
     int columns; /* per lane; strips are of 32 times as many */
@@ -139,9 +137,9 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
-/* Of factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6
- * for radius 1 and 2 and one product, half as many for two; not yet timed. Rows of sums along x that wait in
- * place of cells' sums spill in f32 (1040 bytes). */
+/* For factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6
+ * for radius 1 and 2 and one product, half as many for two; not yet timed. If rows of sums along x wait in
+ * place of cells' sums, f32 spills (1040 bytes). */
 TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
@@ -186,7 +184,7 @@ TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
-TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* of one level and of two: the same are best */
+TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* one level and two: the same tilings are best */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       0,      0,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 1,      4,     8,       0,      0,     TEMPORAL_PLAIN,  AGAIN_NEVER },
@@ -230,11 +228,11 @@ typedef struct temporal_table {
     int count;
 } temporal_table;
 
-/* The stencil's table; an empty one where CUDA has no such passes. */
+/* The stencil's table; it is empty if CUDA has no such passes. */
 temporal_table temporal_table_of(const stencil *op);
 /* The longest pass of at most `most` steps; NULL: none. */
 const temporal_tiling *temporal_tiling_of(const stencil *op, int most, temporal_use use);
-/* Its steps; 0: none. */
+/* The steps of that pass; 0: none. */
 int temporal_longest(const stencil *op, int most, temporal_use use);
 
 LINKAGE_C_END

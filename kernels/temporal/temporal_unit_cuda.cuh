@@ -1,5 +1,4 @@
-/* What a unit of temporal blocking consists of: an instance for each row of its table (temporal_tilings.h),
- * and the launch of one. */
+/* A unit of temporal blocking: an instance for each row of its table (temporal_tilings.h), and its launch. */
 #pragma once
 
 #include <iterator>
@@ -8,10 +7,9 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_border_cuda.cuh"
 #include "temporal/temporal_cuda.h"
-#include "temporal/temporal_line_cuda.cuh"
 #include "temporal/temporal_strip_cuda.cuh"
 
-/* Stars and boxes by tiling I of a table; PREV: of two levels. */
+/* Stars and boxes by tiling I of a table; PREV: two levels. */
 template <stencil_form FORM, bool PREV, typename T, const temporal_tiling *TILINGS, int I>
 struct temporal_strips_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
@@ -23,8 +21,7 @@ struct temporal_strips_instance {
     static constexpr auto interior =
         strip_kernel<FORM, T, R, STEPS, V, TILING.unroll, TILING.warps, PREV, CHANGE, TILING.again>;
     static constexpr auto border = border_kernel<FORM, T, R, STEPS, PREV, CHANGE>;
-    /* Of the device, as prepare found it: interior warps that an SM holds; may a kernel start beside another
-     * (griddepcontrol)? */
+    /* The device as prepare found it: interior warps of an SM; SMs; may a kernel start beside another? */
     static inline int per_processor, processors;
     static inline bool beside;
 
@@ -32,8 +29,8 @@ struct temporal_strips_instance {
     {
         int device = 0, major = 0;
         cudaError_t e = cudaSuccess;
-        const auto most = cudaSharedmemCarveoutMaxShared; /* of the border kernel: else it finds no room
-                                                           * beside the others */
+        const auto most = cudaSharedmemCarveoutMaxShared; /* for the border kernel, which otherwise finds no
+                                                           * room beside the others */
         for (const void *kernel : { (const void *)interior, (const void *)border })
             if (e == cudaSuccess)
                 e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, most);
@@ -57,7 +54,7 @@ struct temporal_strips_instance {
         return launch(c, plan, plan.interior, beside && plan.border.followed);
     }
 
-    /* Schedules were not timed with a norm: it keeps the unit's own. */
+    /* Schedules were not timed with a norm, so a norm keeps the unit's own. */
     static temporal_pace pace_of(const temporal_call *c)
     {
         const temporal_schedule *t = c->schedule;
@@ -70,7 +67,7 @@ struct temporal_strips_instance {
         return pace;
     }
 
-    /* beside: it need not wait for the launch before it, which is the pass's other one. */
+    /* beside: the launch need not wait for the one before, which is the pass's other kernel. */
     static cudaError_t launch(const temporal_call *c, const temporal_plan &plan, const temporal_parts &parts,
                               bool beside)
     {
@@ -86,7 +83,82 @@ struct temporal_strips_instance {
     }
 };
 
-/* Lines, likewise. */
+/* ---- lines ---- */
+
+enum { TEMPORAL_LINE_WARPS = 4 };
+
+template <typename T, int R, int STEPS, int V> struct line_piece {
+    static_assert(R <= V, "neighbours in x come from the next lane");
+    static constexpr int VECTOR = vector_cells<T>, CELLS = 32 * V;
+    static constexpr int HALO = (STEPS * R + VECTOR - 1) / VECTOR * VECTOR, STORED = CELLS - 2 * HALO;
+    static_assert(V % VECTOR == 0 && STORED > 0, "");
+};
+
+/* Several time steps of a line, neighbours along x only, in one pass over memory: a warp has a piece of a row
+ * in registers, V cells per lane, and takes all the steps with it; neighbours come by shuffle. A piece stores
+ * 2 HALO cells less than it computes; the cells at its ends, which were computed from missing neighbours, are
+ * among these.
+ *
+ * Ghosts beyond dirichlet and neumann sides are imposed anew before every step, by the warps that have them.
+ * Memory touched: of cur and prev the 16 bytes that hold a cell of [-depth_x, nx + depth_x), of next and
+ * next_prev the cells of the box.
+ *
+ * PREV: two levels; otherwise prev and next_prev are not used. */
+template <bool PREV, typename T, int R, int STEPS, int V>
+static __global__ void __launch_bounds__(32 * TEMPORAL_LINE_WARPS, 4)
+    line_kernel(T *next, const T *cur, int64_t pitch, int depth_x, const __grid_constant__ box cells,
+                int64_t x_first, int64_t pieces, const __grid_constant__ temporal_axis<T> ax, T *next_prev,
+                const T *prev)
+{
+    using S = line_piece<T, R, STEPS, V>;
+    constexpr int VECTOR = S::VECTOR;
+    __shared__ __align__(16) T scratch[TEMPORAL_LINE_WARPS][S::CELLS];
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int64_t item = (int64_t)blockIdx.x * TEMPORAL_LINE_WARPS + warp;
+    if (item >= pieces * (cells.y1 - cells.y0)) return;
+    const int64_t y = cells.y0 + item / pieces, x_low = x_first + item % pieces * S::STORED - S::HALO,
+                  x = x_low + lane * V;
+    row_sides<T, R, V> sides;
+    sides.begin(ax, x_low, lane);
+    T row[V] = {}, before[V] = {};
+#pragma unroll
+    for (int v = 0; v < V; v += VECTOR) {
+        if (x + v + VECTOR <= -depth_x || x + v >= ax.cells + depth_x) continue;
+        load_shared(row + v, cur + y * pitch + x + v);
+        if constexpr (PREV) load_shared(before + v, prev + y * pitch + x + v);
+    }
+#pragma unroll
+    for (int level = 0; level < STEPS; level++) {
+        T around[V + 2 * R];
+        if (sides.any) sides.impose(row, scratch[warp], lane);
+        widen<R>(row, around);
+#pragma unroll
+        for (int k = R; k >= 1; k--) {
+#pragma unroll
+            for (int v = 0; v < V; v++) row[v] = term(2 * (R - k), around[R + v - k], row[v]);
+#pragma unroll
+            for (int v = 0; v < V; v++) row[v] = term(2 * (R - k) + 1, around[R + v + k], row[v]);
+        }
+#pragma unroll
+        for (int v = 0; v < V; v++) row[v] = term(2 * R, around[R + v], row[v]);
+        if constexpr (PREV) {
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                row[v] = term(STENCIL_CUDA_BETA, before[v], row[v]);
+                before[v] = around[R + v];
+            }
+        }
+    }
+    const box stored = { max(cells.x0, x_low + S::HALO), min(cells.x1, x_low + S::CELLS - S::HALO), y,
+                         y + 1 };
+#pragma unroll
+    for (int v = 0; v < V; v += VECTOR) {
+        store(next + y * pitch + x + v, columns_of<T>(stored, x + v), row + v);
+        if constexpr (PREV) store(next_prev + y * pitch + x + v, columns_of<T>(stored, x + v), before + v);
+    }
+}
+
+/* Lines by tiling I of a table; PREV: two levels. */
 template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct temporal_line_instance {
     static constexpr temporal_tiling TILING = TILINGS[I];
     static constexpr int R = TILING.radius, STEPS = TILING.steps, V = TILING.columns;
@@ -108,8 +180,7 @@ template <bool PREV, typename T, const temporal_tiling *TILINGS, int I> struct t
     }
 };
 
-/* each file's own: units name their instances alike, and the linker would keep one table of those with as
- * many */
+/* private to each file, whose instances are named alike: the linker would make one table of equal ones */
 namespace {
 template <template <int> class INSTANCE, int... I> struct temporal_unit_kernels {
     static constexpr temporal_kernels kernels[sizeof...(I)] = { { INSTANCE<I>::prepare,

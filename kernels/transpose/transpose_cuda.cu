@@ -1,17 +1,17 @@
 /* The transpose of one device's matrix, tile by tile (transpose_cuda.cuh). Tiles run down the columns of
  * `from`, which is along the rows of `to`. If the rows of `from` lie a multiple of 128 KiB apart, one column
- * of tiles does not keep all memory channels busy: then several columns, 64 KiB apart in a row, go side by
- * side. At other pitches an update, which adds and increments, goes along the rows of `from` instead, one row
+ * of tiles does not keep all memory channels busy: then several columns, 64 KiB apart in a row, run side by
+ * side. At other pitches an update, which adds and increments, runs along the rows of `from` instead, one row
  * of tiles after the other. */
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 
 namespace {
 
-/* Addresses this far apart, and not twice as far, use other memory channels. */
+/* Addresses this far apart, but not twice as far, use other memory channels. */
 constexpr int64_t CHANNELS_BYTES = 1 << 16;
 
-/* Lines of tiles, rows or columns of them, are dealt to 2^group_bits groups, which run side by side. */
+/* Rows or columns of tiles are lines, dealt to 2^group_bits groups, which run side by side. */
 struct schedule {
     int group_bits;
     bool by_rows; /* of `from` */
@@ -21,7 +21,7 @@ struct schedule {
 /* to += transpose of from; from += 1, in vectors. */
 template <way WAY, bool ADD, bool INCREMENT> constexpr bool is_update = WAY == ALIGNED && ADD && INCREMENT;
 
-/* The blocks on an SM that registers are capped for. */
+/* Blocks per SM, for which registers are capped. */
 template <typename T, way WAY, bool ADD, bool INCREMENT>
 constexpr int BLOCKS = is_update<WAY, ADD, INCREMENT> ? 1024 / tile_shape<T, WAY>::THREADS
                        : ADD || INCREMENT             ? 2

@@ -1,23 +1,21 @@
 /* One tile of a transpose, through shared memory: a block reads a tile along the rows of `from` and writes it
- * along the rows of `to`; one padding column spreads a tile's column over the banks. What bounds it on an
- * H200 is less the DRAM than the link between the two halves of L2, which half of all sectors cross and which
- * is 90 % busy even in a copy: a 32-byte sector asked for twice, or written in two parts, costs time. So:
+ * along the rows of `to`; one padding column spreads a tile's column over the banks. On an H200 the bound is
+ * less the DRAM than the link between the two halves of L2, which half of all sectors cross and which is 90 %
+ * busy even in a copy: a 32-byte sector that is requested twice, or written in two parts, costs time. So:
  *
- * - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector
- * more than its
- *   bytes. (16-byte vectors that cover an unaligned row ask for half sectors twice.) They are written as
- *   vectors.
- * - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by
- * less than a
- *   sector, and the block reads as many rows of `from` more, above its own. With TRANSPOSE_INCREMENT_SOURCE
- *   those rows would be another block's to change; then nothing is shifted, and rows of `to` are written cell
- *   by cell.
- * - What one GPU reads of its own memory leaves L2 last, but in f32 at odd alignments and where it is
- * incremented cell by
- *   cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not derived.
- * - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store
- * without it takes
- *   it from the line. Then a part of both matrices may still be in L2 when the next update comes. */
+ *  - In f64, and where rows start anywhere, cells are read one a lane: a row's piece then costs one sector
+ *    more than its bytes. (16-byte vectors that cover an unaligned row request half sectors twice.) They are
+ *    written as vectors.
+ *  - Where rows of `to` do not start on sectors, a block's piece of each row still does: it is shifted up by
+ *    less than a sector, and the block reads as many rows of `from` more, above its own. With
+ *    TRANSPOSE_INCREMENT_SOURCE those rows would be another block's to change; then nothing is shifted, and
+ *    rows of `to` are written cell by cell.
+ *  - Cells that a GPU reads of its own memory leave L2 last, except in f32 at odd alignments and where it is
+ *    incremented cell by cell; stores stream in f32, aligned, and go past L1 elsewhere. Measured, not
+ *    derived.
+ *  - An update, which adds and increments, with all rows on sectors, stores with that policy as well: a store
+ *    without it takes it from the line. A part of both matrices may then still be in L2 when the next update
+ *    comes. */
 #pragma once
 
 #include <stdint.h>
@@ -44,16 +42,15 @@ template <typename T, way WAY> struct tile_shape {
     static constexpr int ABOVE = WAY == SHIFTED ? SECTOR_BYTES / (int)sizeof(T) - 1 : 0;
     static constexpr int V_IN = STREAMS ? vector_cells<T> : 1, V_OUT = WAY == CELLS ? 1 : vector_cells<T>;
     static constexpr int THREADS = F32 == (WAY == ALIGNED) ? 256 : 512;
-    /* the least blocks of a plain transpose on an SM: what the registers are capped for */
+    /* least number of blocks of a plain transpose on an SM, for which registers are capped */
     static constexpr int BLOCKS = WAY == ALIGNED ? (F32 ? 5 : 4) : 3;
 };
 
-/* What leaves L2 last. */
+/* Accesses whose lines leave L2 last. */
 enum kept {
     KEPT_NONE,
-    KEPT_READ, /* what is loaded; but no source that is incremented cell by cell: its lines are in the way
-                * of others */
-    KEPT_ALL,  /* what is loaded, and what is stored */
+    KEPT_READ, /* loads, except of a source that is incremented cell by cell: its lines are in the way */
+    KEPT_ALL,  /* loads and stores */
 };
 
 __device__ __forceinline__ uint64_t evict_last()
@@ -98,7 +95,7 @@ __device__ __forceinline__ void store_last(double *p, const double (&u)[2])
                  : "memory");
 }
 
-/* V cells to and from registers. LAST: with the policy above; else STREAMS decides. */
+/* V cells to and from registers. LAST: with the policy above; otherwise STREAMS decides. */
 template <bool LAST, bool STREAMS, int V, typename T>
 __device__ __forceinline__ void load(T (&u)[V], const T *p)
 {
@@ -140,7 +137,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     /* this thread's first cells in the tile */
     const int x = (int)threadIdx.x % IN * V_IN, y = (int)threadIdx.x / IN;
     T *const corner = from + (r0 - ABOVE + y) * from_pitch + c0 + x;
-    /* of the tile, what lies in the matrix: columns from c0 and rows from r0 on */
+    /* the part of the tile that lies in the matrix: columns from c0 and rows from r0 on */
     const int low_x = EDGE ? (int)max(matrix.x0 - c0, (int64_t)0) : 0;
     const int high_x = EDGE ? (int)min(matrix.x1 - c0, (int64_t)shape::COLS) : shape::COLS;
     const int low_y = EDGE ? (int)max(matrix.y0 - r0, (int64_t)-ABOVE) : -ABOVE;
@@ -160,11 +157,11 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
 #pragma unroll
             for (int v = 0; v < V_IN; v++)
                 if (inside(y + l * DOWN, v)) u[l][v] = in[v];
-    __syncwarp(); /* keeps the compiler from waiting for the first loads before it asks for the last */
+    __syncwarp(); /* keeps the compiler from waiting for the first loads before it requests the last */
     may_store();
     T *changed = corner;
     int64_t down = DOWN * from_pitch;
-    /* or the loads' addresses stay in registers all the while */
+    /* otherwise the loads' addresses stay in registers all the while */
     if (INCREMENT) asm("" : "+l"(changed), "+l"(down));
 #pragma unroll
     for (int l = 0; l < LOADS; l++, changed += down) {
@@ -181,8 +178,7 @@ __device__ __forceinline__ void transpose_tile(T *to, int64_t to_pitch, T *from,
     __syncthreads();
 
     T *out = to + (c0 + threadIdx.x / OUT) * to_pitch + r0;
-    T before[ADD && ALL ? STORES : 1][V]; /* asked for at once: asm keeps its order, a load would wait for
-                                           * the last store */
+    T before[ADD && ALL ? STORES : 1][V]; /* requested at once: a load would wait for the last store */
     if constexpr (ADD && ALL) {
         const int j = (int)threadIdx.x % OUT * V;
         const T *sum = out + j;

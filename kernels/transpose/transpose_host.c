@@ -1,17 +1,16 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
  * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines
- * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No
- * prefetcher follows a column of tiles: rows are asked for by hand some way ahead, less far where the pitch
- * puts all of them into one set of the cache. What is only stored, and is larger than the caches, goes past
- * them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs several
- * times one. Threads share out the rows of `to`.
+ * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No hardware
+ * prefetcher follows a column of tiles: rows are prefetched by hand some way ahead, less far if the pitch
+ * puts all of them into one set of the cache. Cells that are only stored, and are more than the caches hold,
+ * go past them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs
+ * several times one. Threads share out the rows of `to`.
  *
- * Two things were measured to pay with a large L2 (an Intel Xeon's; docs/stencil-kernels.md) and not with a
- * small one: prefetches that stop there; and, where the rows of a tile share their sets and throw each other
- * out, copying wide pieces of rows, which the hardware's prefetchers do follow, to where they lie well,
- * before they are transposed. With a small one that pays in f32 where squares are whole lines (AVX-512), with
- * fewer rows at a time. */
+ * Two measures pay with a large L2 (measured on an Intel Xeon; docs/stencil-kernels.md) and not with a small
+ * one. Prefetches stop in L2. And if the rows of a tile share their sets and evict each other, wide pieces of
+ * rows, which the hardware's prefetchers do follow, are copied to a better place before they are transposed.
+ * With a small L2 the copies pay in f32 if squares are whole lines (AVX-512), with fewer rows at a time. */
 #include "device/device_host.h"
 
 enum {
@@ -81,7 +80,82 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 #include "transpose/transpose_host_tile.h"
 
 #if defined(__x86_64__)
-#include "transpose/transpose_host_avx512.h"
+
+/* ---- AVX-512: squares of whole lines, transposed in registers, and copies past the caches by whole lines
+ * ---- */
+
+#include <immintrin.h>
+
+#define TRANSPOSE_HOST_AVX512 __attribute__((target("avx512f")))
+
+/* v[k] becomes quarter k of the four vectors, one after the other. */
+#define QUARTERS(TYPE, VECTOR, SHUFFLE)                                                     \
+    static inline TRANSPOSE_HOST_AVX512 void transpose_host_quarters_##TYPE(VECTOR v[4])    \
+    {                                                                                       \
+        const VECTOR a = SHUFFLE(v[0], v[1], 0x88), b = SHUFFLE(v[2], v[3], 0x88);          \
+        const VECTOR c = SHUFFLE(v[0], v[1], 0xdd), d = SHUFFLE(v[2], v[3], 0xdd);          \
+        v[0] = SHUFFLE(a, b, 0x88), v[1] = SHUFFLE(c, d, 0x88), v[2] = SHUFFLE(a, b, 0xdd), \
+        v[3] = SHUFFLE(c, d, 0xdd);                                                         \
+    }
+QUARTERS(f32, __m512, _mm512_shuffle_f32x4)
+QUARTERS(f64, __m512d, _mm512_shuffle_f64x2)
+#undef QUARTERS
+
+/* 16 x 16: pairs, then fours, within quarters; then the quarters. */
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f32(float *const *col, int64_t r,
+                                                                   const float *in, int64_t pitch)
+{
+    __m512d pair[16];
+    _Pragma("GCC unroll 8")
+    for (int k = 0; k < 16; k += 2) {
+        const __m512 a = _mm512_loadu_ps(in + k * pitch), b = _mm512_loadu_ps(in + (k + 1) * pitch);
+        pair[k] = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
+        pair[k + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+    }
+    _Pragma("GCC unroll 4")
+    for (int c = 0; c < 4; c++) { /* columns c, c + 4, c + 8, c + 12 */
+        __m512 v[4];
+        _Pragma("GCC unroll 4")
+        for (int k = 0; k < 4; k++) {
+            const __m512d a = pair[4 * k + c / 2], b = pair[4 * k + 2 + c / 2];
+            v[k] = _mm512_castpd_ps(c % 2 ? _mm512_unpackhi_pd(a, b) : _mm512_unpacklo_pd(a, b));
+        }
+        transpose_host_quarters_f32(v);
+        _Pragma("GCC unroll 4")
+        for (int k = 0; k < 4; k++) _mm512_storeu_ps(col[4 * k + c] + r, v[k]);
+    }
+}
+
+/* 8 x 8 */
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f64(double *const *col, int64_t r,
+                                                                   const double *in, int64_t pitch)
+{
+    _Pragma("GCC unroll 2")
+    for (int c = 0; c < 2; c++) { /* columns c, c + 2, c + 4, c + 6 */
+        __m512d v[4];
+        _Pragma("GCC unroll 4")
+        for (int k = 0; k < 4; k++) {
+            const __m512d a = _mm512_loadu_pd(in + 2 * k * pitch),
+                          b = _mm512_loadu_pd(in + (2 * k + 1) * pitch);
+            v[k] = c ? _mm512_unpackhi_pd(a, b) : _mm512_unpacklo_pd(a, b);
+        }
+        transpose_host_quarters_f64(v);
+        _Pragma("GCC unroll 4")
+        for (int k = 0; k < 4; k++) _mm512_storeu_pd(col[2 * k + c] + r, v[k]);
+    }
+}
+
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream_line(char *to, const char *from)
+{
+    _mm512_stream_si512((void *)to, _mm512_loadu_si512((const void *)from));
+}
+
+/* device_host_stream with AVX-512. */
+static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from,
+                                                               size_t bytes)
+{
+    device_host_stream_lines(to, from, bytes, transpose_host_stream_line);
+}
 
 #define CELL float
 #define SQUARE 16
@@ -100,7 +174,7 @@ static inline void transpose_square_f64(double *const *col, int64_t r, const dou
 #include "transpose/transpose_host_tile.h"
 #endif
 
-/* Squares of f64 by AVX-512 read 8 rows at once, too many where all share their sets. */
+/* Squares of f64 by AVX-512 read 8 rows at once, which are too many if all share their sets. */
 static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part,
                            const plan *p)
 {

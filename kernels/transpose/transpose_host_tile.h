@@ -1,8 +1,7 @@
 /* Template: the tiles of transpose_host.c for one cell type. Included once per type, with
  *   CELL             the type,
- *   SQUARE           the side in cells of what TRANSPOSE_SQUARE moves,
- *   TRANSPOSE_SQUARE(col, r, in, pitch)   cell (k, c) of SQUARE rows of `in` becomes col[c][r + k], c <
- *                                         SQUARE,
+ *   SQUARE           the side in cells of the square that TRANSPOSE_SQUARE moves,
+ *   TRANSPOSE_SQUARE(col, r, in, pitch)   col[c][r + k] = cell (k, c) of SQUARE rows of `in`, c < SQUARE,
  *   STREAM(to, from, bytes)   copies past the caches,
  *   TARGET           the attribute that lets the compiler use the instructions of these,
  *   NAME(x)          x with the type's suffix. */
@@ -17,8 +16,7 @@ enum {
     NAME(PIECE_PITCH) = NAME(PIECE_COLS) + NAME(LINE_CELLS) /* rows share no sets */
 };
 
-/* rows x cols cells, column c to col[c]. ahead_bytes: from a row to the one to ask for meanwhile, 0 for none.
- * */
+/* Transposes rows x cols cells, column c to col[c]. ahead_bytes: to the row to prefetch; 0: none. */
 static inline TARGET void NAME(transpose_tile)(CELL *const *col, const CELL *from, int64_t pitch,
                                                int64_t rows, int64_t cols, int64_t ahead_bytes, bool to_l2)
 {
@@ -73,8 +71,8 @@ static TARGET void NAME(columns)(CELL *to, int64_t to_pitch, CELL *from, int64_t
     }
 }
 
-/* At most a piece's columns of `from`, whose pieces of rows are copied first. Rows of `to` start on lines and
- * are streamed. */
+/* At most a piece's columns of `from`; pieces of rows are copied first. Rows of `to` are whole lines,
+ * streamed. */
 static TARGET void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, int64_t rows,
                                 int64_t cols, const plan *p)
 {
@@ -102,8 +100,8 @@ static TARGET void NAME(pieces)(CELL *to, int64_t to_pitch, CELL *from, int64_t 
     }
 }
 
-/* A box of `to`, as b below, in bands of rows of `from`, which hold as many pages as the processor knows
- * addresses of: a tile wants 64 bytes to 256 of a page, and comes back to it for the next column of tiles. */
+/* A box of `to`, as b below, in bands of rows of `from`, which hold as many pages as the processor's TLB has
+ * addresses of: a tile needs 64 to 256 bytes of a page, and comes back to it for the next column of tiles. */
 static TARGET void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b,
                                const plan *p)
 {
@@ -118,7 +116,7 @@ static TARGET void NAME(bands)(CELL *to, int64_t to_pitch, CELL *from, int64_t f
             }
 }
 
-/* b: x counts rows, y columns of `from`, that is, b is a box of `to`. */
+/* b is a box of `to`: x counts rows, y columns of `from`. */
 static TARGET void NAME(part)(CELL *to, int64_t to_pitch, CELL *from, int64_t from_pitch, box b,
                               const plan *p)
 {

@@ -1,16 +1,16 @@
 /* The distributed transpose over peer memory as a kernel takes it: every rank transposes its source's tiles
- * into rings in the owners' memory, and the owners move them on into their targets. Pure arithmetic and
- * structs: the same on both sides of a ring.
+ * into rings in the owners' memory, and the owners move them into their targets. Pure arithmetic and structs:
+ * the same on both sides of a ring.
  *
- * A part is what one rank's source holds of another's target (or of its own). It may begin anywhere in a row,
- * of the source and of the target, but all its rows begin at the same place of a line, since pitches are
- * whole lines (FIELD_ALIGN_BYTES). So a part is widened to the lines before it, on both sides, and cut into
- * tiles: all but its first ones begin on lines everywhere.
+ * A part is the cells that one rank's source holds of another's target (or of its own). It may begin anywhere
+ * in a row, of the source and of the target, but all its rows begin at the same place of a line, since
+ * pitches are whole lines (FIELD_ALIGN_BYTES). A part is therefore widened to the lines before it, on both
+ * sides, and cut into tiles: all but its first ones begin on lines everywhere.
  *
  * Tiles are numbered down TRANSPOSE_DOWN rows of tiles, then along them; TRANSPOSE_CHUNK_BYTES of tiles are a
- * chunk, which is announced by one flag. Chunk c of a part in call n (from 0) is its chunk number n * chunks
- * + c, and number q stands in slot q mod slots of the ring. Flags: `full` at the owner and `free` at the
- * source say q + 1 when the chunk has arrived, and when it has been taken. */
+ * chunk, which one flag announces. Chunk c of a part in call n (from 0) is its chunk number n * chunks + c,
+ * and number q takes slot q mod slots of the ring. The flags `full` at the owner and `free` at the source are
+ * q + 1 when the chunk has arrived, and when it has been taken. */
 #pragma once
 
 #include <stdint.h>
@@ -32,14 +32,13 @@ enum {
 #define TRANSPOSE_BOTH
 #endif
 
-/* rows x cols cells of the source; above: cells of the target's line before the part, left: of the source's.
- * */
+/* rows x cols cells of the source; above, left: cells of the target's, of the source's line before it. */
 typedef struct transpose_part {
     int64_t rows, cols;
     int above, left;
 } transpose_part;
 
-/* How many tiles of a part one below the other, and side by side. */
+/* Numbers of tiles of a part, one below the other and side by side. */
 static TRANSPOSE_BOTH inline int64_t transpose_tiles_down(const transpose_part *p, int cell_bytes)
 {
     const int64_t tile = TRANSPOSE_TILE_BYTES_DOWN / cell_bytes;
@@ -55,7 +54,7 @@ static TRANSPOSE_BOTH inline int transpose_chunk_tiles(int cell_bytes)
     return (int)(TRANSPOSE_CHUNK_BYTES * cell_bytes /
                  (TRANSPOSE_TILE_BYTES_DOWN * TRANSPOSE_TILE_BYTES_ACROSS));
 }
-/* 0 for an empty part. Numbers of the last row of tiles run on to a multiple of TRANSPOSE_DOWN rows. */
+/* 0 for an empty part. Numbers in the last row of tiles run on to a multiple of TRANSPOSE_DOWN rows. */
 static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, int cell_bytes)
 {
     if (p->rows <= 0 || p->cols <= 0) return 0;
@@ -65,8 +64,8 @@ static TRANSPOSE_BOTH inline int64_t transpose_chunks(const transpose_part *p, i
     return (down * transpose_tiles_across(p, cell_bytes) + chunk - 1) / chunk;
 }
 
-/* The first cell of tile n, in the part's rows and columns: it may lie before the part; numbers that run on
- * lie behind it. */
+/* The first cell of tile n, by the part's rows and columns: before the part, or, of surplus tiles, behind
+ * it. */
 typedef struct transpose_corner {
     int64_t row, col;
 } transpose_corner;
@@ -82,16 +81,16 @@ static TRANSPOSE_BOTH inline transpose_corner transpose_tile_corner(const transp
     return c;
 }
 
-/* How a rank's shared block is laid out: flags, counts and the rings of all others, for each of them in the
- * order of the ranks after this one. */
+/* Layout of a rank's shared block: flags, counts and rings, for each other rank in the order after this
+ * one. */
 typedef struct transpose_layout {
     int ranks, me;
-    int slots; /* of a ring; more than lag, or no part has more chunks */
-    int lag;   /* chunks by which a rank gives before it takes, at least 1 */
+    int slots; /* of a ring; more than lag, unless no part has more chunks */
+    int lag;   /* chunks that a rank gives before it takes, at least 1 */
 } transpose_layout;
 
-/* The first of the slots that rank `at` keeps for `other`; then where in its shared block, in bytes, what
- * belongs to them begins. */
+/* The first of the slots that rank `at` keeps for `other`; then the offsets, in bytes in its shared block, of
+ * the flags, counters and ring that belong to them. */
 static TRANSPOSE_BOTH inline int64_t transpose_first_slot(const transpose_layout *l, int at, int other)
 {
     return (int64_t)((other - at - 1 + l->ranks) % l->ranks) * l->slots;
@@ -104,7 +103,7 @@ static TRANSPOSE_BOTH inline int64_t transpose_free_at(const transpose_layout *l
 {
     return transpose_full_at(l, at, other) + (int64_t)l->ranks * l->slots * (int64_t)sizeof(uint64_t);
 }
-/* Of blocks: of what `at` gives to other, and of what it takes from it. */
+/* Offsets of the counters of blocks that `at` sent to and received from `other`. */
 static TRANSPOSE_BOTH inline int64_t transpose_given_at(const transpose_layout *l, int at, int other)
 {
     return (int64_t)l->ranks * l->slots * 2 * (int64_t)sizeof(uint64_t) +
@@ -128,16 +127,16 @@ static TRANSPOSE_BOTH inline int64_t transpose_layout_bytes(const transpose_layo
     return transpose_counters_bytes(l) + (int64_t)(l->ranks - 1) * l->slots * TRANSPOSE_CHUNK_BYTES;
 }
 
-/* What a rank has to do with one other: `out` is of its source, the other's to come into; `in` is of the
- * other's source. */
+/* A rank's work with one other: `out` is the part of its source that the other receives, `in` the part of the
+ * other's source that this rank receives. */
 typedef struct transpose_pair {
     int other;
-    void *shared_block; /* the other's, here */
+    void *shared_block; /* of the other rank, mapped here */
     void *from, *to;    /* first cells of out and in */
     transpose_part out, in;
 } transpose_pair;
 
-/* A call. What this rank keeps goes straight from `from` to `to`. */
+/* A call. Cells that stay on this rank go straight from `from` to `to`. */
 typedef struct transpose_call transpose_call;
 struct transpose_call {
     transpose_layout layout;

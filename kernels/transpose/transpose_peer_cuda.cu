@@ -1,20 +1,19 @@
 /* The distributed transpose in one kernel (transpose_peer.h): a rank's blocks read the tiles of its own
  * source, transpose them in shared memory (transpose_cuda.cuh) and store them across the link, each tile in
- * one piece, into rings at their owners, whose blocks move them on into the target. Stores, since over a link
- * that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into rings, since adding to a
+ * one piece, into rings at their owners, whose blocks move them into the target. Stores, because over a link
+ * that is busy both ways stores reach 361 GB/s on two H200s and loads 333; into rings, because adding to a
  * target from afar is slow, and a tile in one piece is whole lines wherever its part begins.
  *
- * So a source is read and incremented by its own rank alone, and nobody waits for all others: the kernel ends
+ * A source is read and incremented by its own rank alone, and there is no global barrier: the kernel ends
  * when its source has been read and its target is complete.
  *
- * Blocks come in stages: stage s gives chunk s of every part, what stays here included, and takes chunk s -
- * lag of every part, in turns, so that all links and the own memory are busy all the time. A block that takes
- * waits for its chunk's flag; the lag makes that rare. A block that gives waits until its slot in the ring
- * has been taken. They cannot stop each other for good: blocks start in the order of their numbers, taking in
- * stage s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in
- * an earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
-#include "cuda/flag_cuda.cuh"
-#include "cuda/race_cuda.cuh"
+ * Blocks come in stages: stage s gives chunk s of every part, the one that stays here included, and takes
+ * chunk s - lag of every part, in turns, so that all links and the own memory are busy all the time. A block
+ * that takes waits for its chunk's flag; the lag makes that rare. A block that gives waits until its slot in
+ * the ring has been taken. There is no deadlock: blocks start in the order of their numbers, taking in stage
+ * s waits for giving in stage s - lag, and giving in stage s for taking in stage s - slots + lag or in an
+ * earlier call, which are earlier stages; so of all ranks' unfinished stages the earliest always ends. */
+#include "cuda/sync_cuda.cuh"
 #include "device/device_cuda.h"
 #include "transpose/transpose_cuda.cuh"
 #include "transpose/transpose_peer.h"
@@ -23,7 +22,7 @@ namespace {
 
 enum { WORKS_MAX = 2 * TRANSPOSE_RANKS_MAX };
 
-/* What a block does: give to, or take from, a pair, or transpose what stays here. */
+/* A block's work: give to, or take from, a pair, or transpose what stays here. */
 enum { OWN = -1 };
 struct work {
     int8_t pair;
@@ -32,13 +31,13 @@ struct work {
 
 struct plan {
     transpose_call call;
-    unsigned gives, takes; /* works of a stage */
+    unsigned gives, takes; /* number of works of a stage */
     unsigned stages, lag;  /* stages that give; those that take come lag later */
     work both[WORKS_MAX], give[TRANSPOSE_RANKS_MAX], take[TRANSPOSE_RANKS_MAX];
 };
 static_assert(sizeof(plan) <= 4000, "kernel arguments");
 
-/* What this block does: its work, the chunk of it and the tile in the chunk. */
+/* A block's job: its work, the chunk of it and the tile in the chunk. */
 struct job {
     work what;
     unsigned chunk, tile;
@@ -71,7 +70,7 @@ template <typename T> __device__ __forceinline__ bool is_inside(const transpose_
     return c.row >= 0 && c.col >= 0 && c.row + shape::ROWS <= p.rows && c.col + shape::COLS <= p.cols;
 }
 
-/* Transposes the tile to where row c.row of the source is column 0 and column c.col is row 0. */
+/* Transposes the tile; row c.row of the source becomes column 0 of `to`, and column c.col its row 0. */
 template <typename T, bool ADD, bool INCREMENT, typename TILE, typename WAIT>
 __device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T *from, int64_t from_pitch,
                                                       const transpose_part &p, transpose_corner c, TILE &tile,
@@ -87,7 +86,7 @@ __device__ __forceinline__ void transpose_source_tile(T *to, int64_t to_pitch, T
                                                                     c.row, c.col, tile, may_store);
 }
 
-/* A chunk's number, and where it stands in the ring. */
+/* A chunk's number, and its place in the ring. */
 struct slot {
     uint64_t number;
     int at;
@@ -99,8 +98,8 @@ __device__ __forceinline__ slot slot_of(const transpose_call &c, const transpose
     return { number, (int)(number % (unsigned)c.layout.slots) };
 }
 
-/* Of a chunk's blocks the last one raises the flag: everything that they did is seen by who sees it. One
- * thread of each block. */
+/* Counts a finished block of a chunk, by one thread of each block. The last one raises the flag: a thread
+ * that sees it sees everything that the blocks did. */
 template <typename T> __device__ __forceinline__ void count_block(char *counts, char *flags, slot q)
 {
     uint32_t *const count = (uint32_t *)counts + q.at;
@@ -137,15 +136,14 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
     __syncthreads();
     if (threadIdx.x != 0) return;
     unsigned chunk = j.chunk;
-    asm volatile("" : "+r"(chunk)); /* its slot is worked out anew: for the tile's time there are no
-                                     * registers to keep it in */
+    asm volatile("" : "+r"(chunk)); /* computed again: the tile leaves no register to keep the slot in */
     const slot again = slot_of<T>(c, p.out, chunk);
     char *const given = (char *)c.shared_block + transpose_given_at(&c.layout, me, p.other);
     count_block<T>(given, (char *)p.shared_block + transpose_full_at(&c.layout, p.other, me), again);
 }
 
-/* A transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there: all threads
- * return from it when the tile is. */
+/* Moves a transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there:
+ * returns in all threads when the tile has arrived. */
 template <typename T, bool ADD, bool EDGE, typename WAIT>
 __device__ __forceinline__ void put_tile(T *to, int64_t to_pitch, const T *ring, const transpose_part &p,
                                          transpose_corner c, WAIT is_there)
@@ -219,7 +217,7 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
     count_block<T>(taken, (char *)p.shared_block + transpose_free_at(&c.layout, p.other, me), q);
 }
 
-/* The blocks on an SM that registers are capped for, of 256 and 512 threads. Over peers no run stores and
+/* Blocks per SM, for which registers are capped, of 256 and 512 threads. Over peers no run stores and
  * increments. Before sm_90 the same code takes more registers. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 template <typename T, bool ADD, bool INCREMENT>
@@ -258,7 +256,7 @@ __global__ void __launch_bounds__(tile_shape<T, ALIGNED>::THREADS, BLOCKS<T, ADD
     else take<T, ADD>(c, pair, j);
 }
 
-/* Who does what in a stage: giving and taking in turns. */
+/* Lists the works of a stage: giving and taking alternate. */
 void list_works(plan *p, int cell_bytes)
 {
     const transpose_call *c = &p->call;
@@ -269,7 +267,7 @@ void list_works(plan *p, int cell_bytes)
         if (out > 0) p->give[p->gives++] = { (int8_t)i, true };
         if (out > most) most = out;
     }
-    /* from the nearest rank before this one on: the one whose first it gave to */
+    /* from the nearest rank before this one on, which gives to this one first */
     for (int i = c->pairs; i-- > 0;) {
         const int64_t in = transpose_chunks(&c->pair[i].in, cell_bytes);
         if (in > 0) p->take[p->takes++] = { (int8_t)i, false };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "device/memory_sim.h"
+#include "device/device_sim.h"
 #include "output/record.h"
 #include "ranks/check.h"
 

@@ -1,21 +1,24 @@
-/* Ghost values outside the domain, on the host.
+/* Ghosts of a field on the host: the fill beyond the domain's sides, and boxes to and from message buffers.
  *
- * The value at (x, y) is defined by recursion: a coordinate beyond a side is replaced by its image under that
- * side's rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside, or beyond a side
- * of kind NONE, is read as it stands. The recursion ends because every image lies nearer to the domain; it is
- * deeper than one step an axis only where the ghosts are deeper than the axis is long. No cell read is one
- * that is written here, so the order of cells does not matter. */
+ * The value at (x, y) beyond a side is defined by recursion: a coordinate beyond a side is replaced by its
+ * image under that side's rule, y outermost, so that a corner is mirror_y(mirror_x(u)); a coordinate inside,
+ * or beyond a side of kind NONE, is read unchanged. The recursion ends because every image lies nearer to the
+ * domain; it takes more than one step per axis only if the ghosts are deeper than the axis is long. No cell
+ * is both read and written, so the order of cells does not matter. */
+#include <assert.h>
+#include <string.h>
+
 #include "core/cell.h"
 #include "device/device_host.h"
 
-/* One axis of a field, as the rules see it. */
+/* An axis of a field, with its rules. */
 typedef struct axis {
     int64_t n; /* own cells: 0 .. n-1 */
     const boundary_side *low, *high;
 } axis;
 
-/* What a rule does with the coordinate beyond it: read it as it is, take the image's value, V itself, V + V -
- * image. */
+/* Effect of a rule on a coordinate beyond its side: read the cell, take the image's value, V itself, or V + V
+ * - the image's value. */
 typedef enum rule { RULE_READ, RULE_IMAGE, RULE_VALUE, RULE_MIRROR } rule;
 
 static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
@@ -76,7 +79,7 @@ int boundary_host_fill(device *d, const field_shape *f, void *field, const bound
 {
     const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
     int64_t cells = 0;
-    if (box_empty(field_own(f))) return 0; /* nothing that an image could show */
+    if (box_empty(field_own(f))) return 0; /* no cell that an image could show */
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -85,6 +88,69 @@ int boundary_host_fill(device *d, const field_shape *f, void *field, const bound
         switch (f->type) {
         case DTYPE_F32: fill_f32(&ax, &ay, field_at(f, field, 0, 0), f->pitch, part); break;
         case DTYPE_F64: fill_f64(&ax, &ay, field_at(f, field, 0, 0), f->pitch, part); break;
+        }
+    }
+    return 0;
+}
+
+/* ---- boxes to and from dense message buffers: by rows, every thread a part of each box ---- */
+
+static int64_t pieces_cells(const pack_piece *pieces, int count)
+{
+    int64_t cells = 0;
+    assert(count <= PACK_PIECES_MAX);
+    for (int i = 0; i < count; i++) cells += box_cells(pieces[i].cells);
+    return cells;
+}
+
+/* Bytes from the buffer's start to cell (x, y) of a piece. */
+static size_t piece_at_bytes(const pack_piece *p, int64_t x, int64_t y, dtype t)
+{
+    return (size_t)(p->offset + (y - p->cells.y0) * box_width(p->cells) + (x - p->cells.x0)) * dtype_bytes(t);
+}
+
+int pack_host(device *d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces,
+              int count, device_stream *s)
+{
+    const int team = device_host_team(d, pieces_cells(pieces, count));
+#pragma omp parallel num_threads(team) if (team > 1)
+    for (int i = 0; i < count; i++) {
+        const box part = device_host_part(pieces[i].cells, omp_get_thread_num(), omp_get_num_threads());
+        const size_t row_bytes = (size_t)box_width(part) * dtype_bytes(f->type);
+        for (int64_t y = part.y0; row_bytes > 0 && y < part.y1; y++)
+            memcpy((char *)buffer + piece_at_bytes(&pieces[i], part.x0, y, f->type),
+                   field_at_const(f, field, part.x0, y), row_bytes);
+    }
+    return 0;
+}
+
+static void add_row(dtype t, void *restrict to, const void *restrict from, int64_t cells)
+{
+    switch (t) {
+    case DTYPE_F32:
+        for (int64_t i = 0; i < cells; i++) ((float *)to)[i] += ((const float *)from)[i];
+        break;
+    case DTYPE_F64:
+        for (int64_t i = 0; i < cells; i++) ((double *)to)[i] += ((const double *)from)[i];
+        break;
+    }
+}
+
+int unpack_host(device *d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces,
+                int count, unpack_mode mode, device_stream *s)
+{
+    const int team = device_host_team(d, pieces_cells(pieces, count));
+#pragma omp parallel num_threads(team) if (team > 1)
+    for (int i = 0; i < count; i++) {
+        const box part = device_host_part(pieces[i].cells, omp_get_thread_num(), omp_get_num_threads());
+        const int64_t width = box_width(part);
+        for (int64_t y = part.y0; width > 0 && y < part.y1; y++) {
+            void *to = field_at(f, field, part.x0, y);
+            const void *from = (const char *)buffer + piece_at_bytes(&pieces[i], part.x0, y, f->type);
+            switch (mode) {
+            case UNPACK_STORE: memcpy(to, from, (size_t)width * dtype_bytes(f->type)); break;
+            case UNPACK_ADD: add_row(f->type, to, from, width); break;
+            }
         }
     }
     return 0;

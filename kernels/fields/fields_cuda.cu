@@ -1,20 +1,39 @@
-/* Norms and the fingerprint on the GPU. A block reduces one tile, through its warps by shuffles and through
- * shared memory, and joins the result by one atomic. Both joins, the maximum of bit patterns and the sum mod
- * 2^64, commute exactly, so the result does not depend on the order of the blocks. */
+/* Whole fields on the GPU: given by a formula, reduced to norms and the fingerprint; memory patterns. */
 #include "core/cell.h"
+#include "core/pattern.h"
 #include "cuda/tiles_cuda.cuh"
 #include "cuda/vector_cuda.cuh"
 #include "device/device_cuda.h"
 
 namespace {
 
+/* ---- fields given by a formula: cell_value in double, rounded once to the field's type ---- */
+
+enum { FILL_THREADS = 128, FILL_ROWS = 8 };
+
+template <typename T>
+__global__ void __launch_bounds__(FILL_THREADS)
+    fill_kernel(T *own, int64_t pitch, const __grid_constant__ value v, const __grid_constant__ tiles boxes)
+{
+    int64_t x, y;
+    const box &cells = tiles_here(boxes, &x, &y).cells;
+    x += threadIdx.x;
+    if (x >= cells.x1) return;
+    for (int j = 0; j < FILL_ROWS && y + j < cells.y1; j++)
+        own[(y + j) * pitch + x] = (T)cell_value(&v, x, y + j);
+}
+
+/* ---- norms: a block reduces one tile, through its warps by shuffles and through shared memory, and joins
+ * the result by one atomic. Both joins, the maximum of bit patterns and the sum mod 2^64, commute exactly, so
+ * the result does not depend on the order of the blocks ---- */
+
 enum { THREADS = 256, ROWS = 32, WARP = 32 };
-typedef unsigned long long word; /* what atomics take; 64 bits like uint64_t */
+typedef unsigned long long word; /* the type of atomics; 64 bits like uint64_t */
 
 __device__ __forceinline__ uint64_t bits_of(float u) { return cell_bits_f32(u); }
 __device__ __forceinline__ uint64_t bits_of(double u) { return cell_bits_f64(u); }
 
-/* The two norms: what a cell gives, and how two results join. */
+/* The two norms: the value of a cell, and the join of two results. */
 template <typename T> struct error_of {
     const T *own;
     int64_t pitch;
@@ -70,12 +89,11 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- the fingerprint ----
  *
- * In f32 it is bound by integer arithmetic, so the arithmetic is what is saved: the index times the golden
- * ratio moves along by additions, cells come as vectors, and a cell costs one comparison for NaN: a thread
- * that saw one starts over cell by cell, as do those at the ragged ends. In f64 it is bound by reading:
- * PRINT_AT_ONCE rows are asked for before the first is used, for which the compiler must be free to take the
- * registers (the 1 in the launch bounds; without it, it asks for few rows at a time, to fit more blocks on an
- * SM). */
+ * In f32 integer arithmetic is the bound, so arithmetic is saved: the index times the golden ratio advances
+ * by additions, cells come as vectors, and a cell costs one comparison for NaN. A thread that saw a NaN
+ * starts over cell by cell, as do threads at the ragged ends. In f64 reading is the bound: PRINT_AT_ONCE rows
+ * are requested before the first is used. The 1 in the launch bounds lets the compiler take the registers for
+ * them; without it, it requests few rows at a time, to fit more blocks on an SM. */
 
 enum { PRINT_ROWS = 16, PRINT_AT_ONCE = 8, PRINT_WARPS = THREADS / WARP };
 
@@ -86,11 +104,11 @@ struct sum_of {
     static __device__ void atomic(word *to, word a) { atomicAdd(to, a); }
 };
 
-__device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN as it stands */
+__device__ __forceinline__ uint64_t pattern(float u) { return __float_as_uint(u); } /* NaN unchanged */
 __device__ __forceinline__ uint64_t pattern(double u) { return (uint64_t)__double_as_longlong(u); }
 
-/* The cell with row-major index 0 has `linear`. A block's warps stand ACROSS side by side, the rest below
- * each other; a thread takes PRINT_ROWS rows, as far apart as warps stand below each other. */
+/* linear: the index of own cell (0,0). A block's warps stand ACROSS side by side, the rest below each other;
+ * a thread takes PRINT_ROWS rows, as far apart as there are warps below each other. */
 template <typename T, int ACROSS>
 __global__ void __launch_bounds__(THREADS, 1)
     fingerprint_kernel(const T *own, int64_t pitch, uint64_t nx_global, uint64_t linear, word *result,
@@ -182,12 +200,76 @@ cudaError_t fingerprint_by_type(const field_shape *f, const void *field, int64_t
                                 int64_t y_first, uint64_t *result, cudaStream_t stream)
 {
     const uint64_t linear = (uint64_t)y_first * (uint64_t)nx_global + (uint64_t)x_first;
-    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, where rows have it */
+    if (f->nx >= PRINT_WARPS * WARP * vector_cells<T>) /* 4 KiB of a row at once, if rows are that long */
         return fingerprint_launch<T, PRINT_WARPS>(f, field, (uint64_t)nx_global, linear, result, stream);
     return fingerprint_launch<T, 1>(f, field, (uint64_t)nx_global, linear, result, stream);
 }
 
+/* ---- memory patterns: a thread accesses words in pairs, 16 bytes at a time. Wrong words are rare, so each
+ * thread that has one joins it by atomics, a sum and a minimum, which commute exactly ---- */
+
+enum { PAIRS = 8 }; /* pairs per thread, a block's width apart */
+
+__global__ void __launch_bounds__(THREADS)
+    write_kernel(ulonglong2 *to, int64_t pairs, const __grid_constant__ memory_pattern p)
+{
+    const int64_t first = (int64_t)blockIdx.x * THREADS * PAIRS + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        const int64_t i = first + k * THREADS;
+        if (i < pairs) __stcs(to + i, make_ulonglong2(pattern_word(&p, 2 * i), pattern_word(&p, 2 * i + 1)));
+    }
+}
+
+__device__ __forceinline__ void join_wrong(word index, word wrote, word read, word *words, word *first)
+{
+    if (wrote == read) return;
+    ++*words;
+    *first = min(*first, (word)pattern_first_half(index, wrote, read));
+}
+
+__global__ void __launch_bounds__(THREADS)
+    check_kernel(const ulonglong2 *from, int64_t pairs, word *wrong_words, word *first_half,
+                 const __grid_constant__ memory_pattern p)
+{
+    const int64_t first = (int64_t)blockIdx.x * THREADS * PAIRS + threadIdx.x;
+    word words = 0, half = ~0ull;
+    ulonglong2 read[PAIRS]; /* all are requested before the first is used */
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++)
+        if (first + k * THREADS < pairs) read[k] = __ldcs(from + first + k * THREADS);
+#pragma unroll
+    for (int k = 0; k < PAIRS; k++) {
+        const int64_t i = first + k * THREADS;
+        if (i >= pairs) break;
+        join_wrong(2 * i, pattern_word(&p, 2 * i), read[k].x, &words, &half);
+        join_wrong(2 * i + 1, pattern_word(&p, 2 * i + 1), read[k].y, &words, &half);
+    }
+    if (words == 0) return;
+    atomicAdd(wrong_words, words);
+    atomicMin(first_half, half);
+}
+
+unsigned blocks_of(int64_t pairs) { return (unsigned)((pairs + THREADS * PAIRS - 1) / (THREADS * PAIRS)); }
+
 } // namespace
+
+int value_cuda_fill(device *, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+{
+    const tiles all = tiles_make(&cells, 1, 1, FILL_THREADS, FILL_ROWS);
+    if (all.blocks == 0) return cudaSuccess;
+    const cudaStream_t stream = device_cuda_stream(s);
+    void *own = field_at(f, field, 0, 0);
+    switch (f->type) {
+    case DTYPE_F32:
+        fill_kernel<<<all.blocks, FILL_THREADS, 0, stream>>>((float *)own, f->pitch, *v, all);
+        break;
+    case DTYPE_F64:
+        fill_kernel<<<all.blocks, FILL_THREADS, 0, stream>>>((double *)own, f->pitch, *v, all);
+        break;
+    }
+    return cudaGetLastError();
+}
 
 int reduce_cuda_max_error(device *, const field_shape *f, const void *field, const value *v, box cells,
                           uint64_t *result, device_stream *s)
@@ -220,4 +302,26 @@ int reduce_cuda_fingerprint(device *, const field_shape *f, const void *field, i
     case DTYPE_F64: return fingerprint_by_type<double>(f, field, nx_global, x_first, y_first, result, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int pattern_cuda_write(device *, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+{
+    assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
+    if (words == 0) return cudaSuccess;
+    write_kernel<<<blocks_of(words / 2), THREADS, 0, device_cuda_stream(s)>>>((ulonglong2 *)to, words / 2,
+                                                                              *p);
+    return cudaGetLastError();
+}
+
+int pattern_cuda_check(device *, const uint64_t *from, int64_t words, const memory_pattern *p,
+                       pattern_wrong *result, device_stream *s)
+{
+    assert(words % 2 == 0 && words <= PATTERN_WORDS_MAX);
+    const cudaStream_t stream = device_cuda_stream(s);
+    cudaError_t e = cudaMemsetAsync(&result->words, 0, sizeof result->words, stream);
+    if (e == cudaSuccess) e = cudaMemsetAsync(&result->first_half, 0xff, sizeof result->first_half, stream);
+    if (e != cudaSuccess || words == 0) return e;
+    check_kernel<<<blocks_of(words / 2), THREADS, 0, stream>>>(
+        (const ulonglong2 *)from, words / 2, (word *)&result->words, (word *)&result->first_half, *p);
+    return cudaGetLastError();
 }

@@ -1,12 +1,47 @@
-/* Norms and the fingerprint on the host. Each thread reduces its rows, and the threads' results are joined by
- * a maximum of bit patterns or a sum mod 2^64: both commute exactly, so the result does not depend on who had
- * which rows. */
+/* Whole fields on the host: given by a formula, reduced to norms and the fingerprint; memory patterns. */
 #include "core/cell.h"
+#include "core/pattern.h"
 #include "device/device_host.h"
+
+/* ---- fields given by a formula: cell_value in double, rounded once to the field's type. This is usually the
+ * first kernel that writes a field, so its shares of rows decide where their pages lie ---- */
+
+DEVICE_HOST_CLONES
+static void value_row_f32(float *u, const value *v, int64_t x, int64_t y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) u[i] = (float)cell_value(v, x + i, y);
+}
+
+DEVICE_HOST_CLONES
+static void value_row_f64(double *u, const value *v, int64_t x, int64_t y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) u[i] = cell_value(v, x + i, y);
+}
+
+int value_host_fill(device *d, const field_shape *f, void *field, const value *v, box cells, device_stream *s)
+{
+    const int team = device_host_team(d, box_cells(cells));
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
+        for (int64_t y = part.y0; y < part.y1; y++) {
+            void *row = field_at(f, field, part.x0, y);
+            switch (f->type) {
+            case DTYPE_F32: value_row_f32(row, v, part.x0, y, box_width(part)); break;
+            case DTYPE_F64: value_row_f64(row, v, part.x0, y, box_width(part)); break;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- norms and the fingerprint: each thread reduces its rows, and the threads' results are joined by a
+ * maximum of bit patterns or a sum mod 2^64. Both commute exactly, so the threads' shares do not matter
+ * ---- */
 
 static inline uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* One row each, n cells. The maxima are over patterns of |d|, in which NaN stands above infinity. */
+/* Functions of one row of n cells. The maxima are over patterns of |d|, in which NaN is above infinity. */
 #define DEFINE_REDUCE(CELL, BITS, SUFFIX)                                                                \
     DEVICE_HOST_CLONES                                                                                   \
     static uint64_t error_row##SUFFIX(const CELL *u, const value *v, int64_t x, int64_t y, int64_t n)    \
@@ -106,5 +141,67 @@ int reduce_host_fingerprint(device *d, const field_shape *f, const void *field, 
         }
     }
     *result = sum;
+    return 0;
+}
+
+/* ---- memory patterns: wrong words are counted; only a stretch that has one is searched by word ---- */
+
+enum { STRETCH_WORDS = 4096 };
+
+DEVICE_HOST_CLONES
+static void write_words(uint64_t *to, memory_pattern p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) to[i] = pattern_word(&p, i);
+}
+
+DEVICE_HOST_CLONES
+static uint64_t wrong_words(const uint64_t *from, memory_pattern p, int64_t n)
+{
+    uint64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++) wrong += from[i] != pattern_word(&p, i);
+    return wrong;
+}
+
+static uint64_t first_wrong(const uint64_t *from, const memory_pattern *p, int64_t i, int64_t end)
+{
+    while (i < end && from[i] == pattern_word(p, i)) i++;
+    return i < end ? pattern_first_half((uint64_t)i, pattern_word(p, i), from[i]) : UINT64_MAX;
+}
+
+static memory_pattern from_word(memory_pattern p, int64_t i)
+{
+    p.first += (uint64_t)i;
+    return p;
+}
+
+int pattern_host_write(device *d, uint64_t *to, int64_t words, const memory_pattern *p, device_stream *s)
+{
+    const int team = device_host_team(d, words);
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        const box part =
+            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        if (!box_empty(part)) write_words(to + part.x0, from_word(*p, part.x0), box_width(part));
+    }
+    return 0;
+}
+
+int pattern_host_check(device *d, const uint64_t *from, int64_t words, const memory_pattern *p,
+                       pattern_wrong *result, device_stream *s)
+{
+    const int team = device_host_team(d, words);
+    uint64_t wrong = 0, first = UINT64_MAX;
+#pragma omp parallel num_threads(team) if (team > 1) reduction(+ : wrong) reduction(min : first)
+    {
+        const box part =
+            device_host_part(box_make(0, words, 0, 1), omp_get_thread_num(), omp_get_num_threads());
+        for (int64_t i = part.x0; i < part.x1; i += STRETCH_WORDS) {
+            const int64_t end = i + STRETCH_WORDS < part.x1 ? i + STRETCH_WORDS : part.x1;
+            const uint64_t here = wrong_words(from + i, from_word(*p, i), end - i);
+            if (here > 0 && first == UINT64_MAX) first = first_wrong(from, p, i, end);
+            wrong += here;
+        }
+    }
+    *result = (pattern_wrong){ wrong, first };
     return 0;
 }
