@@ -1,7 +1,6 @@
 /* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what
  * cannot be had. */
 #include "plan/plan_rules.h"
-#include "step/step_probe.h"
 
 static void choose_serial(plan *p, const char *because)
 {
@@ -37,8 +36,9 @@ void plan_choose_streams(plan *p, const plan_question *q)
     p->feed = p->lone_feed;
     (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
     if (c->run.feed == p->feed) sentence_set(&feed->because, "run.feed asks for it");
-    else sentence_set(&feed->because, host ? "each pass runs on all threads of the rank at once"
-                                           : "a thread per stream enqueues beside the one that exchanges");
+    else
+        sentence_set(&feed->because, host ? "each pass runs on all threads of the rank at once"
+                                          : "a thread per stream enqueues beside the one that exchanges");
     sentence_set(&feed->otherwise, "run.feed asks for another");
 
     p->streams = c->run.streams;

@@ -15,11 +15,11 @@
 /* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some
  * more cost little, too few cost what is missing. */
 typedef struct streaming_rates {
-    double bus_bytes_per_s;   /* each way, both at once */
-    double pass_cells_per_s;  /* of f32, cells times steps, for each step of a pass: longer passes are
-                               * faster */
-    double copy_bytes_per_s;  /* on the device, read and written */
-    double started_cells;     /* that the items of a pass begin with, per row that they compute in vain */
+    double bus_bytes_per_s;  /* each way, both at once */
+    double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
+                              * faster */
+    double copy_bytes_per_s; /* on the device, read and written */
+    double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
 } streaming_rates;
 static const streaming_rates rates_of[] = {
     [DEVICE_HOST] = { .bus_bytes_per_s = 5e9,

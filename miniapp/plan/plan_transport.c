@@ -19,7 +19,7 @@ typedef struct candidates {
     const plan_question *q;
     plan_exchange *e;
     const decomp *dec;
-    bool with_y, corners; /* which neighbours there are links to */
+    bool with_y, corners;                          /* which neighbours there are links to */
     float (*seconds[TRANSPORT_KINDS])[LINK_KINDS]; /* [rank]; owned; NULL: not tried */
 } candidates;
 
@@ -160,7 +160,7 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
     transport_kind best = TRANSPORT_STAGED;
     if (favourite == asked) return asked;
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        float (*const of)[LINK_KINDS] = a->seconds[t];
+        float(*const of)[LINK_KINDS] = a->seconds[t];
         slower_s[t] = of ? cost_s(t, fmax(of[rank][kind], of[other][kind])) : INFINITY;
         if (slower_s[t] < slower_s[best]) best = t;
     }
@@ -332,9 +332,9 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
 {
     sentence why = { "" };
     const transport_kind t = p->redist_transport = choose_transposes(p, q, asked, &why);
-    const bool halo = has_links(&p->exchange);
+    const bool halos = has_links(&p->exchange);
     plan_reason *r = plan_chosen(p, PLAN_REDISTRIBUTION, "%s", transport_kind_name(t));
-    if (!halo) p->transport = t;
+    if (!halos) p->transport = t;
     sentence_set(&r->otherwise, "run.transport asks for another");
     if (asked == t) sentence_set(&r->because, "run.transport asks for it");
     else if (asked != TRANSPORT_AUTO)
@@ -347,10 +347,10 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
                          ? "MPI takes device buffers, and not all ranks reach each other's memory"
                          : "neither can MPI take device buffers nor do all ranks reach each other");
     if (asked == TRANSPORT_AUTO || asked == t) return;
-    const bool told = halo && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
+    const bool told = halos && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
     if (!told)
         plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text,
-                      transport_kind_name(t), halo ? " for transposes" : "");
+                      transport_kind_name(t), halos ? " for transposes" : "");
 }
 
 static void use_everywhere(plan *p, transport_kind t)

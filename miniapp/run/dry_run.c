@@ -93,8 +93,8 @@ static int check_files(const sim *s, bool restarts, destination to[2], sentence 
 
 static double sent_bytes(const sim *s)
 {
-    const redist *transposes[] = { s->to_transposed, s->from_transposed };
-    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
+    const redist *transposes[] = { s->transposed.to, s->transposed.from };
+    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed.pass));
     for (int i = 0; i < 2; i++)
         if (transposes[i]) bytes += (double)redist_sent_bytes(transposes[i]);
     return bytes;
@@ -103,7 +103,7 @@ static double sent_bytes(const sim *s)
 static double neighbours(const sim *s)
 {
     return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) +
-           (s->transposed_pass.halo ? halo_neighbours(s->transposed_pass.halo) : 0);
+           (s->transposed.pass.halo ? halo_neighbours(s->transposed.pass.halo) : 0);
 }
 
 static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)

@@ -25,16 +25,6 @@ static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
     return steps < 1 ? 1 : steps;
 }
 
-static void advance(sim *s, loop *l)
-{
-    const step_probe *probe = config_kind_of(s->cfg)->transposes > 0 ? NULL : clock_probe(l->ticks, s->level);
-    const int steps = sim_advance(
-        s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
-    sim_inject_device_error(s);
-    clock_tick(l->ticks, steps);
-    watchdog_step(s->level);
-}
-
 /* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
  * goes through. */
 static bool add_to_series(loop *l, loop_result *r)
@@ -67,6 +57,7 @@ loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, 
 loop_result loop_run(sim *s, loop *l)
 {
     const config *c = s->cfg;
+    const bool transposes = config_kind_of(c)->transposes > 0;
     const int64_t first = s->level;
     const double begin_s = timer_now_s();
     loop_result r = { .end = LOOP_DONE };
@@ -74,7 +65,12 @@ loop_result loop_run(sim *s, loop *l)
     if (series_due(c, first) && !add_to_series(l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        advance(s, l);
+        const step_probe *probe = transposes ? NULL : clock_probe(l->ticks, s->level);
+        const int steps =
+            sim_advance(s, (sim_request){ steps_to_go(c, l, s->level), c->time.norm_every, true, probe });
+        sim_inject_device_error(s);
+        clock_tick(l->ticks, steps);
+        watchdog_step(s->level);
 
         saver_poll(l->checkpoints);
         r.end = attention_look(&l->look);

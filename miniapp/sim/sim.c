@@ -29,14 +29,14 @@ int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.s
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
-    return step_pass_cells_of(&s->pass, s->cfg->problem.radius, s->plan.block_steps);
+    return step_pass_cells_of(&s->pass, s->plan.block_steps);
 }
 
 /* What leaves the rank in a transpose is packed and unpacked once more. */
 static double bytes_of_transposes(const sim *s)
 {
-    const int64_t sent_bytes = redist_sent_bytes(s->to_transposed) +
-                               (s->from_transposed ? redist_sent_bytes(s->from_transposed) : 0);
+    const int64_t sent_bytes = redist_sent_bytes(s->transposed.to) +
+                               (s->transposed.from ? redist_sent_bytes(s->transposed.from) : 0);
     return 2 * (double)sent_bytes;
 }
 
@@ -50,7 +50,7 @@ double sim_bytes_moved_per_pass(const sim *s)
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + bytes_of_transposes(s) +
                pack_passes *
-                   (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
+                   (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed.pass));
     const double moved_cells =
         s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
     return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);

@@ -5,8 +5,8 @@
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a
  *                 step writes over the level before (next.u is now.prev, next.prev is now.u), and a block of
  *                 steps, which cannot, has four fields
- *   transpose     now.u: A; transposed[0]: B
- *   sweep         now.u and next.u for the x pass; transposed[0..1] for the y pass, which runs on the
+ *   transpose     now.u: A; transposed.field[0]: B
+ *   sweep         now.u and next.u for the x pass; transposed.field[0..1] for the y pass, which runs on the
  *                 transposed field
  */
 #pragma once
@@ -30,13 +30,28 @@ typedef struct sim_field {
 
 /* What sim_create took on this rank, for the start-up's account. */
 typedef struct sim_create_seconds {
-    double device_s;     /* who shares the host, and the device's context */
+    double device_s; /* who shares the host, and the device's context */
     double fields_s;
     double transport_s;  /* probes and trials of transports */
     double passes_s;     /* streams, halos, graphs; trials of blocks of steps */
     double tune_s;       /* trials of variants */
     double transports_s; /* transport_s of the slowest rank */
 } sim_create_seconds;
+
+/* What kinds with transposes have besides. */
+typedef struct sim_transposed {
+    void *field[2];
+    step_pass pass;    /* over the transposed field, of kinds that go by lines */
+    redist *to, *from; /* from: back, of the same kinds */
+} sim_transposed;
+
+/* The initial value. */
+typedef struct sim_formula {
+    bool there; /* false: a file has it */
+    problem_tables tables;
+    void *device_tables; /* a copy, where the kernels read them */
+    value initial;       /* tables.base with those pointers */
+} sim_formula;
 
 typedef struct sim {
     const config *cfg;
@@ -49,26 +64,22 @@ typedef struct sim {
     int notes_count;
 
     step_levels now, next;
-    void *transposed[2];
     step_streams streams;
-    step_pass pass, transposed_pass;
+    step_pass pass;
+    sim_transposed transposed;
     persistent_links *persistent; /* NULL: no persistent pass was tried or taken */
-    graph_batch *batch;          /* feed graph; NULL: steps are enqueued one by one */
-    redist *to_transposed, *from_transposed;
-    problem_tables tables;       /* the initial value as a formula; its tables are copied to the device */
-    void *device_tables;         /* ... here, where the kernels read them */
-    value initial;               /* tables.base with those pointers */
-    bool has_formula;            /* false for a file */
+    graph_batch *batch;           /* feed graph; NULL: steps are enqueued one by one */
+    sim_formula formula;
 
-    device_event *stamp[2];      /* timed, for whoever measures between steps */
-    uint64_t *result;            /* device memory: what a reduction leaves */
-    uint64_t *result_host;       /* pinned */
+    device_event *stamp[2];           /* timed, for whoever measures between steps */
+    uint64_t *result;                 /* device memory: what a reduction leaves */
+    uint64_t *result_host;            /* pinned */
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
-    bool touched;                /* the present level is as sim_touch left it: no trial has taken a step
-                                  * since */
-    int64_t level;               /* now's: steps done since step 0 */
-    int64_t passes;              /* that made levels, each of a block of steps */
-    int64_t norm_level;          /* whose norm came with its step last; -1: none has */
+    bool touched;                     /* the present level is as sim_touch left it: no trial has taken a step
+                                       * since */
+    int64_t level;                    /* now's: steps done since step 0 */
+    int64_t passes;                   /* that made levels, each of a block of steps */
+    int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
 

@@ -13,23 +13,25 @@
 /* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */
 static void make_tables(sim *s)
 {
-    problem_tables *t = &s->tables;
-    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
+    problem_tables *t = &s->formula.tables;
+    s->formula.there = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
     const struct {
         const double *from;
         size_t bytes;
         const double **to;
     } part[] = {
-        { t->x.hi, t->x.hi_bytes, &s->initial.x.hi }, { t->x.lo, t->x.lo_bytes, &s->initial.x.lo },
-        { t->y.hi, t->y.hi_bytes, &s->initial.y.hi }, { t->y.lo, t->y.lo_bytes, &s->initial.y.lo },
-        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
+        { t->x.hi, t->x.hi_bytes, &s->formula.initial.x.hi },
+        { t->x.lo, t->x.lo_bytes, &s->formula.initial.x.lo },
+        { t->y.hi, t->y.hi_bytes, &s->formula.initial.y.hi },
+        { t->y.lo, t->y.lo_bytes, &s->formula.initial.y.lo },
+        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->formula.initial.table },
     };
     size_t total = 0, at = 0;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, total, &s->device_tables);
-    s->initial = t->base;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, total, &s->formula.device_tables);
+    s->formula.initial = t->base;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-        char *to = (char *)s->device_tables + at;
+        char *to = (char *)s->formula.device_tables + at;
         if (part[i].from) DEVICE_CALL(s->dev, copy, to, part[i].from, part[i].bytes, s->streams.stream[0]);
         *part[i].to = (const double *)(const void *)to;
         at += part[i].bytes;
@@ -220,10 +222,10 @@ void sim_destroy(sim *s)
     if (d) {
         sim_wait(s);
         sim_destroy_parts(s);
-        if (s->device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->device_tables);
+        if (s->formula.device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
         for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
-        problem_tables_free(&s->tables);
+        problem_tables_free(&s->formula.tables);
         device_destroy(&s->dev);
     }
     topology_destroy(&s->top);

@@ -23,7 +23,8 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
     for (int i = 0; i < 4; i++)
         if (levels[i]) field[count++] = (sim_field){ levels[i], &s->plan.grid };
     for (int i = 0; i < 2; i++)
-        if (s->transposed[i]) field[count++] = (sim_field){ s->transposed[i], &s->plan.transposed_grid };
+        if (s->transposed.field[i])
+            field[count++] = (sim_field){ s->transposed.field[i], &s->plan.transposed_grid };
     return count;
 }
 
@@ -31,7 +32,7 @@ int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
     const kind_row *kind = config_kind_of(s->cfg);
-    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed[0], &s->plan.transposed_grid }
+    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
                                     : (sim_field){ s->now.prev, &s->plan.grid };
     return kind_fields(kind);
 }
@@ -197,10 +198,10 @@ int sim_initialise(sim *s, sentence *why)
 {
     device *d = s->dev;
     poison(s);
-    if (s->has_formula) {
-        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->initial);
+    if (s->formula.there) {
+        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
         if (s->prob.two_levels) {
-            const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
+            const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
             fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }
     } else {
@@ -208,7 +209,8 @@ int sim_initialise(sim *s, sentence *why)
         if (status != 0) return status;
     }
     if (!config_kind_of(s->cfg)->stencil)
-        DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->plan.transposed_grid.shape.bytes, main_stream(s));
+        DEVICE_CALL(d, fill_bytes, s->transposed.field[0], 0, s->plan.transposed_grid.shape.bytes,
+                    main_stream(s));
     settle(s, 0);
     return 0;
 }
@@ -309,10 +311,10 @@ void sim_set_count_table(sim *s, value *v, const double *table)
 {
     device *d = s->dev;
     /* the tables' block is laid out by sim_create; its last part is the count table */
-    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table,
-                main_stream(s));
+    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->formula.initial.table, table,
+                VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
     DEVICE_CALL(d, stream_sync, main_stream(s));
-    v->table = s->initial.table;
+    v->table = s->formula.initial.table;
 }
 
 void sim_inject_device_error(sim *s)

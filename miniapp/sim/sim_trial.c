@@ -53,7 +53,7 @@ static links_trial probe_links(sim_trial *t, const plan_exchange *e, const plan_
                                link_kind kind)
 {
     sim *s = t->s;
-    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed[0];
+    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed.field[0];
     const plan_grid *g = e->grid;
     links_trial l = { .of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm } };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) l.toward[k] = e->kind[k] == (int)kind;
@@ -107,7 +107,7 @@ static bool halos(void *context, const plan *p, sentence *why)
     sim *s = ((sim_trial *)context)->s;
     sim_make_pass(s);
     if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
-    const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed_pass.halo };
+    const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed.pass.halo };
     for (int i = 0; i < 3; i++)
         if (made[i] && halo_refused(made[i])[0]) return sentence_refuse(why, "%s", halo_refused(made[i]));
     return true;

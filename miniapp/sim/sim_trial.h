@@ -6,9 +6,9 @@
 
 typedef struct sim_trial {
     sim *s;
-    double begin_s, budget_s;  /* of the transports' first exchanges */
-    bool aware_known, aware;   /* does MPI take device buffers? Asked once, and only if it matters: it
-                                * takes a child process */
+    double begin_s, budget_s; /* of the transports' first exchanges */
+    bool aware_known, aware;  /* does MPI take device buffers? Asked once, and only if it matters: it
+                               * takes a child process */
     sentence aware_why;
 } sim_trial;
 

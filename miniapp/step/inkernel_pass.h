@@ -9,14 +9,14 @@
 #include "ranks/decomp.h"
 
 typedef struct inkernel_pass inkernel_pass;
+struct step_setup;
 
 /* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
  * stencil is the step's. dec: a neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both
  * ends of a link leave each other out. NULL on all ranks, with the reason, where a rank cannot take such
  * steps: the device, the grid, a neighbour out of reach. */
-inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape,
-                                    const boundary *sides, int radius, bool corners, void *const fields[2],
-                                    MPI_Comm comm, sentence *why);
+inkernel_pass *inkernel_pass_create(const struct step_setup *of, const decomp *dec, const boundary *sides,
+                                    void *const fields[2], sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 
