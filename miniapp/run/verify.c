@@ -28,7 +28,8 @@ static verify_result verify_transpose(sim *s)
     sim_set_count_table(s, &a, a_table);
     const double a_error = sim_max_error(s, (sim_field){ s->now.u, &s->plan.grid }, &a);
     sim_set_count_table(s, &b, b_table);
-    const double b_error = sim_max_error(s, (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }, &b);
+    const double b_error =
+        sim_max_error(s, (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }, &b);
     return judge(isnan(a_error) || a_error > b_error ? a_error : b_error, 0.0);
 }
 

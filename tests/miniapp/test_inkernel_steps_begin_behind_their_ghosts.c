@@ -88,15 +88,8 @@ static void alone(void **state)
         assert_int_equal(d->fill_bytes(d, field[i], 0, f.bytes, NULL), 0);
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
-    step_pass_create(&p, &(step_setup){ .dev = d,
-                                        .dec = &dec,
-                                        .shape = &f,
-                                        .sides = &sides,
-                                        .radius = 2,
-                                        .streams = 1,
-                                        .block_steps = 1,
-                                        .choice = &choice,
-                                        .comm = MPI_COMM_WORLD });
+    const step_setup of = { d, &dec, &f, &sides, 2, false, false, 1, 1, NULL, &choice, MPI_COMM_WORLD };
+    step_pass_create(&p, &of);
     assert_true(step_pass_make_inkernel(&p, field, &why));
     step_pass_set_form(&p, STEP_IN_KERNEL);
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
