@@ -18,7 +18,6 @@
 #include "run/dry_run.h"
 #include "run/loop.h"
 #include "run/restart.h"
-#include "run/shared.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
@@ -269,7 +268,7 @@ static int run_it(run *r)
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
-    status = shared_check(s, &why);
+    status = saver_check_folders(s, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, &why);

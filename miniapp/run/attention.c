@@ -1,4 +1,4 @@
-#include "run/attention.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include "ranks/timer.h"
 
 static const double look_every_s = 0.1;
-static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record,
-                                                   * MPI's end */
+static const double margin_s = 2;                  /* steps that are enqueued, the fingerprint, the record,
+                                                    * MPI's end */
 static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
 
 static volatile sig_atomic_t stop_asked;

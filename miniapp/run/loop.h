@@ -1,13 +1,91 @@
 /* The time loop: advance, look around, judge, save, leave, in this order at every step boundary. */
 #pragma once
 
-#include "run/attention.h"
 #include "run/clock.h"
-#include "run/norms.h"
-#include "run/progress.h"
 #include "run/saver.h"
 #include "run/series.h"
 #include "sim/sim.h"
+
+/* ---- attention.c ---- */
+
+/* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
+ *
+ * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
+ * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
+ * message how many steps that is.
+ *
+ * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
+ * where Slurm sets it, else never. A run leaves so much earlier that its last checkpoint is on disk by then.
+ * */
+typedef enum loop_end {                   /* of several reasons the last counts */
+                        LOOP_DONE,        /* none to leave early */
+                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
+                        LOOP_STOPPED,     /* a signal */
+                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
+} loop_end;
+
+typedef struct attention {
+    sim *sim; /* not owned, as is: */
+    const saver *checkpoints;
+    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step, last_step; /* when the ranks look next, and looked last */
+    double last_s, per_step_s;
+    bool late_noted; /* that a checkpoint was due too close to the deadline */
+} attention;
+
+/* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop.
+ * */
+void attention_catch_signals(void);
+
+/* From the level of s. start_s: when the run began. Collective. */
+attention attention_begin(sim *s, const saver *checkpoints, double start_s);
+/* Steps, in whole passes, up to the next look. */
+int64_t attention_steps_to_go(const attention *a);
+/* At every step boundary. The same on all ranks, as is the next. */
+loop_end attention_look(attention *a);
+/* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline?
+ * Not at the last step. */
+bool attention_too_late(attention *a);
+
+/* ---- progress.c: one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
+
+typedef struct progress {
+    bool on, redrawn;
+    int64_t first, last, shown; /* steps; shown: of the last line */
+    int64_t every_steps;        /* the next line comes when both have passed since the last one */
+    double every_s;
+    double cells, copy_cells_per_s, begin_s, shown_s;
+} progress;
+
+/* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half
+ * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute, where
+ * a tolerance may end the run long before its last step). on: every half second in either case.
+ * copy_cells_per_s: what copies on all ranks would allow. */
+void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
+/* Is a line due? What progress_show asks; here for tests, which give a time of their own. */
+bool progress_due(const progress *p, int64_t step, double now_s);
+/* A line, if one is due: the rate since the last line, the time left by the mean of all steps so far. change:
+ * the last norm, NaN for none. */
+void progress_show(progress *p, int64_t step, double change);
+void progress_end(progress *p);
+
+/* ---- loop.c ---- */
+
+/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
+ * judged when the next step is under way, so that the steps never wait; a level at which the run must know
+ * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
+ * own. */
+typedef struct norms {
+    sim *sim;         /* not owned */
+    int64_t every;    /* time.norm_every; 0: none */
+    double tolerance; /* 0: none stops the run */
+    bool ride;        /* they come with the steps: sim_norms_ride */
+    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
+                       * its last norm is shown */
+    int64_t pending;  /* the level whose norm is still to be read; -1: none */
+    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
+    double seconds;   /* of this rank, spent on reading them */
+} norms;
 
 typedef struct loop_result {
     loop_end end;

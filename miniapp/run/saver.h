@@ -12,13 +12,19 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
     sim *sim;
     clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
     const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
-    state_writer *writer; /* NULL until a checkpoint is sure to come */
+    state_writer *writer;  /* NULL until a checkpoint is sure to come */
     snapshot *snapshot;
     int64_t written; /* files that it has heard of */
     bool failure_said;
-    bool stop;      /* a write failed and the run is to end; ranks may learn of it at different steps */
+    bool stop;    /* a write failed and the run is to end; ranks may learn of it at different steps */
     sentence why; /* of the last failure */
 } saver;
+
+/* The folders of state files, which all hosts share: seen before the first step, in a dry run too. 0, or the
+ * exit status with a sentence that names the key, and the rank and host which does not see the folder as rank
+ * 0 does, or may not write where its ranks would; of a checkpoint.dir into which only a signal's checkpoint
+ * would go a note. Nothing is left in the folders. Collective. */
+int saver_check_folders(sim *s, sentence *why);
 
 /* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had
  * left there. Not OK: one sentence in why that names the key; BUSY is the user's mistake. Collective. */
