@@ -18,32 +18,41 @@ static const double CLOCK_LEAD_S = 0.1;
 /* up to a tick */
 typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval;
 
+/* Seconds of single steps, at most as many as there is room for: one in `stride` is kept. */
+typedef struct clock_samples {
+    double *s; /* owned */
+    size_t count;
+    int64_t stride, skipped;
+} clock_samples;
+
+/* The probe that is under way, or the next one. */
+typedef struct clock_probing {
+    step_probe probe;
+    int64_t every, next; /* in steps; the level from which the next is wanted */
+    bool waiting;        /* to be read; */
+    int64_t level;       /* from which it is; */
+    int steps;           /* that it covers; 0: until the next tick */
+} clock_probing;
+
 typedef struct clock_steps {
     device *dev;
     device_stream *stream;
+    timeline *timeline; /* NULL, or gets every probe; not owned */
     device_event *tick[CLOCK_RING];
     clock_interval interval[CLOCK_RING];
-    int steps[CLOCK_RING];    /* that end with that tick */
-    int64_t beside_from;      /* the first tick beside the write that is under way; 0: none is */
-    int64_t ticks, read;      /* recorded; already turned into samples */
-    int64_t steps_ahead;      /* of the ticks between */
-    double step_s;            /* of the last tick that was read; 0: none yet */
-    double *sample;           /* seconds per step, owned */
-    size_t samples, capacity;
-    int64_t stride, skipped;  /* one step in `stride` is kept */
-    double total_s;           /* of all steps that were read */
+    int steps[CLOCK_RING]; /* that end with that tick */
+    int64_t ticks, read;   /* recorded; already turned into samples */
+    int64_t steps_ahead;   /* of the ticks between */
+    double step_s;         /* of the last tick that was read; 0: none yet */
+    clock_samples samples;
+    double total_s; /* of all steps that were read */
     int64_t total_steps;
-    double beside_write_s;    /* of these, the steps beside a write */
+    int64_t beside_from;   /* the first tick beside the write that is under way; 0: none is */
+    double beside_write_s; /* of all, the steps beside a write */
     int64_t beside_write_steps;
-    step_probe probe;
-    int64_t probe_every, next_probe; /* in steps; the level from which the next is wanted */
-    bool probed;              /* a probe is waiting to be read; the level from which it is, the steps that
-                               * it covers: */
-    int64_t probed_level;
-    int probed_steps;         /* 0: until the next tick */
-    timeline *timeline;       /* NULL, or gets every probe; not owned */
-    int64_t probes, steps_probed;
-    double phase_s[STEP_PHASES]; /* summed over the probed steps */
+    clock_probing probing;
+    int64_t probes, steps_probed; /* read */
+    double phase_s[STEP_PHASES];  /* summed over the probed steps */
 } clock_steps;
 
 /* s: the stream on which the steps end. */
