@@ -9,7 +9,7 @@
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
  * its prediction. They choose in this order, each from what stands before it:
  *
- *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit
+ *   plan.c            process grid; longest block of steps that may pay; fields and their ghosts; do they fit
  *                     into memory
  *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
  *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes

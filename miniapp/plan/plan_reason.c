@@ -41,6 +41,15 @@ plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)
     return r;
 }
 
+void plan_because(plan_reason *r, const char *otherwise, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    sentence_set_list(&r->because, format, ap);
+    va_end(ap);
+    if (otherwise) sentence_set(&r->otherwise, "%s", otherwise);
+}
+
 void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s)
 {
     if (!(other_s < (1 + TRIAL_CLOSE) * chosen_s)) return;

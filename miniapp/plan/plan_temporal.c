@@ -81,22 +81,22 @@ static int longest_tried(const plan_question *q)
 static int longest_worth_a_trial(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
-    const trial_limits *limits = &limits_of[q->facts->device];
-    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks;
+    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks,
+                  least = limits_of[q->facts->device].cells_least;
     plan_reason *r = &p->reason[PLAN_BLOCK];
     const char *none = no_blocks(q);
-    int longest = 1;
-    sentence_set(&r->otherwise, "run.fuse asks for blocks of steps");
+    const bool tried = !none && c->run.tune != CONFIG_TUNE_OFF && cells >= least;
+    const int longest = tried ? worth_a_trial(q, longest_tried(q)) : 1;
+    sentence_set(&r->otherwise, "%s", none ? "" : "run.fuse asks for blocks of steps");
     if (none) sentence_set(&r->because, "%s", none);
     else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
-    else if (cells < limits->cells_least)
+    else if (!tried)
         sentence_set(&r->because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
-                     limits->cells_least);
-    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
+                     least);
+    else if (longest == 1)
         sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too "
                                   "short for blocks of steps");
-    if (none) r->otherwise.text[0] = '\0';
     return longest;
 }
 
@@ -107,11 +107,8 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     const char *none = no_blocks(q);
     const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
     if (asked == 0) return longest_worth_a_trial(p, q);
-    if (asked == 1) return 1;
-    if (none) {
-        sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
-        return 1;
-    }
+    if (asked > 1 && none) sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
+    if (asked == 1 || none) return 1;
     if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
     else sentence_set(why, "this device has no blocks of that many steps for this stencil");
     return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
@@ -133,16 +130,6 @@ int plan_persistent_steps(const plan_question *q)
     if (!config_kind_of(c)->stencil || config_kind_of(c)->transposes) return 1;
     if (!f->persistent(f, c->grid.nx, c->grid.ny / f->ranks, &c->grid.sides)) return 1;
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
-}
-
-/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps.
- * */
-static void find_lengths(plan *p, const plan_question *q)
-{
-    plan_temporal_trial *t = &p->temporal_trial;
-    const int most = limits_of[q->facts->device].lengths;
-    for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps))
-        t->steps[t->count++] = steps;
 }
 
 /* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
@@ -180,18 +167,14 @@ static void explain_blocks(plan *p)
     else if (t->persistent_steps > 0)
         sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
     say_close_blocks(p, r);
-    if (p->persistent)
-        sentence_set(&r->otherwise,
-                     "other steps are taken where they are shorter than %s; run.fuse asks for a number",
-                     terminal_seconds(a, sizeof a, t->persistent_step_s / trial_gain));
-    else if (p->block_steps > 1)
-        sentence_set(&r->otherwise,
-                     "single steps are taken where they are shorter than %s; run.fuse asks for a number",
-                     terminal_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
-    else
-        sentence_set(&r->otherwise,
-                     "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
-                     terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
+    const double limit_s = p->persistent        ? t->persistent_step_s / trial_gain
+                           : p->block_steps > 1 ? t->step_s[t->best] / trial_gain
+                                                : trial_gain * t->single_step_s;
+    sentence_set(&r->otherwise, "%s %s; run.fuse asks for %s",
+                 p->persistent        ? "other steps are taken where they are shorter than"
+                 : p->block_steps > 1 ? "single steps are taken where they are shorter than"
+                                      : "blocks are taken where a step in them takes less than",
+                 terminal_seconds(a, sizeof a, limit_s), p->block_steps > 1 ? "a number" : "them");
 }
 
 static void choose_persistent(plan *p, const plan_question *q, int steps)
@@ -207,16 +190,18 @@ static void choose_persistent(plan *p, const plan_question *q, int steps)
 static void explain_untried(plan *p, int persistent)
 {
     plan_reason *r = &p->reason[PLAN_BLOCK];
-    sentence_set(&r->because, "no trial was asked for: a run tries ");
+    plan_because(r, "run.fuse asks for a number", "no trial was asked for: a run tries ");
     if (persistent > 1) sentence_add(&r->because, "persistent passes of %d steps, ", persistent);
     if (p->block_steps > 1) sentence_add(&r->because, "blocks of up to %d ", p->block_steps);
     sentence_add(&r->because, "and single steps");
-    sentence_set(&r->otherwise, "run.fuse asks for a number");
 }
 
+/* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
+ * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
     plan_temporal_trial *t = &p->temporal_trial;
+    const int lengths = limits_of[q->facts->device].lengths;
     int steps[PLAN_LENGTHS_MAX + 1];
     double step_s[PLAN_LENGTHS_MAX + 1];
     const int persistent =
@@ -226,13 +211,14 @@ void plan_choose_block(plan *p, const plan_question *q)
         explain_untried(p, persistent);
         return;
     }
-    find_lengths(p, q);
-    for (int i = 0; i < t->count; i++) steps[i] = t->steps[i];
+    for (int n = p->block_steps; n > 1 && t->count < lengths; n = plan_shorter_block(q, n))
+        steps[t->count++] = n;
     steps[t->count] = 1;
     t->tried = true;
     q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
     t->single_step_s = step_s[t->count];
     for (int i = 0; i < t->count; i++) {
+        t->steps[i] = steps[i];
         t->step_s[i] = step_s[i];
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;
     }
@@ -310,29 +296,27 @@ static void choose_step_form(plan *p, const plan_question *q)
 {
     static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
-    const bool mixed = links_are_mixed(p);
+    const bool mixed = links_are_mixed(p), host = f->device == DEVICE_HOST,
+               near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
     sentence why = { "" };
-    plan_reason *r = choose_form(p, STEP_OVERLAPPED);
-    if (f->device == DEVICE_HOST) {
-        sentence_set(&r->because, "the host device has no kernels that exchange");
-    } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER && !mixed) {
-        sentence_set(&r->because, "steps with in-kernel exchange need transport peer");
-        sentence_set(&r->otherwise, "run.transport = peer, where all ranks run on one host");
+    if (host || !near) {
+        plan_because(choose_form(p, STEP_OVERLAPPED),
+                     host ? "" : "run.transport = peer, where all ranks run on one host", "%s",
+                     host ? "the host device has no kernels that exchange"
+                          : "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
-        sentence_set(&r->because, "%s", why.text);
+        plan_because(choose_form(p, STEP_OVERLAPPED), "", "%s", why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                           why.text);
     } else if (!mixed) {
-        r = choose_form(p, STEP_IN_KERNEL);
-        sentence_set(
-            &r->because,
+        plan_because(
+            choose_form(p, STEP_IN_KERNEL), "another transport, or blocks of steps",
             "one launch takes the step and its exchange, for every neighbour's memory can be reached");
-        sentence_set(&r->otherwise, "another transport, or blocks of steps");
     } else if (try_forms(p, q, either, 2)) {
         choose_tried_form(p, "step");
     } else {
-        sentence_set(&choose_form(p, STEP_MIXED)->because,
+        plan_because(choose_form(p, STEP_MIXED), "",
                      "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
@@ -345,21 +329,21 @@ static void choose_block_form(plan *p, const plan_question *q)
     const bool mixed = links_are_mixed(p);
     if (q->facts->ranks == 1) return;
     if (q->facts->through) {
-        sentence_set(&choose_form(p, STEP_EXCHANGE_FIRST)->because,
+        plan_because(choose_form(p, STEP_EXCHANGE_FIRST), "",
                      "a visit to the device takes all rows, and begins with ghosts");
+    } else if (q->facts->device == DEVICE_HOST) {
         return;
-    }
-    if (q->facts->device == DEVICE_HOST) return;
-    if (try_forms(p, q, form, mixed ? 3 : 2)) {
+    } else if (try_forms(p, q, form, mixed ? 3 : 2)) {
         choose_tried_form(p, "block");
-        return;
+    } else {
+        const bool one_host = transport_traits_of(p->transport)->one_host;
+        plan_because(choose_form(p, mixed      ? STEP_MIXED
+                                    : one_host ? STEP_EXCHANGE_FIRST
+                                               : STEP_OVERLAPPED),
+                     "",
+                     "no trial was asked for: exchange first serves where kernels or copies reach the "
+                     "neighbours' memory");
     }
-    const step_form assumed = mixed                                         ? STEP_MIXED
-                              : transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST
-                                                                            : STEP_OVERLAPPED;
-    sentence_set(
-        &choose_form(p, assumed)->because,
-        "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)
