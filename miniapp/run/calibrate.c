@@ -108,18 +108,14 @@ static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
     device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
     sim_field field[SIM_FIELDS_MAX];
-    double seconds = 0;
     (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
     MPI_CHECK(ranks_barrier(s->top.comm));
-    DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    for (int i = 0; i < repeats; i++) DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, stream);
-    DEVICE_CALL(d, event_record, s->stamp[1], stream);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return seconds / repeats;
+    sim_stamp(s);
+    for (int i = 0; i < repeats; i++)
+        DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, s->streams.stream[0]);
+    return sim_since_stamp_s(s) / repeats;
 }
 
 static void measure_ceiling(sim *s, calibrate_result *r)

@@ -119,12 +119,11 @@ static void print_step(const sim *s, timer_spread moved, timer_spread sent, time
            bytes_text(b, sizeof b, moved.max), moved.max_rank, config_kind_of(s->cfg)->words);
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name,
            100 * sent.sum / word / cells, bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0)
-        printf("# halo         rank %d sends most, %s per %s", sent.max_rank,
-               bytes_text(a, sizeof a, sent.max), name);
-    if (sent.max > 0 && count.max > 0)
-        printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
-    if (sent.max > 0) printf("\n");
+    if (sent.max == 0) return;
+    printf("# halo         rank %d sends most, %s per %s", sent.max_rank, bytes_text(a, sizeof a, sent.max),
+           name);
+    if (count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
+    printf("\n");
 }
 
 static int writers_of(const sim *s, uint64_t one_file_bytes)
@@ -145,12 +144,10 @@ static void print_files(const sim *s, const destination to[2])
             snprintf(each + strlen(each), sizeof each - strlen(each), " in %d files", writers + 2);
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
-        const char *dir = printable_text(to[i].dir);
-        if (i == 0)
-            printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, dir, room);
-        else
-            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each,
-                   dir, all, room);
+        printf("# %-12s %.0f of %s into %s, ", i == 0 ? "checkpoints" : "series", to[i].files, each,
+               printable_text(to[i].dir));
+        if (i == 1) printf("all kept: %s, ", all);
+        printf("where %s are free\n", room);
     }
 }
 
@@ -210,7 +207,7 @@ static void print_writer(const sim *s, uint64_t one_file_bytes)
 
 /* ---- steps on random values ---- */
 
-static double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static double clamped(double x, double low, double high) { return fmin(fmax(x, low), high); }
 
 static double steps_s(sim *s, int64_t steps)
 {
@@ -314,9 +311,8 @@ int dry_run(sim *s, const request *ask, sentence *why)
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
-    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
+    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0])
         print_writer(s, to[0].files > 0 ? 0 : STATE_ONE_FILE_BYTES);
-    }
     print_time(s, first);
     if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);

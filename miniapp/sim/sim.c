@@ -25,6 +25,17 @@ double sim_memory_bytes(const sim *s)
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
+void sim_stamp(sim *s) { DEVICE_CALL(s->dev, event_record, s->stamp[0], s->streams.stream[0]); }
+
+double sim_since_stamp_s(sim *s)
+{
+    double seconds = 0;
+    DEVICE_CALL(s->dev, event_record, s->stamp[1], s->streams.stream[0]);
+    DEVICE_CALL(s->dev, event_sync, s->stamp[1]);
+    DEVICE_CALL(s->dev, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    return seconds;
+}
+
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
 static step_pass_cells cells_of_pass(const sim *s)

@@ -71,7 +71,7 @@ typedef struct sim {
     graph_batch *batch;           /* feed graph; NULL: steps are enqueued one by one */
     sim_formula formula;
 
-    device_event *stamp[2];           /* timed, for whoever measures between steps */
+    device_event *stamp[2];           /* timed: sim_stamp's */
     uint64_t *result;                 /* device memory: what a reduction leaves */
     uint64_t *result_host;            /* pinned */
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
@@ -94,6 +94,11 @@ void sim_destroy(sim *s);
 __attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
+
+/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
+ * which it waits. */
+void sim_stamp(sim *s);
+double sim_since_stamp_s(sim *s);
 
 int64_t sim_own_cells(const sim *s);
 /* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution.

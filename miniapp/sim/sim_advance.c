@@ -161,18 +161,14 @@ void sim_undo_step(sim *s)
 
 double sim_pass_s(sim *s, bool exchange, int count)
 {
-    device *d = s->dev;
     const int block = s->plan.block_steps;
-    double seconds = 0;
     sim_wait(s);
     MPI_CHECK(ranks_barrier(s->top.comm));
     sim_take(s, (count > 10 ? 4 : 1) * block, exchange); /* few are long ones, which hide the pipeline's
                                                           * filling */
-    DEVICE_CALL(d, event_record, s->stamp[0], s->streams.stream[0]);
+    sim_stamp(s);
     sim_take(s, count * block, exchange);
-    DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    const double seconds = sim_since_stamp_s(s);
     sim_wait(s);
     return timer_slowest_s(seconds / count, s->top.comm);
 }
