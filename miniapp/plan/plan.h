@@ -168,7 +168,7 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     bool mpi_claims_cuda;
     bool fabric;           /* no rank has a device.no_fabric */
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
-    /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their
+    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
      * last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
     /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be

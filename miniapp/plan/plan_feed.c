@@ -1,5 +1,5 @@
-/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what
- * cannot be had. */
+/* The threads that enqueue a run's steps: what was asked where it works, else what serves best, with a
+ * sentence for what cannot be had. */
 #include "plan/plan_rules.h"
 
 static void choose_serial(plan *p, const char *because)

@@ -1,4 +1,4 @@
-/* What the files of the plan share (plan.h has the order in which they choose). Private to miniapp/plan. */
+/* The files of the plan share this (plan.h has the order in which they choose). Private to miniapp/plan. */
 #pragma once
 
 #include "plan/plan.h"

@@ -8,8 +8,8 @@
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
 
-/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such
- * grids in its caches. */
+/* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
+ * has such grids in its caches. */
 typedef struct trial_limits {
     int lengths, steps;  /* how many lengths of block; the longest */
     int64_t cells_least; /* of a rank: with fewer there is no trial */
@@ -55,7 +55,7 @@ static const char *no_blocks(const plan_question *q)
     return "this device has no temporal blocking for a radius that large";
 }
 
-/* Of at most `most` steps, the longest block that the run is long enough for; 1 where there is none. */
+/* The longest block, of at most `most` steps, that the run is long enough for; 1 where there is none. */
 static int worth_a_trial(const plan_question *q, int most)
 {
     const config *c = q->cfg;

@@ -30,7 +30,7 @@ static int host_of(const plan_facts *f, int rank)
     return f->host_of ? f->host_of[rank] : rank / f->per_host;
 }
 
-/* Of the rank whose decomp it is, in that direction; -1: there is none. */
+/* The kind of a rank's link in that direction; -1: there is none. */
 static int link_of(const candidates *a, const decomp *dec, int direction)
 {
     const int other = dec->neighbour[direction], dx = decomp_dx[direction], dy = decomp_dy[direction];
@@ -143,7 +143,8 @@ static transport_kind favourite_of(const plan_exchange *e, link_kind kind, trans
     return best;
 }
 
-/* Of the link between two ranks: the favourite, or another that is cheaper there by more than the margin. */
+/* The transport of the link between two ranks: the favourite, or another that is cheaper there by more than
+ * the margin. */
 static transport_kind pick(const candidates *a, link_kind kind, int rank, int other, transport_kind asked)
 {
     const transport_kind favourite = a->e->favourite[kind];
@@ -158,7 +159,7 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
     return slower_s[best] < slower_s[favourite] * (1 - margin) ? best : favourite;
 }
 
-/* What serves a kind of link on most machines, where nobody asks how long it takes. */
+/* The transport that serves a kind of link on most machines, where nobody asks how long it takes. */
 static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
 {
     if (asked != TRANSPORT_AUTO) return reaches(f, e, asked, kind) ? asked : TRANSPORT_STAGED;
@@ -166,7 +167,8 @@ static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind k
     return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
 }
 
-/* Of all ranks' links; this rank's go into `mine`. by_link: else each has the favourite of its kind. */
+/* Gives all ranks' links their transports; this rank's go into `mine`. by_link: else each has the favourite
+ * of its kind. */
 static void share_out(const candidates *a, bool by_link, transport_kind asked, transport_choice *mine,
                       int used[TRANSPORT_KINDS])
 {
@@ -183,7 +185,7 @@ static void share_out(const candidates *a, bool by_link, transport_kind asked, t
     }
 }
 
-/* Of another halo of these ranks. */
+/* The same for another halo of these ranks. */
 static void share_out_other(const candidates *a, const plan_grid *g, transport_choice *mine)
 {
     int used[TRANSPORT_KINDS] = { 0 };

@@ -34,7 +34,7 @@ void attention_catch_signals(void)
     signals_catch(SIGXFSZ, SIG_IGN);
 }
 
-/* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the
+/* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
 static double left_s(const config *c, double start_s, int rank)
 {

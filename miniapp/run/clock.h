@@ -62,7 +62,7 @@ void clock_destroy(clock_steps *c);
 void clock_restart(clock_steps *c);
 /* NULL, or a probe for what comes next, from this level to the next tick: one step, or those of a pass. */
 const step_probe *clock_probe(clock_steps *c, int64_t level);
-/* What was enqueued since the last tick is no step. */
+/* The work enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
 void clock_write_begins(clock_steps *c);

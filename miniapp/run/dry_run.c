@@ -37,14 +37,14 @@ static int free_at(const char *path, double *bytes)
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
 
-/* Of a run that starts at level `first`. */
+/* Checkpoints of a run that starts at level `first`. */
 static double checkpoints_of(const config *c, int64_t first)
 {
     const int64_t every = c->checkpoint.every;
     return every == 0 || c->time.steps <= first ? 0 : (double)(c->time.steps / every - first / every);
 }
 
-/* Of output.series: that of the first step too, if it is due. */
+/* Files of output.series: that of the first step too, if it is due. */
 static double frames_of(const config *c, int64_t first)
 {
     const int64_t every = c->output.every;

@@ -43,7 +43,7 @@ attention attention_begin(sim *s, const saver *checkpoints, double start_s);
 int64_t attention_steps_to_go(const attention *a);
 /* At every step boundary. The same on all ranks, as is the next. */
 loop_end attention_look(attention *a);
-/* Of a checkpoint that is due: would it leave no time for the one with which the run leaves at its deadline?
+/* A checkpoint is due: would it leave no time for the one with which the run leaves at its deadline?
  * Not at the last step. */
 bool attention_too_late(attention *a);
 
@@ -95,7 +95,7 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* What stands beside the steps of a run. */
+/* Everything beside the steps of a run. */
 typedef struct loop {
     clock_steps *ticks; /* not owned, as are: */
     saver *checkpoints;

@@ -51,7 +51,7 @@ static state_status take_file(sim *s, const char *path, int64_t *step, sentence 
     return status;
 }
 
-/* What rank 0 finds under the name: 0, or errno. */
+/* Rank 0 looks at the name: 0, or errno. */
 static int find_path(const topology *top, const char *path, bool *directory)
 {
     struct stat st;

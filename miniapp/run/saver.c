@@ -68,7 +68,7 @@ void saver_close(saver *v)
     snapshot_destroy(&v->snapshot);
 }
 
-/* What a finished write, or none, means for the run. waited_for: exit 75 promises this file. */
+/* Updates the run after a write, or after none. waited_for: exit 75 promises this file. */
 static void hear(saver *v, state_status status, bool waited_for)
 {
     const state_stats stats = state_writer_stats(v->writer);

@@ -1,5 +1,5 @@
-/* What a run leaves of its way: every output.every steps, from step 0 on, a state file in output.series and a
- * frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
+/* The levels that a run keeps on its way: every output.every steps, from step 0 on, a state file in
+ * output.series and a frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
 #pragma once
 
 #include "output/picture.h"
@@ -9,9 +9,9 @@
 typedef struct series { /* before series_open all else is zero */
     sim *sim;
     const char *deck_text; /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer; /* into output.series */
-    picture_scale scale; /* of the frames */
-    int64_t states;      /* files that this run added */
+    state_writer *writer;  /* into output.series */
+    picture_scale scale;   /* of the frames */
+    int64_t states;        /* files that this run added */
 } series;
 
 /* Is level one of those that are kept? */

@@ -43,7 +43,7 @@ static step_pass_cells cells_of_pass(const sim *s)
     return step_pass_cells_of(&s->pass, s->plan.block_steps);
 }
 
-/* What leaves the rank in a transpose is packed and unpacked once more. */
+/* Cells that leave the rank in a transpose are packed and unpacked once more. */
 static double bytes_of_transposes(const sim *s)
 {
     const int64_t sent_bytes = redist_sent_bytes(s->transposed.to) +

@@ -28,7 +28,7 @@ typedef struct sim_field {
     const plan_grid *grid;
 } sim_field;
 
-/* What sim_create took on this rank, for the start-up's account. */
+/* Seconds that sim_create took on this rank, for the start-up's account. */
 typedef struct sim_create_seconds {
     double device_s; /* who shares the host, and the device's context */
     double fields_s;
@@ -38,7 +38,7 @@ typedef struct sim_create_seconds {
     double transports_s; /* transport_s of the slowest rank */
 } sim_create_seconds;
 
-/* What kinds with transposes have besides. */
+/* Kinds with transposes have this besides. */
 typedef struct sim_transposed {
     void *field[2];
     step_pass pass;    /* over the transposed field, of kinds that go by lines */

@@ -48,7 +48,7 @@ static int steps_at_once(const sim *s, int64_t most, bool norm, int passes)
     return block * (int)(most / block < passes ? most / block : passes);
 }
 
-/* Of a graph. Steps that all take their norms are one graph's: a power of two. */
+/* Steps of one graph. Those that all take their norms are one graph's: a power of two. */
 static int captured_at_once(const sim *s, int64_t most, bool norm)
 {
     const bool every_norm = norm && s->cfg->time.norm_every == 1 && sim_norms_ride(s);

@@ -11,7 +11,7 @@ void sim_make_pass(sim *s);
 void sim_make_transposed_pass(sim *s);
 /* Steps with in-kernel exchange; false with the reason, on all ranks. */
 bool sim_make_inkernel(sim *s, sentence *why);
-/* What persistent passes want; false with the reason, on all ranks. */
+/* The memory and links of persistent passes; false with the reason, on all ranks. */
 bool sim_make_persistent(sim *s, sentence *why);
 /* The distributed transposes over t; false with the reason, on all ranks, where it cannot carry them. */
 bool sim_make_redists(sim *s, transport_kind t, sentence *why);

@@ -39,7 +39,7 @@ static void make_tables(sim *s)
     sim_wait(s);
 }
 
-/* What the plan may ask of a device about blocks of steps. */
+/* The plan asks a device about blocks of steps. */
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
     device *d = ((sim *)f->owner)->dev;
@@ -54,14 +54,14 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* What differs from rank to rank, agreed on; owned. */
+/* Facts that differ from rank to rank, agreed on; owned. */
 typedef struct common_facts {
     double *free_bytes;
     host_limit *limit;
     sentence no_graphs;
 } common_facts;
 
-/* Of a device's memory, that this rank may fill. */
+/* Device memory that this rank may fill. */
 static double free_bytes_of(const sim *s, device *d, host_limit *by)
 {
     const double allowed = (double)s->cfg->run.device_memory_bytes,
@@ -113,7 +113,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     return status;
 }
 
-/* What a device keeps for itself beside what is asked of it: kernels' local memory, streams. */
+/* A device keeps this part for itself beside what is asked of it: kernels' local memory, streams. */
 static const double reserve_part = 1.0 / 32;
 
 /* From now on the run's device is one whose fields are in host memory, and s->dev computes. The facts of that
@@ -165,7 +165,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-/* Of one run: the bits are the same, but its steps are as fast as the slowest of them. */
+/* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */
 static void note_other_devices(sim *s)
 {
     char first[sizeof s->dev->name];

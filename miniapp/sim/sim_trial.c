@@ -133,7 +133,7 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
                                             * the first cells */
 static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 
-/* What the ways of a trial differ in, and share. */
+/* The ways of a trial share this, and differ in some of it. */
 typedef struct passes {
     sim *s;
     box cells;
@@ -163,7 +163,8 @@ static double kernel_s(const passes *t, int steps)
     return sim_since_stamp_s(s) / t->launches;
 }
 
-/* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
+/* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
+ * count. */
 static int launches_of(const sim *s, box cells)
 {
     const int64_t fit = LAUNCH_CELLS / box_cells(cells);
@@ -187,7 +188,7 @@ static double step_s(void *context, int way)
     return kernel_s(t, steps) / steps;
 }
 
-/* Of small boxes each length is tried with every variant: which length is best depends on the variant, which
+/* On small boxes each length is tried with every variant: which length is best depends on the variant, which
  * is chosen after it. */
 static void lengths_s(passes *t, int count, double seconds[])
 {

@@ -10,7 +10,7 @@ _Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX &&
                    (int)GRAPH_BATCH_STEPS_MAX <= (int)INKERNEL_PASS_NORMS_MAX,
                "the largest size");
 
-/* What else a graph is kept by: the slot of its norms, or one of these. */
+/* A graph is kept by the slot of its norms, or by one of these. */
 enum { PLAIN = INKERNEL_PASS_SLOTS, ALONE, KINDS };
 
 struct graph_batch {

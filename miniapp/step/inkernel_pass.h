@@ -33,7 +33,7 @@ typedef struct inkernel_pass_norm {
     int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
 } inkernel_pass_norm;
 
-/* Of the present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
+/* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
  * fields[1]. */
 int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
 /* `steps` steps with exchange were enqueued. */
@@ -46,8 +46,8 @@ void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
 void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
                         inkernel_pass_norm norm, device_stream *s);
 bool inkernel_pass_can_change(const inkernel_pass *p);
-/* Of the next run; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host and
- * moves on to the next slot. That norm is read before the next run but one is enqueued. */
+/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
+ * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
 int inkernel_pass_slot(const inkernel_pass *p);
 void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
 /* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;

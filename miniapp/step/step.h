@@ -51,7 +51,8 @@ void step_streams_destroy(step_streams *s);
 /* cudaSetDevice once for each OpenMP thread that feeds a stream. */
 void step_bind_thread(device *d);
 
-/* What a pass is made for. dev, dec, shape and persistent live as long as the pass; nothing is owned. */
+/* The work that a pass is made for. dev, dec, shape and persistent live as long as the pass; nothing is
+ * owned. */
 typedef struct step_setup {
     device *dev;
     const decomp *dec;
@@ -105,8 +106,9 @@ void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
  * in-kernel exchange of single steps, for which this and mixed want step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* What single steps need for in-kernel exchange with their near neighbours; false, on all ranks, with the
- * reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate between. */
+/* Gives single steps what they need for in-kernel exchange with their near neighbours; false, on all ranks,
+ * with the reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate
+ * between. */
 bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why);
 void step_pass_destroy(step_pass *p);
 
@@ -132,7 +134,7 @@ typedef struct step_job {
 } step_job;
 /* Afterwards the invariant holds for next. */
 void step_take(step_streams *s, step_pass *p, step_job j);
-/* What a step that is captured leaves out, around `steps` of them. step_ready: before the first (in-kernel
+/* The parts that a captured step leaves out, around `steps` of them. step_ready: before the first (in-kernel
  * exchange: ghosts and flag words; collective then); the epoch of cur with in-kernel exchange, else 0.
  * step_taken: they were, with `norms` norms. */
 int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
@@ -148,14 +150,14 @@ static inline bool step_can_change(const step_pass *p)
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
 }
 
-/* What one block of `steps` steps computes, cells of all levels, and moves between memory and its
- * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles
- * of the kernels are not counted. */
+/* Cells of all levels that one block of `steps` steps computes, and those that it moves between memory and
+ * its kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and
+ * tiles of the kernels are not counted. */
 typedef struct step_pass_cells {
     int64_t computed_cells, moved_cells;
 } step_pass_cells;
 step_pass_cells step_pass_cells_of(const step_pass *p, int steps);
-/* What this rank sends in an exchange. */
+/* Bytes that this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm

@@ -1,5 +1,5 @@
-/* What a step stands on: its streams; where its cells are, interior and shell, and who brings which ghosts;
- * and where in-kernel exchange begins. */
+/* The ground that a step stands on: its streams; where its cells are, interior and shell, and who brings
+ * which ghosts; and where in-kernel exchange begins. */
 #include <assert.h>
 #include <string.h>
 
@@ -193,7 +193,7 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-/* What lies at most `depth` from a box, but for columns that are images which the pass makes. */
+/* Cells at most `depth` from a box, but for columns that are images which the pass makes. */
 static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
 {
     const box all = temporal_extent(p->of.shape, b, depth, &p->sides);

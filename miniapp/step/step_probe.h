@@ -24,7 +24,7 @@ typedef enum step_point {
     STEP_POINTS
 } step_point;
 
-/* What only a timeline shows. A step sets what it had and leaves the rest as it was given: cleared. */
+/* Only a timeline shows this. A step sets what it had and leaves the rest as it was given: cleared. */
 typedef struct step_detail {
     int streams;    /* of a step with a halo exchange: begin and end of each, and FILLED, were recorded */
     bool exchanged; /* the halo was: the times from POSTED to RECEIVED hold */
