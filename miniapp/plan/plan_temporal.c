@@ -3,7 +3,6 @@
  * single steps. And the form of a step or block. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
@@ -137,18 +136,20 @@ int plan_persistent_steps(const plan_question *q)
 static void say_close_blocks(const plan *p, plan_reason *r)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
-    const bool block = t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s;
+    const int single = t->count, persistent = t->count + 1;
     const double single_s = trial_gain * t->single_step_s;
-    const double persistent_s = t->persistent_step_s / (block ? trial_gain : 1);
-    const double chosen_s = p->persistent ? persistent_s : block ? t->step_s[t->best] : single_s;
-    char blocks[32];
+    const bool block = t->count > 0 && t->step_s[t->best] < single_s;
+    plan_way way[PLAN_LENGTHS_MAX + 2];
+    char name[PLAN_LENGTHS_MAX][32];
     for (int i = 0; i < t->count; i++) {
-        snprintf(blocks, sizeof blocks, "blocks of %d", t->steps[i]);
-        if (p->persistent || !block || i != t->best) plan_say_close(r, chosen_s, blocks, t->step_s[i]);
+        snprintf(name[i], sizeof name[i], "blocks of %d", t->steps[i]);
+        way[i] = (plan_way){ name[i], t->step_s[i] };
     }
-    if (p->persistent || block) plan_say_close(r, chosen_s, "single steps", single_s);
-    if (t->persistent_steps > 0 && !p->persistent)
-        plan_say_close(r, chosen_s, "persistent passes", persistent_s);
+    way[single] = (plan_way){ "single steps", single_s };
+    way[persistent] = (plan_way){ "persistent passes", t->persistent_steps == 0 ? INFINITY
+                                                       : block ? t->persistent_step_s / trial_gain
+                                                               : t->persistent_step_s };
+    plan_say_close(r, way, t->count + 2, p->persistent ? persistent : block ? t->best : single);
 }
 
 static void explain_blocks(plan *p)
@@ -261,26 +262,26 @@ static bool try_forms(plan *p, const plan_question *q, const step_form *form, in
 /* By the trial, in which overlapped has to win by its margin. */
 static void choose_tried_form(plan *p, const char *pass)
 {
-    static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange",
-                                                 "mixed" };
+    static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
+                                                    "mixed" };
     const double *pass_s = p->form_trial.pass_s;
+    plan_way way[STEP_FORMS];
+    for (int f = 0; f < STEP_FORMS; f++) way[f] = (plan_way){ called[f], pass_s[f] };
+    way[STEP_OVERLAPPED].cost_s *= overlapped_margin;
     const step_form other =
         pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    double cost_s[STEP_FORMS];
-    memcpy(cost_s, pass_s, sizeof cost_s);
-    cost_s[STEP_OVERLAPPED] *= overlapped_margin;
-    plan_reason *r = choose_form(p, cost_s[other] > cost_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other);
+    plan_reason *r =
+        choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
     char a[32];
     const char *before = "";
-    sentence_set(&r->because, "in a trial a %s took ", pass);
+    plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
+                 pass);
     for (int f = 0; f < STEP_FORMS; f++)
         if (isfinite(pass_s[f])) {
             sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
             before = ", ";
         }
-    for (int f = 0; f < STEP_FORMS; f++)
-        if (f != (int)p->form) plan_say_close(r, cost_s[p->form], called[f], cost_s[f]);
-    sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
+    plan_say_close(r, way, STEP_FORMS, (int)p->form);
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
