@@ -1,4 +1,4 @@
-#include "run/saver.h"
+#include "run/loop.h"
 
 #include "base/cmd.h"
 #include "files/replace.h"

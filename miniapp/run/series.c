@@ -1,4 +1,4 @@
-#include "run/series.h"
+#include "run/loop.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,8 +16,6 @@
 #include "plan/plan.h"
 #include "problem/problem.h"
 #include "state/state.h"
-#include "step/graph_batch.h"
-#include "step/persistent_links.h"
 #include "step/step.h"
 #include "topology/topology.h"
 

@@ -1,5 +1,5 @@
 /* A simulation's steps, in whichever form they take: one by one, with in-kernel exchange, in blocks (temporal
- * blocking), many in a graph (graph_batch.h), or with transposes; and steps and exchanges that only measure.
+ * blocking), many in a graph (graph_batch.c), or with transposes; and steps and exchanges that only measure.
  * */
 #pragma once
 

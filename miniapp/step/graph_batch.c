@@ -1,4 +1,4 @@
-#include "step/graph_batch.h"
+#include "step/step.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -13,11 +13,13 @@
  * undefined. */
 #pragma once
 
+#include <mpi.h>
+
 #include "config/config.h"
+#include "core/boundary.h"
 #include "device/device.h"
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
-#include "step/inkernel_pass.h"
 #include "step/step_probe.h"
 
 typedef enum step_form {
@@ -39,7 +41,7 @@ static inline bool step_form_in_kernel(step_form form, int block_steps)
 typedef struct step_streams {
     device *dev;
     int count;
-    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch.h) steps are captured, and now and then
+    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch) steps are captured, and now and then
                        * taken, by one thread too */
     device_stream *stream[STEP_STREAMS_MAX], *comm;
     device_event *stream_done[STEP_STREAMS_MAX], *shell_done, *level;
@@ -68,6 +70,57 @@ typedef struct step_setup {
     const transport_choice *choice;      /* of each link of the halo */
     MPI_Comm comm;
 } step_setup;
+
+/* ---- inkernel_pass.c ---- */
+
+/* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two
+ * buffers: the plans for both, the neighbours' inboxes, and the epoch on which all ranks agree. */
+typedef struct inkernel_pass inkernel_pass;
+
+/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
+ * stencil is the step's. dec: a neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both
+ * ends of a link leave each other out. NULL on all ranks, with the reason, where a rank cannot take such
+ * steps: the device, the grid, a neighbour out of reach. */
+inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
+                                    void *const fields[2], sentence *why);
+/* Collective. */
+void inkernel_pass_destroy(inkernel_pass **p);
+
+/* Collective; to be called when all ghosts of the present level, and those of both buffers that no cell
+ * gives, are in place, before the first step, whenever something else has written the fields, and after steps
+ * without the neighbours. next: what the first step will write. Waits for s. */
+void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s);
+
+/* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
+ * are three slots for runs, used in rotation: in one, steps take norms; in the next, the first norm is
+ * cleared; the third is on its way to the host. */
+enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
+typedef struct inkernel_pass_norm {
+    int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
+} inkernel_pass_norm;
+
+/* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
+ * fields[1]. */
+int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
+/* `steps` steps with exchange were enqueued. */
+void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
+
+/* Enqueues the step of these own cells from a level of that epoch on s; boxes of a step may be enqueued on
+ * several streams. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are.
+ * norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the
+ * same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
+                        inkernel_pass_norm norm, device_stream *s);
+bool inkernel_pass_can_change(const inkernel_pass *p);
+/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
+ * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
+int inkernel_pass_slot(const inkernel_pass *p);
+void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
+ * waits for it. */
+uint64_t inkernel_pass_change(inkernel_pass *p, int later);
+
+/* ---- step.c, step_pass.c ---- */
 
 /* One stencil pass over one field: where its cells and ghosts are and who brings them. */
 typedef struct step_pass {
@@ -163,3 +216,43 @@ int64_t step_pass_sent_bytes(const step_pass *p);
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm
  * stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);
+
+/* ---- graph_batch.c ---- */
+
+/* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them,
+ * so that the host enqueues once for all, and the device goes from one step to the next without it.
+ *
+ * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h:
+ * buffers alternate, and flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is
+ * a few of them. Graphs keep the kernels' arguments, so whatever else changes from step to step (the parity
+ * of inboxes) is counted on the device. Only for halos whose transports need no host. */
+enum { GRAPH_BATCH_STEPS_MAX = 32 };
+
+typedef struct graph_batch graph_batch;
+
+/* fields: what levels alternate between, of which a level of even epoch writes the first; a single step of
+ * two levels writes over the level before: { a, b } and { b, a }. All outlive the batch. every_norm: where
+ * norms are asked for, all steps have one; else the last of graph_batch_launch's. */
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
+void graph_batch_destroy(graph_batch **b);
+/* Captures what is not yet, so that nothing is left to the loop. */
+void graph_batch_prepare(graph_batch *b, bool change);
+/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as
+ * after a step_take with a norm; with every_norm only for a power of two of steps. exchange: as in
+ * step_take. */
+void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);
+
+/* ---- persistent_links.c ---- */
+
+/* The memory through which persistent passes exchange (device.h), of this rank and of those that own the rows
+ * above and below. */
+typedef struct persistent_links persistent_links;
+
+/* Collective, with the device's stencil bound. sides: the domain's. NULL on all ranks, with the reason as a
+ * sentence part, where a rank cannot take such passes, would take others than the rest, or cannot reach a
+ * neighbour's memory. */
+persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape,
+                                          const boundary *sides, MPI_Comm comm, sentence *why);
+/* Collective. */
+void persistent_links_destroy(persistent_links **l);
+const persistent_memory *persistent_links_memory(const persistent_links *l);
