@@ -72,11 +72,8 @@ static int make_final(run *r, sentence *why)
                                      .one_file_bytes = STATE_ONE_FILE_BYTES,
                                      .verify = c->checkpoint.verify };
     state_status status;
-    sentence note, reason = { "" };
     if (!c->output.final[0]) return 0;
-    r->final = state_writer_create(r->sim.top.comm, &o, &status, &note, &reason);
-    if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (!r->final) sentence_set(why, "output.final: %s", reason.text);
+    r->final = saver_make_writer(&r->sim, "output.final", &o, &status, why);
     return state_exit(status);
 }
 

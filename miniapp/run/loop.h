@@ -30,8 +30,12 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
  * would go a note. Nothing is left in the folders. Collective. */
 int saver_check_folders(sim *s, sentence *why);
 
-/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory; rank 0 says what dead runs had
- * left there. Not OK: one sentence in why that names the key; BUSY is the user's mistake. Collective. */
+/* A writer, of which rank 0 says what dead runs had left there; NULL with status, and one sentence in why
+ * that names the key. Collective. */
+state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+                                sentence *why);
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
+ * Collective. */
 state_status saver_open(saver *v, sentence *why);
 void saver_close(saver *v);
 
@@ -49,10 +53,11 @@ bool saver_finish(saver *v);
  * output.series and a frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
 typedef struct series { /* before series_open all else is zero */
     sim *sim;
-    const char *deck_text; /* the resolved deck, stored in every state file; neither is owned */
-    state_writer *writer;  /* into output.series */
-    picture_scale scale;   /* of the frames */
-    int64_t states;        /* files that this run added */
+    const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
+    state_writer *writer;          /* into output.series */
+    picture_scale scale;           /* of the frames, */
+    char folder[STATE_PATH_BYTES]; /* which stand there */
+    int64_t states;                /* files that this run added */
 } series;
 
 /* Is level one of those that are kept? */

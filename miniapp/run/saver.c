@@ -32,6 +32,16 @@ int saver_check_folders(sim *s, sentence *why)
     return 0;
 }
 
+state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+                                sentence *why)
+{
+    sentence note, reason = { "" };
+    state_writer *w = state_writer_create(s->top.comm, o, status, &note, &reason);
+    if (note.text[0]) cmd_say(0, "%s", note.text);
+    if (!w) sentence_set(why, "%s: %s", key, reason.text);
+    return w;
+}
+
 state_status saver_open(saver *v, sentence *why)
 {
     sim *s = v->sim;
@@ -43,14 +53,9 @@ state_status saver_open(saver *v, sentence *why)
         .writers = c->checkpoint.writers,
         .verify = c->checkpoint.verify,
     };
-    sentence reason = { "" }, note;
     state_status status;
-    v->writer = state_writer_create(s->top.comm, &o, &status, &note, &reason);
-    if (status != STATE_OK) {
-        sentence_set(why, "checkpoint.dir: %s", reason.text);
-        return status;
-    }
-    if (note.text[0]) cmd_say(0, "%s", note.text);
+    v->writer = saver_make_writer(s, "checkpoint.dir", &o, &status, why);
+    if (!v->writer) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
         sim_add_note(s, false,
                      "the steps wait while a checkpoint is written: the level is put aside where the next "
