@@ -93,15 +93,6 @@ static int check_files(const sim *s, bool restarts, destination to[2], sentence 
 
 /* ---- the account ---- */
 
-static double sent_bytes(const sim *s)
-{
-    const redist *transposes[] = { s->transposed.to, s->transposed.from };
-    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed.pass));
-    for (int i = 0; i < 2; i++)
-        if (transposes[i]) bytes += (double)redist_sent_bytes(transposes[i]);
-    return bytes;
-}
-
 static double neighbours(const sim *s)
 {
     return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) +
@@ -172,7 +163,7 @@ static void print_account(sim *s, const char *deck_text)
     const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm),
                        cells = timer_over_ranks((double)sim_own_cells(s), comm);
     const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
-                       sent = timer_over_ranks(sent_bytes(s), comm);
+                       sent = timer_over_ranks(sim_halos_sent_bytes(s) + sim_transposes_sent_bytes(s), comm);
     const timer_spread count = timer_over_ranks(neighbours(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);

@@ -105,6 +105,9 @@ double sim_memory_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
  * and write, halo and redistribution included. */
 double sim_bytes_moved_per_pass(const sim *s);
+/* Bytes that this rank sends then: to neighbours; in transposes. */
+double sim_halos_sent_bytes(const sim *s);
+double sim_transposes_sent_bytes(const sim *s);
 /* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
  * these. */
 double sim_redundant_fraction(const sim *s);

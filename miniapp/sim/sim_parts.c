@@ -61,6 +61,20 @@ static void leave_two_fields(sim *s)
     alternate(s);
 }
 
+static step_setup setup_of(const sim *s, const plan_grid *g, const boundary *sides,
+                           const transport_choice *choice)
+{
+    return (step_setup){ .dev = s->dev,
+                         .dec = &g->dec,
+                         .shape = &g->shape,
+                         .sides = sides,
+                         .radius = s->cfg->problem.radius,
+                         .streams = s->plan.streams,
+                         .block_steps = 1,
+                         .choice = choice,
+                         .comm = s->top.comm };
+}
+
 void sim_make_pass(sim *s)
 {
     const plan *p = &s->plan;
@@ -72,19 +86,12 @@ void sim_make_pass(sim *s)
         step_pass_destroy(&s->pass);
         leave_two_fields(s);
     }
-    step_pass_create(
-        &s->pass, &(step_setup){ .dev = s->dev,
-                                 .dec = &p->grid.dec,
-                                 .shape = &p->grid.shape,
-                                 .sides = &s->cfg->grid.sides,
-                                 .radius = s->cfg->problem.radius,
-                                 .corners = stencil_reads_corners(s->prob.op.form),
-                                 .has_prev = s->prob.op.has_prev,
-                                 .streams = p->streams,
-                                 .block_steps = p->block_steps,
-                                 .persistent = p->persistent ? persistent_links_memory(s->persistent) : NULL,
-                                 .choice = &p->choice,
-                                 .comm = s->top.comm });
+    step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
+    of.corners = stencil_reads_corners(s->prob.op.form);
+    of.has_prev = s->prob.op.has_prev;
+    of.block_steps = p->block_steps;
+    if (p->persistent) of.persistent = persistent_links_memory(s->persistent);
+    step_pass_create(&s->pass, &of);
 }
 
 void sim_make_transposed_pass(sim *s)
@@ -93,15 +100,8 @@ void sim_make_transposed_pass(sim *s)
     const boundary *sides = &s->cfg->grid.sides;
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
     if (s->transposed.pass.halo) return;
-    step_pass_create(&s->transposed.pass, &(step_setup){ .dev = s->dev,
-                                                         .dec = &p->transposed_grid.dec,
-                                                         .shape = &p->transposed_grid.shape,
-                                                         .sides = &transposed_sides,
-                                                         .radius = s->cfg->problem.radius,
-                                                         .streams = p->streams,
-                                                         .block_steps = 1,
-                                                         .choice = &p->transposed_choice,
-                                                         .comm = s->top.comm });
+    const step_setup of = setup_of(s, &p->transposed_grid, &transposed_sides, &p->transposed_choice);
+    step_pass_create(&s->transposed.pass, &of);
 }
 
 bool sim_make_inkernel(sim *s, sentence *why)

@@ -152,11 +152,9 @@ static int64_t infinite_cells(const sim *s, const void *data)
 {
     const int64_t cells = sim_own_cells(s);
     int64_t mine = 0, all = 0;
+    const bool narrow = s->cfg->problem.type == DTYPE_F32;
     for (int64_t i = 0; i < cells; i++)
-        mine += isinf(s->cfg->problem.type == DTYPE_F32 ? (double)((const float *)data)[i]
-                                                        : ((const double *)data)[i])
-                    ? 1
-                    : 0;
+        if (isinf(narrow ? (double)((const float *)data)[i] : ((const double *)data)[i])) mine++;
     MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, s->top.comm));
     return all;
 }
@@ -215,27 +213,29 @@ int sim_initialise(sim *s, sentence *why)
     return 0;
 }
 
-/* The fields of a state file of this kind, with host buffers. */
-static state_level state_of(sim *s)
+void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
     const kind_row *kind = config_kind_of(s->cfg);
-    state_level level = {
-        .kind = kind->name, .type = s->cfg->problem.type, .step = s->level, .main_field = kind->main_field
-    };
     sim_field field[STATE_FIELDS_MAX];
-    level.fields = sim_level_fields(s, field);
-    for (int i = 0; i < level.fields; i++) {
+    *level = (state_level){ .kind = kind->name,
+                            .type = s->cfg->problem.type,
+                            .step = s->level,
+                            .main_field = kind->main_field,
+                            .fields = sim_level_fields(s, field),
+                            .deck = deck_text,
+                            .version = version_number };
+    for (int i = 0; i < level->fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        level.field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
-                                        snapshot_buffer(s, i), 0 };
+        level->field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
+                                         snapshot_buffer(s, i), 0 };
     }
-    return level;
 }
 
 state_status sim_load(sim *s, const state_info *from, sentence *why)
 {
-    state_level level = state_of(s);
+    state_level level;
     sim_field field[STATE_FIELDS_MAX];
+    sim_state_describe(s, "", &level);
     poison(s); /* before what is read may be there */
     const state_status status = state_load(s->top.comm, from, &level, why);
     if (status != STATE_OK) return status;
@@ -288,13 +288,6 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
     return sim_most(s->top.comm, sim_result(s));
-}
-
-void sim_state_describe(sim *s, const char *deck_text, state_level *level)
-{
-    *level = state_of(s);
-    level->deck = deck_text;
-    level->version = version_number;
 }
 
 void sim_snapshot(sim *s, const char *deck_text, state_level *level)

@@ -163,17 +163,22 @@ static void interior_and_shell(step_streams *s, step_pass *p, const step_job *j)
 
 /* ---- the step ---- */
 
+/* In-kernel exchange: the ghosts of the first step, the level's epoch, and where its norm goes. */
+static void prepare(step_streams *s, step_pass *p, step_job *j)
+{
+    assert(j->steps <= p->of.block_steps);
+    j->epoch = step_ready(s, p, j->next.u, j->cur.u, j->exchange);
+    if (step_in_kernel(p))
+        j->rides = (inkernel_pass_norm){ inkernel_pass_slot(p->inkernel), 0, j->norm != NULL };
+}
+
 void step_take(step_streams *s, step_pass *p, step_job j)
 {
     device *d = s->dev;
     device_stream *const first = s->stream[0];
     const box own = field_own(p->of.shape);
     const bool exchange = j.exchange;
-    const int norms = j.norm != NULL;
-    assert(j.steps <= p->of.block_steps);
-    if (!j.captured) j.epoch = step_ready(s, p, j.next.u, j.cur.u, j.exchange);
-    if (!j.captured && step_in_kernel(p))
-        j.rides = (inkernel_pass_norm){ inkernel_pass_slot(p->inkernel), 0, norms };
+    if (!j.captured) prepare(s, p, &j);
     if (j.norm && !step_in_kernel(p)) { /* complete before any stream's or the shell's pass */
         DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, first);
         step_complete(s);
@@ -205,5 +210,5 @@ void step_take(step_streams *s, step_pass *p, step_job j)
     }
     step_complete(s);
     step_probe_mark(j.probe, d, STEP_LEAVE, first);
-    if (!j.captured) step_taken(s, p, 1, exchange, norms);
+    if (!j.captured) step_taken(s, p, 1, exchange, j.norm != NULL);
 }
