@@ -21,7 +21,6 @@
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
-#include "sim/sim_trial.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {

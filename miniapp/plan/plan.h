@@ -62,9 +62,9 @@ typedef struct plan_exchange {
 enum { PLAN_LENGTHS_MAX = 2 };
 typedef struct plan_temporal_trial {
     bool tried;
-    int count; /* of lengths of blocks */
-    int steps[PLAN_LENGTHS_MAX];
-    double step_s[PLAN_LENGTHS_MAX], single_step_s;
+    int count;                       /* of lengths of blocks; */
+    int steps[PLAN_LENGTHS_MAX + 1]; /* behind them 1, single steps */
+    double step_s[PLAN_LENGTHS_MAX + 1], single_step_s;
     int best;                 /* of count */
     int persistent_steps;     /* 0: no such passes were tried */
     double persistent_step_s; /* INFINITY: they cannot be had, since ... */

@@ -203,8 +203,6 @@ void plan_choose_block(plan *p, const plan_question *q)
 {
     plan_temporal_trial *t = &p->temporal_trial;
     const int lengths = limits_of[q->facts->device].lengths;
-    int steps[PLAN_LENGTHS_MAX + 1];
-    double step_s[PLAN_LENGTHS_MAX + 1];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
@@ -213,16 +211,13 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && t->count < lengths; n = plan_shorter_block(q, n))
-        steps[t->count++] = n;
-    steps[t->count] = 1;
+        t->steps[t->count++] = n;
+    t->steps[t->count] = 1;
     t->tried = true;
-    q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
-    t->single_step_s = step_s[t->count];
-    for (int i = 0; i < t->count; i++) {
-        t->steps[i] = steps[i];
-        t->step_s[i] = step_s[i];
+    q->trial->blocks(q->trial->context, p, t->steps, t->count + 1, t->step_s);
+    t->single_step_s = t->step_s[t->count];
+    for (int i = 0; i < t->count; i++)
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;
-    }
     p->block_steps =
         t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
     if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);

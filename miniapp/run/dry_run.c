@@ -19,7 +19,6 @@
 #include "run/restart.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
-#include "sim/sim_trial.h"
 #include "state/state_folder.h"
 #include "state/collect.h"
 

@@ -111,3 +111,10 @@ double sim_transposes_sent_bytes(const sim *s);
 /* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
  * these. */
 double sim_redundant_fraction(const sim *s);
+
+/* ---- sim_trial.c ---- */
+
+/* Once the simulation is made: the kernel's variant. Its name is that of the kernel which takes the run's
+ * steps. */
+void sim_trial_choose_variant(sim *s);
+const char *sim_trial_variant_name(const sim *s, int variant);

@@ -7,7 +7,6 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "sim/sim_parts.h"
-#include "sim/sim_trial.h"
 #include "streaming/streaming.h"
 
 /* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */

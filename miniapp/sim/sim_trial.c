@@ -1,4 +1,4 @@
-#include "sim/sim_trial.h"
+#include "sim/sim_parts.h"
 
 #include <assert.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "ranks/timer.h"
 #include "ranks/trial.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_parts.h"
 #include "sim/sim_state.h"
 
 /* ---- transports ---- */
