@@ -219,7 +219,8 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
     plan_choose_streams(p, q);
     plan_choose_block(p, q);
     const bool halos = config_kind_of(q->cfg)->stencil && q->facts->ranks > 1;
-    if (halos && q->trial && q->trial->halos && !q->trial->halos(q->trial->context, p, &refused))
+    if (halos && q->trial && q->trial->can &&
+        !q->trial->can(q->trial->context, p, PLAN_HALOS, p->transport, &refused))
         plan_refuse_halos(p, q, &refused);
     plan_choose_form(p, q);
     plan_choose_graphs(p, q);

@@ -187,17 +187,17 @@ typedef struct plan_candidate {
     sentence *why;
 } plan_candidate;
 
+/* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
+typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
+
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
     /* Halos over each of these transports alone, compared with each other. */
     void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
-    /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange?
-     * False with the reason as a sentence part. */
-    bool (*halos)(void *context, const plan *p, sentence *why);
-    bool (*transposes)(void *context, const plan *p, transport_kind t, sentence *why);
-    bool (*in_kernel)(void *context, const plan *p, sentence *why);
+    /* Can it be had? False with the reason as a sentence part. */
+    bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
      * single steps. */
     void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);

@@ -299,7 +299,7 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
 static bool carries(const plan *p, const plan_question *q, transport_kind t, sentence *why)
 {
     const plan_trial *trial = q->trial;
-    if (trial && trial->transposes) return trial->transposes(trial->context, p, t, why);
+    if (trial && trial->can) return trial->can(trial->context, p, PLAN_TRANSPOSES, t, why);
     return t == TRANSPORT_PEER ? q->facts->hosts == 1 : q->facts->mpi_claims_cuda;
 }
 

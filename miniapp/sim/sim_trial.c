@@ -11,6 +11,8 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
+static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
+
 /* ---- transports ---- */
 
 /* For all transports; the children that try a device-aware MPI come on top. */
@@ -91,34 +93,26 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
     s->created.transport_s += timer_now_s() - begin_s;
 }
 
-static bool transposes(void *context, const plan *p, transport_kind over, sentence *why)
+static bool transposes(sim_trial *t, transport_kind over, sentence *why)
 {
-    sim_trial *t = context;
     const double begin_s = timer_now_s();
-    const bool can = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
+    const bool served = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
     t->s->created.transport_s += timer_now_s() - begin_s;
-    return can;
+    return served;
 }
 
-static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
-
-/* Although their transports have passed a trial. */
-static bool halos(void *context, const plan *p, sentence *why)
+/* Halos may be refused although their transports have passed a trial. */
+static bool can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
 {
     sim *s = sim_of(context);
+    if (what == PLAN_TRANSPOSES) return transposes(context, over, why);
     sim_make_pass(s);
+    if (what == PLAN_IN_KERNEL) return sim_make_inkernel(s, why);
     if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
     const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed.pass.halo };
     for (int i = 0; i < 3; i++)
         if (made[i] && halo_refused(made[i])[0]) return sentence_refuse(why, "%s", halo_refused(made[i]));
     return true;
-}
-
-static bool in_kernel(void *context, const plan *p, sentence *why)
-{
-    sim *s = sim_of(context);
-    sim_make_pass(s);
-    return sim_make_inkernel(s, why);
 }
 
 /* ---- passes ---- */
@@ -380,7 +374,7 @@ void sim_trial_choose_variant(sim *s)
 plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
 {
     *t = (sim_trial){ .s = s, .budget_s = probes_budget_s };
-    const plan_trial had = { .context = t, .halos = halos, .transposes = transposes, .in_kernel = in_kernel };
-    const plan_trial all = { t, exchange, halos, transposes, in_kernel, blocks, persistent, forms, variants };
+    const plan_trial had = { .context = t, .can = can };
+    const plan_trial all = { t, exchange, can, blocks, persistent, forms, variants };
     return how_long ? all : had;
 }
