@@ -117,8 +117,7 @@ static bool lay_out(plan *p, const plan_question *q, sentence *why)
     const bool along_y = config_two_d(c) && !config_kind_of(c)->transposes;
     if (!cut_domain(p, q, depth, why)) return false;
     if (q->facts->through && !plan_make_window(p, q, why)) return false;
-    /* Images along x are made on the way; with as many columns as there, rows need not be copied one by one.
-     * */
+    /* Images along x are made on the way; with the slots' columns rows need not be copied one by one. */
     const int depth_x = p->window.slot_rows > 0 ? streaming_slot_shape(&p->window, 0).depth_x : depth;
     p->grid.shape = field_shape_make(c->problem.type, box_width(d->own), box_height(d->own), depth_x,
                                      along_y ? depth : 0);

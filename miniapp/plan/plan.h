@@ -217,8 +217,7 @@ typedef struct plan_question {
     const plan_trial *trial; /* NULL: nothing is asked */
 } plan_question;
 
-/* 0; or one sentence in why and 2 where the deck does not fit the ranks, 3 where it does not fit into memory.
- * */
+/* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
 /* plan.variant, once a run is set up by the rest. */
 void plan_choose_variant(plan *p, const plan_question *q);

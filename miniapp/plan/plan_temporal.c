@@ -113,8 +113,7 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
 }
 
-/* More of them gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take.
- * */
+/* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
 int plan_persistent_steps(const plan_question *q)
@@ -226,8 +225,7 @@ void plan_choose_block(plan *p, const plan_question *q)
 
 /* ---- the form of a step ---- */
 
-/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike.
- * */
+/* Links that kernels serve, and others: else a mixed step is one of those that treat all alike. */
 static bool links_are_mixed(const plan *p)
 {
     int links = 0;

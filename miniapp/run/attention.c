@@ -65,9 +65,8 @@ int64_t attention_steps_to_go(const attention *a)
     return (a->next_step - a->sim->level + block - 1) / block * block;
 }
 
-/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? A write is taken to
- * last half as long again as this run's writes on average, before the first one as long as a slow disk needs.
- * */
+/* Is there time for `checkpoints` checkpoints after the one that may be under way? A write is taken to last
+ * half as long again as this run's writes on average, before the first one as long as a slow disk needs. */
 static bool have_time(const attention *a, int checkpoints)
 {
     const config *c = a->sim->cfg;

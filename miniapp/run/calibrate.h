@@ -1,6 +1,5 @@
-/* Short measurements at the start of a run, on the run's own fields filled with random values: the ceiling (a
- * device copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides.
- * */
+/* Short measurements at the start of a run, on the run's own fields with random values: the ceiling (a device
+ * copy of field size on all ranks at once) and how much of the halo exchange an overlapped step hides. */
 #pragma once
 
 #include "ranks/timer.h"
@@ -37,7 +36,6 @@ double calibrate_ceiling(sim *s); /* its ceiling_bytes_per_s alone */
 /* Pure arithmetic on OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair
  * from the same moment; comm_s: as many of the exchange alone. The intervals of both medians are those of
  * their order statistics, which suppose no distribution. There is no fraction where the exchange takes no
- * longer than the uncertainty; beyond 0 or 1 it is taken for 0 or 1 if it is so within its uncertainty, else
- * there is none.
- * */
+ * longer than the uncertainty; beyond 0 or 1 it is taken for these within its uncertainty, else there is
+ * none. */
 overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs);

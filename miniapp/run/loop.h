@@ -80,8 +80,7 @@ void series_close(series *v);
  * message how many steps that is.
  *
  * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
- * where Slurm sets it, else never. A run leaves so much earlier that its last checkpoint is on disk by then.
- * */
+ * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
 typedef enum loop_end {                   /* of several reasons the last counts */
                         LOOP_DONE,        /* none to leave early */
                         LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
@@ -98,8 +97,7 @@ typedef struct attention {
     bool late_noted; /* that a checkpoint was due too close to the deadline */
 } attention;
 
-/* Signals are caught from here on (USR1, TERM, INT); a second INT ends the process at once. Before the loop.
- * */
+/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
 void attention_catch_signals(void);
 
 /* From the level of s. start_s: when the run began. Collective. */

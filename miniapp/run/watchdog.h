@@ -26,8 +26,7 @@ void watchdog_neighbours(const decomp *d, const topology *t);
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
 /* `--restart from` finds a whole file of this step: the run was restarted from it, or has written it. from
- * lives as long as the process. Another may have its name before this rank hears of it. By the main thread.
- * */
+ * lives as long as the process. Another may have its name before this rank hears of it. Main thread. */
 void watchdog_checkpoint(const char *from, int64_t step);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);

@@ -99,8 +99,7 @@ void sim_stamp(sim *s);
 double sim_since_stamp_s(sim *s);
 
 int64_t sim_own_cells(const sim *s);
-/* Device memory of this rank: all fields, ghosts and padding included, and the messages of a redistribution.
- * */
+/* Device memory of this rank: all fields with ghosts and padding, and the messages of a redistribution. */
 double sim_memory_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
  * and write, halo and redistribution included. */

@@ -4,8 +4,7 @@
 #include "sim/sim.h"
 #include "state/state_status.h"
 
-/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many.
- * */
+/* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
 /* Those of the present level, in the order of a state file. Returns how many. */
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
