@@ -130,8 +130,8 @@ static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and 
 typedef struct passes {
     sim *s;
     box cells;
-    const int *steps; /* lengths of blocks, each tried with so many ... */
-    int variants;     /* ... of the kernel */
+    const int *steps; /* lengths of blocks */
+    int variants;     /* of the kernel, with each of which a length is tried */
     const step_form *form;
     int launches; /* that are timed together */
     int hot;      /* the variant that hot_s times */
