@@ -18,11 +18,9 @@
 #include "run/dry_run.h"
 #include "run/loop.h"
 #include "run/restart.h"
-#include "run/shared.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
-#include "sim/sim_trial.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {
@@ -73,11 +71,8 @@ static int make_final(run *r, sentence *why)
                                      .one_file_bytes = STATE_ONE_FILE_BYTES,
                                      .verify = c->checkpoint.verify };
     state_status status;
-    sentence note, reason = { "" };
     if (!c->output.final[0]) return 0;
-    r->final = state_writer_create(r->sim.top.comm, &o, &status, &note, &reason);
-    if (note.text[0]) cmd_say(0, "%s", note.text);
-    if (!r->final) sentence_set(why, "output.final: %s", reason.text);
+    r->final = saver_make_writer(&r->sim, "output.final", &o, &status, why);
     return state_exit(status);
 }
 
@@ -146,8 +141,9 @@ static void own_steps(run *r)
 {
     report *out = &r->report;
     const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->sample, t->samples);
-    out->step_histogram = timer_histogram_of(t->sample, t->samples, out->step_s.min, out->step_s.max);
+    out->step_s = timer_percentiles_of(t->samples.s, t->samples.count);
+    out->step_histogram =
+        timer_histogram_of(t->samples.s, t->samples.count, out->step_s.min, out->step_s.max);
     /* of all steps, kept or not */
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
@@ -269,7 +265,7 @@ static int run_it(run *r)
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
         sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
-    status = shared_check(s, &why);
+    status = saver_check_folders(s, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
         status = dry_run(s, &r->ask, &why);

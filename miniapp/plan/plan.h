@@ -9,7 +9,7 @@
  * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
  * its prediction. They choose in this order, each from what stands before it:
  *
- *   plan_layout.c     process grid; longest block of steps that may pay; fields and their ghosts; do they fit
+ *   plan.c            process grid; longest block of steps that may pay; fields and their ghosts; do they fit
  *                     into memory
  *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
  *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
@@ -26,7 +26,7 @@
 #include "device/device.h"
 #include "device/host_limits.h"
 #include "ranks/decomp.h"
-#include "step/step_form.h"
+#include "step/step.h"
 #include "streaming/streaming_window.h"
 
 /* Where the two ends of a link of the halo run. */
@@ -42,15 +42,15 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
 
 /* The halo, whose links take transports, and the trials of these. */
 typedef struct plan_exchange {
-    const plan_grid *grid;       /* the halo's; NULL: there is no link */
+    const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
-    int kind[DECOMP_NEIGHBOURS]; /* of this rank's link in that direction; -1: none */
-    int links[LINK_KINDS];       /* of all ranks */
-    bool tried;                  /* else nothing below but `used` and `favourite` holds */
-    int used[TRANSPORT_KINDS];   /* ... by transport */
-    transport_kind favourite[LINK_KINDS]; /* what most links of the kind take */
-    bool asked[TRANSPORT_KINDS]; /* the trial was; or why it was left out */
+    int kind[DECOMP_NEIGHBOURS];                   /* of this rank's link in that direction; -1: none */
+    int links[LINK_KINDS];                         /* of all ranks */
+    bool tried;                                    /* else nothing below but `used` and `favourite` holds */
+    int used[TRANSPORT_KINDS];                     /* ... by transport */
+    transport_kind favourite[LINK_KINDS];          /* what most links of the kind take */
+    bool asked[TRANSPORT_KINDS];                   /* the trial was; or why it was left out */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
                                                     * rank; INFINITY: it does not serve */
     sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence
@@ -62,10 +62,10 @@ typedef struct plan_exchange {
 enum { PLAN_LENGTHS_MAX = 2 };
 typedef struct plan_temporal_trial {
     bool tried;
-    int count; /* of lengths of blocks */
-    int steps[PLAN_LENGTHS_MAX];
-    double step_s[PLAN_LENGTHS_MAX], single_step_s;
-    int best; /* of count */
+    int count;                       /* of lengths of blocks; */
+    int steps[PLAN_LENGTHS_MAX + 1]; /* behind them 1, single steps */
+    double step_s[PLAN_LENGTHS_MAX + 1], single_step_s;
+    int best;                 /* of count */
     int persistent_steps;     /* 0: no such passes were tried */
     double persistent_step_s; /* INFINITY: they cannot be had, since ... */
     sentence no_persistent;   /* ... a sentence part */
@@ -79,7 +79,7 @@ typedef struct plan_form_trial {
 
 /* Variants of the bound stencil's kernel, or of its blocks of steps. */
 typedef struct plan_variant_trial {
-    int count;                           /* 0: there is nothing to choose from, or run.tune = off */
+    int count;                             /* 0: there is nothing to choose from, or run.tune = off */
     const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
     double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache
                                             * holds), the slowest rank's */
@@ -124,12 +124,12 @@ typedef struct plan {
                                       * a visit there, of ... */
     streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
     step_form form;
-    transport_kind transport;        /* of most links; of the redistributions where there are no halos */
+    transport_kind transport; /* of most links; of the redistributions where there are no halos */
     transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the
                                                  * transposed one */
     transport_kind redist_transport;
-    config_feed feed;                /* GRAPH: steps are captured, and fed one by one as lone_feed has it
-                                      * where they are not */
+    config_feed feed; /* GRAPH: steps are captured, and fed one by one as lone_feed has it
+                       * where they are not */
     config_feed lone_feed;
     int streams;
     int variant;
@@ -151,30 +151,30 @@ typedef struct plan_through {
     double bytes;                     /* of its memory, for each rank */
     streaming_pass_steps *pass_steps; /* with its owner */
     const void *owner;
-    sentence because;                 /* they are there, since ...: a sentence */
+    sentence because; /* they are there, since ...: a sentence */
 } plan_through;
 
 typedef struct plan_facts plan_facts;
-struct plan_facts { /* the same on all ranks but for `rank` */
-    device_kind device;       /* where fields live */
+struct plan_facts {              /* the same on all ranks but for `rank` */
+    device_kind device;          /* where fields live */
     const plan_through *through; /* NULL: it computes, too */
-    int threads;              /* of a rank, on the host device */
+    int threads;                 /* of a rank, on the host device */
     int rank, ranks, hosts;
-    const int *host_of;       /* [ranks]; NULL: per_host on each host, in order */
+    const int *host_of; /* [ranks]; NULL: per_host on each host, in order */
     int per_host;
     int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
     const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
     bool mpi_claims_cuda;
-    bool fabric;              /* no rank has a device.no_fabric */
-    const char *no_graphs;    /* why the device captures no steps, as a sentence part; NULL: it does */
-    /* Of at most `most` steps (>= 1), how many one pass best takes; 0: none. norm: of passes that take their
+    bool fabric;           /* no rank has a device.no_fabric */
+    const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
+    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
      * last step's norm. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
     /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be
      * persistent? The same on all ranks, which ask together; NULL: no. */
     bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
-    void *owner;              /* for block_steps and persistent */
+    void *owner; /* for block_steps and persistent */
 };
 
 /* A transport to be tried. seconds[rank][kind of link]: an exchange over the rank's links of that kind;
@@ -187,17 +187,17 @@ typedef struct plan_candidate {
     sentence *why;
 } plan_candidate;
 
+/* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
+typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
+
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
     /* Halos over each of these transports alone, compared with each other. */
     void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
-    /* Can the halos be had as planned, the distributed transposes over t, steps with in-kernel exchange?
-     * False with the reason as a sentence part. */
-    bool (*halos)(void *context, const plan *p, sentence *why);
-    bool (*transposes)(void *context, const plan *p, transport_kind t, sentence *why);
-    bool (*in_kernel)(void *context, const plan *p, sentence *why);
+    /* Can it be had? False with the reason as a sentence part. */
+    bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
      * single steps. */
     void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
@@ -217,8 +217,7 @@ typedef struct plan_question {
     const plan_trial *trial; /* NULL: nothing is asked */
 } plan_question;
 
-/* 0; or one sentence in why and 2 where the deck does not fit the ranks, 3 where it does not fit into memory.
- * */
+/* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
 /* plan.variant, once a run is set up by the rest. */
 void plan_choose_variant(plan *p, const plan_question *q);

@@ -1,12 +1,11 @@
-/* Who enqueues a run's steps: what was asked where it works, else what serves best, with a sentence for what
- * cannot be had. */
+/* The threads that enqueue a run's steps: what was asked where it works, else what serves best, with a
+ * sentence for what cannot be had. */
 #include "plan/plan_rules.h"
-#include "step/step_probe.h"
 
 static void choose_serial(plan *p, const char *because)
 {
     p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
-    sentence_set(&plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed))->because, "%s", because);
+    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), NULL, "%s", because);
 }
 
 /* A visit's rows come one after the other, so one thread sees to it, and one stream. */
@@ -16,7 +15,7 @@ static void choose_visits(plan *p, const plan_question *q)
     const char *const because = "rows stream through the device in one order";
     choose_serial(p, because);
     p->streams = 1;
-    sentence_set(&plan_chosen(p, PLAN_STREAMS, "1")->because, "%s", because);
+    plan_because(plan_chosen(p, PLAN_STREAMS, "1"), NULL, "%s", because);
     if (c->run.feed == CONFIG_FEED_OPENMP || c->run.feed == CONFIG_FEED_GRAPH)
         plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(c->run.feed), because);
     if (c->run.streams > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", c->run.streams, because);
@@ -26,7 +25,6 @@ void plan_choose_streams(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
     const bool host = q->facts->device == DEVICE_HOST;
-    plan_reason *feed = &p->reason[PLAN_FEED];
     if (q->facts->through) {
         choose_visits(p, q);
         return;
@@ -35,23 +33,20 @@ void plan_choose_streams(plan *p, const plan_question *q)
     if (p->lone_feed == CONFIG_FEED_AUTO || p->lone_feed == CONFIG_FEED_GRAPH)
         p->lone_feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
     p->feed = p->lone_feed;
-    (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
-    if (c->run.feed == p->feed) sentence_set(&feed->because, "run.feed asks for it");
-    else sentence_set(&feed->because, host ? "each pass runs on all threads of the rank at once"
-                                           : "a thread per stream enqueues beside the one that exchanges");
-    sentence_set(&feed->otherwise, "run.feed asks for another");
+    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), "run.feed asks for another",
+                 "%s",
+                 c->run.feed == p->feed ? "run.feed asks for it"
+                 : host                 ? "each pass runs on all threads of the rank at once"
+                                        : "a thread per stream enqueues beside the one that exchanges");
 
     p->streams = c->run.streams;
     if (p->streams == 0) p->streams = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
-    /* Of the threads: the deck's own number is checked with the deck. */
+    /* the deck's own number is checked with the deck, that of threads here */
     if (p->streams > STEP_STREAMS_MAX) p->streams = STEP_STREAMS_MAX;
-    plan_reason *r = plan_chosen(p, PLAN_STREAMS, "%d", p->streams);
-    if (c->run.streams > 0) sentence_set(&r->because, "run.lanes asks for it");
-    else
-        sentence_set(&r->because, p->streams > 1
-                                      ? "with run.feed = openmp each thread of the host has a stream"
-                                      : "one stream keeps the device busy");
-    sentence_set(&r->otherwise, "run.lanes asks for another number");
+    plan_because(plan_chosen(p, PLAN_STREAMS, "%d", p->streams), "run.lanes asks for another number", "%s",
+                 c->run.streams > 0 ? "run.lanes asks for it"
+                 : p->streams > 1   ? "with run.feed = openmp each thread of the host has a stream"
+                                    : "one stream keeps the device busy");
 }
 
 /* False with the reason as a sentence part, where steps cannot be captured. */
@@ -96,8 +91,7 @@ void plan_choose_graphs(plan *p, const plan_question *q)
         return;
     }
     p->feed = CONFIG_FEED_GRAPH;
-    (void)plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed));
-    sentence_set(&r->because, asked
-                                  ? "run.feed asks for it"
-                                  : "many steps are launched at once, for no transport here needs the host");
+    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), NULL, "%s",
+                 asked ? "run.feed asks for it"
+                       : "many steps are launched at once, for no transport here needs the host");
 }

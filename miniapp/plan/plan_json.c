@@ -109,9 +109,11 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
     }
 }
 
-static bool transposes(void *context, const plan *p, transport_kind t, sentence *why)
+/* Halos and in-kernel exchange can be had wherever the rules ask. */
+static bool can(void *context, const plan *p, plan_part what, transport_kind t, sentence *why)
 {
     const imagined *i = context;
+    if (what != PLAN_TRANSPOSES) return true;
     const char *name = transport_kind_name(t);
     const json_t *answer = json_object_get(json_object_get(i->answers, "transposes"), name);
     if (t == TRANSPORT_PEER && i->q->ranks > i->q->per_host)
@@ -232,9 +234,7 @@ static int make_and_print(imagined *i, sentence *why)
                                .no_graphs = i->cuda ? NULL : "the host device has none",
                                .block_steps = block_steps,
                                .owner = i };
-    const plan_trial trial = {
-        .context = i, .exchange = exchange, .transposes = transposes, .blocks = blocks
-    };
+    const plan_trial trial = { .context = i, .exchange = exchange, .can = can, .blocks = blocks };
     static plan p; /* large */
     const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
     const int status = plan_make(&p, &question, why);

@@ -41,11 +41,22 @@ plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)
     return r;
 }
 
-void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s)
+void plan_because(plan_reason *r, const char *otherwise, const char *format, ...)
 {
-    if (!(other_s < (1 + TRIAL_CLOSE) * chosen_s)) return;
-    sentence_add(&r->because, "; the choice is close: %s would be taken if %.1f %% faster", other,
-                 100 * (1 - chosen_s / other_s));
+    va_list ap;
+    va_start(ap, format);
+    sentence_set_list(&r->because, format, ap);
+    va_end(ap);
+    if (otherwise) sentence_set(&r->otherwise, "%s", otherwise);
+}
+
+void plan_say_close(plan_reason *r, const plan_way way[], int count, int chosen)
+{
+    const double chosen_s = way[chosen].cost_s;
+    for (const plan_way *w = way; w < way + count; w++)
+        if (w != &way[chosen] && w->cost_s < (1 + TRIAL_CLOSE) * chosen_s)
+            sentence_add(&r->because, "; the choice is close: %s would be taken if %.1f %% faster", w->name,
+                         100 * (1 - chosen_s / w->cost_s));
 }
 
 void plan_explain(FILE *to, const plan *p, const char *before)

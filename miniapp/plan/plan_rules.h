@@ -1,10 +1,7 @@
-/* What the files of the plan share (plan.h has the order in which they choose). Private to miniapp/plan. */
+/* The files of the plan share this (plan.h has the order in which they choose). Private to miniapp/plan. */
 #pragma once
 
 #include "plan/plan.h"
-
-/* plan_layout.c: 0, 2 or 3, as plan_make. */
-int plan_lay_out(plan *p, const plan_question *q, sentence *why);
 
 /* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot
  * be in host memory. plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for
@@ -38,9 +35,17 @@ void plan_choose_form(plan *p, const plan_question *q);
 void plan_choose_streams(plan *p, const plan_question *q);
 void plan_choose_graphs(plan *p, const plan_question *q);
 
-/* plan_reason.c: a note; a reason, whose sentences the caller sets; plan_say_close: adds that another way
- * costs hardly more than the chosen one, where it does, by the costs that were compared. */
+/* plan_reason.c. plan_add_note: a note. plan_chosen: the reason of a choice, and what was chosen.
+ * plan_because: why, and what would have to change for another choice (NULL: what it already says).
+ * plan_say_close: of the ways that were compared, those that cost hardly more than the chosen one; INFINITY:
+ * it cannot be had. */
+typedef struct plan_way {
+    const char *name;
+    double cost_s;
+} plan_way;
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 __attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice,
                                                                const char *format, ...);
-void plan_say_close(plan_reason *r, double chosen_s, const char *other, double other_s);
+__attribute__((format(printf, 3, 4))) void plan_because(plan_reason *r, const char *otherwise,
+                                                        const char *format, ...);
+void plan_say_close(plan_reason *r, const plan_way way[], int count, int chosen);

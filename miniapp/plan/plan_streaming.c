@@ -15,11 +15,11 @@
 /* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some
  * more cost little, too few cost what is missing. */
 typedef struct streaming_rates {
-    double bus_bytes_per_s;   /* each way, both at once */
-    double pass_cells_per_s;  /* of f32, cells times steps, for each step of a pass: longer passes are
-                               * faster */
-    double copy_bytes_per_s;  /* on the device, read and written */
-    double started_cells;     /* that the items of a pass begin with, per row that they compute in vain */
+    double bus_bytes_per_s;  /* each way, both at once */
+    double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
+                              * faster */
+    double copy_bytes_per_s; /* on the device, read and written */
+    double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
 } streaming_rates;
 static const streaming_rates rates_of[] = {
     [DEVICE_HOST] = { .bus_bytes_per_s = 5e9,
@@ -84,9 +84,9 @@ bool plan_can_stream(const plan_question *q, sentence *why)
     return has_room(q, why);
 }
 
-/* Of two that run beside each other. Where they take about as long they wait for each other in turns: a
- * maximum that is smooth there. With this exponent it is within 2 % of what an H100 took at 324, 360 and 480
- * steps a visit. */
+/* Seconds of two that run beside each other. Where they take about as long they wait for each other in turns:
+ * a maximum that is smooth there. With this exponent it is within 2 % of what an H100 took at 324, 360 and
+ * 480 steps a visit. */
 static double beside(double a, double b)
 {
     static const double exponent = 8;
@@ -137,7 +137,7 @@ int64_t plan_steps_in_a_row(const config *c)
     return least;
 }
 
-/* Of a step and cell, in visits of that many; INFINITY: there is no room. */
+/* Seconds of a step and cell, in visits of that many; INFINITY: there is no room. */
 static double step_s(const plan_question *q, int steps, int64_t in_a_row)
 {
     double seconds;

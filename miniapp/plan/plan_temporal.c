@@ -3,13 +3,12 @@
  * single steps. And the form of a step or block. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
 
-/* What a device is tried with. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host has such
- * grids in its caches. */
+/* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
+ * has such grids in its caches. */
 typedef struct trial_limits {
     int lengths, steps;  /* how many lengths of block; the longest */
     int64_t cells_least; /* of a rank: with fewer there is no trial */
@@ -55,7 +54,7 @@ static const char *no_blocks(const plan_question *q)
     return "this device has no temporal blocking for a radius that large";
 }
 
-/* Of at most `most` steps, the longest block that the run is long enough for; 1 where there is none. */
+/* The longest block, of at most `most` steps, that the run is long enough for; 1 where there is none. */
 static int worth_a_trial(const plan_question *q, int most)
 {
     const config *c = q->cfg;
@@ -81,22 +80,22 @@ static int longest_tried(const plan_question *q)
 static int longest_worth_a_trial(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
-    const trial_limits *limits = &limits_of[q->facts->device];
-    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks;
+    const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks,
+                  least = limits_of[q->facts->device].cells_least;
     plan_reason *r = &p->reason[PLAN_BLOCK];
     const char *none = no_blocks(q);
-    int longest = 1;
-    sentence_set(&r->otherwise, "run.fuse asks for blocks of steps");
+    const bool tried = !none && c->run.tune != CONFIG_TUNE_OFF && cells >= least;
+    const int longest = tried ? worth_a_trial(q, longest_tried(q)) : 1;
+    sentence_set(&r->otherwise, "%s", none ? "" : "run.fuse asks for blocks of steps");
     if (none) sentence_set(&r->because, "%s", none);
     else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
-    else if (cells < limits->cells_least)
+    else if (!tried)
         sentence_set(&r->because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
-                     limits->cells_least);
-    else if ((longest = worth_a_trial(q, longest_tried(q))) == 1)
+                     least);
+    else if (longest == 1)
         sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too "
                                   "short for blocks of steps");
-    if (none) r->otherwise.text[0] = '\0';
     return longest;
 }
 
@@ -107,18 +106,14 @@ int plan_longest_block(plan *p, const plan_question *q, sentence *why)
     const char *none = no_blocks(q);
     const int64_t most = c->time.norm_every > 0 ? c->time.norm_every : INT64_MAX;
     if (asked == 0) return longest_worth_a_trial(p, q);
-    if (asked == 1) return 1;
-    if (none) {
-        sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
-        return 1;
-    }
+    if (asked > 1 && none) sentence_set(why, "kind %s: %s", kind_name(c->problem.kind), none);
+    if (asked == 1 || none) return 1;
     if (asked > most) sentence_set(why, "there is a norm every %lld steps", (long long)c->time.norm_every);
     else sentence_set(why, "this device has no blocks of that many steps for this stencil");
     return q->facts->block_steps(q->facts, asked < most ? asked : (int)most, false);
 }
 
-/* More of them gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take.
- * */
+/* More gain nothing: a launch and the way of all cells to and fro are a hundredth of what these take. */
 enum { PERSISTENT_STEPS_MAX = 4096 };
 
 int plan_persistent_steps(const plan_question *q)
@@ -135,33 +130,25 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
-/* Small grids want the shorter of two passes: what the first rows of a chunk cost twice grows with the steps.
- * */
-static void find_lengths(plan *p, const plan_question *q)
-{
-    plan_temporal_trial *t = &p->temporal_trial;
-    const int most = limits_of[q->facts->device].lengths;
-    for (int steps = p->block_steps; steps > 1 && t->count < most; steps = plan_shorter_block(q, steps))
-        t->steps[t->count++] = steps;
-}
-
 /* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
  * persistent one less than that of either. */
 static void say_close_blocks(const plan *p, plan_reason *r)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
-    const bool block = t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s;
+    const int single = t->count, persistent = t->count + 1;
     const double single_s = trial_gain * t->single_step_s;
-    const double persistent_s = t->persistent_step_s / (block ? trial_gain : 1);
-    const double chosen_s = p->persistent ? persistent_s : block ? t->step_s[t->best] : single_s;
-    char blocks[32];
+    const bool block = t->count > 0 && t->step_s[t->best] < single_s;
+    plan_way way[PLAN_LENGTHS_MAX + 2];
+    char name[PLAN_LENGTHS_MAX][32];
     for (int i = 0; i < t->count; i++) {
-        snprintf(blocks, sizeof blocks, "blocks of %d", t->steps[i]);
-        if (p->persistent || !block || i != t->best) plan_say_close(r, chosen_s, blocks, t->step_s[i]);
+        snprintf(name[i], sizeof name[i], "blocks of %d", t->steps[i]);
+        way[i] = (plan_way){ name[i], t->step_s[i] };
     }
-    if (p->persistent || block) plan_say_close(r, chosen_s, "single steps", single_s);
-    if (t->persistent_steps > 0 && !p->persistent)
-        plan_say_close(r, chosen_s, "persistent passes", persistent_s);
+    way[single] = (plan_way){ "single steps", single_s };
+    way[persistent] = (plan_way){ "persistent passes", t->persistent_steps == 0 ? INFINITY
+                                                       : block ? t->persistent_step_s / trial_gain
+                                                               : t->persistent_step_s };
+    plan_say_close(r, way, t->count + 2, p->persistent ? persistent : block ? t->best : single);
 }
 
 static void explain_blocks(plan *p)
@@ -180,18 +167,14 @@ static void explain_blocks(plan *p)
     else if (t->persistent_steps > 0)
         sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
     say_close_blocks(p, r);
-    if (p->persistent)
-        sentence_set(&r->otherwise,
-                     "other steps are taken where they are shorter than %s; run.fuse asks for a number",
-                     terminal_seconds(a, sizeof a, t->persistent_step_s / trial_gain));
-    else if (p->block_steps > 1)
-        sentence_set(&r->otherwise,
-                     "single steps are taken where they are shorter than %s; run.fuse asks for a number",
-                     terminal_seconds(a, sizeof a, t->step_s[t->best] / trial_gain));
-    else
-        sentence_set(&r->otherwise,
-                     "blocks are taken where a step in them takes less than %s; run.fuse asks for them",
-                     terminal_seconds(a, sizeof a, trial_gain * t->single_step_s));
+    const double limit_s = p->persistent        ? t->persistent_step_s / trial_gain
+                           : p->block_steps > 1 ? t->step_s[t->best] / trial_gain
+                                                : trial_gain * t->single_step_s;
+    sentence_set(&r->otherwise, "%s %s; run.fuse asks for %s",
+                 p->persistent        ? "other steps are taken where they are shorter than"
+                 : p->block_steps > 1 ? "single steps are taken where they are shorter than"
+                                      : "blocks are taken where a step in them takes less than",
+                 terminal_seconds(a, sizeof a, limit_s), p->block_steps > 1 ? "a number" : "them");
 }
 
 static void choose_persistent(plan *p, const plan_question *q, int steps)
@@ -207,18 +190,18 @@ static void choose_persistent(plan *p, const plan_question *q, int steps)
 static void explain_untried(plan *p, int persistent)
 {
     plan_reason *r = &p->reason[PLAN_BLOCK];
-    sentence_set(&r->because, "no trial was asked for: a run tries ");
+    plan_because(r, "run.fuse asks for a number", "no trial was asked for: a run tries ");
     if (persistent > 1) sentence_add(&r->because, "persistent passes of %d steps, ", persistent);
     if (p->block_steps > 1) sentence_add(&r->because, "blocks of up to %d ", p->block_steps);
     sentence_add(&r->because, "and single steps");
-    sentence_set(&r->otherwise, "run.fuse asks for a number");
 }
 
+/* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
+ * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
     plan_temporal_trial *t = &p->temporal_trial;
-    int steps[PLAN_LENGTHS_MAX + 1];
-    double step_s[PLAN_LENGTHS_MAX + 1];
+    const int lengths = limits_of[q->facts->device].lengths;
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
@@ -226,16 +209,14 @@ void plan_choose_block(plan *p, const plan_question *q)
         explain_untried(p, persistent);
         return;
     }
-    find_lengths(p, q);
-    for (int i = 0; i < t->count; i++) steps[i] = t->steps[i];
-    steps[t->count] = 1;
+    for (int n = p->block_steps; n > 1 && t->count < lengths; n = plan_shorter_block(q, n))
+        t->steps[t->count++] = n;
+    t->steps[t->count] = 1;
     t->tried = true;
-    q->trial->blocks(q->trial->context, p, steps, t->count + 1, step_s);
-    t->single_step_s = step_s[t->count];
-    for (int i = 0; i < t->count; i++) {
-        t->step_s[i] = step_s[i];
+    q->trial->blocks(q->trial->context, p, t->steps, t->count + 1, t->step_s);
+    t->single_step_s = t->step_s[t->count];
+    for (int i = 0; i < t->count; i++)
         if (t->step_s[i] < t->step_s[t->best]) t->best = i;
-    }
     p->block_steps =
         t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
     if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);
@@ -244,8 +225,7 @@ void plan_choose_block(plan *p, const plan_question *q)
 
 /* ---- the form of a step ---- */
 
-/* Links that kernels serve, and others: only then does a mixed step differ from those that treat all alike.
- * */
+/* Links that kernels serve, and others: else a mixed step is one of those that treat all alike. */
 static bool links_are_mixed(const plan *p)
 {
     int links = 0;
@@ -275,26 +255,26 @@ static bool try_forms(plan *p, const plan_question *q, const step_form *form, in
 /* By the trial, in which overlapped has to win by its margin. */
 static void choose_tried_form(plan *p, const char *pass)
 {
-    static const char called[STEP_FORMS][20] = { "overlapped", "exchange first", "in-kernel exchange",
-                                                 "mixed" };
+    static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
+                                                    "mixed" };
     const double *pass_s = p->form_trial.pass_s;
+    plan_way way[STEP_FORMS];
+    for (int f = 0; f < STEP_FORMS; f++) way[f] = (plan_way){ called[f], pass_s[f] };
+    way[STEP_OVERLAPPED].cost_s *= overlapped_margin;
     const step_form other =
         pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    double cost_s[STEP_FORMS];
-    memcpy(cost_s, pass_s, sizeof cost_s);
-    cost_s[STEP_OVERLAPPED] *= overlapped_margin;
-    plan_reason *r = choose_form(p, cost_s[other] > cost_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other);
+    plan_reason *r =
+        choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
     char a[32];
     const char *before = "";
-    sentence_set(&r->because, "in a trial a %s took ", pass);
+    plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
+                 pass);
     for (int f = 0; f < STEP_FORMS; f++)
         if (isfinite(pass_s[f])) {
             sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
             before = ", ";
         }
-    for (int f = 0; f < STEP_FORMS; f++)
-        if (f != (int)p->form) plan_say_close(r, cost_s[p->form], called[f], cost_s[f]);
-    sentence_set(&r->otherwise, "overlapped is taken where it is shorter by more than 5 %%");
+    plan_say_close(r, way, STEP_FORMS, (int)p->form);
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
@@ -302,7 +282,8 @@ static bool can_exchange_inside(const plan *p, const plan_question *q, sentence 
     if (!stencil_exchanges_inside(q->op->form))
         return sentence_refuse(
             why, "only 2D stars and boxes whose weights are given one by one have in-kernel exchange");
-    return !q->trial || !q->trial->in_kernel || q->trial->in_kernel(q->trial->context, p, why);
+    return !q->trial || !q->trial->can ||
+           q->trial->can(q->trial->context, p, PLAN_IN_KERNEL, p->transport, why);
 }
 
 /* In-kernel exchange where every rank can store into its neighbours; mixed where it can into some. */
@@ -310,29 +291,27 @@ static void choose_step_form(plan *p, const plan_question *q)
 {
     static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
-    const bool mixed = links_are_mixed(p);
+    const bool mixed = links_are_mixed(p), host = f->device == DEVICE_HOST,
+               near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
     sentence why = { "" };
-    plan_reason *r = choose_form(p, STEP_OVERLAPPED);
-    if (f->device == DEVICE_HOST) {
-        sentence_set(&r->because, "the host device has no kernels that exchange");
-    } else if (f->ranks > 1 && p->transport != TRANSPORT_PEER && !mixed) {
-        sentence_set(&r->because, "steps with in-kernel exchange need transport peer");
-        sentence_set(&r->otherwise, "run.transport = peer, where all ranks run on one host");
+    if (host || !near) {
+        plan_because(choose_form(p, STEP_OVERLAPPED),
+                     host ? "" : "run.transport = peer, where all ranks run on one host", "%s",
+                     host ? "the host device has no kernels that exchange"
+                          : "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
-        sentence_set(&r->because, "%s", why.text);
+        plan_because(choose_form(p, STEP_OVERLAPPED), "", "%s", why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                           why.text);
     } else if (!mixed) {
-        r = choose_form(p, STEP_IN_KERNEL);
-        sentence_set(
-            &r->because,
+        plan_because(
+            choose_form(p, STEP_IN_KERNEL), "another transport, or blocks of steps",
             "one launch takes the step and its exchange, for every neighbour's memory can be reached");
-        sentence_set(&r->otherwise, "another transport, or blocks of steps");
     } else if (try_forms(p, q, either, 2)) {
         choose_tried_form(p, "step");
     } else {
-        sentence_set(&choose_form(p, STEP_MIXED)->because,
+        plan_because(choose_form(p, STEP_MIXED), "",
                      "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
@@ -345,21 +324,21 @@ static void choose_block_form(plan *p, const plan_question *q)
     const bool mixed = links_are_mixed(p);
     if (q->facts->ranks == 1) return;
     if (q->facts->through) {
-        sentence_set(&choose_form(p, STEP_EXCHANGE_FIRST)->because,
+        plan_because(choose_form(p, STEP_EXCHANGE_FIRST), "",
                      "a visit to the device takes all rows, and begins with ghosts");
+    } else if (q->facts->device == DEVICE_HOST) {
         return;
-    }
-    if (q->facts->device == DEVICE_HOST) return;
-    if (try_forms(p, q, form, mixed ? 3 : 2)) {
+    } else if (try_forms(p, q, form, mixed ? 3 : 2)) {
         choose_tried_form(p, "block");
-        return;
+    } else {
+        const bool one_host = transport_traits_of(p->transport)->one_host;
+        plan_because(choose_form(p, mixed      ? STEP_MIXED
+                                    : one_host ? STEP_EXCHANGE_FIRST
+                                               : STEP_OVERLAPPED),
+                     "",
+                     "no trial was asked for: exchange first serves where kernels or copies reach the "
+                     "neighbours' memory");
     }
-    const step_form assumed = mixed                                         ? STEP_MIXED
-                              : transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST
-                                                                            : STEP_OVERLAPPED;
-    sentence_set(
-        &choose_form(p, assumed)->because,
-        "no trial was asked for: exchange first serves where kernels or copies reach the neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)

@@ -19,7 +19,7 @@ typedef struct candidates {
     const plan_question *q;
     plan_exchange *e;
     const decomp *dec;
-    bool with_y, corners; /* which neighbours there are links to */
+    bool with_y, corners;                          /* which neighbours there are links to */
     float (*seconds[TRANSPORT_KINDS])[LINK_KINDS]; /* [rank]; owned; NULL: not tried */
 } candidates;
 
@@ -30,7 +30,7 @@ static int host_of(const plan_facts *f, int rank)
     return f->host_of ? f->host_of[rank] : rank / f->per_host;
 }
 
-/* Of the rank whose decomp it is, in that direction; -1: there is none. */
+/* The kind of a rank's link in that direction; -1: there is none. */
 static int link_of(const candidates *a, const decomp *dec, int direction)
 {
     const int other = dec->neighbour[direction], dx = decomp_dx[direction], dy = decomp_dy[direction];
@@ -64,22 +64,12 @@ static bool count_links(candidates *a, const plan_grid *g, int depth, bool corne
 
 /* ---- trials ---- */
 
-static void leave_out(plan_exchange *e, transport_kind t, const char *why)
-{
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) sentence_set(&e->why[t][kind], "%s", why);
-}
-
 /* Sets why not. */
 static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, link_kind kind)
 {
     const transport_traits *traits = transport_traits_of(t);
     if (!traits->one_host || kind == LINK_INSIDE_HOST || (traits->fabric && f->fabric)) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
-}
-
-static bool asked_for(const plan_candidate *c)
-{
-    return c->ask[LINK_INSIDE_HOST] || c->ask[LINK_BETWEEN_HOSTS];
 }
 
 /* The slowest rank's. */
@@ -104,7 +94,7 @@ static void try_these(candidates *a, const plan *p, const transport_kind over[],
         for (link_kind kind = 0; kind < LINK_KINDS; kind++)
             c.ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
         e->asked[t] = true;
-        if (!asked_for(&c)) continue;
+        if (!c.ask[LINK_INSIDE_HOST] && !c.ask[LINK_BETWEEN_HOSTS]) continue;
         c.seconds = a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *c.seconds));
         tried[n++] = c;
     }
@@ -122,7 +112,8 @@ static void try_others(candidates *a, const plan *p, transport_kind than)
     try_these(a, p, over, count);
     for (t = 0; t < TRANSPORT_KINDS; t++) {
         const char *left_out = transport_traits_of(t)->left_out;
-        if (t != than && left_out) leave_out(a->e, t, left_out);
+        for (link_kind kind = 0; kind < LINK_KINDS && t != than && left_out; kind++)
+            sentence_set(&a->e->why[t][kind], "%s", left_out);
     }
 }
 
@@ -152,7 +143,8 @@ static transport_kind favourite_of(const plan_exchange *e, link_kind kind, trans
     return best;
 }
 
-/* Of the link between two ranks: the favourite, or another that is cheaper there by more than the margin. */
+/* The transport of the link between two ranks: the favourite, or another that is cheaper there by more than
+ * the margin. */
 static transport_kind pick(const candidates *a, link_kind kind, int rank, int other, transport_kind asked)
 {
     const transport_kind favourite = a->e->favourite[kind];
@@ -160,14 +152,14 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
     transport_kind best = TRANSPORT_STAGED;
     if (favourite == asked) return asked;
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        float (*const of)[LINK_KINDS] = a->seconds[t];
+        float(*const of)[LINK_KINDS] = a->seconds[t];
         slower_s[t] = of ? cost_s(t, fmax(of[rank][kind], of[other][kind])) : INFINITY;
         if (slower_s[t] < slower_s[best]) best = t;
     }
     return slower_s[best] < slower_s[favourite] * (1 - margin) ? best : favourite;
 }
 
-/* What serves a kind of link on most machines, where nobody asks how long it takes. */
+/* The transport that serves a kind of link on most machines, where nobody asks how long it takes. */
 static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
 {
     if (asked != TRANSPORT_AUTO) return reaches(f, e, asked, kind) ? asked : TRANSPORT_STAGED;
@@ -175,7 +167,8 @@ static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind k
     return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
 }
 
-/* Of all ranks' links; this rank's go into `mine`. by_link: else each has the favourite of its kind. */
+/* Gives all ranks' links their transports; this rank's go into `mine`. by_link: else each has the favourite
+ * of its kind. */
 static void share_out(const candidates *a, bool by_link, transport_kind asked, transport_choice *mine,
                       int used[TRANSPORT_KINDS])
 {
@@ -192,7 +185,7 @@ static void share_out(const candidates *a, bool by_link, transport_kind asked, t
     }
 }
 
-/* Of another halo of these ranks. */
+/* The same for another halo of these ranks. */
 static void share_out_other(const candidates *a, const plan_grid *g, transport_choice *mine)
 {
     int used[TRANSPORT_KINDS] = { 0 };
@@ -228,22 +221,22 @@ static void explain_trials(const plan_exchange *e, plan_reason *r)
             before = ", ";
         }
     sentence_add(&r->because, "; half of peer's time counts, since its stores hide behind the step");
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        for (transport_kind t = 0; t < TRANSPORT_KINDS && e->links[kind] > 0; t++) {
-            const transport_kind chosen = e->favourite[kind];
-            if (t != chosen)
-                plan_say_close(r, cost_s(chosen, e->slowest_s[chosen][kind]), transport_kind_name(t),
-                               cost_s(t, e->slowest_s[t][kind]));
-        }
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        plan_way way[TRANSPORT_KINDS];
+        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+            way[t] = (plan_way){ transport_kind_name(t), cost_s(t, e->slowest_s[t][kind]) };
+        if (e->links[kind] > 0) plan_say_close(r, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+    }
 }
 
 static void explain(plan *p, const plan_question *q, transport_kind asked)
 {
     const plan_exchange *e = &p->exchange;
+    const bool host = q->facts->device == DEVICE_HOST;
     plan_reason *r = plan_chosen(p, PLAN_TRANSPORT, "%s", transport_kind_name(p->transport));
-    if (q->facts->device == DEVICE_HOST) sentence_set(&r->because, "the host device has no other");
-    else if (asked != TRANSPORT_AUTO && asked == p->transport)
-        sentence_set(&r->because, "run.transport asks for it");
+    sentence_set(&r->otherwise, "%s", host ? "run.device = cuda" : "run.transport asks for another");
+    if (host) sentence_set(&r->because, "the host device has no other");
+    else if (asked == p->transport) sentence_set(&r->because, "run.transport asks for it");
     else if (e->tried) explain_trials(e, r);
     else
         sentence_set(
@@ -252,8 +245,6 @@ static void explain(plan *p, const plan_question *q, transport_kind asked)
     for (link_kind kind = 0; kind < LINK_KINDS && e->tried; kind++)
         if (isfinite(e->slowest_s[p->transport][kind]) && e->why[p->transport][kind].text[0])
             sentence_add(&r->because, "; %s %s", link_kind_name[kind], e->why[p->transport][kind].text);
-    sentence_set(&r->otherwise,
-                 q->facts->device == DEVICE_HOST ? "run.device = cuda" : "run.transport asks for another");
 }
 
 static void choose_for_halo(plan *p, candidates *a, transport_kind asked)
@@ -300,7 +291,7 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
     for (int t = 0; t < TRANSPORT_KINDS; t++) e->used[t] = 0;
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) e->used[TRANSPORT_STAGED] += e->links[kind];
     p->transport = TRANSPORT_STAGED;
-    sentence_set(&plan_chosen(p, PLAN_TRANSPORT, "staged")->because, "there is no halo over %s", why->text);
+    plan_because(plan_chosen(p, PLAN_TRANSPORT, "staged"), NULL, "there is no halo over %s", why->text);
 }
 
 /* ---- redistributions ---- */
@@ -308,7 +299,7 @@ void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why)
 static bool carries(const plan *p, const plan_question *q, transport_kind t, sentence *why)
 {
     const plan_trial *trial = q->trial;
-    if (trial && trial->transposes) return trial->transposes(trial->context, p, t, why);
+    if (trial && trial->can) return trial->can(trial->context, p, PLAN_TRANSPOSES, t, why);
     return t == TRANSPORT_PEER ? q->facts->hosts == 1 : q->facts->mpi_claims_cuda;
 }
 
@@ -332,25 +323,20 @@ static void choose_redist(plan *p, const plan_question *q, transport_kind asked)
 {
     sentence why = { "" };
     const transport_kind t = p->redist_transport = choose_transposes(p, q, asked, &why);
-    const bool halo = has_links(&p->exchange);
+    const bool halos = has_links(&p->exchange), other = asked != TRANSPORT_AUTO && asked != t;
+    const bool told = other && halos && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
     plan_reason *r = plan_chosen(p, PLAN_REDISTRIBUTION, "%s", transport_kind_name(t));
-    if (!halo) p->transport = t;
-    sentence_set(&r->otherwise, "run.transport asks for another");
-    if (asked == t) sentence_set(&r->because, "run.transport asks for it");
-    else if (asked != TRANSPORT_AUTO)
-        sentence_set(&r->because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
-    else if (t == TRANSPORT_PEER)
-        sentence_set(&r->because, "all ranks reach each other's memory, and none shares its GPU");
-    else
-        sentence_set(&r->because,
-                     t == TRANSPORT_AWARE
-                         ? "MPI takes device buffers, and not all ranks reach each other's memory"
-                         : "neither can MPI take device buffers nor do all ranks reach each other");
-    if (asked == TRANSPORT_AUTO || asked == t) return;
-    const bool told = halo && p->exchange.tried && p->exchange.used[asked] == 0; /* of the halos */
-    if (!told)
+    if (!halos) p->transport = t;
+    plan_because(r, "run.transport asks for another", "%s",
+                 asked == t            ? "run.transport asks for it"
+                 : t == TRANSPORT_PEER ? "all ranks reach each other's memory, and none shares its GPU"
+                 : t == TRANSPORT_AWARE
+                     ? "MPI takes device buffers, and not all ranks reach each other's memory"
+                     : "neither can MPI take device buffers nor do all ranks reach each other");
+    if (other) sentence_set(&r->because, "run.transport = %s: %s", transport_kind_name(asked), why.text);
+    if (other && !told)
         plan_add_note(p, true, "run.transport = %s: %s; using %s%s", transport_kind_name(asked), why.text,
-                      transport_kind_name(t), halo ? " for transposes" : "");
+                      transport_kind_name(t), halos ? " for transposes" : "");
 }
 
 static void use_everywhere(plan *p, transport_kind t)

@@ -25,10 +25,12 @@ void plan_choose_variant(plan *p, const plan_question *q)
     for (int v = 0; v < t->count; v++)
         if (v != p->variant && (second < 0 || cost_s[v] < cost_s[second])) second = v;
     plan_reason *r = plan_chosen(p, PLAN_VARIANT, "%s", t->name[p->variant]);
-    sentence_set(&r->because, "in a trial of %d variants its pass took %s, the default's %s", t->count,
+    plan_because(r, NULL, "in a trial of %d variants its pass took %s, the default's %s", t->count,
                  terminal_seconds(a, sizeof a, t->pass_s[p->variant]),
                  terminal_seconds(b, sizeof b, t->pass_s[0]));
-    plan_say_close(r, cost_s[p->variant], t->name[second], cost_s[second]);
+    const plan_way way[] = { { t->name[p->variant], cost_s[p->variant] },
+                             { t->name[second], cost_s[second] } };
+    plan_say_close(r, way, 2, 0);
     sentence_set(&r->otherwise,
                  "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
                  100 * (1 - least));

@@ -10,7 +10,6 @@
 #include "plan/plan_json.h"
 #include "ranks/check.h"
 #include "report/report.h"
-#include "sim/sim_trial.h"
 #include "streaming/streaming.h"
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)

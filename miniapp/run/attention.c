@@ -1,4 +1,4 @@
-#include "run/attention.h"
+#include "run/loop.h"
 
 #include <math.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include "ranks/timer.h"
 
 static const double look_every_s = 0.1;
-static const double margin_s = 2;                 /* steps that are enqueued, the fingerprint, the record,
-                                                   * MPI's end */
+static const double margin_s = 2;                  /* steps that are enqueued, the fingerprint, the record,
+                                                    * MPI's end */
 static const double slow_disk_bytes_per_s = 100e6; /* written and read back */
 
 static volatile sig_atomic_t stop_asked;
@@ -34,7 +34,7 @@ void attention_catch_signals(void)
     signals_catch(SIGXFSZ, SIG_IGN);
 }
 
-/* Of rank 0's host alone the clock is asked for the time of day: another may be hours off, and would end the
+/* Only rank 0's host is asked for the time of day: another clock may be hours off, and would end the
  * run at its start. */
 static double left_s(const config *c, double start_s, int rank)
 {
@@ -65,9 +65,8 @@ int64_t attention_steps_to_go(const attention *a)
     return (a->next_step - a->sim->level + block - 1) / block * block;
 }
 
-/* Is there time for `checkpoints` checkpoints after the one that is under way, if one is? A write is taken to
- * last half as long again as this run's writes on average, before the first one as long as a slow disk needs.
- * */
+/* Is there time for `checkpoints` checkpoints after the one that may be under way? A write is taken to last
+ * half as long again as this run's writes on average, before the first one as long as a slow disk needs. */
 static bool have_time(const attention *a, int checkpoints)
 {
     const config *c = a->sim->cfg;

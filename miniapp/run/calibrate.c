@@ -1,15 +1,104 @@
 #include "run/calibrate.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
-#include "ranks/timer.h"
 #include "ranks/trial.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
+
+/* ---- what pairs show ---- */
+
+typedef struct median { /* with its 95 % confidence interval */
+    double middle, low, high;
+} median;
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The largest k for which [k-th smallest, k-th largest] of n samples holds the median with 95 %: k - 1 or
+ * fewer of them lie below it with the probability of k - 1 or fewer heads of n coins. */
+static int rank_of_interval(int n)
+{
+    double ways = 1, at_most = 0;
+    int k = 0;
+    while (k < n / 2) {
+        at_most += ways * pow(0.5, n);
+        if (2 * at_most > 0.05) break;
+        k++;
+        ways *= (double)(n - k + 1) / k;
+    }
+    return k;
+}
+
+static median median_of(const double *samples, int n)
+{
+    double sorted[OVERLAP_PAIRS_MAX];
+    const int k = rank_of_interval(n);
+    memcpy(sorted, samples, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return (median){ (sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[k - 1], sorted[n - k] };
+}
+
+static double uncertainty_of(median m) { return fmax(m.high - m.middle, m.middle - m.low); }
+
+/* Nothing was measured. */
+static overlap overlap_none(const char *why)
+{
+    overlap o = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, { "" } };
+    sentence_set(&o.why, "%s", why);
+    return o;
+}
+
+/* Sets the fraction, or why there is none. */
+static void judge(overlap *o, double fraction, double uncertainty)
+{
+    const double nearest = fmin(fmax(fraction, 0), 1);
+    if (!(uncertainty < 1))
+        sentence_set(&o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
+                     uncertainty * o->comm_s * 1e3);
+    else if (fabs(fraction - nearest) > uncertainty)
+        sentence_set(
+            &o->why,
+            fraction < 0
+                ? "a step with its exchange takes longer than both one after the other, by %.2f of the "
+                  "exchange's time"
+                : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
+            fraction < 0 ? -fraction : fraction - 1);
+    else {
+        o->hidden_fraction = nearest;
+        o->hidden_uncertainty = uncertainty;
+    }
+}
+
+overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs)
+{
+    double visible_s[OVERLAP_PAIRS_MAX];
+    assert(pairs >= OVERLAP_PAIRS_LEAST && pairs <= OVERLAP_PAIRS_MAX);
+    for (int i = 0; i < pairs; i++) visible_s[i] = with_s[i] - without_s[i];
+    const median visible = median_of(visible_s, pairs), comm = median_of(comm_s, pairs);
+    overlap o = overlap_none("");
+    o.step_s = median_of(with_s, pairs).middle;
+    o.step_without_comm_s = median_of(without_s, pairs).middle;
+    o.comm_s = comm.middle;
+    o.visible_s = visible.middle;
+    o.uncertainty_s = uncertainty_of(visible);
+    const double ratio = o.visible_s / o.comm_s;
+    /* to first order, both at their worst */
+    judge(&o, 1 - ratio, (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s);
+    return o;
+}
+
+/* ---- what is measured ---- */
 
 enum { ROUNDS = 5 };
 static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than a device's memory: more
@@ -18,18 +107,14 @@ static const size_t host_copy_bytes = (size_t)1 << 31; /* of fields larger than 
 static double copy_once_s(sim *s, int repeats, size_t bytes)
 {
     device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
     sim_field field[SIM_FIELDS_MAX];
-    double seconds = 0;
     (void)sim_fields(s, field); /* two at least */
     watchdog_phase("calibrate");
     MPI_CHECK(ranks_barrier(s->top.comm));
-    DEVICE_CALL(d, event_record, s->stamp[0], stream);
-    for (int i = 0; i < repeats; i++) DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, stream);
-    DEVICE_CALL(d, event_record, s->stamp[1], stream);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return seconds / repeats;
+    sim_stamp(s);
+    for (int i = 0; i < repeats; i++)
+        DEVICE_CALL(d, copy, field[1].cells, field[0].cells, bytes, s->streams.stream[0]);
+    return sim_since_stamp_s(s) / repeats;
 }
 
 static void measure_ceiling(sim *s, calibrate_result *r)
@@ -93,23 +178,6 @@ static overlap measure_overlap(sim *s)
     return overlap_of(with_s, without_s, comm_s, pairs);
 }
 
-/* Simulated seconds have no noise. */
-static overlap simulated_exchange(sim *s)
-{
-    overlap o = overlap_none("in a simulation only the exchange alone is measured");
-    o.comm_s = exchanges_s(s, 2);
-    return o;
-}
-
-/* A visit to the device begins when all ghosts are there, and takes so long that its own time is not measured
- * here. A persistent pass exchanges within. */
-static overlap exchange_alone(sim *s, const char *because)
-{
-    overlap o = overlap_none(because);
-    o.comm_s = exchanges_s(s, 2);
-    return o;
-}
-
 /* From an idle device, and with few enough steps that its queue is never full: then the host would wait for
  * the device. */
 static double measure_host(sim *s)
@@ -128,13 +196,22 @@ static double measure_host(sim *s)
     return timer_slowest_s(timer_percentiles_of(enqueue_s + 1, ROUNDS).p50, s->top.comm);
 }
 
-static overlap overlap_of_exchange(sim *s)
+/* NULL, or why steps are not timed in pairs: simulated seconds have no noise; a visit to the device begins
+ * when all ghosts are there, and takes long; a persistent pass exchanges within. */
+static const char *not_in_pairs(const sim *s)
 {
-    if (WEFT_SIM) return simulated_exchange(s);
-    if (s->plan.persistent) return exchange_alone(s, "passes exchange within, while cells stay in registers");
-    if (s->plan.window.slot_rows > 0)
-        return exchange_alone(s, "rows stream through the device after the exchange");
-    return measure_overlap(s);
+    if (WEFT_SIM) return "in a simulation only the exchange alone is measured";
+    if (s->plan.persistent) return "passes exchange within, while cells stay in registers";
+    return s->plan.window.slot_rows > 0 ? "rows stream through the device after the exchange" : NULL;
+}
+
+static overlap measure_exchange(sim *s)
+{
+    const char *why = not_in_pairs(s);
+    if (!why) return measure_overlap(s);
+    overlap o = overlap_none(why);
+    o.comm_s = exchanges_s(s, 2);
+    return o;
 }
 
 double calibrate_ceiling(sim *s)
@@ -154,7 +231,7 @@ calibrate_result calibrate(sim *s)
     if (!has_halo) r.overlap = overlap_none("it is not measured for kinds with transposes");
     if (agree_any(has_halo && halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
         sim_touch(s);
-        r.overlap = overlap_of_exchange(s);
+        r.overlap = measure_exchange(s);
     }
     if (has_halo && s->dev->kind != DEVICE_HOST) {
         sim_touch(s);

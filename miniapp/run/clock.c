@@ -10,38 +10,32 @@ enum { SAMPLES_MAX = 1 << 20 };
 void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
 {
     *c = (clock_steps){
-        .dev = d, .stream = s, .timeline = t, .stride = 1, .probe_every = probe_every, .capacity = 1024
+        .dev = d, .stream = s, .timeline = t, .samples.stride = 1, .probing.every = probe_every
     };
-    c->sample = CHECK_ALLOC(malloc(c->capacity * sizeof *c->sample));
+    c->samples.s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->samples.s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
-    step_probe_create(&c->probe, d);
+    step_probe_create(&c->probing.probe, d);
 }
 
 void clock_destroy(clock_steps *c)
 {
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
-    step_probe_destroy(&c->probe, c->dev);
-    free(c->sample);
+    step_probe_destroy(&c->probing.probe, c->dev);
+    free(c->samples.s);
     memset(c, 0, sizeof *c);
 }
 
-static void keep(clock_steps *c, double seconds)
+static void keep(clock_samples *k, double seconds)
 {
-    c->total_s += seconds;
-    c->total_steps++;
-    if (++c->skipped < c->stride) return;
-    c->skipped = 0;
-    if (c->samples == c->capacity && c->capacity < SAMPLES_MAX) {
-        c->capacity *= 2;
-        c->sample = CHECK_ALLOC(realloc(c->sample, c->capacity * sizeof *c->sample));
+    if (++k->skipped < k->stride) return;
+    k->skipped = 0;
+    if (k->count == SAMPLES_MAX) {
+        for (size_t i = 0; i < SAMPLES_MAX / 2; i++) k->s[i] = k->s[2 * i + 1];
+        k->count /= 2;
+        k->stride *= 2;
     }
-    if (c->samples == c->capacity) {
-        for (size_t i = 0; i < c->samples / 2; i++) c->sample[i] = c->sample[2 * i + 1];
-        c->samples /= 2;
-        c->stride *= 2;
-    }
-    c->sample[c->samples++] = seconds;
+    k->s[k->count++] = seconds;
 }
 
 static void read_until(clock_steps *c, int64_t end)
@@ -56,7 +50,9 @@ static void read_until(clock_steps *c, int64_t end)
         c->steps_ahead -= steps;
         if (what == CLOCK_LEFT_OUT) continue;
         c->step_s = seconds / steps;
-        for (int i = 0; i < steps; i++) keep(c, seconds / steps);
+        for (int i = 0; i < steps; i++) keep(&c->samples, seconds / steps);
+        c->total_s += seconds;
+        c->total_steps += steps;
         if (what == CLOCK_STEP && (c->beside_from == 0 || c->read + 1 < c->beside_from)) continue;
         c->beside_write_s += seconds;
         c->beside_write_steps += steps;
@@ -73,24 +69,26 @@ void clock_restart(clock_steps *c)
 
 const step_probe *clock_probe(clock_steps *c, int64_t level)
 {
-    if (level < c->next_probe || c->probed) return NULL;
-    c->next_probe = level + c->probe_every;
-    c->probed = true;
-    c->probed_steps = 0;
-    c->probed_level = level;
-    c->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
-    return &c->probe;
+    clock_probing *p = &c->probing;
+    if (level < p->next || p->waiting) return NULL;
+    p->next = level + p->every;
+    p->waiting = true;
+    p->steps = 0;
+    p->level = level;
+    p->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
+    return &p->probe;
 }
 
 static void read_probe(clock_steps *c)
 {
+    clock_probing *p = &c->probing;
     double seconds[STEP_PHASES];
-    step_probe_read(&c->probe, c->dev, seconds);
-    if (c->timeline) timeline_keep(c->timeline, &c->probe, c->probed_level + c->probed_steps);
+    step_probe_read(&p->probe, c->dev, seconds);
+    if (c->timeline) timeline_keep(c->timeline, &p->probe, p->level + p->steps);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
     c->probes++;
-    c->steps_probed += c->probed_steps;
-    c->probed = false;
+    c->steps_probed += p->steps;
+    p->waiting = false;
 }
 
 /* Before anything is known of how long a step takes, every tick may be long. */
@@ -110,12 +108,12 @@ static void tick(clock_steps *c, int steps, clock_interval what)
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     while (too_far_ahead(c)) read_until(c, c->read + 1);
-    if (c->probed && step_probe_done(&c->probe, c->dev)) read_probe(c);
+    if (c->probing.waiting && step_probe_done(&c->probing.probe, c->dev)) read_probe(c);
 }
 
 void clock_tick(clock_steps *c, int steps)
 {
-    if (c->probed_steps == 0) c->probed_steps = steps;
+    if (c->probing.steps == 0) c->probing.steps = steps;
     tick(c, steps, CLOCK_STEP);
 }
 
@@ -138,5 +136,5 @@ void clock_write_ended(clock_steps *c)
 void clock_flush(clock_steps *c)
 {
     read_until(c, c->ticks);
-    if (c->probed) read_probe(c);
+    if (c->probing.waiting) read_probe(c);
 }

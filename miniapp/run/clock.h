@@ -7,7 +7,33 @@
  * then on fewer are kept. */
 #pragma once
 
-#include "run/timeline.h"
+#include "step/step_probe.h"
+#include "topology/topology.h"
+
+/* ---- timeline.c ---- */
+
+/* The timeline of the last probed steps of a run, per rank: what its streams, its comm stream and the thread
+ * that feeds them did, from the events of the probes (step.h), for io/trace.
+ *
+ * Device events tell only how far they are apart. So the device's clock is tied to the host's by events that
+ * the host waits for, before the first step and after the last one, when nothing else is queued. In between,
+ * positions are kept relative to a reference event that is renewed every second: an event's distance is a
+ * float, and coarse when it is long. Nothing is allocated after timeline_create, and nothing waits between
+ * timeline_create and timeline_write. */
+enum { TIMELINE_STEPS = 100 };
+
+typedef struct timeline timeline;
+
+/* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
+timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
+void timeline_destroy(timeline **t);
+/* To be put into the probe; its events are this timeline's. Cleared for the next step. */
+step_detail *timeline_detail(timeline *t);
+/* The probed step is done: its spans, kept in place of the oldest step's. level: what the step made. */
+void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
+bool timeline_write(timeline *t, const char *path, sentence *why);
+
+/* ---- clock.c ---- */
 
 /* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued
  * together more. */
@@ -18,32 +44,41 @@ static const double CLOCK_LEAD_S = 0.1;
 /* up to a tick */
 typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval;
 
+/* Seconds of single steps, at most as many as there is room for: one in `stride` is kept. */
+typedef struct clock_samples {
+    double *s; /* owned */
+    size_t count;
+    int64_t stride, skipped;
+} clock_samples;
+
+/* The probe that is under way, or the next one. */
+typedef struct clock_probing {
+    step_probe probe;
+    int64_t every, next; /* in steps; the level from which the next is wanted */
+    bool waiting;        /* to be read; */
+    int64_t level;       /* from which it is; */
+    int steps;           /* that it covers; 0: until the next tick */
+} clock_probing;
+
 typedef struct clock_steps {
     device *dev;
     device_stream *stream;
+    timeline *timeline; /* NULL, or gets every probe; not owned */
     device_event *tick[CLOCK_RING];
     clock_interval interval[CLOCK_RING];
-    int steps[CLOCK_RING];    /* that end with that tick */
-    int64_t beside_from;      /* the first tick beside the write that is under way; 0: none is */
-    int64_t ticks, read;      /* recorded; already turned into samples */
-    int64_t steps_ahead;      /* of the ticks between */
-    double step_s;            /* of the last tick that was read; 0: none yet */
-    double *sample;           /* seconds per step, owned */
-    size_t samples, capacity;
-    int64_t stride, skipped;  /* one step in `stride` is kept */
-    double total_s;           /* of all steps that were read */
+    int steps[CLOCK_RING]; /* that end with that tick */
+    int64_t ticks, read;   /* recorded; already turned into samples */
+    int64_t steps_ahead;   /* of the ticks between */
+    double step_s;         /* of the last tick that was read; 0: none yet */
+    clock_samples samples;
+    double total_s; /* of all steps that were read */
     int64_t total_steps;
-    double beside_write_s;    /* of these, the steps beside a write */
+    int64_t beside_from;   /* the first tick beside the write that is under way; 0: none is */
+    double beside_write_s; /* of all, the steps beside a write */
     int64_t beside_write_steps;
-    step_probe probe;
-    int64_t probe_every, next_probe; /* in steps; the level from which the next is wanted */
-    bool probed;              /* a probe is waiting to be read; the level from which it is, the steps that
-                               * it covers: */
-    int64_t probed_level;
-    int probed_steps;         /* 0: until the next tick */
-    timeline *timeline;       /* NULL, or gets every probe; not owned */
-    int64_t probes, steps_probed;
-    double phase_s[STEP_PHASES]; /* summed over the probed steps */
+    clock_probing probing;
+    int64_t probes, steps_probed; /* read */
+    double phase_s[STEP_PHASES];  /* summed over the probed steps */
 } clock_steps;
 
 /* s: the stream on which the steps end. */
@@ -53,7 +88,7 @@ void clock_destroy(clock_steps *c);
 void clock_restart(clock_steps *c);
 /* NULL, or a probe for what comes next, from this level to the next tick: one step, or those of a pass. */
 const step_probe *clock_probe(clock_steps *c, int64_t level);
-/* What was enqueued since the last tick is no step. */
+/* The work enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
 /* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
 void clock_write_begins(clock_steps *c);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,9 +14,9 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "run/rehearsal.h"
+#include "run/calibrate.h"
 #include "run/restart.h"
-#include "run/shared.h"
+#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 #include "state/collect.h"
 #include "state/state_folder.h"
@@ -34,14 +35,14 @@ static int free_at(const char *path, double *bytes)
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
 
-/* Of a run that starts at level `first`. */
+/* Checkpoints of a run that starts at level `first`. */
 static double checkpoints_of(const config *c, int64_t first)
 {
     const int64_t every = c->checkpoint.every;
     return every == 0 || c->time.steps <= first ? 0 : (double)(c->time.steps / every - first / every);
 }
 
-/* Of output.series: that of the first step too, if it is due. */
+/* Files of output.series: that of the first step too, if it is due. */
 static double frames_of(const config *c, int64_t first)
 {
     const int64_t every = c->output.every;
@@ -90,19 +91,10 @@ static int check_files(const sim *s, bool restarts, destination to[2], sentence 
 
 /* ---- the account ---- */
 
-static double sent_bytes(const sim *s)
-{
-    const redist *transposes[] = { s->to_transposed, s->from_transposed };
-    double bytes = (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
-    for (int i = 0; i < 2; i++)
-        if (transposes[i]) bytes += (double)redist_sent_bytes(transposes[i]);
-    return bytes;
-}
-
 static double neighbours(const sim *s)
 {
     return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) +
-           (s->transposed_pass.halo ? halo_neighbours(s->transposed_pass.halo) : 0);
+           (s->transposed.pass.halo ? halo_neighbours(s->transposed.pass.halo) : 0);
 }
 
 static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)
@@ -116,12 +108,11 @@ static void print_step(const sim *s, timer_spread moved, timer_spread sent, time
            bytes_text(b, sizeof b, moved.max), moved.max_rank, config_kind_of(s->cfg)->words);
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name,
            100 * sent.sum / word / cells, bytes_text(a, sizeof a, sent.sum));
-    if (sent.max > 0)
-        printf("# halo         rank %d sends most, %s per %s", sent.max_rank,
-               bytes_text(a, sizeof a, sent.max), name);
-    if (sent.max > 0 && count.max > 0)
-        printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
-    if (sent.max > 0) printf("\n");
+    if (sent.max == 0) return;
+    printf("# halo         rank %d sends most, %s per %s", sent.max_rank, bytes_text(a, sizeof a, sent.max),
+           name);
+    if (count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
+    printf("\n");
 }
 
 static int writers_of(const sim *s, uint64_t one_file_bytes)
@@ -142,12 +133,10 @@ static void print_files(const sim *s, const destination to[2])
             snprintf(each + strlen(each), sizeof each - strlen(each), " in %d files", writers + 2);
         bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
         bytes_text(room, sizeof room, to[i].free_bytes);
-        const char *dir = printable_text(to[i].dir);
-        if (i == 0)
-            printf("# checkpoints  %.0f of %s into %s, where %s are free\n", to[i].files, each, dir, room);
-        else
-            printf("# series       %.0f of %s into %s, all kept: %s, where %s are free\n", to[i].files, each,
-                   dir, all, room);
+        printf("# %-12s %.0f of %s into %s, ", i == 0 ? "checkpoints" : "series", to[i].files, each,
+               printable_text(to[i].dir));
+        if (i == 1) printf("all kept: %s, ", all);
+        printf("where %s are free\n", room);
     }
 }
 
@@ -172,7 +161,7 @@ static void print_account(sim *s, const char *deck_text)
     const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm),
                        cells = timer_over_ranks((double)sim_own_cells(s), comm);
     const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
-                       sent = timer_over_ranks(sent_bytes(s), comm);
+                       sent = timer_over_ranks(sim_halos_sent_bytes(s) + sim_transposes_sent_bytes(s), comm);
     const timer_spread count = timer_over_ranks(neighbours(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
@@ -203,6 +192,80 @@ static void print_writer(const sim *s, uint64_t one_file_bytes)
         printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
     printf("\n# writers      %d of %d ranks: each state is %s\n", writers, s->top.ranks,
            writers == 1 ? "one file" : "an index and a part by each writer");
+}
+
+/* ---- steps on random values ---- */
+
+static double clamped(double x, double low, double high) { return fmin(fmax(x, low), high); }
+
+static double steps_s(sim *s, int64_t steps)
+{
+    sim_wait(s);
+    MPI_CHECK(ranks_barrier(s->top.comm));
+    const double begin_s = timer_now_s();
+    sim_take(s, steps, true);
+    sim_wait(s);
+    return timer_slowest_s((timer_now_s() - begin_s) / (double)steps, s->top.comm);
+}
+
+/* On the fields of s. Of some batches the shortest: what else the machine does is not the run's. */
+static rehearsal_result take_steps(sim *s)
+{
+    enum { STEPS_MAX = 10000, BATCHES = 3 };
+    const double batch_s = 0.04;
+    rehearsal_result r = { .nx = s->cfg->grid.nx, .ny = s->cfg->grid.ny, .part = 1 };
+    sim_trial_choose_variant(s);
+    sim_prepare_steps(s);
+    r.ceiling_bytes_per_s = calibrate_ceiling(s);
+    sim_touch(s);
+    (void)steps_s(s, s->plan.block_steps); /* the first loads the kernels */
+    const double steps = clamped(batch_s / steps_s(s, s->plan.block_steps), s->plan.block_steps, STEPS_MAX);
+    r.step_s = INFINITY;
+    for (int i = 0; i < BATCHES; i++) r.step_s = fmin(r.step_s, steps_s(s, (int64_t)steps));
+    return r;
+}
+
+/* The run's grid with `part` of its cells, about, and its process grid. Rows are left out, so that messages
+ * keep their length, and columns where that is not enough; of a transpose both alike. A rank's box stays wide
+ * beside what its passes reach. */
+static void cut(const sim *s, double part, config *c)
+{
+    const decomp *d = &s->plan.grid.dec;
+    const double width = (double)d->nx / d->ranks_x, height = (double)d->ny / d->ranks_y;
+    const double least = 64 + 8.0 * c->problem.radius * s->plan.block_steps;
+    const double rows = clamped(height * (config_kind_of(s->cfg)->transposes > 0 ? sqrt(part) : part),
+                                fmin(least, height), height);
+    const double columns = clamped(width * part * height / rows, fmin(least, width), width);
+    /* rounding cuts no columns */
+    if (columns < 0.99 * width) c->grid.nx = (int64_t)ceil(columns) * d->ranks_x;
+    if (rows < height) c->grid.ny = (int64_t)ceil(rows) * d->ranks_y;
+    c->run.ranks_x = d->ranks_x;
+    c->run.ranks_y = d->ranks_y;
+    c->run.fuse = s->plan.block_steps;
+    c->run.memory = s->plan.in_host_memory ? CONFIG_MEMORY_HOST : CONFIG_MEMORY_DEVICE;
+    c->problem.initial = CONFIG_INITIAL_RANDOM; /* modes have limits of their own */
+    c->output.trace[0] = '\0';
+}
+
+rehearsal_result rehearsal(sim *s)
+{
+    const double most_bytes = timer_over_ranks(sim_memory_bytes(s), s->top.comm).max;
+    const double part = s->dev->kind == DEVICE_HOST ? REHEARSAL_BYTES / most_bytes : 1;
+    if (part >= 1) return take_steps(s);
+    sentence why = { "" };
+    config *c = CHECK_ALLOC(malloc(sizeof *c));
+    sim *small = CHECK_ALLOC(malloc(sizeof *small));
+    *c = *s->cfg;
+    cut(s, part, c);
+    if (sim_create(small, c, true, &why) != 0)
+        check_fail(__FILE__, __LINE__, "sim_create of a smaller grid", why.text);
+    rehearsal_result r = take_steps(small);
+    r.part = (double)c->grid.nx * (double)c->grid.ny / ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
+    r.step_s /= r.part;
+    sim_destroy(small);
+    free(small);
+    free(c);
+    return r;
 }
 
 static void print_time(sim *s, int64_t first)
@@ -237,9 +300,8 @@ int dry_run(sim *s, const request *ask, sentence *why)
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
-    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0]) {
+    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0])
         print_writer(s, to[0].files > 0 ? 0 : STATE_ONE_FILE_BYTES);
-    }
     print_time(s, first);
     if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);

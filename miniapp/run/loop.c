@@ -1,10 +1,66 @@
 #include "run/loop.h"
 
+#include <math.h>
+
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
+
+/* ---- norms ---- */
+
+static norms norms_begin(sim *s)
+{
+    const config *c = s->cfg;
+    norms n = {
+        .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance, .pending = -1, .last = NAN
+    };
+    n.ride = n.every > 0 && sim_norms_ride(s);
+    n.shown = n.ride && s->batch && n.every == 1 && n.tolerance == 0;
+    return n;
+}
+
+static int64_t norms_steps_to_go(const norms *n)
+{
+    if (n->pending >= 0 && n->tolerance > 0) return 1;
+    return n->every == 0 || n->shown ? INT64_MAX : n->every - n->sim->level % n->every;
+}
+
+static bool small_enough(norms *n, int64_t level)
+{
+    n->last = sim_norm(n->sim, level);
+    return n->tolerance > 0 && n->last <= n->tolerance;
+}
+
+static bool judge_pending(norms *n)
+{
+    const int64_t level = n->pending;
+    n->pending = -1;
+    if (level < 0 || !small_enough(n, level)) return false;
+    sim_undo_step(n->sim);
+    return true;
+}
+
+static bool judge_present(norms *n, bool now)
+{
+    const int64_t level = n->sim->level;
+    if (!n->ride || now) return small_enough(n, level);
+    n->pending = level;
+    return false;
+}
+
+static bool norms_converged(norms *n, bool now)
+{
+    const bool due = n->every > 0 && n->sim->level % n->every == 0;
+    if (n->pending < 0 && !due) return false;
+    const double begin_s = timer_now_s();
+    const bool converged = judge_pending(n) || (due && judge_present(n, now));
+    n->seconds += timer_now_s() - begin_s;
+    return converged;
+}
+
+/* ---- the loop ---- */
 
 static bool checkpoint_due(const config *c, int64_t level)
 {
@@ -23,16 +79,6 @@ static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
     const int64_t to_look = least(attention_steps_to_go(&l->look), norms_steps_to_go(&l->changes));
     const int64_t steps = least(c->time.steps - level, least(to_save, to_look));
     return steps < 1 ? 1 : steps;
-}
-
-static void advance(sim *s, loop *l)
-{
-    const step_probe *probe = config_kind_of(s->cfg)->transposes > 0 ? NULL : clock_probe(l->ticks, s->level);
-    const int steps = sim_advance(
-        s, (sim_request){ steps_to_go(s->cfg, l, s->level), s->cfg->time.norm_every, true, probe });
-    sim_inject_device_error(s);
-    clock_tick(l->ticks, steps);
-    watchdog_step(s->level);
 }
 
 /* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
@@ -67,6 +113,7 @@ loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, 
 loop_result loop_run(sim *s, loop *l)
 {
     const config *c = s->cfg;
+    const bool transposes = config_kind_of(c)->transposes > 0;
     const int64_t first = s->level;
     const double begin_s = timer_now_s();
     loop_result r = { .end = LOOP_DONE };
@@ -74,7 +121,12 @@ loop_result loop_run(sim *s, loop *l)
     if (series_due(c, first) && !add_to_series(l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        advance(s, l);
+        const step_probe *probe = transposes ? NULL : clock_probe(l->ticks, s->level);
+        const int steps =
+            sim_advance(s, (sim_request){ steps_to_go(c, l, s->level), c->time.norm_every, true, probe });
+        sim_inject_device_error(s);
+        clock_tick(l->ticks, steps);
+        watchdog_step(s->level);
 
         saver_poll(l->checkpoints);
         r.end = attention_look(&l->look);

@@ -1,13 +1,154 @@
 /* The time loop: advance, look around, judge, save, leave, in this order at every step boundary. */
 #pragma once
 
-#include "run/attention.h"
+#include "output/picture.h"
 #include "run/clock.h"
-#include "run/norms.h"
-#include "run/progress.h"
-#include "run/saver.h"
-#include "run/series.h"
 #include "sim/sim.h"
+#include "sim/snapshot.h"
+#include "state/state_write.h"
+
+/* ---- saver.c ---- */
+
+/* Checkpoints as the time loop sees them: one is due, the level is put aside and handed to the writer, steps
+ * go on, and later it turns out whether the file was written. Of failures in a row rank 0 says the first,
+ * where the run may go on. */
+typedef struct saver { /* lives as long as the sim; before saver_open all else is zero */
+    sim *sim;
+    clock_steps *ticks;    /* of the steps, which leaves out what holds them up */
+    const char *deck_text; /* the resolved deck, stored in every state file; none of the three is owned */
+    state_writer *writer;  /* NULL until a checkpoint is sure to come */
+    snapshot *snapshot;
+    int64_t written; /* files that it has heard of */
+    bool failure_said;
+    bool stop;    /* a write failed and the run is to end; ranks may learn of it at different steps */
+    sentence why; /* of the last failure */
+} saver;
+
+/* The folders of state files, which all hosts share: seen before the first step, in a dry run too. 0, or the
+ * exit status with a sentence that names the key, and the rank and host which does not see the folder as rank
+ * 0 does, or may not write where its ranks would; of a checkpoint.dir into which only a signal's checkpoint
+ * would go a note. Nothing is left in the folders. Collective. */
+int saver_check_folders(sim *s, sentence *why);
+
+/* A writer, of which rank 0 says what dead runs had left there; NULL with status, and one sentence in why
+ * that names the key. Collective. */
+state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+                                sentence *why);
+/* The writer into checkpoint.dir, as the deck says, and the snapshot's memory. BUSY is the user's mistake.
+ * Collective. */
+state_status saver_open(saver *v, sentence *why);
+void saver_close(saver *v);
+
+/* After every step; never waits. */
+void saver_poll(saver *v);
+/* A checkpoint of this level, which all ranks know is to be made. waited_for: return only when it is on disk.
+ * False: the run must end, with why; the same on all ranks. Opens the saver if need be. */
+bool saver_save(saver *v, bool waited_for);
+/* Waits for the last one. False as saver_save. Collective. */
+bool saver_finish(saver *v);
+
+/* ---- series.c ---- */
+
+/* The levels that a run keeps on its way: every output.every steps, from step 0 on, a state file in
+ * output.series and a frame of output.picture. The steps wait meanwhile, and none of it counts as theirs. */
+typedef struct series { /* before series_open all else is zero */
+    sim *sim;
+    const char *deck_text;         /* the resolved deck, stored in every state file; neither is owned */
+    state_writer *writer;          /* into output.series */
+    picture_scale scale;           /* of the frames, */
+    char folder[STATE_PATH_BYTES]; /* which stand there */
+    int64_t states;                /* files that this run added */
+} series;
+
+/* Is level one of those that are kept? */
+bool series_due(const config *c, int64_t level);
+/* The folders, before the first step; rank 0 says what dead runs had left there. 0, or the exit status with
+ * one sentence in why. Collective, as are all below. */
+int series_open(series *v, sentence *why);
+/* This level, which is due; nothing else may use the sim's host memory meanwhile. False: why. */
+bool series_add(series *v, sentence *why);
+/* output.picture: the last level, and the frames of those before. False: why. */
+bool series_picture(const series *v, sentence *why);
+void series_close(series *v);
+
+/* ---- attention.c ---- */
+
+/* Why a run ends before its last step: a signal, its deadline, a checkpoint that failed.
+ *
+ * All ranks leave at the same step, so they look at their flags together, at steps that all of them know.
+ * Looking costs a small all-reduce, so it is done about every tenth of a second; rank 0 tells in the same
+ * message how many steps that is.
+ *
+ * The deadline: run.wall_limit seconds after the run began, else SLURM_JOB_END_TIME (seconds since 1970)
+ * where Slurm sets it, else never. A run leaves so early that its last checkpoint is on disk by then. */
+typedef enum loop_end {                   /* of several reasons the last counts */
+                        LOOP_DONE,        /* none to leave early */
+                        LOOP_OUT_OF_TIME, /* the deadline; as for a signal a checkpoint is to be written */
+                        LOOP_STOPPED,     /* a signal */
+                        LOOP_FAILED       /* a checkpoint or a frame could not be written */
+} loop_end;
+
+typedef struct attention {
+    sim *sim; /* not owned, as is: */
+    const saver *checkpoints;
+    double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
+    int64_t next_step, last_step; /* when the ranks look next, and looked last */
+    double last_s, per_step_s;
+    bool late_noted; /* that a checkpoint was due too close to the deadline */
+} attention;
+
+/* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
+void attention_catch_signals(void);
+
+/* From the level of s. start_s: when the run began. Collective. */
+attention attention_begin(sim *s, const saver *checkpoints, double start_s);
+/* Steps, in whole passes, up to the next look. */
+int64_t attention_steps_to_go(const attention *a);
+/* At every step boundary. The same on all ranks, as is the next. */
+loop_end attention_look(attention *a);
+/* A checkpoint is due: would it leave no time for the one with which the run leaves at its deadline?
+ * Not at the last step. */
+bool attention_too_late(attention *a);
+
+/* ---- progress.c: one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
+
+typedef struct progress {
+    bool on, redrawn;
+    int64_t first, last, shown; /* steps; shown: of the last line */
+    int64_t every_steps;        /* the next line comes when both have passed since the last one */
+    double every_s;
+    double cells, copy_cells_per_s, begin_s, shown_s;
+} progress;
+
+/* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half
+ * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute, where
+ * a tolerance may end the run long before its last step). on: every half second in either case.
+ * copy_cells_per_s: what copies on all ranks would allow. */
+void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
+/* Is a line due? What progress_show asks; here for tests, which give a time of their own. */
+bool progress_due(const progress *p, int64_t step, double now_s);
+/* A line, if one is due: the rate since the last line, the time left by the mean of all steps so far. change:
+ * the last norm, NaN for none. */
+void progress_show(progress *p, int64_t step, double change);
+void progress_end(progress *p);
+
+/* ---- loop.c ---- */
+
+/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
+ * judged when the next step is under way, so that the steps never wait; a level at which the run must know
+ * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
+ * own. */
+typedef struct norms {
+    sim *sim;         /* not owned */
+    int64_t every;    /* time.norm_every; 0: none */
+    double tolerance; /* 0: none stops the run */
+    bool ride;        /* they come with the steps: sim_norms_ride */
+    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
+                       * its last norm is shown */
+    int64_t pending;  /* the level whose norm is still to be read; -1: none */
+    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
+    double seconds;   /* of this rank, spent on reading them */
+} norms;
 
 typedef struct loop_result {
     loop_end end;
@@ -17,7 +158,7 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* What stands beside the steps of a run. */
+/* Everything beside the steps of a run. */
 typedef struct loop {
     clock_steps *ticks; /* not owned, as are: */
     saver *checkpoints;

@@ -12,36 +12,28 @@
 #include "sim/sim_state.h"
 #include "state/state_folder.h"
 
-/* The deck stored in a state, as a config; false: unreadable, so the state is damaged. */
-static bool stored_config(const state_info *found, config *c, sentence *why)
-{
-    deck d = { NULL, 0 };
-    const bool ok = deck_read_text(&d, found->deck, "stored deck", why) && config_from_deck(c, &d, why);
-    deck_free(&d);
-    return ok;
-}
-
+/* Does the state go on where the deck wants to? The deck stored in it is damaged where it cannot be read. */
 static state_status compare_decks(const sim *s, const state_info *found, sentence *why)
 {
     sentence reason;
+    deck d = { NULL, 0 };
     state_status status = STATE_OK;
     config *stored = CHECK_ALLOC(calloc(1, sizeof *stored));
-    if (!stored_config(found, stored, &reason)) {
+    const bool readable =
+        deck_read_text(&d, found->deck, "stored deck", &reason) && config_from_deck(stored, &d, &reason);
+    const char *key = readable ? config_first_difference(s->cfg, stored) : NULL;
+    if (!readable)
         status = state_fail(STATE_DAMAGED, why, "%s: the deck stored in it cannot be read: %s", found->path,
                             reason.text);
-    } else {
-        const char *key = config_first_difference(s->cfg, stored);
-        if (key)
-            status =
-                state_fail(STATE_MISSING, why,
-                           "%s differs between the deck and %s; a restart must agree in problem and grid",
-                           key, found->path);
-        else if (found->step > s->cfg->time.steps)
-            status =
-                state_fail(STATE_MISSING, why,
-                           "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
-                           (long long)s->cfg->time.steps, found->path, (long long)found->step);
-    }
+    else if (key)
+        status = state_fail(STATE_MISSING, why,
+                            "%s differs between the deck and %s; a restart must agree in problem and grid",
+                            key, found->path);
+    else if (found->step > s->cfg->time.steps)
+        status = state_fail(STATE_MISSING, why,
+                            "time.steps = %lld, but %s is of step %lld; allowed is that step or a later one",
+                            (long long)s->cfg->time.steps, found->path, (long long)found->step);
+    deck_free(&d);
     free(stored);
     return status;
 }
@@ -59,19 +51,15 @@ static state_status take_file(sim *s, const char *path, int64_t *step, sentence 
     return status;
 }
 
-enum { PATH_FILE, PATH_DIRECTORY, PATH_MISSING, PATH_HIDDEN };
-
-/* What rank 0 finds under the name; PATH_HIDDEN: it cannot tell, *code says why. */
-static int find_path(const topology *top, const char *path, int *code)
+/* Rank 0 looks at the name: 0, or errno. */
+static int find_path(const topology *top, const char *path, bool *directory)
 {
-    int answer[2] = { PATH_FILE, 0 };
-    if (top->rank == 0) {
-        struct stat st;
-        if (stat(path, &st) == 0) answer[0] = S_ISDIR(st.st_mode) ? PATH_DIRECTORY : PATH_FILE;
-        else answer[0] = errno == ENOENT || errno == ENOTDIR ? PATH_MISSING : PATH_HIDDEN, answer[1] = errno;
-    }
+    struct stat st;
+    int answer[2] = { 0, 0 };
+    if (top->rank == 0 && stat(path, &st) != 0) answer[0] = errno;
+    else if (top->rank == 0) answer[1] = S_ISDIR(st.st_mode);
     MPI_CHECK(ranks_bcast(answer, 2, MPI_INT, 0, top->comm));
-    *code = answer[1];
+    *directory = answer[1] != 0;
     return answer[0];
 }
 
@@ -121,16 +109,17 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sent
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)
 {
     const char *path = ask->restart;
-    int code = 0;
+    bool directory = false;
+    const int code = find_path(&s->top, path, &directory);
     *found = false;
-    switch (find_path(&s->top, path, &code)) {
-    case PATH_DIRECTORY: return take_newest(s, path, found, step, why);
-    case PATH_MISSING:
+    if (directory) return take_newest(s, path, found, step, why);
+    if (code == ENOENT || code == ENOTDIR) {
         if (ask->restart_if_any) return 0;
         sentence_set(why, "--restart %s: no such file or directory; --restart-if-any would start at step 0",
                      path);
         return CHECK_EXIT_USAGE;
-    case PATH_HIDDEN:
+    }
+    if (code) {
         sentence_set(why, "--restart %s: cannot be read: %s", path, strerror(code));
         return CHECK_EXIT_ENVIRONMENT;
     }

@@ -1,8 +1,46 @@
-#include "run/saver.h"
+#include "run/loop.h"
 
 #include "base/cmd.h"
+#include "files/replace.h"
 #include "run/watchdog.h"
 #include "sim/sim_state.h"
+#include "state/state_folder.h"
+
+int saver_check_folders(sim *s, sentence *why)
+{
+    const config *c = s->cfg;
+    char folder[STATE_PATH_BYTES];
+    replace_directory_of(folder, sizeof folder, c->output.final);
+    const struct {
+        const char *key, *dir;
+        bool used;
+    } all[] = { { "checkpoint.dir", c->checkpoint.dir, true }, /* where a signal's goes, too */
+                { "output.series", c->output.series, c->output.every > 0 && c->output.series[0] },
+                { "output.final", folder, c->output.final[0] } };
+    for (size_t i = 0; i < sizeof all / sizeof *all && s->top.ranks > 1; i++) {
+        if (!all[i].used) continue;
+        sentence reason;
+        const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
+        const bool never_due = i == 0 && c->checkpoint.every == 0;
+        if (status != STATE_OK && never_due)
+            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key,
+                         reason.text);
+        if (status == STATE_OK || never_due) continue;
+        sentence_set(why, "%s: %s", all[i].key, reason.text);
+        return state_exit(status);
+    }
+    return 0;
+}
+
+state_writer *saver_make_writer(sim *s, const char *key, const state_writer_options *o, state_status *status,
+                                sentence *why)
+{
+    sentence note, reason = { "" };
+    state_writer *w = state_writer_create(s->top.comm, o, status, &note, &reason);
+    if (note.text[0]) cmd_say(0, "%s", note.text);
+    if (!w) sentence_set(why, "%s: %s", key, reason.text);
+    return w;
+}
 
 state_status saver_open(saver *v, sentence *why)
 {
@@ -15,14 +53,9 @@ state_status saver_open(saver *v, sentence *why)
         .writers = c->checkpoint.writers,
         .verify = c->checkpoint.verify,
     };
-    sentence reason = { "" }, note;
     state_status status;
-    v->writer = state_writer_create(s->top.comm, &o, &status, &note, &reason);
-    if (status != STATE_OK) {
-        sentence_set(why, "checkpoint.dir: %s", reason.text);
-        return status;
-    }
-    if (note.text[0]) cmd_say(0, "%s", note.text);
+    v->writer = saver_make_writer(s, "checkpoint.dir", &o, &status, why);
+    if (!v->writer) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
         sim_add_note(s, false,
                      "the steps wait while a checkpoint is written: the level is put aside where the next "
@@ -40,7 +73,7 @@ void saver_close(saver *v)
     snapshot_destroy(&v->snapshot);
 }
 
-/* What a finished write, or none, means for the run. waited_for: exit 75 promises this file. */
+/* Updates the run after a write, or after none. waited_for: exit 75 promises this file. */
 static void hear(saver *v, state_status status, bool waited_for)
 {
     const state_stats stats = state_writer_stats(v->writer);

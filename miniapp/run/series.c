@@ -1,4 +1,4 @@
-#include "run/series.h"
+#include "run/loop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,6 @@
 #include "sim/sim_state.h"
 #include "state/state_folder.h"
 
-enum { PATH_BYTES = 4400 };
-
 static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
 static bool keeps_frames(const config *c) { return c->output.every > 0 && c->output.picture[0]; }
 
@@ -19,15 +17,8 @@ bool series_due(const config *c, int64_t level)
     return (keeps_states(c) || keeps_frames(c)) && level % c->output.every == 0;
 }
 
-static state_status refuse(const char *key, state_status status, const char *reason, sentence *why)
-{
-    sentence_set(why, "%s: %s", key, reason);
-    return status;
-}
-
 static state_status open_states(series *v, sentence *why)
 {
-    sentence note, reason = { "" };
     const config *c = v->sim->cfg;
     state_status status;
     const state_writer_options o = { .folder = c->output.series,
@@ -35,30 +26,29 @@ static state_status open_states(series *v, sentence *why)
                                      .one_file_bytes = STATE_ONE_FILE_BYTES,
                                      .series_every = c->output.every,
                                      .verify = c->checkpoint.verify };
-    v->writer = state_writer_create(v->sim->top.comm, &o, &status, &note, &reason);
-    if (note.text[0]) cmd_say(0, "%s", note.text);
-    return status == STATE_OK ? status : refuse("output.series", status, reason.text, why);
+    v->writer = saver_make_writer(v->sim, "output.series", &o, &status, why);
+    return status;
 }
 
 static state_status open_frames(series *v, sentence *why)
 {
     const sim *s = v->sim;
-    sentence reason = { "" };
-    char folder[PATH_BYTES];
     const config *c = s->cfg;
+    sentence reason = { "" };
     v->scale = (picture_scale){ .low = c->output.picture_low,
                                 .high = c->output.picture_high,
                                 .fixed = c->output.picture_low < c->output.picture_high };
-    (void)frames_folder(folder, sizeof folder, c->output.picture); /* longer than any path of a deck */
+    (void)frames_folder(v->folder, sizeof v->folder, c->output.picture); /* longer than any path of a deck */
     /* it draws for all */
-    state_status status = s->top.rank == 0 ? state_make_folder(MPI_COMM_NULL, folder, &reason) : STATE_OK;
+    state_status status = s->top.rank == 0 ? state_make_folder(MPI_COMM_NULL, v->folder, &reason) : STATE_OK;
     status = state_agree(s->top.comm, status, &reason);
-    if (status != STATE_OK) return refuse("output.picture", status, reason.text, why);
+    if (status != STATE_OK) sentence_set(why, "output.picture: %s", reason.text);
+    if (status != STATE_OK) return status;
     /* a run that goes on keeps the frames up to its first level */
-    int code = s->top.rank == 0 ? frames_clear(folder, s->level > 0 ? s->level : -1) : 0;
+    int code = s->top.rank == 0 ? frames_clear(v->folder, s->level > 0 ? s->level : -1) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, s->top.comm));
     if (!code) return STATE_OK;
-    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", folder,
+    sentence_set(why, "output.picture: an older run's frames in %.700s cannot be deleted: %s", v->folder,
                  strerror(code));
     return STATE_IO;
 }
@@ -86,15 +76,6 @@ static bool draw(sim *s, const char *path, picture_scale *scale, sentence *why)
                          why);
 }
 
-static bool add_frame(series *v, sentence *why)
-{
-    sim *s = v->sim;
-    char folder[PATH_BYTES], path[PATH_BYTES + 32];
-    (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
-    frames_path(path, sizeof path, folder, s->level);
-    return draw(s, path, &v->scale, why);
-}
-
 bool series_add(series *v, sentence *why)
 {
     sim *s = v->sim;
@@ -105,19 +86,9 @@ bool series_add(series *v, sentence *why)
         if (state_writer_begin(v->writer, &(state_request){ .level = &level }, why) != STATE_OK) return false;
         v->states++;
     }
-    return !keeps_frames(c) || add_frame(v, why);
-}
-
-/* A shell takes the folder's name as it stands, so that it must not end the quotes. */
-static void note_film(sim *s)
-{
-    char folder[PATH_BYTES];
-    (void)frames_folder(folder, sizeof folder, s->cfg->output.picture);
-    if (!strchr(folder, '\''))
-        sim_add_note(s, false,
-                     "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
-                     "-pix_fmt yuv420p film.mp4",
-                     FRAMES_PER_SECOND, folder);
+    char path[STATE_PATH_BYTES + 32];
+    frames_path(path, sizeof path, v->folder, s->level);
+    return !keeps_frames(c) || draw(s, path, &v->scale, why);
 }
 
 bool series_picture(const series *v, sentence *why)
@@ -126,7 +97,12 @@ bool series_picture(const series *v, sentence *why)
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
     if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;
-    if (keeps_frames(c)) note_film(s);
+    /* a shell takes the folder's name as it stands, so that it must not end the quotes */
+    if (keeps_frames(c) && !strchr(v->folder, '\''))
+        sim_add_note(s, false,
+                     "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
+                     "-pix_fmt yuv420p film.mp4",
+                     FRAMES_PER_SECOND, v->folder);
     return true;
 }
 

@@ -1,4 +1,4 @@
-#include "run/timeline.h"
+#include "run/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ static verify_result verify_transpose(sim *s)
 {
     double a_table[VALUE_COUNT_TABLE], b_table[VALUE_COUNT_TABLE];
     problem_count_tables(s->cfg->problem.type, s->level, a_table, b_table);
-    value a = s->initial, b = s->initial;
+    value a = s->formula.initial, b = s->formula.initial;
     b.nx_global = s->plan.transposed_grid.dec.nx;
     b.ny_global = s->plan.transposed_grid.dec.ny;
     b.x_first = s->plan.transposed_grid.dec.own.x0;
@@ -28,7 +28,8 @@ static verify_result verify_transpose(sim *s)
     sim_set_count_table(s, &a, a_table);
     const double a_error = sim_max_error(s, (sim_field){ s->now.u, &s->plan.grid }, &a);
     sim_set_count_table(s, &b, b_table);
-    const double b_error = sim_max_error(s, (sim_field){ s->transposed[0], &s->plan.transposed_grid }, &b);
+    const double b_error =
+        sim_max_error(s, (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }, &b);
     return judge(isnan(a_error) || a_error > b_error ? a_error : b_error, 0.0);
 }
 
@@ -37,7 +38,7 @@ verify_result verify_level(sim *s)
     if (!s->prob.exact) return (verify_result){ VERIFY_UNCHECKED, NAN, NAN, s->prob.why_unchecked };
     if (!config_kind_of(s->cfg)->stencil) return verify_transpose(s);
 
-    const value exact = problem_value_at(&s->prob, s->cfg, &s->initial, s->level);
+    const value exact = problem_value_at(&s->prob, s->cfg, &s->formula.initial, s->level);
     const problem_verdict bound = problem_bound(&s->prob, s->cfg, s->level);
     verify_result r = judge(sim_max_error(s, sim_main_field(s), &exact), bound.bound);
     if (r.verdict == VERIFY_EXACT && !bound.meaningful) {

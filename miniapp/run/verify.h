@@ -12,5 +12,5 @@ typedef struct verify_result {
     sentence why;            /* unchecked: the reason */
 } verify_result;
 
-/* Of the present level. Collective. */
+/* The verdict on the present level. Collective. */
 verify_result verify_level(sim *s);

@@ -19,10 +19,6 @@
 enum { HOST_BYTES = 64 };
 
 static struct {
-    pthread_t thread;
-    bool runs;
-    pthread_mutex_t held; /* of `stop`, */
-    pthread_cond_t stopped; /* which wakes the thread: a short run waits for no pause of it */
     double limit_s;
     int rank;
     char host[HOST_BYTES];
@@ -31,8 +27,9 @@ static struct {
     atomic_llong level, progress;
     _Atomic(const char *) restart_from; /* set after its step, read before it */
     atomic_llong restart_step;
-    bool stop, rounds;
-} dog = { .held = PTHREAD_MUTEX_INITIALIZER };
+    atomic_bool stop;
+    bool rounds;
+} dog;
 
 /* "in phase 'steps' at step 20" */
 static void put_where(char *out, size_t bytes)
@@ -47,8 +44,9 @@ static void put_last_words(char *out, size_t bytes)
     char where[160];
     const char *const from = atomic_load(&dog.restart_from);
     put_where(where, sizeof where);
-    if (from) snprintf(out, bytes, "; %s; continue with --restart %.200s (step %lld or later)", where, from,
-                       (long long)atomic_load(&dog.restart_step));
+    if (from)
+        snprintf(out, bytes, "; %s; continue with --restart %.200s (step %lld or later)", where, from,
+                 (long long)atomic_load(&dog.restart_step));
     else snprintf(out, bytes, "; %s%s", where, dog.rounds ? "" : "; there is no checkpoint yet");
 }
 
@@ -85,20 +83,6 @@ static void say_and_leave(void)
     check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
-/* False: the dog was called off meanwhile. */
-static bool pause_for(double seconds)
-{
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    const long ns = end.tv_nsec + (long)(1e9 * seconds); /* a pause is no second */
-    end = (struct timespec){ end.tv_sec + ns / 1000000000, ns % 1000000000 };
-    pthread_mutex_lock(&dog.held);
-    while (!dog.stop && pthread_cond_timedwait(&dog.stopped, &dog.held, &end) == 0) {}
-    const bool goes_on = !dog.stop;
-    pthread_mutex_unlock(&dog.held);
-    return goes_on;
-}
-
 /* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look
  * after another counts for at most two pauses, however much later it comes. */
 static void *watch(void *unused)
@@ -106,7 +90,8 @@ static void *watch(void *unused)
     long long seen = atomic_load(&dog.progress);
     double mark_s = timer_now_s(), quiet_s = 0;
     const double pause_s = fmin(0.2, dog.limit_s / 10);
-    while (pause_for(pause_s)) {
+    const struct timespec pause = { .tv_nsec = (long)(1e9 * pause_s) };
+    while (nanosleep(&pause, NULL), !atomic_load(&dog.stop)) {
         const long long now = atomic_load(&dog.progress);
         quiet_s = now == seen ? quiet_s + fmin(timer_now_s() - mark_s, 2 * pause_s) : 0;
         mark_s = timer_now_s();
@@ -127,17 +112,13 @@ void watchdog_start(double limit_s)
     char host[sizeof dog.host] = "";
     (void)gethostname(host, sizeof host - 1);
     printable(dog.host, sizeof dog.host, host);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&dog.stopped, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    const int code = pthread_create(&dog.thread, NULL, watch, NULL);
+    pthread_t thread;
+    int code = pthread_create(&thread, NULL, watch, NULL);
+    if (!code) code = pthread_detach(thread); /* a short run waits for no pause of it */
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
-    dog.runs = true;
 }
 
-/* Of the neighbours, whose neighbour this rank is. */
+/* The neighbours exchange their names. */
 static void ask_hosts(const decomp *d, const topology *t, char host[DECOMP_NEIGHBOURS][HOST_BYTES])
 {
     MPI_Request request[2 * DECOMP_NEIGHBOURS];
@@ -184,13 +165,4 @@ void watchdog_checkpoint(const char *from, int64_t step)
     atomic_store(&dog.restart_from, from);
 }
 
-void watchdog_stop(void)
-{
-    if (!dog.runs) return;
-    pthread_mutex_lock(&dog.held);
-    dog.stop = true;
-    pthread_cond_signal(&dog.stopped);
-    pthread_mutex_unlock(&dog.held);
-    (void)pthread_join(dog.thread, NULL);
-    dog.runs = false;
-}
+void watchdog_stop(void) { atomic_store(&dog.stop, true); }

@@ -19,15 +19,14 @@
 void watchdog_start(double limit_s);
 /* Instead of steps rounds are counted, which no checkpoint keeps: `weft check`. Before watchdog_start. */
 void watchdog_counts_rounds(void);
-/* Whose cells this rank waits for; named in what it says, with their hosts where there are several.
+/* The ranks whose cells this rank waits for; named in what it says, with their hosts where there are several.
  * Collective. */
 void watchdog_neighbours(const decomp *d, const topology *t);
-/* What the main thread does now: a string that lives as long as the process. */
+/* The main thread enters this phase: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);
 /* `--restart from` finds a whole file of this step: the run was restarted from it, or has written it. from
- * lives as long as the process. Another may have its name before this rank hears of it. By the main thread.
- * */
+ * lives as long as the process. Another may have its name before this rank hears of it. Main thread. */
 void watchdog_checkpoint(const char *from, int64_t step);
 /* Before MPI_Finalize. */
 void watchdog_stop(void);

@@ -25,35 +25,49 @@ double sim_memory_bytes(const sim *s)
 
 void sim_wait(sim *s) { DEVICE_CHECK(s->dev, s->dev->synchronize(s->dev)); }
 
+void sim_stamp(sim *s) { DEVICE_CALL(s->dev, event_record, s->stamp[0], s->streams.stream[0]); }
+
+double sim_since_stamp_s(sim *s)
+{
+    double seconds = 0;
+    DEVICE_CALL(s->dev, event_record, s->stamp[1], s->streams.stream[0]);
+    DEVICE_CALL(s->dev, event_sync, s->stamp[1]);
+    DEVICE_CALL(s->dev, event_seconds, s->stamp[0], s->stamp[1], &seconds);
+    return seconds;
+}
+
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
 static step_pass_cells cells_of_pass(const sim *s)
 {
-    return step_pass_cells_of(&s->pass, s->cfg->problem.radius, s->plan.block_steps);
+    return step_pass_cells_of(&s->pass, s->plan.block_steps);
 }
 
-/* What leaves the rank in a transpose is packed and unpacked once more. */
-static double bytes_of_transposes(const sim *s)
+double sim_halos_sent_bytes(const sim *s)
 {
-    const int64_t sent_bytes = redist_sent_bytes(s->to_transposed) +
-                               (s->from_transposed ? redist_sent_bytes(s->from_transposed) : 0);
-    return 2 * (double)sent_bytes;
+    return (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed.pass));
+}
+
+double sim_transposes_sent_bytes(const sim *s)
+{
+    const sim_transposed *t = &s->transposed;
+    return (t->to ? (double)redist_sent_bytes(t->to) : 0) +
+           (t->from ? (double)redist_sent_bytes(t->from) : 0);
 }
 
 double sim_bytes_moved_per_pass(const sim *s)
 {
     const kind_row *kind = config_kind_of(s->cfg);
     const double word = (double)dtype_bytes(s->cfg->problem.type), cells = (double)sim_own_cells(s);
-    const double pack_passes = 4; /* pack reads and writes a message, unpack again */
+    /* messages are packed and unpacked, each a read and a write; what a transpose sends is moved once more */
+    const double packed = 4 * sim_halos_sent_bytes(s), sent = 2 * sim_transposes_sent_bytes(s);
     /* A and B are read and written */
-    if (!kind->stencil) return kind->words * word * cells + bytes_of_transposes(s);
+    if (!kind->stencil) return kind->words * word * cells + sent;
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
-        return 8 * word * cells + bytes_of_transposes(s) +
-               pack_passes *
-                   (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed_pass));
+        return 8 * word * cells + sent + packed;
     const double moved_cells =
         s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
-    return moved_cells * word + pack_passes * (double)step_pass_sent_bytes(&s->pass);
+    return moved_cells * word + packed;
 }
 
 double sim_redundant_fraction(const sim *s)

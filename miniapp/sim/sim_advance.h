@@ -1,6 +1,6 @@
-/* A simulation's steps, in whichever form they take: one by one, with in-kernel exchange, in blocks (temporal
- * blocking), many in a graph (graph_batch.h), or with transposes; and steps and exchanges that only measure.
- * */
+/* A simulation's steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal
+ * blocking), many in a graph (graph_batch.c), or with transposes; and steps and exchanges that only measure.
+ */
 #pragma once
 
 #include "sim/sim.h"

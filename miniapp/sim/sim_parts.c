@@ -31,7 +31,8 @@ void sim_make_fields(sim *s)
     const double begin_s = timer_now_s();
     alloc_field(s, g, &s->now.u);
     if (kind->stencil) alloc_field(s, g, &s->next.u);
-    for (int i = 0; i < kind->transposes; i++) alloc_field(s, &s->plan.transposed_grid, &s->transposed[i]);
+    for (int i = 0; i < kind->transposes; i++)
+        alloc_field(s, &s->plan.transposed_grid, &s->transposed.field[i]);
     if (plan_four_fields(s->cfg, s->plan.block_steps)) {
         alloc_field(s, g, &s->now.prev);
         alloc_field(s, g, &s->next.prev);
@@ -60,21 +61,37 @@ static void leave_two_fields(sim *s)
     alternate(s);
 }
 
+static step_setup setup_of(const sim *s, const plan_grid *g, const boundary *sides,
+                           const transport_choice *choice)
+{
+    return (step_setup){ .dev = s->dev,
+                         .dec = &g->dec,
+                         .shape = &g->shape,
+                         .sides = sides,
+                         .radius = s->cfg->problem.radius,
+                         .streams = s->plan.streams,
+                         .block_steps = 1,
+                         .choice = choice,
+                         .comm = s->top.comm };
+}
+
 void sim_make_pass(sim *s)
 {
     const plan *p = &s->plan;
     sim_make_fields(s);
     make_streams(s);
-    if (s->pass.halo && s->pass.block_steps == p->block_steps && !s->pass.persistent == !p->persistent)
+    if (s->pass.halo && s->pass.of.block_steps == p->block_steps && !s->pass.of.persistent == !p->persistent)
         return;
     if (s->pass.halo) {
         step_pass_destroy(&s->pass);
         leave_two_fields(s);
     }
-    step_pass_create(&s->pass, p->streams, &p->grid.dec, s->dev, &p->grid.shape, &s->cfg->grid.sides,
-                     s->cfg->problem.radius, stencil_reads_corners(s->prob.op.form), s->prob.op.has_prev,
-                     p->block_steps, p->persistent ? persistent_links_memory(s->persistent) : NULL,
-                     &p->choice, s->top.comm);
+    step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
+    of.corners = stencil_reads_corners(s->prob.op.form);
+    of.has_prev = s->prob.op.has_prev;
+    of.block_steps = p->block_steps;
+    if (p->persistent) of.persistent = persistent_links_memory(s->persistent);
+    step_pass_create(&s->pass, &of);
 }
 
 void sim_make_transposed_pass(sim *s)
@@ -82,18 +99,16 @@ void sim_make_transposed_pass(sim *s)
     const plan *p = &s->plan;
     const boundary *sides = &s->cfg->grid.sides;
     const boundary transposed_sides = { sides->y_low, sides->y_high, sides->x_low, sides->x_high };
-    if (s->transposed_pass.halo) return;
-    step_pass_create(&s->transposed_pass, p->streams, &p->transposed_grid.dec, s->dev,
-                     &p->transposed_grid.shape, &transposed_sides, s->cfg->problem.radius, false, false, 1,
-                     NULL, &p->transposed_choice, s->top.comm);
+    if (s->transposed.pass.halo) return;
+    const step_setup of = setup_of(s, &p->transposed_grid, &transposed_sides, &p->transposed_choice);
+    step_pass_create(&s->transposed.pass, &of);
 }
 
 bool sim_make_inkernel(sim *s, sentence *why)
 {
     void *const fields[2] = { s->now.u, s->next.u };
     if (s->pass.inkernel) return true;
-    return step_pass_make_inkernel(&s->pass, &s->plan.grid.dec, s->dev, s->cfg->problem.radius,
-                                   stencil_reads_corners(s->prob.op.form), fields, s->top.comm, why);
+    return step_pass_make_inkernel(&s->pass, fields, why);
 }
 
 bool sim_make_persistent(sim *s, sentence *why)
@@ -115,16 +130,16 @@ static redist *make_redist(sim *s, const plan_grid *from, const plan_grid *to, t
 bool sim_make_redists(sim *s, transport_kind t, sentence *why)
 {
     const plan *p = &s->plan;
-    if (s->to_transposed) return true;
-    s->to_transposed = make_redist(s, &p->grid, &p->transposed_grid, t);
+    if (s->transposed.to) return true;
+    s->transposed.to = make_redist(s, &p->grid, &p->transposed_grid, t);
     if (config_kind_of(s->cfg)->by_lines)
-        s->from_transposed = make_redist(s, &p->transposed_grid, &p->grid, t);
-    const redist *made[] = { s->to_transposed, s->from_transposed };
+        s->transposed.from = make_redist(s, &p->transposed_grid, &p->grid, t);
+    const redist *made[] = { s->transposed.to, s->transposed.from };
     for (int i = 0; i < 2; i++) {
         if (!made[i] || redist_refusal(made[i])[0] == '\0') continue;
         sentence_set(why, "%s", redist_refusal(made[i]));
-        redist_destroy(&s->to_transposed);
-        redist_destroy(&s->from_transposed);
+        redist_destroy(&s->transposed.to);
+        redist_destroy(&s->transposed.from);
         return false;
     }
     return true;
@@ -155,12 +170,12 @@ void sim_make_parts(sim *s)
 
 void sim_destroy_parts(sim *s)
 {
-    redist_destroy(&s->to_transposed);
-    redist_destroy(&s->from_transposed);
+    redist_destroy(&s->transposed.to);
+    redist_destroy(&s->transposed.from);
     graph_batch_destroy(&s->batch);
     persistent_links_destroy(&s->persistent);
     step_pass_destroy(&s->pass);
-    step_pass_destroy(&s->transposed_pass);
+    step_pass_destroy(&s->transposed.pass);
     step_streams_destroy(&s->streams);
     for (int i = 0; i < 2; i++)
         if (s->stamp[i]) DEVICE_CALL(s->dev, event_destroy, &s->stamp[i]);

@@ -11,10 +11,25 @@ void sim_make_pass(sim *s);
 void sim_make_transposed_pass(sim *s);
 /* Steps with in-kernel exchange; false with the reason, on all ranks. */
 bool sim_make_inkernel(sim *s, sentence *why);
-/* What persistent passes want; false with the reason, on all ranks. */
+/* The memory and links of persistent passes; false with the reason, on all ranks. */
 bool sim_make_persistent(sim *s, sentence *why);
 /* The distributed transposes over t; false with the reason, on all ranks, where it cannot carry them. */
 bool sim_make_redists(sim *s, transport_kind t, sentence *why);
 /* All of them, once the plan is complete. */
 void sim_make_parts(sim *s);
 void sim_destroy_parts(sim *s);
+
+/* ---- sim_trial.c ---- */
+
+/* The plan's questions, answered by trials of a few passes and exchanges on the run's own fields, of which
+ * the slowest rank decides. Collective; they cost the fields' values. */
+typedef struct sim_trial {
+    sim *s;
+    double begin_s, budget_s; /* of the transports' first exchanges */
+    bool aware_known, aware;  /* does MPI take device buffers? Asked once, and only if it matters: it
+                               * takes a child process */
+    sentence aware_why;
+} sim_trial;
+
+/* t outlives the answer. how_long: else only what can be had is asked. */
+plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long);

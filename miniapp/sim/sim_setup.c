@@ -5,29 +5,30 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "sim/sim_parts.h"
-#include "sim/sim_trial.h"
 #include "streaming/streaming.h"
 
 /* One device block for all tables, in the order x hi, x lo, y hi, y lo, counts. */
 static void make_tables(sim *s)
 {
-    problem_tables *t = &s->tables;
-    s->has_formula = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
+    problem_tables *t = &s->formula.tables;
+    s->formula.there = problem_tables_make(t, &s->prob, s->cfg, s->plan.grid.dec.own);
     const struct {
         const double *from;
         size_t bytes;
         const double **to;
     } part[] = {
-        { t->x.hi, t->x.hi_bytes, &s->initial.x.hi }, { t->x.lo, t->x.lo_bytes, &s->initial.x.lo },
-        { t->y.hi, t->y.hi_bytes, &s->initial.y.hi }, { t->y.lo, t->y.lo_bytes, &s->initial.y.lo },
-        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->initial.table },
+        { t->x.hi, t->x.hi_bytes, &s->formula.initial.x.hi },
+        { t->x.lo, t->x.lo_bytes, &s->formula.initial.x.lo },
+        { t->y.hi, t->y.hi_bytes, &s->formula.initial.y.hi },
+        { t->y.lo, t->y.lo_bytes, &s->formula.initial.y.lo },
+        { t->base.table, VALUE_COUNT_TABLE * sizeof(double), &s->formula.initial.table },
     };
     size_t total = 0, at = 0;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) total += part[i].bytes;
-    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, total, &s->device_tables);
-    s->initial = t->base;
+    DEVICE_CALL(s->dev, alloc, DEVICE_MEMORY_DEVICE, total, &s->formula.device_tables);
+    s->formula.initial = t->base;
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-        char *to = (char *)s->device_tables + at;
+        char *to = (char *)s->formula.device_tables + at;
         if (part[i].from) DEVICE_CALL(s->dev, copy, to, part[i].from, part[i].bytes, s->streams.stream[0]);
         *part[i].to = (const double *)(const void *)to;
         at += part[i].bytes;
@@ -35,7 +36,7 @@ static void make_tables(sim *s)
     sim_wait(s);
 }
 
-/* What the plan may ask of a device about blocks of steps. */
+/* The plan asks a device about blocks of steps. */
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
     device *d = ((sim *)f->owner)->dev;
@@ -50,14 +51,14 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
     return agree_all(s->dev->persistent_bytes(s->dev, &rank, sides, f->ranks > 1) > 0, s->top.comm);
 }
 
-/* What differs from rank to rank, agreed on; owned. */
+/* Facts that differ from rank to rank, agreed on; owned. */
 typedef struct common_facts {
     double *free_bytes;
     host_limit *limit;
     sentence no_graphs;
 } common_facts;
 
-/* Of a device's memory, that this rank may fill. */
+/* Device memory that this rank may fill. */
 static double free_bytes_of(const sim *s, device *d, host_limit *by)
 {
     const double allowed = (double)s->cfg->run.device_memory_bytes,
@@ -109,7 +110,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     return status;
 }
 
-/* What a device keeps for itself beside what is asked of it: kernels' local memory, streams. */
+/* A device keeps this part for itself beside what is asked of it: kernels' local memory, streams. */
 static const double reserve_part = 1.0 / 32;
 
 /* From now on the run's device is one whose fields are in host memory, and s->dev computes. The facts of that
@@ -161,7 +162,7 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-/* Of one run: the bits are the same, but its steps are as fast as the slowest of them. */
+/* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */
 static void note_other_devices(sim *s)
 {
     char first[sizeof s->dev->name];
@@ -218,10 +219,10 @@ void sim_destroy(sim *s)
     if (d) {
         sim_wait(s);
         sim_destroy_parts(s);
-        if (s->device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->device_tables);
+        if (s->formula.device_tables) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, s->formula.device_tables);
         for (int i = 0; i < STATE_FIELDS_MAX; i++)
             if (s->snapshot[i]) DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, s->snapshot[i]);
-        problem_tables_free(&s->tables);
+        problem_tables_free(&s->formula.tables);
         device_destroy(&s->dev);
     }
     topology_destroy(&s->top);

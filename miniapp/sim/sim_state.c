@@ -23,7 +23,8 @@ int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX])
     for (int i = 0; i < 4; i++)
         if (levels[i]) field[count++] = (sim_field){ levels[i], &s->plan.grid };
     for (int i = 0; i < 2; i++)
-        if (s->transposed[i]) field[count++] = (sim_field){ s->transposed[i], &s->plan.transposed_grid };
+        if (s->transposed.field[i])
+            field[count++] = (sim_field){ s->transposed.field[i], &s->plan.transposed_grid };
     return count;
 }
 
@@ -31,7 +32,7 @@ int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX])
 {
     field[0] = (sim_field){ s->now.u, &s->plan.grid };
     const kind_row *kind = config_kind_of(s->cfg);
-    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed[0], &s->plan.transposed_grid }
+    field[1] = kind->transposes > 0 ? (sim_field){ s->transposed.field[0], &s->plan.transposed_grid }
                                     : (sim_field){ s->now.prev, &s->plan.grid };
     return kind_fields(kind);
 }
@@ -151,11 +152,9 @@ static int64_t infinite_cells(const sim *s, const void *data)
 {
     const int64_t cells = sim_own_cells(s);
     int64_t mine = 0, all = 0;
+    const bool narrow = s->cfg->problem.type == DTYPE_F32;
     for (int64_t i = 0; i < cells; i++)
-        mine += isinf(s->cfg->problem.type == DTYPE_F32 ? (double)((const float *)data)[i]
-                                                        : ((const double *)data)[i])
-                    ? 1
-                    : 0;
+        if (isinf(narrow ? (double)((const float *)data)[i] : ((const double *)data)[i])) mine++;
     MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, s->top.comm));
     return all;
 }
@@ -197,10 +196,10 @@ int sim_initialise(sim *s, sentence *why)
 {
     device *d = s->dev;
     poison(s);
-    if (s->has_formula) {
-        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->initial);
+    if (s->formula.there) {
+        fill(s, (sim_field){ s->now.u, &s->plan.grid }, &s->formula.initial);
         if (s->prob.two_levels) {
-            const value before = problem_value_before(&s->prob, s->cfg, &s->initial);
+            const value before = problem_value_before(&s->prob, s->cfg, &s->formula.initial);
             fill(s, (sim_field){ s->now.prev, &s->plan.grid }, &before);
         }
     } else {
@@ -208,32 +207,35 @@ int sim_initialise(sim *s, sentence *why)
         if (status != 0) return status;
     }
     if (!config_kind_of(s->cfg)->stencil)
-        DEVICE_CALL(d, fill_bytes, s->transposed[0], 0, s->plan.transposed_grid.shape.bytes, main_stream(s));
+        DEVICE_CALL(d, fill_bytes, s->transposed.field[0], 0, s->plan.transposed_grid.shape.bytes,
+                    main_stream(s));
     settle(s, 0);
     return 0;
 }
 
-/* The fields of a state file of this kind, with host buffers. */
-static state_level state_of(sim *s)
+void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
     const kind_row *kind = config_kind_of(s->cfg);
-    state_level level = {
-        .kind = kind->name, .type = s->cfg->problem.type, .step = s->level, .main_field = kind->main_field
-    };
     sim_field field[STATE_FIELDS_MAX];
-    level.fields = sim_level_fields(s, field);
-    for (int i = 0; i < level.fields; i++) {
+    *level = (state_level){ .kind = kind->name,
+                            .type = s->cfg->problem.type,
+                            .step = s->level,
+                            .main_field = kind->main_field,
+                            .fields = sim_level_fields(s, field),
+                            .deck = deck_text,
+                            .version = version_number };
+    for (int i = 0; i < level->fields; i++) {
         const decomp *dec = &field[i].grid->dec;
-        level.field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
-                                        snapshot_buffer(s, i), 0 };
+        level->field[i] = (state_cells){ kind->field[i],        dec->nx, dec->ny, dec->own, dec->ranks_x,
+                                         snapshot_buffer(s, i), 0 };
     }
-    return level;
 }
 
 state_status sim_load(sim *s, const state_info *from, sentence *why)
 {
-    state_level level = state_of(s);
+    state_level level;
     sim_field field[STATE_FIELDS_MAX];
+    sim_state_describe(s, "", &level);
     poison(s); /* before what is read may be there */
     const state_status status = state_load(s->top.comm, from, &level, why);
     if (status != STATE_OK) return status;
@@ -288,13 +290,6 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     return sim_most(s->top.comm, sim_result(s));
 }
 
-void sim_state_describe(sim *s, const char *deck_text, state_level *level)
-{
-    *level = state_of(s);
-    level->deck = deck_text;
-    level->version = version_number;
-}
-
 void sim_snapshot(sim *s, const char *deck_text, state_level *level)
 {
     sim_state_describe(s, deck_text, level);
@@ -309,10 +304,10 @@ void sim_set_count_table(sim *s, value *v, const double *table)
 {
     device *d = s->dev;
     /* the tables' block is laid out by sim_create; its last part is the count table */
-    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->initial.table, table, VALUE_COUNT_TABLE * sizeof *table,
-                main_stream(s));
+    DEVICE_CALL(d, copy, (void *)(uintptr_t)s->formula.initial.table, table,
+                VALUE_COUNT_TABLE * sizeof *table, main_stream(s));
     DEVICE_CALL(d, stream_sync, main_stream(s));
-    v->table = s->initial.table;
+    v->table = s->formula.initial.table;
 }
 
 void sim_inject_device_error(sim *s)

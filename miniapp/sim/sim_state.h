@@ -4,8 +4,7 @@
 #include "sim/sim.h"
 #include "state/state_status.h"
 
-/* The fields of s, each once: the present level's first, then the one that a step writes. Returns how many.
- * */
+/* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);
 /* Those of the present level, in the order of a state file. Returns how many. */
 int sim_level_fields(const sim *s, sim_field field[STATE_FIELDS_MAX]);
@@ -30,11 +29,11 @@ void sim_state_describe(sim *s, const char *deck_text, state_level *level);
  * Valid until the next call. deck_text must outlive it. */
 void sim_snapshot(sim *s, const char *deck_text, state_level *level);
 
-/* What a reduction has left on this rank's device; waits for it. */
+/* The number that a reduction has left on this rank's device; waits for it. */
 uint64_t sim_result(sim *s);
 /* The largest over all ranks of a number that is given by its bits (cell_abs_bits); NaN if there is any. */
 double sim_most(MPI_Comm comm, uint64_t mine);
-/* Of the present level's main field. All ranks get it. */
+/* The fingerprint of the present level's main field. All ranks get it. */
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
 double sim_max_error(sim *s, sim_field field, const value *v);

@@ -1,4 +1,4 @@
-#include "sim/sim_trial.h"
+#include "sim/sim_parts.h"
 
 #include <assert.h>
 #include <math.h>
@@ -9,8 +9,9 @@
 #include "ranks/timer.h"
 #include "ranks/trial.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_parts.h"
 #include "sim/sim_state.h"
+
+static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
 
 /* ---- transports ---- */
 
@@ -53,7 +54,7 @@ static links_trial probe_links(sim_trial *t, const plan_exchange *e, const plan_
                                link_kind kind)
 {
     sim *s = t->s;
-    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed[0];
+    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed.field[0];
     const plan_grid *g = e->grid;
     links_trial l = { .of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm } };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) l.toward[k] = e->kind[k] == (int)kind;
@@ -92,83 +93,71 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
     s->created.transport_s += timer_now_s() - begin_s;
 }
 
-static bool transposes(void *context, const plan *p, transport_kind over, sentence *why)
+static bool transposes(sim_trial *t, transport_kind over, sentence *why)
 {
-    sim_trial *t = context;
     const double begin_s = timer_now_s();
-    const bool can = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
+    const bool served = over == TRANSPORT_AWARE ? aware_works(t, why) : sim_make_redists(t->s, over, why);
     t->s->created.transport_s += timer_now_s() - begin_s;
-    return can;
+    return served;
 }
 
-/* Although their transports have passed a trial. */
-static bool halos(void *context, const plan *p, sentence *why)
+/* Halos may be refused although their transports have passed a trial. */
+static bool can(void *context, const plan *p, plan_part what, transport_kind over, sentence *why)
 {
-    sim *s = ((sim_trial *)context)->s;
+    sim *s = sim_of(context);
+    if (what == PLAN_TRANSPOSES) return transposes(context, over, why);
     sim_make_pass(s);
+    if (what == PLAN_IN_KERNEL) return sim_make_inkernel(s, why);
     if (config_kind_of(s->cfg)->by_lines) sim_make_transposed_pass(s);
-    const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed_pass.halo };
+    const halo *made[] = { s->pass.halo, s->pass.prev_halo, s->transposed.pass.halo };
     for (int i = 0; i < 3; i++)
         if (made[i] && halo_refused(made[i])[0]) return sentence_refuse(why, "%s", halo_refused(made[i]));
     return true;
 }
 
-static bool in_kernel(void *context, const plan *p, sentence *why)
-{
-    sim *s = ((sim_trial *)context)->s;
-    sim_make_pass(s);
-    return sim_make_inkernel(s, why);
-}
-
 /* ---- passes ---- */
 
-/* Seconds by the device's clock, on the first stream. */
-static void begin_timing(sim *s) { DEVICE_CALL(s->dev, event_record, s->stamp[0], s->streams.stream[0]); }
-static double end_timing_s(sim *s)
-{
-    device *d = s->dev;
-    double seconds = 0;
-    DEVICE_CALL(d, event_record, s->stamp[1], s->streams.stream[0]);
-    DEVICE_CALL(d, event_sync, s->stamp[1]);
-    DEVICE_CALL(d, event_seconds, s->stamp[0], s->stamp[1], &seconds);
-    return seconds;
-}
-
-/* Seconds of `launches` passes of this box, each of `steps` steps. */
-static double passes_s(sim *s, box cells, int steps, int launches)
-{
-    device *d = s->dev;
-    device_stream *stream = s->streams.stream[0];
-    const field_shape *f = &s->plan.grid.shape;
-    const step_levels cur = s->now, next = s->next;
-    void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
-    begin_timing(s);
-    for (int i = 0; i < launches; i++) {
-        if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &cells, 1, stream);
-        else
-            DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, cells, steps, &s->pass.sides,
-                        NULL, stream);
-    }
-    return end_timing_s(s);
-}
-
 enum { ROUNDS_LEAST = 3, FORM_PASSES = 4, PASSES_MAX = 64, EXCHANGES = 10, PERSISTENT_STEPS = 512 };
-enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8 };
+enum { LAUNCH_CELLS = 1 << 24, LAUNCHES_MAX = 8, BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
 /* Passes are timed together: what disturbs a machine lasts longer than a short one. */
 static const double batch_s = 2e-3;
 static const double exchanges_budget_s = 0.05;
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line
                                             * the first cells */
+static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 
-/* Blocks of several lengths, and behind them single steps, on the same cells. */
-typedef struct lengths {
+/* The ways of a trial share this, and differ in some of it. */
+typedef struct passes {
     sim *s;
     box cells;
-    const int *steps;
-    int variants; /* that each length is tried with */
-} lengths;
+    const int *steps; /* lengths of blocks */
+    int variants;     /* of the kernel, with each of which a length is tried */
+    const step_form *form;
+    int launches; /* that are timed together */
+    int hot;      /* the variant that hot_s times */
+} passes;
 
-/* Of small boxes several in a row, as in a run, so that what a launch takes of the host does not count. */
+/* The kernel alone on these cells: seconds of a launch of `steps` steps. */
+static double kernel_s(const passes *t, int steps)
+{
+    sim *s = t->s;
+    device *d = s->dev;
+    device_stream *stream = s->streams.stream[0];
+    const field_shape *f = &s->plan.grid.shape;
+    const step_levels cur = s->now, next = s->next;
+    void *const over = cur.prev ? cur.prev : next.u; /* as steps that are taken one by one write */
+    sim_stamp(s);
+    for (int i = 0; i < t->launches; i++) {
+        if (steps == 1) DEVICE_CALL(d, stencil_pass, f, over, cur.u, cur.prev, &t->cells, 1, stream);
+        else
+            DEVICE_CALL(d, temporal_pass, f, next.u, next.prev, cur.u, cur.prev, t->cells, steps,
+                        &s->pass.sides, NULL, stream);
+    }
+    return sim_since_stamp_s(s) / t->launches;
+}
+
+/* Small boxes are launched several times in a row, as in a run, so that the host's share of a launch does not
+ * count. */
 static int launches_of(const sim *s, box cells)
 {
     const int64_t fit = LAUNCH_CELLS / box_cells(cells);
@@ -186,24 +175,25 @@ static int block_variants(sim *s)
 
 static double step_s(void *context, int way)
 {
-    const lengths *l = context;
-    const int launches = launches_of(l->s, l->cells), steps = l->steps[way / l->variants];
-    l->s->dev->temporal_variants.chosen = way % l->variants;
-    return passes_s(l->s, l->cells, steps, launches) / launches / steps;
+    const passes *t = context;
+    const int steps = t->steps[way / t->variants];
+    t->s->dev->temporal_variants.chosen = way % t->variants;
+    return kernel_s(t, steps) / steps;
 }
 
-/* Of small boxes each length is tried with every variant: which length is best depends on the variant, which
+/* On small boxes each length is tried with every variant: which length is best depends on the variant, which
  * is chosen after it. */
-static void lengths_s(lengths *l, int count, double seconds[])
+static void lengths_s(passes *t, int count, double seconds[])
 {
     double way_s[TRIAL_WAYS_MAX];
-    l->variants = launches_of(l->s, l->cells) > 1 ? block_variants(l->s) : 1;
-    trial_run(&(trial){ .ways = count * l->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, l, way_s,
-              NULL, l->s->top.comm);
-    l->s->dev->temporal_variants.chosen = 0;
+    t->launches = launches_of(t->s, t->cells);
+    t->variants = t->launches > 1 ? block_variants(t->s) : 1;
+    trial_run(&(trial){ .ways = count * t->variants, .warm_up = 1, .least = ROUNDS_LEAST }, step_s, t, way_s,
+              NULL, t->s->top.comm);
+    t->s->dev->temporal_variants.chosen = 0;
     for (int i = 0; i < count; i++) {
         seconds[i] = INFINITY;
-        for (int v = 0; v < l->variants; v++) seconds[i] = fmin(seconds[i], way_s[i * l->variants + v]);
+        for (int v = 0; v < t->variants; v++) seconds[i] = fmin(seconds[i], way_s[i * t->variants + v]);
     }
 }
 
@@ -211,7 +201,7 @@ static double exchanges_s(void *context, int way) { return sim_exchange_s(contex
 
 static void blocks(void *context, const plan *p, const int steps[], int count, double seconds[])
 {
-    sim *s = ((sim_trial *)context)->s;
+    sim *s = sim_of(context);
     box cells = field_own(&p->grid.shape);
     sim_make_pass(s);
     if (s->dev->kind == DEVICE_HOST && !config_two_d(s->cfg))
@@ -219,7 +209,7 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells)
         cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
-    lengths_s(&(lengths){ .s = s, .cells = cells, .steps = steps }, count, seconds);
+    lengths_s(&(passes){ .s = s, .cells = cells, .steps = steps }, count, seconds);
     if (box_cells(cells) < sim_own_cells(s)) return;
     double exchange_s;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s, NULL,
@@ -227,68 +217,56 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
 }
 
-typedef struct persistent_launch {
-    sim *s;
-    int steps;
-} persistent_launch;
-
-/* One launch of `steps` steps, or several of a few; all ranks at once, for they wait for each other on their
- * GPUs. */
+/* All ranks at once, for they wait for each other on their GPUs. */
 static double persistent_step_s(void *context, int way)
 {
-    const persistent_launch *l = context;
-    sim *s = l->s;
+    const passes *t = context;
+    sim *s = t->s;
     device *d = s->dev;
-    const int launches = l->steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / l->steps : 1;
     MPI_CHECK(ranks_barrier(s->top.comm));
-    begin_timing(s);
-    for (int i = 0; i < launches; i++)
-        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, l->steps, &s->pass.sides,
+    sim_stamp(s);
+    for (int i = 0; i < t->launches; i++)
+        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, *t->steps, &s->pass.sides,
                     persistent_links_memory(s->persistent), NULL, s->streams.stream[0]);
-    return end_timing_s(s) / launches / l->steps;
+    return sim_since_stamp_s(s) / t->launches / *t->steps;
 }
 
+/* One launch of `steps` steps, or several of a few. */
 static double persistent(void *context, const plan *p, int steps, sentence *why)
 {
-    sim *s = ((sim_trial *)context)->s;
+    sim *s = sim_of(context);
     double seconds = 0;
     sim_make_pass(s);
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
-    trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s,
-              &(persistent_launch){ s, steps }, &seconds, NULL, s->top.comm);
+    passes t = { .s = s,
+                 .steps = &steps,
+                 .launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1 };
+    trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s, &t, &seconds,
+              NULL, s->top.comm);
     return seconds;
 }
 
-typedef struct forms_of {
-    sim *s;
-    const step_form *form;
-    int passes;
-} forms_of;
-
 static double form_s(void *context, int way)
 {
-    const forms_of *f = context;
-    step_pass_set_form(&f->s->pass, f->form[way]);
-    return sim_pass_s(f->s, true, f->passes);
+    const passes *t = context;
+    step_pass_set_form(&t->s->pass, t->form[way]);
+    return sim_pass_s(t->s, true, t->launches);
 }
 
 static void forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
 {
-    sim *s = ((sim_trial *)context)->s;
-    forms_of f = { s, form, FORM_PASSES };
+    sim *s = sim_of(context);
+    passes t = { .s = s, .form = form, .launches = FORM_PASSES };
     sim_make_pass(s);
     sim_touch(s);
-    (void)form_s(&f, 0);
-    f.passes = trial_repeats(form_s(&f, 0), batch_s, FORM_PASSES, PASSES_MAX);
-    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &f, pass_s, NULL,
+    (void)form_s(&t, 0);
+    t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);
+    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, pass_s, NULL,
               s->top.comm);
 }
 
 /* ---- variants ---- */
-
-enum { BLOCK_PASSES = 2, VISIT_SLOTS = 3 };
-static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 
 static device_variants *variants_of(const sim *s)
 {
@@ -301,31 +279,28 @@ static int count_variants(sim *s)
     return s->plan.block_steps == 1 ? s->dev->stencil_variants.count : block_variants(s);
 }
 
-typedef struct variant_trial {
-    sim *s;
-    int launches; /* that are timed together */
-    int hot;      /* the variant that hot_s times */
-} variant_trial;
-
-/* Bare passes. A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host
- * on as many rows as no cache holds, for its passes are long; visits to a device on some chunks, for the
- * same reasons. Of blocks of steps a few passes, one behind the other as in a run. */
-static double bare_s(const variant_trial *t)
+/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows
+ * as no cache holds, for its passes are long; visits to a device on some chunks, for the same reasons. */
+static box variant_cells(const sim *s)
 {
-    sim *s = t->s;
     const field_shape *f = &s->plan.grid.shape;
     box cells = field_own(f);
     const bool visits = s->plan.window.slot_rows > 0;
     const int64_t rows = visits ? VISIT_SLOTS * s->plan.window.slot_rows
                                 : variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
     if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
-    return passes_s(s, cells, s->plan.block_steps, t->launches) / t->launches;
+    return cells;
 }
 
-/* Steps with in-kernel exchange, by all ranks; not captured: a graph keeps the variant of its capture. */
-static double inkernel_s(const variant_trial *t)
+/* The time that a pass of the run takes with that variant: bare passes, of blocks of steps a few, one behind
+ * the other as in a run; or steps with in-kernel exchange, by all ranks. These are not captured, for a graph
+ * keeps the variant of its capture. */
+static double variant_s(void *context, int variant)
 {
+    const passes *t = context;
     sim *s = t->s;
+    variants_of(s)->chosen = variant;
+    if (!step_in_kernel(&s->pass)) return kernel_s(t, s->plan.block_steps);
     graph_batch *const batch = s->batch;
     s->batch = NULL;
     const double seconds = sim_pass_s(s, true, t->launches);
@@ -333,19 +308,7 @@ static double inkernel_s(const variant_trial *t)
     return seconds;
 }
 
-/* The time that a pass of the run takes with that variant. */
-static double variant_s(void *context, int variant)
-{
-    const variant_trial *t = context;
-    variants_of(t->s)->chosen = variant;
-    return step_in_kernel(&t->s->pass) ? inkernel_s(t) : bare_s(t);
-}
-
-static double hot_s(void *context, int way)
-{
-    const variant_trial *t = context;
-    return variant_s(context, t->hot);
-}
+static double hot_s(void *context, int way) { return variant_s(context, ((const passes *)context)->hot); }
 
 /* A GPU above its limit of power lowers its clock within some tenths of a second. Then another variant of
  * single steps may be the fastest: on an H200 at radius 6, tiles of 96 rows are 2 to 4 % slower than tiles
@@ -353,13 +316,14 @@ static double hot_s(void *context, int way)
  * timed again by itself: for a hundredth of the loop, at most a tenth of a second, of which the second half
  * counts. Blocks of steps keep to rounds in turn, for their variants differ by less than the clock does
  * while it falls. */
-static void try_hot(const variant_trial *t, int count, double pass_s[])
+static void try_hot(const passes *t, int count, double pass_s[])
 {
     static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
     enum { BATCHES = 8 };
     const double loop_s = pass_s[0] * (double)t->s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
     if (t->s->dev->kind == DEVICE_HOST || loop_s < first_s) return;
-    variant_trial hot = { t->s, trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000), 0 };
+    passes hot = *t;
+    hot.launches = trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000);
     const double some_s = pass_s[0] * hot.launches;
     for (int i = trial_repeats(some_s, first_s, 1, 1000); i > 0; i--) (void)variant_s(&hot, 0);
     const trial alone = { .ways = 1,
@@ -371,10 +335,12 @@ static void try_hot(const variant_trial *t, int count, double pass_s[])
 
 static void variants(void *context, const plan *p, plan_variant_trial *answer)
 {
-    sim *s = ((sim_trial *)context)->s;
+    sim *s = sim_of(context);
     const bool single = p->block_steps == 1;
     const int count = count_variants(s);
-    variant_trial t = { s, single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES, 0 };
+    passes t = { .s = s,
+                 .cells = variant_cells(s),
+                 .launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES };
     assert(count <= DEVICE_VARIANTS_MAX);
     if (count < 2 || p->persistent) return;
     sim_touch(s);
@@ -408,12 +374,7 @@ void sim_trial_choose_variant(sim *s)
 plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
 {
     *t = (sim_trial){ .s = s, .budget_s = probes_budget_s };
-    plan_trial all = { .context = t, .halos = halos, .transposes = transposes, .in_kernel = in_kernel };
-    if (!how_long) return all;
-    all.exchange = exchange;
-    all.blocks = blocks;
-    all.persistent = persistent;
-    all.forms = forms;
-    all.variants = variants;
-    return all;
+    const plan_trial had = { .context = t, .can = can };
+    const plan_trial all = { t, exchange, can, blocks, persistent, forms, variants };
+    return how_long ? all : had;
 }

@@ -8,11 +8,11 @@
 struct snapshot {
     sim *sim;
     device *dev;
-    device_stream *stream;            /* of low priority */
-    device_event *begin, *end;         /* timed: the steps are held up between them */
-    device_event *done, *last;         /* all is on the host; all before snapshot_mark has run */
-    void *copy[STATE_FIELDS_MAX]; /* device memory, laid out as the fields; NULL: copied directly */
-    uint64_t *shares, *shares_host;    /* fingerprints of the own cells, on the device and on the host */
+    device_stream *stream;          /* of low priority */
+    device_event *begin, *end;      /* timed: the steps are held up between them */
+    device_event *done, *last;      /* all is on the host; all before snapshot_mark has run */
+    void *copy[STATE_FIELDS_MAX];   /* device memory, laid out as the fields; NULL: copied directly */
+    uint64_t *shares, *shares_host; /* fingerprints of the own cells, on the device and on the host */
 };
 
 /* Room for the copies, and as much again is left to others as they take, up to 2 GB: messages, graphs, a

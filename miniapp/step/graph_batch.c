@@ -1,4 +1,4 @@
-#include "step/graph_batch.h"
+#include "step/step.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ _Static_assert(1 << (SIZES - 1) == GRAPH_BATCH_STEPS_MAX &&
                    (int)GRAPH_BATCH_STEPS_MAX <= (int)INKERNEL_PASS_NORMS_MAX,
                "the largest size");
 
-/* What else a graph is kept by: the slot of its norms, or one of these. */
+/* A graph is kept by the slot of its norms, or by one of these. */
 enum { PLAIN = INKERNEL_PASS_SLOTS, ALONE, KINDS };
 
 struct graph_batch {
@@ -18,7 +18,7 @@ struct graph_batch {
     step_pass *p;
     step_levels field[2];
     bool every_norm; /* every_norm: with norms every step has one, else the last one alone */
-    int epochs; /* with in-kernel exchange INKERNEL_EPOCHS; else 2: the buffers alternate */
+    int epochs;      /* with in-kernel exchange INKERNEL_EPOCHS; else 2: the buffers alternate */
     device_graph *graph[INKERNEL_EPOCHS][SIZES][KINDS]; /* [epoch of the first level]; NULL: not captured
                                                          * yet */
 };
@@ -26,7 +26,10 @@ struct graph_batch {
 graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm)
 {
     graph_batch *b = CHECK_ALLOC(calloc(1, sizeof *b));
-    *b = (graph_batch){ .s = s, .p = p, .field = { fields[0], fields[1] }, .every_norm = every_norm,
+    *b = (graph_batch){ .s = s,
+                        .p = p,
+                        .field = { fields[0], fields[1] },
+                        .every_norm = every_norm,
                         .epochs = step_in_kernel(p) ? INKERNEL_EPOCHS : 2 };
     for (int i = 0; i < 2; i++) {
         halo_know(p->halo, fields[i].u);
@@ -58,9 +61,16 @@ static device_graph *graph_of(graph_batch *b, int epoch, int size, int kind)
     const int steps = 1 << size, norms = kind >= INKERNEL_PASS_SLOTS ? 0 : b->every_norm ? steps : 1;
     for (int n = 0; n < steps; n++) {
         const bool norm = n >= steps - norms;
-        step_enqueue(s, b->p, b->field, kind != ALONE, (epoch + n) % INKERNEL_EPOCHS,
-                     norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms }
-                          : (inkernel_pass_norm){ 0 });
+        const int from = (epoch + n) % INKERNEL_EPOCHS;
+        step_take(s, b->p,
+                  (step_job){ .next = b->field[from % 2],
+                              .cur = b->field[1 - from % 2],
+                              .steps = b->p->of.block_steps,
+                              .exchange = kind != ALONE,
+                              .captured = true,
+                              .epoch = from,
+                              .rides = norm ? (inkernel_pass_norm){ kind, n - (steps - norms), norms }
+                                            : (inkernel_pass_norm){ 0 } });
     }
     DEVICE_CALL(d, graph_end, s->stream[0], g);
     step_complete(s); /* what was recorded above is the graph's */

@@ -2,7 +2,7 @@
  * same steps. A start waits until every kernel of every rank has ended and empties all inboxes, so that no
  * word of an earlier run of steps is taken for one of a later; then the words of the present level go, with
  * the epoch that fits the fields' parity. */
-#include "step/inkernel_pass.h"
+#include "step/step.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct inkernel_pass {
     uint64_t *change_host; /* [INKERNEL_PASS_SLOTS] norms, pinned: each run's last */
     device_stream *aside;  /* brings them, beside the next step */
     device_event *taken, *copied[INKERNEL_PASS_SLOTS];
-    int slot;              /* of the next run of norms */
+    int slot; /* of the next run of norms */
 };
 
 static void make_changes(inkernel_pass *p)
@@ -84,10 +84,14 @@ static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *side
     return ok;
 }
 
-inkernel_pass *inkernel_pass_create(const decomp *dec, device *d, const field_shape *shape,
-                                    const boundary *sides, int radius, bool corners, void *const fields[2],
-                                    MPI_Comm comm, sentence *why)
+inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
+                                    void *const fields[2], sentence *why)
 {
+    device *d = of->dev;
+    const field_shape *shape = of->shape;
+    const int radius = of->radius;
+    const bool corners = of->corners;
+    const MPI_Comm comm = of->comm;
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
     const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
     if (!agree_all(fits && d->stencil_inkernel_can(d, false), comm)) {

@@ -1,4 +1,4 @@
-#include "step/persistent_links.h"
+#include "step/step.h"
 
 #include <stdlib.h>
 

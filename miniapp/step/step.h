@@ -1,32 +1,5 @@
-/* One time step of a stencil over all ranks, in one of four forms that give the same bits; or, by temporal
- * blocking (kernels/temporal/temporal.h), a block of several steps.
- *
- * In-kernel exchange, where every neighbour's memory can be reached: one launch (kernels/core/inkernel.h),
- * and no other exchange. Before the first such step the halo exchange of the other forms brings the ghosts.
- *
- * Overlapped, over any transport; the order of its parts is what hides the halo exchange:
- *
- *   1. receives posted; boundary boxes packed on the high-priority comm stream, once the last level is
- *   complete
- *   2. interior (cells that read no ghost) launched on L streams: L strips of rows, one per stream; with feed
- *   openmp
- *      each stream is fed by a thread of its own, with serial one thread feeds them one after another (so
- *      does the one that captures steps for feed graph, graph_batch.h)
- *   3. the comm thread (the main thread, so MPI_THREAD_FUNNELED is enough) waits for the pack, sends,
- *   receives, unpacks
- *   4. on the comm stream still: ghosts outside the domain, then the shell (cells that read ghosts)
- *   5. stream 0 waits for the other streams and for the shell: the level is complete
- * The shell runs beside the interior, not after it: at high priority its few blocks go in between, and the
- * launch, the wait for the halo and the half-empty last wave of a thin kernel cost the step nothing. Measured
- * on two H200s, 16384 x 8192 f32 per rank: 281 us per step with the shell after the interior, 270 us with it
- * beside.
- *
- * Exchange first, of blocks of steps only: the same parts without an interior; after the exchange one pass
- * takes all cells. It costs less than the passes of a shell where the exchange is short.
- *
- * Mixed, where some links go over peer memory and some do not (on several hosts): overlapped with a shell
- * along the other links alone. The kernels of a step exchange with the neighbours within reach (in-kernel
- * exchange of boxes); a block is taken after an exchange with these, which is short.
+/* One time step of a stencil over all ranks, in one of several forms that give the same bits (step.c); or, by
+ * temporal blocking (kernels/temporal/temporal.h), a block of several steps.
  *
  * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius *
  * block_steps deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every
@@ -36,26 +9,39 @@
  * of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other
  * fields.
  *
- * No step allocates, synchronises the device, touches the default stream, or asks what device it runs on: on
- * the host a stream is a thread, and streams run at once.
- *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are
  * undefined. */
 #pragma once
 
+#include <mpi.h>
+
 #include "config/config.h"
+#include "core/boundary.h"
 #include "device/device.h"
 #include "exchange/halo.h"
 #include "ranks/decomp.h"
-#include "step/inkernel_pass.h"
-#include "step/step_form.h"
 #include "step/step_probe.h"
+
+typedef enum step_form {
+    STEP_OVERLAPPED,
+    STEP_EXCHANGE_FIRST,
+    STEP_IN_KERNEL,
+    STEP_MIXED,
+    STEP_FORMS
+} step_form;
+extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
+
+/* Kernels exchange, with all neighbours or with those within reach. */
+static inline bool step_form_in_kernel(step_form form, int block_steps)
+{
+    return form == STEP_IN_KERNEL || (form == STEP_MIXED && block_steps == 1);
+}
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
     device *dev;
     int count;
-    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch.h) steps are captured, and now and then
+    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch) steps are captured, and now and then
                        * taken, by one thread too */
     device_stream *stream[STEP_STREAMS_MAX], *comm;
     device_event *stream_done[STEP_STREAMS_MAX], *shell_done, *level;
@@ -64,34 +50,101 @@ typedef struct step_streams {
 
 void step_streams_create(step_streams *s, device *d, int count, config_feed feed);
 void step_streams_destroy(step_streams *s);
+/* cudaSetDevice once for each OpenMP thread that feeds a stream. */
+void step_bind_thread(device *d);
+
+/* The work that a pass is made for. dev, dec, shape and persistent live as long as the pass; nothing is
+ * owned. */
+typedef struct step_setup {
+    device *dev;
+    const decomp *dec;
+    const field_shape *shape;
+    const boundary *sides; /* of the domain */
+    int radius;
+    bool corners, has_prev; /* the stencil reads diagonal ghosts; two levels */
+    int streams;            /* that compute the interior */
+    int block_steps;        /* that one pass takes at most: 1, or a number that temporal_steps gave for
+                             * the bound stencil; ghosts are radius * block_steps deep */
+    const persistent_memory *persistent; /* NULL; else passes are persistent (device.h), of all own cells and
+                                          * any number of steps, on one stream, and use no ghosts */
+    const transport_choice *choice;      /* of each link of the halo */
+    MPI_Comm comm;
+} step_setup;
+
+/* ---- inkernel_pass.c ---- */
+
+/* Steps with in-kernel exchange (kernels/core/inkernel.h) of one field whose levels alternate between two
+ * buffers: the plans for both, the neighbours' inboxes, and the epoch on which all ranks agree. */
+typedef struct inkernel_pass inkernel_pass;
+
+/* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
+ * stencil is the step's. dec: a neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both
+ * ends of a link leave each other out. NULL on all ranks, with the reason, where a rank cannot take such
+ * steps: the device, the grid, a neighbour out of reach. */
+inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
+                                    void *const fields[2], sentence *why);
+/* Collective. */
+void inkernel_pass_destroy(inkernel_pass **p);
+
+/* Collective; to be called when all ghosts of the present level, and those of both buffers that no cell
+ * gives, are in place, before the first step, whenever something else has written the fields, and after steps
+ * without the neighbours. next: what the first step will write. Waits for s. */
+void inkernel_pass_start(inkernel_pass *p, const void *next, device_stream *s);
+
+/* Norms come in runs, of steps that are enqueued together, and the host reads the last one of each run. There
+ * are three slots for runs, used in rotation: in one, steps take norms; in the next, the first norm is
+ * cleared; the third is on its way to the host. */
+enum { INKERNEL_PASS_SLOTS = 3, INKERNEL_PASS_NORMS_MAX = 32 };
+typedef struct inkernel_pass_norm {
+    int slot, number, of; /* number `number`, from 0, in a run of `of`; of = 0: no norm */
+} inkernel_pass_norm;
+
+/* The present level, from which `next` will be written: its number mod INKERNEL_EPOCHS, odd where next is
+ * fields[1]. */
+int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange);
+/* `steps` steps with exchange were enqueued. */
+void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
+
+/* Enqueues the step of these own cells from a level of that epoch on s; boxes of a step may be enqueued on
+ * several streams. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are.
+ * norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the
+ * same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
+                        inkernel_pass_norm norm, device_stream *s);
+bool inkernel_pass_can_change(const inkernel_pass *p);
+/* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
+ * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
+int inkernel_pass_slot(const inkernel_pass *p);
+void inkernel_pass_fetch(inkernel_pass *p, int norms, device_stream *s);
+/* cell_abs_bits of this rank's max |next - cur| in the last step of the last run but `later`, later = 0 or 1;
+ * waits for it. */
+uint64_t inkernel_pass_change(inkernel_pass *p, int later);
+
+/* ---- step.c, step_pass.c ---- */
 
 /* One stencil pass over one field: where its cells and ghosts are and who brings them. */
 typedef struct step_pass {
-    const field_shape *shape; /* not owned */
+    step_setup of;
     halo *halo;
-    halo *prev_halo;          /* of blocks, where a step reads two levels: the level before's; else NULL */
-    boundary sides;           /* BOUNDARY_NONE where a neighbour's cells lie */
+    halo *prev_halo; /* of blocks, where a step reads two levels: the level before's; else NULL */
+    boundary sides;  /* BOUNDARY_NONE where a neighbour's cells lie */
     box interior, strip[STEP_STREAMS_MAX]; /* strip: of the interior, one for each stream */
-    int strips;
     box shell[4];
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the
                                      * others */
     int ghosts_count, early_ghosts; /* early: of form MIXED, the first of them, no images of what far links
                                      * bring */
-    unsigned near;            /* transports, bit by bit, whose links a mixed step does not take for far:
-                               * peer */
-    int depth;                /* halo depth: of the ghosts that a step or block reads */
-    int block_steps;          /* that one pass takes at most; 1: stencil_pass */
-    const persistent_memory *persistent; /* not NULL: such a pass is a persistent one (device.h), of all
-                                          * own cells */
+    unsigned near;                  /* transports, bit by bit, whose links a mixed step does not take for far:
+                                     * peer */
+    int depth;                      /* halo depth: of the ghosts that a step or block reads */
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images
                                     * of received ones */
     int wraps_count;
-    bool makes_images;        /* blocks do, of own and of received cells, beyond periodic sides: then
-                               * neither holds any */
-    inkernel_pass *inkernel;  /* NULL: no in-kernel exchange */
+    bool makes_images;            /* blocks do, of own and of received cells, beyond periodic sides: then
+                                   * neither holds any */
+    inkernel_pass *inkernel;      /* NULL: no in-kernel exchange */
     uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their
                                    * ghosts are in place */
 } step_pass;
@@ -101,20 +154,15 @@ typedef struct step_levels {
     void *u, *prev;
 } step_levels;
 
-/* streams: that compute the interior; sides: of the domain; corners: the stencil reads diagonal ghosts;
- * has_prev: it reads two levels. block_steps: 1, or a number that temporal_steps gave for the bound stencil;
- * the field's ghosts are radius * block_steps deep. persistent: NULL, or of persistent passes, of any number
- * of steps, on one stream; not owned. Ghosts are neither read nor written then. */
-void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape,
-                      const boundary *sides, int radius, bool corners, bool has_prev, int block_steps,
-                      const persistent_memory *persistent, const transport_choice *choice, MPI_Comm comm);
+/* Collective, as is destroy. */
+void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
  * in-kernel exchange of single steps, for which this and mixed want step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* What single steps need for in-kernel exchange with their near neighbours; false, on all ranks, with the
- * reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate between. */
-bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners,
-                             void *const fields[2], MPI_Comm comm, sentence *why);
+/* Gives single steps what they need for in-kernel exchange with their near neighbours; false, on all ranks,
+ * with the reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate
+ * between. */
+bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why);
 void step_pass_destroy(step_pass *p);
 
 /* A level that something other than a step put in place (initial values, a transpose) is complete once stream
@@ -123,49 +171,88 @@ void step_begin_generation(step_streams *s);
 
 /* next from cur: a step, or a block of steps. */
 typedef struct step_job {
-    step_levels next, cur;   /* a step writes next.u alone, which may be cur.prev; all fields of a block
-                              * are different */
-    int steps;               /* of a block as temporal_steps gave them, of a persistent pass any, at most
-                              * the pass's block_steps; else 1 */
-    bool exchange;           /* false: without the halo (stale ghosts), to time the same step without
-                              * communication */
+    step_levels next, cur; /* a step writes next.u alone, which may be cur.prev; all fields of a block
+                            * are different */
+    int steps;             /* of a block as temporal_steps gave them, of a persistent pass any, at most
+                            * the pass's block_steps; else 1 */
+    bool exchange;         /* false: without the halo (stale ghosts), to time the same step without
+                            * communication */
     uint64_t *norm; /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number
                        of steps that temporal_change_steps gave, or a persistent pass, leaves it there; a step
                        that step_can_change in its inkernel_pass */
-    const step_probe *probe; /* may be NULL */
-    int epoch;               /* step_advance's own, as is: */
-    inkernel_pass_norm rides;
+    const step_probe *probe;  /* may be NULL */
+    bool captured;            /* the same work every time: the two below are given; else step_take's own */
+    int epoch;                /* of cur, with in-kernel exchange (inkernel_pass_epoch) */
+    inkernel_pass_norm rides; /* the norm that an in-kernel step takes */
 } step_job;
 /* Afterwards the invariant holds for next. */
-void step_advance(step_streams *s, step_pass *p, step_job j);
-/* step_advance in parts, for steps that are captured; with block_steps > 1 they are blocks. step_ready: what
- * must have happened before the first one of them (in-kernel exchange: ghosts and flag words; collective
- * then); the epoch of cur with in-kernel exchange, else 0. step_enqueue: the step from a level of that epoch,
- * the same work every time, with a norm (inkernel_pass_step) or none. step_taken: `steps` were, with `norms`
- * norms. The epoch of a level is even where fields[0] is written next. fields: what levels alternate between.
- * A single step of two levels writes over the level before: { a, b } and { b, a }. */
+void step_take(step_streams *s, step_pass *p, step_job j);
+/* The parts that a captured step leaves out, around `steps` of them. step_ready: before the first (in-kernel
+ * exchange: ghosts and flag words; collective then); the epoch of cur with in-kernel exchange, else 0.
+ * step_taken: they were, with `norms` norms. */
 int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange);
-void step_enqueue(step_streams *s, step_pass *p, const step_levels fields[2], bool exchange, int epoch,
-                  inkernel_pass_norm norm);
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-static inline bool step_in_kernel(const step_pass *p) { return step_form_in_kernel(p->form, p->block_steps); }
+static inline bool step_in_kernel(const step_pass *p)
+{
+    return step_form_in_kernel(p->form, p->of.block_steps);
+}
 static inline bool step_can_change(const step_pass *p)
 {
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
 }
 
-/* What one block of `steps` steps computes, cells of all levels, and moves between memory and its
- * kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and tiles
- * of the kernels are not counted. */
+/* Cells of all levels that one block of `steps` steps computes, and those that it moves between memory and
+ * its kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and
+ * tiles of the kernels are not counted. */
 typedef struct step_pass_cells {
     int64_t computed_cells, moved_cells;
 } step_pass_cells;
-step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps);
-/* What this rank sends in an exchange. */
+step_pass_cells step_pass_cells_of(const step_pass *p, int steps);
+/* Bytes that this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 
 /* The exchange of cur's halo with nothing beside it, to time communication alone; enqueued on the comm
  * stream. */
 void step_exchange(step_streams *s, step_pass *p, step_levels cur);
+
+/* ---- graph_batch.c ---- */
+
+/* Steps launched many at a time (feed = graph): a captured graph holds up to GRAPH_BATCH_STEPS_MAX of them,
+ * so that the host enqueues once for all, and the device goes from one step to the next without it.
+ *
+ * There is a graph for every power of two of steps, for every epoch of the level it starts from (step.h:
+ * buffers alternate, and flag-in-data words hold the epoch), and for every slot of norms; a batch of steps is
+ * a few of them. Graphs keep the kernels' arguments, so whatever else changes from step to step (the parity
+ * of inboxes) is counted on the device. Only for halos whose transports need no host. */
+enum { GRAPH_BATCH_STEPS_MAX = 32 };
+
+typedef struct graph_batch graph_batch;
+
+/* fields: what levels alternate between, of which a level of even epoch writes the first; a single step of
+ * two levels writes over the level before: { a, b } and { b, a }. All outlive the batch. every_norm: where
+ * norms are asked for, all steps have one; else the last of graph_batch_launch's. */
+graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels fields[2], bool every_norm);
+void graph_batch_destroy(graph_batch **b);
+/* Captures what is not yet, so that nothing is left to the loop. */
+void graph_batch_prepare(graph_batch *b, bool change);
+/* `steps` steps from cur, the first of which writes next. change: with norms, of which the last is read as
+ * after a step_take with a norm; with every_norm only for a power of two of steps. exchange: as in
+ * step_take. */
+void graph_batch_launch(graph_batch *b, void *next, void *cur, int64_t steps, bool exchange, bool change);
+
+/* ---- persistent_links.c ---- */
+
+/* The memory through which persistent passes exchange (device.h), of this rank and of those that own the rows
+ * above and below. */
+typedef struct persistent_links persistent_links;
+
+/* Collective, with the device's stencil bound. sides: the domain's. NULL on all ranks, with the reason as a
+ * sentence part, where a rank cannot take such passes, would take others than the rest, or cannot reach a
+ * neighbour's memory. */
+persistent_links *persistent_links_create(const decomp *dec, device *d, const field_shape *shape,
+                                          const boundary *sides, MPI_Comm comm, sentence *why);
+/* Collective. */
+void persistent_links_destroy(persistent_links **l);
+const persistent_memory *persistent_links_memory(const persistent_links *l);

@@ -1,8 +1,64 @@
-/* Where the cells of a step stand: interior, shell, and who brings which ghosts. */
+/* The ground that a step stands on: its streams; where its cells are, interior and shell, and who brings
+ * which ghosts; and where in-kernel exchange begins. */
 #include <assert.h>
+#include <string.h>
 
+#include "ranks/check.h"
 #include "step/step.h"
 #include "temporal/temporal.h"
+
+const char *const step_form_name[STEP_FORMS] = { [STEP_OVERLAPPED] = "split",
+                                                 [STEP_EXCHANGE_FIRST] = "joined",
+                                                 [STEP_IN_KERNEL] = "whole",
+                                                 [STEP_MIXED] = "mixed" };
+
+/* ---- streams ---- */
+
+void step_streams_create(step_streams *s, device *d, int count, config_feed feed)
+{
+    assert(count >= 1 && count <= STEP_STREAMS_MAX);
+    *s = (step_streams){ .dev = d, .count = count, .feed = feed };
+    for (int i = 0; i < count; i++) {
+        DEVICE_CALL(d, stream_create, false, &s->stream[i]);
+        DEVICE_CALL(d, event_create, false, &s->stream_done[i]);
+    }
+    DEVICE_CALL(d, stream_create, true, &s->comm);
+    DEVICE_CALL(d, event_create, false, &s->shell_done);
+    DEVICE_CALL(d, event_create, false, &s->level);
+}
+
+void step_streams_destroy(step_streams *s)
+{
+    device *d = s->dev;
+    if (!d) return;
+    for (int i = 0; i < s->count; i++) {
+        DEVICE_CALL(d, stream_destroy, &s->stream[i]);
+        DEVICE_CALL(d, event_destroy, &s->stream_done[i]);
+    }
+    DEVICE_CALL(d, stream_destroy, &s->comm);
+    DEVICE_CALL(d, event_destroy, &s->shell_done);
+    DEVICE_CALL(d, event_destroy, &s->level);
+    memset(s, 0, sizeof *s);
+}
+
+void step_complete(step_streams *s) { DEVICE_CALL(s->dev, event_record, s->level, s->stream[0]); }
+
+void step_begin_generation(step_streams *s)
+{
+    step_complete(s);
+    s->generation++;
+}
+
+/* A later device may have the address of an earlier one, so its number counts. */
+void step_bind_thread(device *d)
+{
+    static _Thread_local int bound = -1;
+    if (d->kind == DEVICE_HOST || bound == d->ordinal) return;
+    DEVICE_CHECK(d, d->bind_thread(d));
+    bound = d->ordinal;
+}
+
+/* ---- boxes ---- */
 
 static bool has_neighbour(const decomp *dec, int dx, int dy)
 {
@@ -17,8 +73,8 @@ static bool has_neighbour(const decomp *dec, int dx, int dy)
  * lie beyond a mirroring one too, or a pass makes images itself. */
 static void find_ghosts(step_pass *p, bool corners)
 {
-    const field_shape *f = p->shape;
-    const bool block = p->block_steps > 1;
+    const field_shape *f = p->of.shape;
+    const bool block = p->of.block_steps > 1;
     const int64_t depth = p->depth, depth_y = f->depth_y > 0 ? depth : 0;
     const int64_t x[4] = { -depth, 0, f->nx, f->nx + depth }, y[4] = { -depth_y, 0, f->ny, f->ny + depth_y };
     const boundary_kind kind_x[3] = { p->sides.x_low.kind, BOUNDARY_NONE, p->sides.x_high.kind };
@@ -59,8 +115,8 @@ static bool is_far(const step_pass *p, int dx, int dy)
 /* Does a far link bring these ghosts, or what they mirror? */
 static bool is_late(const step_pass *p, box ghosts)
 {
-    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->shape->nx,
-              dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->shape->ny;
+    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->of.shape->nx,
+              dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->of.shape->ny;
     return is_far(p, dx != 0 && kind_beyond(p, dx, 0) == BOUNDARY_NONE ? dx : 0,
                   dy != 0 && kind_beyond(p, 0, dy) == BOUNDARY_NONE ? dy : 0);
 }
@@ -81,25 +137,25 @@ static void early_ghosts_first(step_pass *p)
 static int64_t left_to_shell(const step_pass *p, int dx, int dy)
 {
     const bool far_corner = p->form == STEP_MIXED && dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy));
-    if (p->persistent || (dy != 0 && p->shape->depth_y == 0)) return 0;
+    if (p->of.persistent || (dy != 0 && p->of.shape->depth_y == 0)) return 0;
     if (p->form == STEP_MIXED) return far_corner || is_far(p, dx, dy) ? p->depth : 0;
-    return p->block_steps > 1 && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
+    return p->of.block_steps > 1 && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
 }
 
 /* Interior, its strips, and shell. */
 static void cut(step_pass *p)
 {
-    const box own = field_own(p->shape);
+    const box own = field_own(p->of.shape);
     p->interior = box_make(own.x0 + left_to_shell(p, -1, 0), own.x1 - left_to_shell(p, 1, 0),
                            own.y0 + left_to_shell(p, 0, -1), own.y1 - left_to_shell(p, 0, 1));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
-    for (int i = 0; i < p->strips; i++) p->strip[i] = box_strip(p->interior, i, p->strips);
+    for (int i = 0; i < p->of.streams; i++) p->strip[i] = box_strip(p->interior, i, p->of.streams);
     p->shell_count = box_shell(own, p->interior, p->shell);
 }
 
 void step_pass_set_form(step_pass *p, step_form form)
 {
-    assert(form != (p->block_steps > 1 ? STEP_IN_KERNEL : STEP_EXCHANGE_FIRST));
+    assert(form != (p->of.block_steps > 1 ? STEP_IN_KERNEL : STEP_EXCHANGE_FIRST));
     p->form = form;
     assert(p->inkernel || !step_in_kernel(p));
     p->inkernel_generation = UINT64_MAX; /* steps of other forms leave no flag words */
@@ -107,32 +163,29 @@ void step_pass_set_form(step_pass *p, step_form form)
     cut(p);
 }
 
-void step_pass_create(step_pass *p, int streams, const decomp *dec, device *d, const field_shape *shape,
-                      const boundary *sides, int radius, bool corners, bool has_prev, int block_steps,
-                      const persistent_memory *persistent, const transport_choice *choice, MPI_Comm comm)
+void step_pass_create(step_pass *p, const step_setup *of)
 {
-    const bool along_y = shape->depth_y > 0, block = block_steps > 1;
-    const int depth = persistent ? radius : radius * block_steps;
-    *p = (step_pass){ .shape = shape,
-                      .sides = *sides,
-                      .strips = streams,
+    const bool along_y = of->shape->depth_y > 0, block = of->block_steps > 1;
+    const int depth = of->persistent ? of->radius : of->radius * of->block_steps;
+    *p = (step_pass){ .of = *of,
+                      .sides = *of->sides,
                       .depth = depth,
-                      .block_steps = block_steps,
-                      .persistent = persistent,
-                      .makes_images = block && (d->through || persistent),
+                      .makes_images = block && (of->dev->through || of->persistent),
                       .near = 1u << TRANSPORT_PEER,
                       .inkernel_generation = UINT64_MAX /* none yet */ };
-    if (has_neighbour(dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
-    if (has_neighbour(dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
-    if (!along_y || has_neighbour(dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
-    if (!along_y || has_neighbour(dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
+    if (has_neighbour(of->dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
+    if (has_neighbour(of->dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
+    if (!along_y || has_neighbour(of->dec, 0, -1)) p->sides.y_low.kind = BOUNDARY_NONE;
+    if (!along_y || has_neighbour(of->dec, 0, 1)) p->sides.y_high.kind = BOUNDARY_NONE;
 
     cut(p);
-    find_ghosts(p, corners || block);
-    p->halo = halo_create(dec, d, shape, depth, corners || block, choice, comm);
+    find_ghosts(p, of->corners || block);
+    p->halo = halo_create(of->dec, of->dev, of->shape, depth, of->corners || block, of->choice, of->comm);
     /* A cell reads the level before at its own index. Images in the outermost ghosts are then of no cell, and
      * undefined. */
-    if (block && has_prev) p->prev_halo = halo_create(dec, d, shape, depth - radius, true, choice, comm);
+    if (block && of->has_prev)
+        p->prev_halo =
+            halo_create(of->dec, of->dev, of->shape, depth - of->radius, true, of->choice, of->comm);
 }
 
 int64_t step_pass_sent_bytes(const step_pass *p)
@@ -140,38 +193,67 @@ int64_t step_pass_sent_bytes(const step_pass *p)
     return (p->halo ? halo_sent_bytes(p->halo) : 0) + (p->prev_halo ? halo_sent_bytes(p->prev_halo) : 0);
 }
 
-/* What lies at most `depth` from a box, but for columns that are images which the pass makes. */
+/* Cells at most `depth` from a box, but for columns that are images which the pass makes. */
 static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
 {
-    const box all = temporal_extent(p->shape, b, depth, &p->sides);
+    const box all = temporal_extent(p->of.shape, b, depth, &p->sides);
     return p->makes_images ? box_width(b) * box_height(all) : box_cells(all);
 }
 
-step_pass_cells step_pass_cells_of(const step_pass *p, int radius, int steps)
+step_pass_cells step_pass_cells_of(const step_pass *p, int steps)
 {
     step_pass_cells all = { 0, 0 };
-    if (p->persistent)
-        return (step_pass_cells){ steps * box_cells(field_own(p->shape)),
-                                  2 * box_cells(field_own(p->shape)) };
-    for (int i = 0; i < p->strips + p->shell_count; i++) {
-        const box b = i < p->strips ? p->strip[i] : p->shell[i - p->strips];
+    if (p->of.persistent)
+        return (step_pass_cells){ steps * box_cells(field_own(p->of.shape)),
+                                  2 * box_cells(field_own(p->of.shape)) };
+    for (int i = 0; i < p->of.streams + p->shell_count; i++) {
+        const box b = i < p->of.streams ? p->strip[i] : p->shell[i - p->of.streams];
         if (box_empty(b)) continue;
         for (int left = steps - 1; left >= 0; left--)
-            all.computed_cells += extent_cells(p, b, (int64_t)left * radius);
+            all.computed_cells += extent_cells(p, b, (int64_t)left * p->of.radius);
         for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)
-            all.moved_cells += extent_cells(p, b, (int64_t)(steps - level) * radius) + box_cells(b);
+            all.moved_cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.radius) + box_cells(b);
     }
     return all;
 }
 
-bool step_pass_make_inkernel(step_pass *p, const decomp *dec, device *d, int radius, bool corners,
-                             void *const fields[2], MPI_Comm comm, sentence *why)
+/* ---- in-kernel exchange ---- */
+
+bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why)
 {
-    decomp near = *dec;
+    decomp near = *p->of.dec;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         if (is_far(p, decomp_dx[k], decomp_dy[k])) near.neighbour[k] = -1;
-    p->inkernel = inkernel_pass_create(&near, d, p->shape, &p->sides, radius, corners, fields, comm, why);
+    p->inkernel = inkernel_pass_create(&p->of, &near, &p->sides, fields, why);
     return p->inkernel != NULL;
+}
+
+/* All ghosts of cur, and in next those that stay as they are. */
+static void start_inkernel(step_streams *s, step_pass *p, void *next, void *cur)
+{
+    device *d = s->dev;
+    void *const both[] = { cur, next };
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
+    halo_exchange(p->halo, cur, s->comm);
+    for (int i = 0; i < 2; i++)
+        DEVICE_CALL(d, boundary_fill, p->of.shape, both[i], &p->sides, p->ghosts, p->ghosts_count, s->comm);
+    inkernel_pass_start(p->inkernel, next, s->comm);
+    p->inkernel_generation = s->generation;
+}
+
+int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchange)
+{
+    if (!step_in_kernel(p)) return 0;
+    if (!exchange) p->inkernel_generation = UINT64_MAX; /* the neighbours know nothing of these steps */
+    else if (p->inkernel_generation != s->generation) start_inkernel(s, p, next, cur);
+    return inkernel_pass_epoch(p->inkernel, next, exchange);
+}
+
+void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms)
+{
+    if (!step_in_kernel(p)) return;
+    if (exchange) inkernel_pass_advance(p->inkernel, steps);
+    if (norms > 0) inkernel_pass_fetch(p->inkernel, norms, s->stream[0]);
 }
 
 void step_pass_destroy(step_pass *p)

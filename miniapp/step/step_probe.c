@@ -9,20 +9,16 @@ const char *const step_phase_name[STEP_PHASES] = { "interior", "exchange", "shel
 /* Ranges begin and end in the comm thread; those of the interior, in whichever thread feeds a stream, are not
  * in the table. */
 static const struct {
-    bool ends;          /* the range that began last */
-    const char *begins; /* a step, or a phase by step_phase_name; NULL: none */
+    bool ends;                              /* the range that began last */
+    const char *begins;                     /* a step, or a phase by step_phase_name; NULL: none */
     enum { NO_EVENT, EVENT, DETAIL } event; /* DETAIL: for a timeline only */
 } points[STEP_POINTS] = {
     /*                      ends   begins      event */
-    [STEP_ENTER]        = { false, "step",     EVENT },
-    [STEP_INTERIOR_END] = { false, NULL,       EVENT },
-    [STEP_PACK]         = { false, "exchange", EVENT },
-    [STEP_POSTED]       = { true,  NULL,       EVENT },
-    [STEP_RESUME]       = { false, "exchange", EVENT },
-    [STEP_RECEIVED]     = { true,  "shell",    EVENT },
-    [STEP_FILLED]       = { false, NULL,       DETAIL },
-    [STEP_SHELL_END]    = { true,  NULL,       EVENT },
-    [STEP_LEAVE]        = { true,  NULL,       NO_EVENT },
+    [STEP_ENTER] = { false, "step", EVENT },      [STEP_INTERIOR_END] = { false, NULL, EVENT },
+    [STEP_PACK] = { false, "exchange", EVENT },   [STEP_POSTED] = { true, NULL, EVENT },
+    [STEP_RESUME] = { false, "exchange", EVENT }, [STEP_RECEIVED] = { true, "shell", EVENT },
+    [STEP_FILLED] = { false, NULL, DETAIL },      [STEP_SHELL_END] = { true, NULL, EVENT },
+    [STEP_LEAVE] = { true, NULL, NO_EVENT },
 };
 
 void step_probe_create(step_probe *p, device *d)
@@ -45,6 +41,13 @@ void step_probe_mark(const step_probe *p, device *d, step_point point, device_st
     if (p && (points[point].event == EVENT || (points[point].event == DETAIL && p->detail)))
         DEVICE_CALL(d, event_record, p->event[point], s);
     if (points[point].begins) nvtx_begin(points[point].begins);
+}
+
+void step_probe_with_halo(const step_probe *p, int streams, bool exchanged)
+{
+    if (!p || !p->detail) return;
+    p->detail->streams = streams;
+    p->detail->exchanged = exchanged;
 }
 
 void step_probe_mark_launch(const step_probe *p, device *d, device_stream *s)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "ranks/check.h"
-#include "run/rehearsal.h"
+#include "run/dry_run.h"
 #include "support/problem_harness.h"
 
 static const char large[] =

@@ -88,15 +88,16 @@ static void alone(void **state)
         assert_int_equal(d->fill_bytes(d, field[i], 0, f.bytes, NULL), 0);
     }
     step_streams_create(&s, d, 1, CONFIG_FEED_SERIAL);
-    step_pass_create(&p, 1, &dec, d, &f, &sides, 2, false, false, 1, NULL, &choice, MPI_COMM_WORLD);
-    assert_true(step_pass_make_inkernel(&p, &dec, d, 2, false, field, MPI_COMM_WORLD, &why));
+    const step_setup of = { d, &dec, &f, &sides, 2, false, false, 1, 1, NULL, &choice, MPI_COMM_WORLD };
+    step_pass_create(&p, &of);
+    assert_true(step_pass_make_inkernel(&p, field, &why));
     step_pass_set_form(&p, STEP_IN_KERNEL);
     for (int start = 0; start < 2; start++) { /* of something put there by others, twice */
         fills = steps = 0;
         step_begin_generation(&s);
         for (int i = 0; i < 3; i++) {
             const step_levels next = { field[1 - i % 2], NULL }, cur = { field[i % 2], NULL };
-            step_advance(&s, &p, (step_job){ .next = next, .cur = cur, .steps = 1, .exchange = true });
+            step_take(&s, &p, (step_job){ .next = next, .cur = cur, .steps = 1, .exchange = true });
         }
         assert_int_equal(steps, 3);
         assert_int_equal(fills, 2); /* of both fields, before the first step alone */

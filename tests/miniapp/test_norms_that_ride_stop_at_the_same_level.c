@@ -55,8 +55,7 @@ static result run_of(const config *c, bool ride)
         s.dev->stencil_inkernel_can = can;
         s.dev->stencil_inkernel = whole;
         void *const fields[2] = { s.now.u, s.next.u };
-        assert_true(step_pass_make_inkernel(&s.pass, &s.plan.grid.dec, s.dev, c->problem.radius, false,
-                                            fields, s.top.comm, &why));
+        assert_true(step_pass_make_inkernel(&s.pass, fields, &why));
         step_pass_set_form(&s.pass, STEP_IN_KERNEL);
     }
     assert_int_equal(sim_norms_ride(&s), ride);

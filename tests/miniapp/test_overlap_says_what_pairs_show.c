@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "run/overlap.h"
+#include "run/calibrate.h"
 
 enum { PAIRS = 15 };
 

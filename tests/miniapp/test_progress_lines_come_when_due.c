@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run/progress.h"
+#include "run/loop.h"
 
 static progress begun(config_progress wanted, double tolerance, int rank)
 {

@@ -220,7 +220,7 @@ static void round_of(sim *s, snapshot *aside, int64_t steps, sentence *found)
 
 static void set_form(sim *s, step_form form)
 {
-    const bool blocks = s->pass.block_steps > 1;
+    const bool blocks = s->pass.of.block_steps > 1;
     if (!s->pass.halo || s->batch || form == STEP_FORMS || (form == STEP_EXCHANGE_FIRST && !blocks)) return;
     step_pass_set_form(&s->pass, form);
 }

@@ -45,21 +45,20 @@ static void part_links(sim *s)
     const transport_kind near = tested == CONFIG_DEVICE_HOST ? TRANSPORT_AWARE : TRANSPORT_PEER;
     const plan_grid *g = &s->plan.grid;
     void *const fields[2] = { s->now.u, s->next.u };
-    const bool corners = stencil_reads_corners(s->prob.op.form);
     const int radius = s->cfg->problem.radius, mine = made_up_host(s, s->top.rank);
     transport_choice choice;
     sentence why = { "" };
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
         choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
     if (tested == CONFIG_DEVICE_HOST) host_inkernel_give(s->dev, radius);
+    step_setup of = s->pass.of;
+    of.choice = &choice;
     step_pass_destroy(&s->pass);
-    step_pass_create(&s->pass, s->plan.streams, &g->dec, s->dev, &g->shape, &s->cfg->grid.sides, radius,
-                     corners, s->prob.op.has_prev, s->plan.block_steps, NULL, &choice, s->top.comm);
+    step_pass_create(&s->pass, &of);
     assert_string_equal(halo_refused(s->pass.halo), "");
     s->pass.near = 1u << near;
     if (s->plan.block_steps > 1) return;
-    if (!step_pass_make_inkernel(&s->pass, &g->dec, s->dev, radius, corners, fields, s->top.comm, &why))
-        fail_msg("%s", why.text);
+    if (!step_pass_make_inkernel(&s->pass, fields, &why)) fail_msg("%s", why.text);
 }
 
 /* All of `weft run` that moves cells. */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "ranks/timer.h"
-#include "run/timeline.h"
+#include "run/clock.h"
 #include "step/step.h"
 #include "support/comm_harness.h"
 #include "support/fake_event.h"

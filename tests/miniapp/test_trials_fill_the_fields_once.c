@@ -15,7 +15,6 @@
 #include "run/calibrate.h"
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
-#include "sim/sim_trial.h"
 #include "support/problem_harness.h"
 
 static const char deck_text[] =

@@ -51,29 +51,17 @@ static inline void made_up_exchange(void *context, const plan *p, const plan_can
     }
 }
 
-static inline bool made_up_can(const char *reason, sentence *why)
-{
-    if (reason) sentence_set(why, "%s", reason);
-    return !reason;
-}
-
-static inline bool made_up_halos(void *context, const plan *p, sentence *why)
-{
-    (void)p;
-    return made_up_can(((made_up *)context)->no_halos, why);
-}
-
-static inline bool made_up_transposes(void *context, const plan *p, transport_kind t, sentence *why)
+static inline bool made_up_can(void *context, const plan *p, plan_part what, transport_kind over,
+                               sentence *why)
 {
     const made_up *m = context;
+    const char *const reason = what == PLAN_HALOS       ? m->no_halos
+                               : what == PLAN_IN_KERNEL ? m->no_in_kernel
+                               : over == TRANSPORT_PEER ? m->no_peer_transposes
+                                                        : m->no_aware;
     (void)p;
-    return made_up_can(t == TRANSPORT_PEER ? m->no_peer_transposes : m->no_aware, why);
-}
-
-static inline bool made_up_in_kernel(void *context, const plan *p, sentence *why)
-{
-    (void)p;
-    return made_up_can(((made_up *)context)->no_in_kernel, why);
+    if (reason) sentence_set(why, "%s", reason);
+    return !reason;
 }
 
 static inline void made_up_blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
@@ -110,9 +98,7 @@ static inline plan_trial made_up_trial(made_up *m)
 {
     return (plan_trial){ .context = m,
                          .exchange = made_up_exchange,
-                         .halos = made_up_halos,
-                         .transposes = made_up_transposes,
-                         .in_kernel = made_up_in_kernel,
+                         .can = made_up_can,
                          .blocks = made_up_blocks,
                          .persistent = made_up_persistent,
                          .forms = made_up_forms };
