@@ -70,9 +70,7 @@ def animate(paths, output, fps, command="animate"):
 
 def main():
     parser = text.parser("animate", __doc__)
-    parser.add_argument(
-        "frames", nargs="+", metavar="FRAMES", help="PNG files, or a folder of them"
-    )
+    parser.add_argument("frames", nargs="+", metavar="FRAMES", help="PNG files, or a folder of them")
     parser.add_argument("--output", required=True, metavar="FILE", help="FILE.gif, .apng or .png")
     parser.add_argument(
         "--fps",

@@ -87,14 +87,7 @@ def draw_fused(axes, points, dtype, ceilings, named):
         along_slope(axes, several * copy, f"{several:g} steps per pass", TYPES[dtype], named)
     axes.plot(fused.flops_per_byte, fused.y, marker="p", ms=7, **mark(dtype))
     top = fused.loc[fused.y.idxmax()]
-    return [
-        (
-            top.flops_per_byte,
-            top.y,
-            f"fused {dtype}, {top['parameters.steps']:g} steps",
-            TYPES[dtype],
-        )
-    ]
+    return [(top.flops_per_byte, top.y, f"fused {dtype}, {top['parameters.steps']:g} steps", TYPES[dtype])]
 
 
 def draw_roofs(axes, points):
@@ -130,9 +123,7 @@ def fractions_of(points):
     names = [rung if np.isnan(r) else f"{rung} r={r:g}" for rung, r in zip(kernels.rung, radius)]
     deepest = radius.groupby(kernels.rung).transform("max")
     message = kernels.rung.isin(MESSAGES)
-    rows = kernels.assign(name=names, message=message)[
-        ~message | radius.isna() | (radius == deepest)
-    ]
+    rows = kernels.assign(name=names, message=message)[~message | radius.isna() | (radius == deepest)]
     return rows.sort_values("message", kind="stable")
 
 

@@ -35,7 +35,12 @@ def gpus_of(record):
 
 def is_good(record):
     gpus = gpus_of(record)
-    return record["check"]["verdict"] == "delivers" and len(gpus) > 0 and "None" not in gpus and len(set(gpus)) == len(gpus)
+    return (
+        record["check"]["verdict"] == "delivers"
+        and len(gpus) > 0
+        and "None" not in gpus
+        and len(set(gpus)) == len(gpus)
+    )
 
 
 def shape_of(record):
@@ -71,17 +76,23 @@ def reference_of(checks):
     started = sorted(str(record.get("started")) for record in checks)
     return {
         "gpu": checks[0]["check"]["ranks"][0]["gpu"],
-        "made": "of %d checks on %d machines, %s to %s, by jobs/check_reference" % (len(checks), len({gpus_of(r) for r in checks}), started[0], started[-1]),
+        "made": "of %d checks on %d machines, %s to %s, by jobs/check_reference"
+        % (len(checks), len({gpus_of(r) for r in checks}), started[0], started[-1]),
         "ranks": shape[0],
         "hosts": shape[1],
-        "rates": {like: {"low": rounded(low), "high": rounded(high), "machines": len(machines[like])} for like, (low, high) in rates.items()},
+        "rates": {
+            like: {"low": rounded(low), "high": rounded(high), "machines": len(machines[like])}
+            for like, (low, high) in rates.items()
+        },
     }
 
 
 def written(reference):
     """JSON with a line for each rate."""
-    rates = ",\n".join("    %s: %s" % (json.dumps(like), json.dumps(rate)) for like, rate in reference.pop("rates").items())
-    return "%s,\n  \"rates\": {\n%s\n  }\n}" % (json.dumps(reference, indent=2)[: -len("\n}")], rates)
+    rates = ",\n".join(
+        "    %s: %s" % (json.dumps(like), json.dumps(rate)) for like, rate in reference.pop("rates").items()
+    )
+    return '%s,\n  "rates": {\n%s\n  }\n}' % (json.dumps(reference, indent=2)[: -len("\n}")], rates)
 
 
 def main():
@@ -91,9 +102,14 @@ def main():
     good = [record for record in checks if is_good(record)]
     models = sorted({str(rank.get("gpu")) for record in good for rank in record["check"]["ranks"]})
     if len(good) < len(checks):
-        text.complain("%s: left out %d of %d checks: they do not deliver, or have no GPU for each rank" % (COMMAND, len(checks) - len(good), len(checks)))
+        text.complain(
+            "%s: left out %d of %d checks: they do not deliver, or have no GPU for each rank"
+            % (COMMAND, len(checks) - len(good), len(checks))
+        )
     if len(models) != 1:
-        text.fail(COMMAND, "the checks are of %s; a reference is of one GPU" % (" and ".join(models) or "no GPU"))
+        text.fail(
+            COMMAND, "the checks are of %s; a reference is of one GPU" % (" and ".join(models) or "no GPU")
+        )
     print(written(reference_of(good)))
     return 0
 

@@ -10,9 +10,7 @@ def add_options(parser):
     """Adds --kind, --ranks, --where and --last."""
     group = parser.add_argument_group("which records")
     group.add_argument("--kind", help="problem.kind of a run, family of a rung")
-    group.add_argument(
-        "--ranks", metavar="N,N...", type=rank_counts, help="on these numbers of ranks"
-    )
+    group.add_argument("--ranks", metavar="N,N...", type=rank_counts, help="on these numbers of ranks")
     group.add_argument(
         "--where",
         metavar="KEY=VALUE",

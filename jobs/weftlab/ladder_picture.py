@@ -40,7 +40,13 @@ def draw_bars(axes, shown, what):
                 value, y = shown["bars"][rung][machine][1], row + (number - (len(machines) - 1) / 2) * high
                 colour, hatch = style.PALETTE[number], None if machine == machines[-1] else "///"
                 axes.barh(y, value, high, color=colour, edgecolor="white", linewidth=0, hatch=hatch, zorder=2)
-                place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "size": 6.5, "bbox": box}
+                place = {
+                    "xytext": (3, 0),
+                    "textcoords": "offset points",
+                    "va": "center",
+                    "size": 6.5,
+                    "bbox": box,
+                }
                 axes.annotate(value_text(value, what), (value, y), **place)
     values = [value for by_machine in shown["bars"].values() for w, value in by_machine.values() if w == what]
     axes.set_yticks(range(len(rungs)), rungs, size=8)
@@ -117,7 +123,9 @@ def height_of(columns):
 def draw(path, shown, digest):
     """Writes the picture as SVG; the digest stands in its metadata."""
     columns = in_columns(panels_of(shown))
-    figure = style.plt.figure(figsize=(COLUMN_INCHES * len(columns) + 0.4, height_of(columns) + 0.6), constrained_layout=True)
+    figure = style.plt.figure(
+        figsize=(COLUMN_INCHES * len(columns) + 0.4, height_of(columns) + 0.6), constrained_layout=True
+    )
     grid = figure.add_gridspec(1, len(columns))
     for place, column in enumerate(columns):
         cells = grid[place].subgridspec(len(column), 1, height_ratios=[high for high, _ in column])

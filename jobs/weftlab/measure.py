@@ -87,7 +87,9 @@ def measure(name, question, folder, command):
 
 def keep(name, question, part, folder, command):
     """Moves the records to their place and names them in the index."""
-    lines = part.read_text(encoding="utf-8").replace(str(folder) + os.sep, "")  # records name no folder of this machine
+    lines = part.read_text(encoding="utf-8").replace(
+        str(folder) + os.sep, ""
+    )  # records name no folder of this machine
     part.write_text(lines, encoding="utf-8")
     first = json.loads(lines.splitlines()[0])
     date = first.get("started", datetime.date.today().isoformat())[:10]
@@ -109,11 +111,19 @@ def keep(name, question, part, folder, command):
 
 def main():
     parser = text.parser("measure", __doc__)
-    parser.add_argument("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
-    parser.add_argument("--list", action="store_true", help="print the questions and how many runs each takes")
+    parser.add_argument(
+        "names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the questions and how many runs each takes"
+    )
     parser.add_argument("--cases", action="store_true", help="print the command lines; run nothing")
-    parser.add_argument("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
-    parser.add_argument("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
+    parser.add_argument(
+        "--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)"
+    )
+    parser.add_argument(
+        "--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)"
+    )
     arguments = parser.parse_args()
     text.leave_with_the_reader()
 

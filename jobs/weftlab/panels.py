@@ -56,9 +56,7 @@ def draw(paths, output, command):
 
     pictures = [picture_of(path, command) for path in paths]
     one_scale = len({picture[-1] for picture in pictures}) == 1
-    figure, axes = style.new_figure(
-        2.9 * len(pictures) + 1, 3.2, len(pictures), sharey=True, squeeze=False
-    )
+    figure, axes = style.new_figure(2.9 * len(pictures) + 1, 3.2, len(pictures), sharey=True, squeeze=False)
     for axis, (image, palette, kind, nx, ny, step, (low, high)) in zip(axes[0], pictures):
         axis.imshow(image, extent=(0, nx, ny, 0), aspect="auto" if nx > 8 * ny else "equal")
         axis.grid(False)

@@ -36,9 +36,7 @@ def others_of(path, command):
             ranks, rate, name = line.rstrip("\r\n").split("\t")
             points.append((float(ranks), float(rate), text.printable(name)))
         except ValueError:
-            text.fail(
-                command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}"
-            )
+            text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}")
     if not points:
         text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name'")
     return pd.DataFrame(points, columns=["ranks", "gcells_per_s", "name"])
@@ -99,9 +97,7 @@ def draw_runs(runs, arguments, command):
         if name in ("strong", "weak"):
             study = series.study_of(runs, name)
             if not study.scaling:
-                refuse(
-                    arguments, command, f"no setting of a {name} study on several numbers of ranks"
-                )
+                refuse(arguments, command, f"no setting of a {name} study on several numbers of ranks")
             draw = partial(run_pictures.draw_scaling, runs, name, predicted)
             drawn["" if "" not in drawn else f"_{name}"] = draw, scaling_text(study)
         else:

@@ -60,9 +60,7 @@ def labels(settings):
     parsed = [json.loads(setting) for setting in settings]
     keys = sorted({key for setting in parsed for key in setting})
     differ = [k for k in keys if len({json.dumps(setting.get(k)) for setting in parsed}) > 1]
-    return [
-        " ".join(f"{k}={value_text(s[k])}" for k in differ if s.get(k) is not None) for s in parsed
-    ]
+    return [" ".join(f"{k}={value_text(s[k])}" for k in differ if s.get(k) is not None) for s in parsed]
 
 
 def value_text(value):
@@ -90,8 +88,7 @@ def tails(a, b):
     if len(a) + len(b) <= MOST_EXACT:
         return exact_tails(a, b)
     return tuple(
-        stats.mannwhitneyu(b, a, alternative=side, method="asymptotic").pvalue
-        for side in ("greater", "less")
+        stats.mannwhitneyu(b, a, alternative=side, method="asymptotic").pvalue for side in ("greater", "less")
     )
 
 

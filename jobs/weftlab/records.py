@@ -41,7 +41,11 @@ def at(record, *keys):
 def fraction_of_copy(record):
     """Of the median step of a run, or None. fraction_of_ceiling is of the mean step, and records of
     1.0 have no other."""
-    of_mean, mean, p50 = record.get("fraction_of_ceiling"), at(record, "step_s", "mean"), at(record, "step_s", "p50")
+    of_mean, mean, p50 = (
+        record.get("fraction_of_ceiling"),
+        at(record, "step_s", "mean"),
+        at(record, "step_s", "p50"),
+    )
     return of_mean * mean / p50 if all(is_number(value) for value in (of_mean, mean, p50)) else None
 
 
@@ -82,10 +86,19 @@ def is_check(record):
     """A line of `weft check`: verdict, figures and ranks."""
     check = at(record, "check")
     verdict = at(record, "check", "verdict")
-    return isinstance(check, dict) and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete") and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+    return (
+        isinstance(check, dict)
+        and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete")
+        and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+    )
 
 
-KINDS = {"run": is_run, "check": is_check, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
+KINDS = {
+    "run": is_run,
+    "check": is_check,
+    "bench": is_rung,
+    "any": lambda record: is_run(record) or is_rung(record),
+}
 
 
 # ---- what records say in more than one way ----
@@ -212,7 +225,11 @@ def read(paths, kind, command):
 
 def main():
     parser = text.parser("records", __doc__)
-    parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft check`, of `weft bench`, or of run and bench")
+    parser.add_argument(
+        "kind",
+        choices=list(KINDS),
+        help="of `weft run`, of `weft check`, of `weft bench`, or of run and bench",
+    )
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     arguments = parser.parse_args()
     text.leave_with_the_reader()

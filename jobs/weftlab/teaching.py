@@ -19,6 +19,7 @@ class TeachingMistake(Exception):
 
 # ---- what a picture shows ----
 
+
 def has_ceiling(rung):
     points = rung.get("sweep") or [rung]
     return all(records.is_number(point.get("fraction_of_ceiling")) for point in points)
@@ -108,13 +109,17 @@ def picture(folder, name="", *arguments):
 
 
 ALTERNATIVES = {
-    "simulated.svg": "a grid that grows with 16 to 4096 simulated ranks: a step, a norm, a transpose, a checkpoint's agreement, the start",
-    "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, the bounds of both, and NVIDIA's programs"
+    "simulated.svg": "a grid that grows with 16 to 4096 simulated ranks: a step, a norm, a transpose, "
+    "a checkpoint's agreement, the start",
+    "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, "
+    "the bounds of both, and NVIDIA's programs",
 }
 
 
 def picture_block(root, page, file):
     """The line of Markdown that shows a picture of docs/figures on a page."""
-    across = os.path.relpath(pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent)
+    across = os.path.relpath(
+        pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent
+    )
     words = file[: -len(".svg")].replace("ladder-", "the rungs beside their ceilings: weft bench ")
     return "![%s](%s)\n" % (ALTERNATIVES.get(file, words), across)

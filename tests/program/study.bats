@@ -39,7 +39,7 @@ import ast, sys
 for file in sys.argv[1:]:
     ast.parse(open(file).read(), file, feature_version=(3, 6))
 END
-    python3 -I -S "$study" deck=d.ini ranks=2 --list >said # no folder of packages is looked in
+    python3 -E -s -S "$study" deck=d.ini ranks=2 --list >said # no folder of packages is looked in
     expect "what would be run" "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1" \
         "$(tail -n 1 said)"
 }
