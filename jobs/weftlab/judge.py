@@ -9,8 +9,8 @@ median of its parts, also stands next to the median of all nodes. A node is slow
 below than 3 %, than its own noise, and than four times the median deviation of the nodes. A rank that is
 silent is named.
 
-Exit status: 0 all deliver, 1 some are slow or wrong, 2 there are no records, 3 a check is incomplete, or numpy
-(for a page jinja2) is missing, 4 nothing could be judged. Records of machines without Python are judged
+Exit status: 0 all deliver, 1 some are slow or wrong, 2 there are no records, 3 a check is incomplete, or
+numpy (for a page jinja2) is missing, 4 nothing could be judged. Records of machines without Python are judged
 elsewhere.
 """
 

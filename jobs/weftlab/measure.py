@@ -44,6 +44,10 @@ def read_questions(path, command):
     return {name: parser[name] for name in parser.sections()}
 
 
+def claim_of(question):
+    return " ".join(question.get("claim", "").split())
+
+
 def ranks_of(question):
     return question.getint("ranks", 1)
 
@@ -100,7 +104,7 @@ def keep(name, question, part, folder, command):
         "file": target.relative_to(folder).as_posix(),
         "commit": first.get("git", ""),
         "command": "jobs/measure " + name,
-        "claim": question.get("claim", ""),
+        "claim": claim_of(question),
     }
     results.add(folder, row, command)
     return target
@@ -136,7 +140,7 @@ def main():
         for name in questions:
             question, repeats = questions[name], questions[name].getint("repeats", 1)
             runs = len(cases_of(question)) * repeats
-            print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), question.get("claim", "")))
+            print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), claim_of(question)))
         return 0
     if arguments.cases:
         for name in names:

@@ -101,8 +101,8 @@ def prose(text):
     return re.sub(r"`[^`\n]*`", "", kept)
 
 
-# Only a measurement tells these: a time below a second, a rate, power, energy. Limits and sizes that a user sets
-# are in s, MB, MiB.
+# Only a measurement tells these: a time below a second, a rate, power, energy. A user sets limits and sizes
+# in s, MB, MiB.
 MEASURED = re.compile(
     r"\d[\d.,]*\s?(us|ns|ms|[GTM]B/s|GCells/s|[GT]flop/s|GFlop/s|Tflop/s|W|nJ|pJ)(?![A-Za-z0-9/])"
 )
