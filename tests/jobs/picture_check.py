@@ -59,10 +59,7 @@ def complaints_of(figure):
             yield f"beyond the picture: {words}"
     for (words, box), (others, other) in itertools.combinations(texts, 2):
         head = others == words.split("\n")[0] or words == others.split("\n")[0]
-        both = (
-            min(box.x1, other.x1) - max(box.x0, other.x0),
-            min(box.y1, other.y1) - max(box.y0, other.y0),
-        )
+        both = (min(box.x1, other.x1) - max(box.x0, other.x0), min(box.y1, other.y1) - max(box.y0, other.y0))
         if min(both) > 1.5 and not head and not is_title(figure, words, others):
             yield f"on each other: {words} / {others}"
     for axes in figure.axes:
@@ -72,9 +69,7 @@ def complaints_of(figure):
 
 def is_title(figure, *words):
     """The title keeps room for the lines below it, which lie in its box."""
-    return any(
-        figure._suptitle.get_text().strip() == w for w in words
-    )  # pylint: disable=protected-access
+    return any(figure._suptitle.get_text().strip() == w for w in words)  # pylint: disable=protected-access
 
 
 def main():
