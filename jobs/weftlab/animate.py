@@ -72,12 +72,8 @@ def main():
     parser = text.parser("animate", __doc__)
     parser.add_argument("frames", nargs="+", metavar="FRAMES", help="PNG files, or a folder of them")
     parser.add_argument("--output", required=True, metavar="FILE", help="FILE.gif, .apng or .png")
-    parser.add_argument(
-        "--fps",
-        type=frames_per_second,
-        default=20,
-        help=f"frames per second, 0.1 to {MOST_FPS} (default: 20)",
-    )
+    rate = f"frames per second, 0.1 to {MOST_FPS} (default: 20)"
+    parser.add_argument("--fps", type=frames_per_second, default=20, help=rate)
     arguments = parser.parse_args()
     ending = pathlib.Path(arguments.output).suffix
     if ending.lower() not in FORMATS:

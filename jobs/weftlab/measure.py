@@ -115,19 +115,12 @@ def keep(name, question, part, folder, command):
 
 def main():
     parser = text.parser("measure", __doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given"
-    )
-    parser.add_argument(
-        "--list", action="store_true", help="print the questions and how many runs each takes"
-    )
-    parser.add_argument("--cases", action="store_true", help="print the command lines; run nothing")
-    parser.add_argument(
-        "--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)"
-    )
-    parser.add_argument(
-        "--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)"
-    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
+    add("--list", action="store_true", help="print the questions and how many runs each takes")
+    add("--cases", action="store_true", help="print the command lines; run nothing")
+    add("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
+    add("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
 

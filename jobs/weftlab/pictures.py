@@ -13,11 +13,7 @@ from weftlab import bench_pictures, filters, frame, records, run_pictures, serie
 def predicted_of(path, command):
     """The lines of `jobs/predict` as a frame: ranks, step_s, efficiency, beyond."""
     rows = []
-    for line in records.lines_of([path], command):
-        try:
-            record = records.record_of(line)
-        except (ValueError, RecursionError):
-            continue
+    for record in records.parsed(path, command):
         row = {key: records.at(record, key) for key in ("ranks", "step_s", "efficiency")}
         if records.at(record, "predicted") is True and all(map(records.is_number, row.values())):
             rows.append(dict(row, beyond=bool(record.get("beyond"))))
@@ -29,7 +25,7 @@ def predicted_of(path, command):
 def others_of(path, command):
     """Other programs' points as a frame: ranks, gcells_per_s, name."""
     points = []
-    for line in records.lines_of([path], command):
+    for line in records.lines_of(path, command):
         if line.startswith("#"):
             continue
         try:

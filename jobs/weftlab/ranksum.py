@@ -135,18 +135,11 @@ def tested(both, least, alpha):
 # ---- the command ----
 
 
-def seconds_text(seconds):
-    for factor, unit in ((1e6, "us"), (1e3, "ms")):
-        if seconds * factor < 1e3:
-            return f"{seconds * factor:.4g} {unit}"
-    return f"{seconds:.4g} s"
-
-
 def print_table(table, names):
     width = max(7, *map(len, names))
     print(f"{'setting':<{width}}  runs  runs           A           B      B - A        P")
     for name, row in zip(names, table.itertuples()):
-        before, after = seconds_text(row.median_A), seconds_text(row.median_B)
+        before, after = text.seconds(row.median_A), text.seconds(row.median_B)
         probability = "-" if math.isnan(row.P) else f"{row.P:.2g}"
         print(
             f"{name:<{width}} {row.runs_A:>5} {row.runs_B:>5} {before:>11} {after:>11} "

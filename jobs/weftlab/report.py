@@ -37,15 +37,10 @@ def render_pages(root, folder):
 
 def draw(folder, path, shown):
     packages.need("report", "matplotlib", "pandas")
-    from weftlab import ladder_picture, page_pictures  # pylint: disable=import-outside-toplevel
+    from weftlab import page_pictures  # pylint: disable=import-outside-toplevel
 
     path.parent.mkdir(exist_ok=True)
-    if "files" in shown:
-        page_pictures.draw(folder, path, shown, teaching.digest(shown))
-    elif "times" in shown:
-        page_pictures.draw_times(path, shown["times"], teaching.digest(shown))
-    else:
-        ladder_picture.draw(path, shown, teaching.digest(shown))
+    page_pictures.draw(folder, path, shown, teaching.digest(shown))
 
 
 def complaints(root, folder):
@@ -67,21 +62,14 @@ def complaints(root, folder):
 
 def main():
     parser = text.parser("report", __doc__)
-    parser.add_argument("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
-    parser.add_argument(
-        "--output", type=pathlib.Path, default=pathlib.Path("report.html"), help="(report.html)"
-    )
-    parser.add_argument("--pages", action="store_true", help="render the blocks of all pages")
-    parser.add_argument(
-        "--check", action="store_true", help="complain where a page is not what would be rendered"
-    )
-    parser.add_argument(
-        "--table", nargs="+", metavar="NAME", help="print a table: %s" % ", ".join(sorted(tables.TABLES))
-    )
-    parser.add_argument(
-        "--root", type=pathlib.Path, default=ROOT, help="the tree whose pages are meant (this one)"
-    )
-    parser.add_argument("--results", type=pathlib.Path, metavar="FOLDER", help="(ROOT/jobs/results)")
+    add, path = parser.add_argument, pathlib.Path
+    add("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
+    add("--output", type=path, default=path("report.html"), help="(report.html)")
+    add("--pages", action="store_true", help="render the blocks of all pages")
+    add("--check", action="store_true", help="complain where a page is not what would be rendered")
+    add("--table", nargs="+", metavar="NAME", help="print a table: " + ", ".join(sorted(tables.TABLES)))
+    add("--root", type=path, default=ROOT, help="the tree whose pages are meant (this one)")
+    add("--results", type=path, metavar="FOLDER", help="(ROOT/jobs/results)")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
     folder = arguments.results or arguments.root / "jobs" / "results"

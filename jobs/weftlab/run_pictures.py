@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from weftlab import series, style
+from weftlab import series, style, text
 
 MOST_LINES, MOST_ROWS, MOST_BARS = 7, 80, 40
 WHOLE_RUN = {
@@ -157,7 +157,7 @@ def draw_values(frame):
     study = series.study_of(frame)
     rows = rows_of(study)
     points = pd.DataFrame([row[3] for row in rows])
-    factor, letter = style.scaled(points.rate.max())
+    factor, letter = text.scaled(points.rate.max())
     heights = np.arange(len(rows))
     figure, axes = style.new_figure(10, 1.6 + 0.235 * len(rows))
     ceilings = points.ceiling / factor

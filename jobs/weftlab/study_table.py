@@ -2,7 +2,7 @@
 
 import statistics
 
-from weftlab import measured, records
+from weftlab import measured, records, text
 
 WIDE_SPREAD = 0.03
 
@@ -47,12 +47,6 @@ def base_of(row, rows, mode):
     return min((r for r in rows if r["label"] == row["label"]), key=lambda r: r["ranks"])
 
 
-def seconds_text(seconds):
-    if seconds < 1e-3:
-        return "%.4g us" % (seconds * 1e6)
-    return "%.4g ms" % (seconds * 1e3) if seconds < 1 else "%.4g s" % seconds
-
-
 def part(value):
     return "-" if value is None else "%.3f" % value
 
@@ -65,7 +59,7 @@ def line_of(row, rows, mode, width):
         row["label"],
         row["ranks"],
         row["runs"],
-        seconds_text(row["seconds"]),
+        text.seconds(row["seconds"]),
     )
     line += "%6.1f %%%s" % (100 * row["spread"], "*" if wide else " ")
     line += "%10.4g %9.3f" % (row["rate"] / 1e9, ratio)

@@ -106,14 +106,6 @@ def save(figure, names, command, description=None):
 # ---- numbers ----
 
 
-def scaled(value):
-    """The factor and the letter of a value: 1e9 and "G" for 3.2e9."""
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor:
-            return factor, letter
-    return 1, ""
-
-
 def seconds_unit(longest):
     """The unit in which a longest time is read best, and how many of it a second has."""
     return ("µs", 1e6) if longest < 1e-3 else ("ms", 1e3) if longest < 1 else ("s", 1)
@@ -139,7 +131,9 @@ def rank_axis(axes, ranks, unit):
         axes.xaxis.set_major_locator(FixedLocator(ranks))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: "%g%s" % (x / scaled(x)[0], scaled(x)[1])))
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda x, _: "%g%s" % (x / text.scaled(x)[0], text.scaled(x)[1]))
+        )
     axes.set_xlabel(unit)
 
 

@@ -34,6 +34,31 @@ def leave_with_the_reader():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
+# ---- numbers ----
+
+
+def scaled(value):
+    """The factor and the letter of a value: 1e9 and "G" for 3.2e9."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return factor, letter
+    return 1, ""
+
+
+def rate(value, unit, digits=4):
+    factor, letter = scaled(value)
+    return "%.*g %s%s" % (digits, value / factor, letter, unit)
+
+
+def seconds(value):
+    if value < 1e-3:
+        return "%.4g us" % (value * 1e6)
+    return "%.4g ms" % (value * 1e3) if value < 1 else "%.4g s" % value
+
+
+# ---- arguments ----
+
+
 def parser(command, description):
     """A parser of arguments whose errors are one sentence, where argparse prints its usage too."""
     made = argparse.ArgumentParser(
