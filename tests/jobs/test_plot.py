@@ -115,6 +115,8 @@ def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_no_lin
         ("None", "#222222", [2], [0.99]), ("None", "#a0a0a0", [8], [0.7]),
     ]  # fmt: skip
     assert in_place("s.jsonl", "--predicted", "p.jsonl") == 3
+    printed("plot", "s.jsonl", "--predicted", "p.jsonl", "--what", "strong")
+    assert {"predicted", "predicted, beyond the records"} <= set(texts("s.svg"))
     write("one.jsonl", [one_record])
     refused("plot", "s.jsonl --predicted one.jsonl", "one.jsonl --predicted p.jsonl")
 

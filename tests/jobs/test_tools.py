@@ -87,7 +87,6 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     frames.new("P", (4, 4)).save("foreign.png")
     wrong = ["empty", "nowhere.png", "d.ini", "foreign.png"]
     refused("panels", *(words + " --output r.png" for words in wrong), "p.png --output r.gif", "p.png")
-    without("matplotlib", "panels", "p.png", "--output", "r.png")
 
 
 # ---- what is predicted beside counters ----
