@@ -195,7 +195,8 @@ def one_record(tmp_path_factory):
     """The record of a small run."""
     path = tmp_path_factory.mktemp("one")
     deck(path / "d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20")
-    weft("run", path / "d.ini", "checkpoint.every=0", "output.picture=none", "output.final=none", "run.lanes=1",
+    weft("run", path / "d.ini", "checkpoint.every=0", "output.picture=none", "output.final=none",
+         "run.lanes=1",
          "run.threads=1", f"output.record={path}/one.jsonl")  # fmt: skip
     (record,) = read(path / "one.jsonl")
     record["command"] = record["command"].replace(str(path) + "/", "")
@@ -204,14 +205,16 @@ def one_record(tmp_path_factory):
 
 @pytest.fixture
 def study(one_record):
-    """Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps of
-    our choice; as weft 1.0 wrote them, with the fraction of the mean step alone: 0.5 where that of the median is
-    0.6."""
+    """Records of two settings on 1, 2 and 4 ranks as a study of d.ini leaves them, two runs each, with steps
+    of our choice; as weft 1.0 wrote them, with the fraction of the mean step alone: 0.5 where that of the
+    median is 0.6."""
     deck("d.ini", *HEAT, "grid.nx=400", "grid.ny=300", "time.steps=20", "checkpoint.every=5")
     one_record = {key: value for key, value in one_record.items() if key != "fraction_of_ceiling_p50"}
-    steps = [(1, 1, 1000), (1, 1, 1000), (2, 1, 500), (2, 1, 500), (4, 1, 270), (4, 1, 230), (1, 2, 800), (1, 2, 800)]
+    steps = [(1, 1, 1000), (1, 1, 1000), (2, 1, 500), (2, 1, 500), (4, 1, 270), (4, 1, 230), (1, 2, 800),
+             (1, 2, 800)]
     return [
-        changed(one_record, ranks=ranks, asked__lanes=lanes, step_s__p50=us * 1e-6, step_s__mean=1.2 * us * 1e-6,
+        changed(one_record, ranks=ranks, asked__lanes=lanes, step_s__p50=us * 1e-6,
+                step_s__mean=1.2 * us * 1e-6,
                 fraction_of_ceiling=0.5, overlap_hidden_fraction=0.9,
                 command=one_record["command"].replace("lanes=1", "lanes=%d" % lanes))
         for ranks, lanes, us in steps

@@ -1,5 +1,5 @@
-"""Checks of machines that never were, for jobs/judge: hosts with as many GPUs each, rates that load of others lowers,
-and a part that is slow on purpose.
+"""Checks of machines that never were, for jobs/judge: hosts with as many GPUs each, rates that load of others
+lowers, and a part that is slow on purpose.
 
 A machine is right where the wanted part alone is blamed, in the figures that `figures_of` makes of it.
 """

@@ -1,5 +1,6 @@
-"""jobs/compare tells what differs from what is noise: a rank-sum test, exact for few runs, whose probabilities are
-known, and which is corrected for the number of settings."""
+"""jobs/compare tells what differs from what is noise: a rank-sum test, exact for few runs, whose
+probabilities are known, and which is corrected for the number of settings.
+"""
 
 import random
 
@@ -14,13 +15,15 @@ def runs(path, settings):
     """Records of {lanes: [ms, ...]}."""
     one = {"problem": {"kind": "heat", "dtype": "f32", "order": 2}, "grid": {"nx": 64, "ny": 64}, "ranks": 2}
     one.update(device="host", asked={"transport": "auto"}, verdict="exact")
-    made = [changed(one, asked__lanes=lanes, step_s__p50=t / 1e3) for lanes, ms in settings.items() for t in ms]
+    made = [changed(one, asked__lanes=lanes, step_s__p50=t / 1e3) for lanes, ms in settings.items()
+            for t in ms]
     write(path, made)
     return made
 
 
 def rows(out):
-    return {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines() if line.startswith("lanes=")}
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()
+            if line.startswith("lanes=")}
 
 
 def last(out):
@@ -28,7 +31,7 @@ def last(out):
 
 
 def noisy(settings, count, noise, factor):
-    """As many settings of as many runs in A and B, of 1 ms and noise; in B the first is slower by a factor."""
+    """Settings of as many runs in A and B, of 1 ms and noise; in B the first is slower by a factor."""
     random.seed(20261123)
     for name in "ab":
         scale = lambda lanes: factor if name == "b" and lanes == 1 else 1
@@ -39,10 +42,11 @@ def noisy(settings, count, noise, factor):
 
 def test_what_is_slower_or_faster_beyond_the_noise_and_by_what_probability():
     # 1, 2: separated, 1 of C(10,5) = 252, times the 5 settings that are tested; 3: 3 % and less is nothing;
-    # 4: overlapping, 58 of 252 sums of ranks are as large, times the 3 settings whose P is no smaller; 5: too few;
-    # 6: all alike, ties counted
+    # 4: overlapping, 58 of 252 sums of ranks are as large, times the 3 settings whose P is no smaller;
+    # 5: too few; 6: all alike, ties counted
     before = {1: [1, 1.01, 1.02, 1.01, 1.01], 2: [2, 2.1, 2.2, 2.1, 2.1], 3: [1, 1.01, 1.02, 1.01, 1.005]}
-    after = {1: [1.12, 1.10, 1.11, 1.13, 1.14], 2: [1.5, 1.6, 1.4, 1.5, 1.5], 3: [1.03, 1.04, 1.04, 1.03, 1.04]}
+    after = {1: [1.12, 1.10, 1.11, 1.13, 1.14], 2: [1.5, 1.6, 1.4, 1.5, 1.5],
+             3: [1.03, 1.04, 1.04, 1.03, 1.04]}
     runs("a", {**before, 4: [1, 1.2, 1.3, 1.4, 1.5], 5: [5] * 4, 6: [1] * 5})
     runs("b", {**after, 4: [1.1, 1.25, 1.4, 1.6, 1.7], 5: [9] * 4, 6: [1] * 5})
     done = run("compare", "a", "b")
@@ -55,8 +59,8 @@ def test_what_is_slower_or_faster_beyond_the_noise_and_by_what_probability():
         "lanes=5": "4 4 5 ms 9 ms +80.00 % - ?",
         "lanes=6": "5 5 1 ms 1 ms +0.00 % 1",
     }
-    told = "1 of 6 settings slower, 1 faster, of more than 3 %; 1 with too few runs to tell (?): run each 5 times"
-    assert last(done.out) == told
+    few = "1 with too few runs to tell (?): run each 5 times"
+    assert last(done.out) == "1 of 6 settings slower, 1 faster, of more than 3 %; " + few
     for words, status in (("b a", 1), ("a a", 0), ("a b --alpha 0.01", 2), ("a b --least 12", 0)):
         assert run("compare", *words.split()).status == status, words
 
@@ -110,7 +114,8 @@ def test_rungs_are_compared_too_and_odd_fields_end_nothing():
     odd = [changed(a[0], **one) for one in ({"time_s": None}, {"time_s__p50": "1"}, {"verified": None})]
     odd += [changed(a[0], parameters__bytes="8")]
     first = runs("c", {1: [1, 1]})[0]
-    odd += [changed(first, **one) for one in ({"asked": "x"}, {"deck": 1}, {"rung": "r"}, {"problem__dtype": {}})]
+    odd += [changed(first, **one) for one in ({"asked": "x"}, {"deck": 1}, {"rung": "r"},
+                                              {"problem__dtype": {}})]
     write("a", a + odd)
     write("b", [changed(record, time_s__p50=1.2 * record["time_s"]["p50"]) for record in a] + odd)
     done = run("compare", "a", "b")
@@ -120,7 +125,8 @@ def test_rungs_are_compared_too_and_odd_fields_end_nothing():
 
 
 def test_two_single_runs_side_by_side_count_the_rungs_and_points_that_differ():
-    both = {"schema": 1, "device": "host", "family": "f", "unit": "B/s", "dtype": "f32", "parameters": {"n": 7}}
+    both = {"schema": 1, "device": "host", "family": "f", "unit": "B/s", "dtype": "f32",
+            "parameters": {"n": 7}}
     a = [changed(both, rung=rung, rate=rate) for rung, rate in (("same", 1e9), ("far", 2e9), ("only", 1))]
     sweep = [{"rate": k * 1e12, "parameters": {"n": 7, "k": k}} for k in (1, 3)]
     a += [changed(both, rung="swept", swept="k", parameters__k=2, rate=3e12, sweep=sweep)]

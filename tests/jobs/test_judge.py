@@ -1,5 +1,6 @@
-"""jobs/judge blames the part that is slow and nobody else: on made machines of 2 to 1024 ranks, in noise, on recorded
-checks of H100s healthy and slowed; its page stands alone."""
+"""jobs/judge blames the part that is slow and nobody else: on made machines of 2 to 1024 ranks, in noise, on
+recorded checks of H100s healthy and slowed; its page stands alone.
+"""
 
 import gzip
 import json

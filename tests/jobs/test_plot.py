@@ -1,5 +1,6 @@
-"""jobs/plot draws a file of runs or rungs: what can be made of it, from medians, with every text in its place and nothing
-joined or named that was not measured."""
+"""jobs/plot draws a file of runs or rungs: what can be made of it, from medians, with every text in its place
+and nothing joined or named that was not measured.
+"""
 
 import json
 import os
@@ -58,7 +59,7 @@ def bench(*words):
 # ---- runs ----
 
 
-def test_what_is_damaged_or_foreign_and_failed_runs_are_left_out_and_the_rest_is_drawn_as_without(study, one_record):
+def test_damaged_and_foreign_lines_and_failed_runs_are_left_out_the_rest_drawn_as_without(study, one_record):
     write("made.jsonl", study)
     assert printed("plot", "made.jsonl", "good").splitlines() == [
         "good.png and good.svg: strong scaling, efficiency 1.00 on 4 ranks",
@@ -104,7 +105,7 @@ def test_a_point_is_the_median_of_its_runs_and_lines_join_neighbours_that_were_m
     assert told in printed("plot", "each.jsonl").splitlines()
 
 
-def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_no_line_joins_them(study, one_record):
+def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_not_joined(study, one_record):
     points = [(2, 5e-4, 0.99, []), (8, 2e-4, 0.7, ["links between hosts"]), (16, "fast", 1, [])]
     keys = ("ranks", "step_s", "efficiency", "beyond")
     write("p.jsonl", [dict(zip(keys, point), predicted=True) for point in points])
@@ -132,7 +133,8 @@ def test_one_setting_has_the_name_of_what_was_asked_for_and_what_was_used_instea
     printed("plot", "sides.jsonl", "--what", "values", "--output", "sides.svg")
     sides = {word for word in texts("sides.svg") if re.fullmatch("periodic[^,]*", word)}
     assert sides == {"periodic", "periodic/neumann"}
-    feeds = [changed(record, asked__feed=feed, feed="serial") for record in on_one for feed in ("graph", "serial")]
+    feeds = [changed(record, asked__feed=feed, feed="serial") for record in on_one
+             for feed in ("graph", "serial")]
     write("f.jsonl", feeds)
     printed("plot", "f.jsonl")
     named = {word for word in texts("f_values.svg") if re.fullmatch("[a-z() ]*, lanes [12]", word)}
@@ -159,7 +161,8 @@ def test_a_mixture_is_drawn_as_settings_and_options_choose(study):
     printed("plot", "beside.jsonl", "--what", "strong", "--output", "s.svg")
     has("s.svg", "Strong scaling: heat f64, order 2, 400 x 300, ", "measured")
     write("last.jsonl", [record for record in study if record["ranks"] == 4] + study)
-    assert "efficiency 1.00 on 2 ranks" in printed("plot", "last.jsonl", "r", "--ranks", "1,2", "--what", "strong")
+    assert "efficiency 1.00 on 2 ranks" in printed("plot", "last.jsonl", "r", "--ranks", "1,2", "--what",
+                                                   "strong")
     last = ("last.jsonl", "--last", "1", "--what", "strong")
     assert "efficiency 1.09 on 4 ranks" in printed("plot", *last)  # 230 us, the last run
     assert "plot: --where run: no record has this key" in run("plot", *last, "--where", "run=x").err
@@ -195,14 +198,15 @@ def test_no_text_lies_on_another_or_beyond_the_edge_of_a_picture_of_every_machin
     assert in_place("made.jsonl") == 4
 
 
-# Each text of a record, its file's name and a table's names would run a command in a shell, or begin a formula.
+# A text of a record, of its file's name or of a table would run a command in a shell, or begin a formula.
 POISON = 'x`touch PWNED1`y$(touch PWNED2)"."\'.system("touch PWNED3")\'@z $\\alpha$ \\e[31m'
 
 
 def test_text_of_records_tables_and_file_names_is_text(study):
     mine, bad = "s`touch PWNED4`'\".jsonl", POISON + "\x1b[31m\n!touch PWNED5\n"
     poisoned = [
-        changed(record, machine__processor=bad, git=bad, version=bad, started=bad, problem__kind=bad, step_s__max=1,
+        changed(record, machine__processor=bad, git=bad, version=bad, started=bad, problem__kind=bad,
+                step_s__max=1,
                 asked__transport="%s%s" % (bad, record["fuse"]))
         for record in study if record["asked"]["lanes"] == 1
     ]  # fmt: skip
@@ -212,7 +216,8 @@ def test_text_of_records_tables_and_file_names_is_text(study):
     pathlib.Path("others.tsv").write_text(f"1\t0.5\t{POISON}\n")
     point = {"predicted": True, "step_s": 1e-3, "efficiency": 1}
     write("p.jsonl", [dict(point, ranks=n) for n in (1, 2)] + [dict.fromkeys(("ranks", "step_s"), POISON)])
-    said = printed("plot", mine, "--predicted", "p.jsonl") + printed("plot", "one.jsonl", "|b", "--beside", "others.tsv")
+    said = printed("plot", mine, "--predicted", "p.jsonl") + printed("plot", "one.jsonl", "|b", "--beside",
+                                                                     "others.tsv")
     said += run("compare", mine, mine).out
     assert len(list(pathlib.Path().glob("*.[sp][vn]g"))) == 10
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", said)
@@ -223,7 +228,8 @@ def test_text_of_records_tables_and_file_names_is_text(study):
 
 def test_a_weak_study_whose_process_grids_were_asked_for_is_one_line(one_record):
     one = changed(one_record, asked__ranks_x=1, asked__ranks_y=1)
-    write("w.jsonl", [one, changed(one, ranks=4, grid={"nx": 800, "ny": 600}, asked__ranks_x=2, asked__ranks_y=2)])
+    write("w.jsonl", [one,
+                      changed(one, ranks=4, grid={"nx": 800, "ny": 600}, asked__ranks_x=2, asked__ranks_y=2)])
     assert re.search("weak scaling, efficiency .* on 4 ranks", printed("plot", "w.jsonl", "--what", "weak"))
 
 
@@ -259,7 +265,8 @@ def test_a_sweep_has_a_line_for_each_rung_and_setting_and_text_of_records_is_tex
     not_a_number = changed(hostile, family="roofline")
     not_a_number["sweep"][0]["ceiling"] = "`touch PWNED`"
     of_roof = changed(hostile, family="roofline")
-    write("s.jsonl", [moved, changed(moved, parameters__nx=65), of_roof, changed(of_roof, rung="../../star"), not_a_number])
+    write("s.jsonl", [moved, changed(moved, parameters__nx=65), of_roof, changed(of_roof, rung="../../star"),
+                      not_a_number])
     os.makedirs("a/b")
     os.chdir("a/b")
     assert "left out 1 lines: 0 damaged, 1 of another kind" in run("plot", "../../s.jsonl", "here").err
@@ -270,9 +277,11 @@ def test_a_sweep_has_a_line_for_each_rung_and_setting_and_text_of_records_is_tex
 
 
 def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_point_and_no_wrong_one():
-    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k", "parameters": {"n": 1, "k": 1}}
+    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k",
+            "parameters": {"n": 1, "k": 1}}
     rung["sweep"] = [{"parameters": {"k": 1}}, {"parameters": {"k": 2}}]
-    others = [dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False), dict(rate=5, parameters__n=2)]
+    others = [dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False),
+              dict(rate=5, parameters__n=2)]
     others += [dict(rate=6, parameters__k=2, dtype="f64")]
     records = [changed(rung, **keys) for keys in (dict(rate=1), dict(rate=2), *others)]
     write("r.jsonl", records)
@@ -289,7 +298,8 @@ def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_poi
 
 
 def test_small_messages_are_drawn_by_their_latency_large_ones_by_their_bandwidth_with_whiskers():
-    ring = {"schema": 1, "device": "cuda", "family": "halo", "dtype": "f32", "unit": "B/s", "verified": True, "ranks": 2}
+    ring = {"schema": 1, "device": "cuda", "family": "halo", "dtype": "f32", "unit": "B/s", "verified": True,
+            "ranks": 2}
     ring.update(swept="bytes", started="2026-11-23T", machine={"processor": "a GPU"})
 
     def point(least_s, size):

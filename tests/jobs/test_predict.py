@@ -1,5 +1,7 @@
-"""jobs/predict: steps that were measured on 1, 2 and 4 GPUs come out within 10 % from the ceilings in their records, what
-is said for other numbers of ranks is what the program would do there, and what no record covers is named."""
+"""jobs/predict: steps that were measured on 1, 2 and 4 GPUs come out within 10 % from the ceilings in their
+records, what is said for other numbers of ranks is what the program would do there, and what no record covers
+is named.
+"""
 
 import contextlib
 import functools
@@ -10,7 +12,8 @@ import pathlib
 import re
 
 import pytest
-from conftest import HEAT, OLDER, RESULTS, WEFT, changed, deck, launch, process, read, run, script, weft, write
+from conftest import HEAT, OLDER, RESULTS, WEFT
+from conftest import changed, deck, launch, process, read, run, script, weft, write
 from weftlab import predict_plan
 from weftlab.predict_model import (
     TRANSPORTS, Case, Machine, exchange_alone, interval_daly, knows, parts_of_step, step_s, waste,
@@ -127,11 +130,13 @@ def test_what_no_record_covers_is_named_and_stands_in_records():
 
 
 def test_norms_are_taken_from_the_records_key_and_from_the_deck_of_records_of_before_it():
-    without_deck = [{key: value for key, value in record.items() if key != "deck"} for record in read(LAPLACE)]
+    without_deck = [{key: value for key, value in record.items() if key != "deck"}
+                    for record in read(LAPLACE)]
     write("key", [dict(record, norm_every=1) for record in without_deck])
     write("none", without_deck)
     words = ("problem.kind=laplace", "problem.alpha=0", "time.norm_every=1", "--ranks", "4", "--from")
-    of_deck, of_key, of_none = (rows_of(*words, path)[1][0]["parts_s"]["norm"] for path in (LAPLACE, "key", "none"))
+    of_deck, of_key, of_none = (rows_of(*words, path)[1][0]["parts_s"]["norm"]
+                                for path in (LAPLACE, "key", "none"))
     assert of_deck == of_key != of_none
     weft("run", "d.ini", "grid.nx=64", "grid.ny=64", "time.norm_every=3", "--quiet", "output.record=n.jsonl")
     assert read("n.jsonl")[0]["norm_every"] == 3
@@ -164,7 +169,8 @@ def test_what_a_run_would_choose_how_many_steps_per_pass_over_which_transport_by
     assert fused("2", "problem.dtype=f64") == [12]
     assert fused("1", "problem.order=6", "problem.alpha=0.1") == [4]
     assert fused("1", "run.fuse=4", records=with_older) == [4]
-    (row,) = chosen("8", "--per-host", "4", "run.fuse=1", "--between-us", "1000")  # it waits for its neighbours
+    (row,) = chosen("8", "--per-host", "4", "run.fuse=1", "--between-us",
+                    "1000")  # it waits for its neighbours
     assert row["fuse"] == 1 and row["step_s"] > 0.9e-3
     aware = [r for r in read(of("h200x2/*-overlap")) if r["ranks"] == 1 or r["transport"] == "aware"]
     assert chosen("2", records=write("aware", aware))[0]["transport"] == "aware"
@@ -213,7 +219,8 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
     machine.norm_cell_s = 1e-12
 
     def case(ranks, ranks_x, transport, form, **more):
-        given = dict(problem=heat, per_host=4, graph=False, norm_every=0, steps=1, pass_cells=1.018e6, form=form)
+        given = dict(problem=heat, per_host=4, graph=False, norm_every=0, steps=1, pass_cells=1.018e6,
+                     form=form)
         given.update(nx=1000, ny=1000 * ranks, ranks=ranks, ranks_x=ranks_x, ranks_y=ranks // ranks_x)
         return Case(transport=transport, **{**given, **more})
 
@@ -238,7 +245,8 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
         (153.4, "step", case(4, 1, "peer", "split", problem=sweep)),
         (861.4, "step", case(4, 1, "peer", "split", problem=turn, per_host=2)),  # half of 16 MB leaves a host
     ):
-        found = dict(parts_of_step(machine, one), step=step_s(machine, one), alone=exchange_alone(machine, one))
+        found = dict(parts_of_step(machine, one), step=step_s(machine, one),
+                     alone=exchange_alone(machine, one))
         assert math.isclose(found[part], us * 1e-6), (us, part, found)
     assert not knows(machine, case(4, 1, *over, steps=4))
     assert not knows(machine, case(3, 1, "nccl", "split", problem=turn))
@@ -258,7 +266,8 @@ def test_by_hand_the_cells_of_a_pass_of_8_steps_whose_warps_store_112_cells_of_f
         return [round(plan[key] / (8 * 132 * 112) * 11) for key in ("cells", "cells_exchange_first")]
 
     assert rows() == [418, 418]  # 96 strips of 11 chunks: 22 rows, and 8 above and below
-    assert rows("ranks=2", "grid.ny=484") == [455, 418]  # 21 rows, and shells of 8 that are 24 with their ghosts
+    assert rows("ranks=2", "grid.ny=484") == [455,
+                                              418]  # 21 rows, and shells of 8 that are 24 with their ghosts
 
 
 def test_what_is_missing_or_wrong_is_said_in_one_sentence():
@@ -281,7 +290,8 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
         (f"d.ini --from {WEAK} --per-host 2.5", "--per-host: 2.5; allowed: a whole number"),
         (f"d.ini --from {WEAK} --mode middling", "middling"),
         (f"d.ini --from {WEAK} --ranks 4 run.transport=mapped", "mapped costs on 4 ranks"),
-        (f"d.ini --from {one_step} --ranks 1 run.fuse=4", "ranks = 1: no record shows what blocks of 4 steps"),
+        (f"d.ini --from {one_step} --ranks 1 run.fuse=4",
+         "ranks = 1: no record shows what blocks of 4 steps"),
         (f"d.ini --from {WEAK} --ranks 1000001", "1000001; allowed: a whole number from 1 to 1000000"),
         (f"d.ini --from {WEAK} --ranks 4 grid.ny=3 run.ranks_x=1", "ranks = 4:"),
         (f"d.ini --from {WEAK} --ranks 4 --output /nowhere/p.jsonl", "/nowhere"),
@@ -303,7 +313,8 @@ def test_what_is_missing_or_wrong_is_said_in_one_sentence():
 def test_the_plan_in_json_is_what_ranks_that_are_here_choose():
     for words in (
         "problem.kind=heat", "problem.kind=heat run.fuse=4 grid.boundary=neumann", "problem.kind=transpose",
-        "problem.kind=sweep run.fuse=1", "problem.kind=wave run.fuse=1", "problem.kind=wave run.ranks_x=1 run.fuse=4",
+        "problem.kind=sweep run.fuse=1", "problem.kind=wave run.fuse=1",
+        "problem.kind=wave run.ranks_x=1 run.fuse=4",
     ):  # fmt: skip
         small = ("problem.alpha=0.2", "grid.nx=2000", "grid.ny=1500", "time.steps=100", "run.device=host")
         deck("p.ini", *words.split(), *small, "output.record=none")

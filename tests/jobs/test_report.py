@@ -1,5 +1,6 @@
-"""Nobody types a figure: the tables that pages show are rendered from jobs/results, each file of which the index names
-with the command that gave it."""
+"""Nobody types a figure: the tables that pages show are rendered from jobs/results, each file of which the
+index names with the command that gave it.
+"""
 
 import os
 import pathlib
@@ -98,11 +99,13 @@ def test_the_index_has_every_file_of_results_once_and_each_the_name_of_its_machi
 
 
 def test_the_last_run_of_all_tests_on_each_kind_of_gpu_machine_has_a_row_of_the_tests_page():
-    block = re.search("^<!-- table test-runs.*?^<!-- end -->\n", (TOP / "tests/README.md").read_text(), re.M | re.S)
+    block = re.search("^<!-- table test-runs.*?^<!-- end -->\n", (TOP / "tests/README.md").read_text(),
+                      re.M | re.S)
     os.makedirs("tree/tests")
     os.mkdir("results")
     pathlib.Path("tree/tests/README.md").write_text(block[0])
-    one = {"date": "2026-11-27", "gpus": 1, "gpu": "Made H1", "cpus": 16, "commit": "a1", "passed": 3, "failed": 1}
+    one = {"date": "2026-11-27", "gpus": 1, "gpu": "Made H1", "cpus": 16, "commit": "a1", "passed": 3,
+           "failed": 1}
     one.update(skipped=2, minutes=9.5, gpu_minutes=5.1)
     write("results/tests.jsonl", [one, dict(one, gpus=4), dict(one, commit="b2", failed=0)])
     assert printed("report", *TREE, "results", "--pages") == "tests/README.md\n"
@@ -114,11 +117,12 @@ def test_the_last_run_of_all_tests_on_each_kind_of_gpu_machine_has_a_row_of_the_
     assert run("report", *TREE, "results", "--check").status == 1
 
 
-def test_measure_runs_the_cases_of_a_question_in_turns_and_its_records_get_a_row_of_the_index(folder, monkeypatch):
+def test_measure_runs_cases_in_turns_and_their_records_get_a_row_of_the_index(folder, monkeypatch):
     pathlib.Path("q.ini").write_text(
         "[tiny]\nclaim = It runs.\nrepeats = 2\nheat = run inputs/heat2d.ini grid.nx={16,32} grid.ny=16\n"
         '    time.steps=2 "grid.boundary=dirichlet 0" problem.initial=gaussian\n'
-        "[two]\nranks = 2\nall = bench halo/staged_pair bytes=64k samples=1\n[wrong]\ncase = run inputs/none.ini\n"
+        "[two]\nranks = 2\nall = bench halo/staged_pair bytes=64k samples=1\n"
+        "[wrong]\ncase = run inputs/none.ini\n"
     )
     words = ("--questions", folder / "q.ini", "--folder", folder / "results")
     monkeypatch.setenv("WEFT_MPIRUN", os.environ.get("MPIRUN", "mpirun") + " " + FLAGS)
@@ -131,7 +135,8 @@ def test_measure_runs_the_cases_of_a_question_in_turns_and_its_records_get_a_row
     assert [record["grid"]["nx"] for record in records] == [16, 32, 16, 32]
     assert row[1:] == [records[0]["git"], "jobs/measure tiny", "It runs.", ""]
     done = run("measure", *words, "three")
-    assert (done.status, done.err) == (2, "measure: no question 'three'; there are tiny, two, wrong; try --help\n")
+    told = "measure: no question 'three'; there are tiny, two, wrong; try --help\n"
+    assert (done.status, done.err) == (2, told)
     assert printed("measure", *words, "--cases", "tiny", "two").count("\n") == 3
     assert script("measure", *words, "wrong").status == 1
     assert open("results/index.tsv").read().count("\n") == 2
@@ -139,7 +144,8 @@ def test_measure_runs_the_cases_of_a_question_in_turns_and_its_records_get_a_row
 
 def test_an_html_page_of_records_stands_alone():
     pytest.importorskip("jinja2")
-    (ladder,), (transposes,) = (list((RESULTS / "h100x1").glob(f"*-{name}.jsonl")) for name in ("ladder", "transposes"))
+    (ladder,), (transposes,) = (list((RESULTS / "h100x1").glob(f"*-{name}.jsonl"))
+                                for name in ("ladder", "transposes"))
     star = write("star.jsonl", [record for record in read(ladder) if record["rung"] == "star"])
     assert script("report", transposes, star).out == "report.html\n"
     html = open("report.html").read()

@@ -1,5 +1,7 @@
-"""jobs/study: a deck becomes records and a table; any text is safe in names and values; site.ini tells who launches and
-what Slurm is asked for; a study that is stopped waits for its run. slurm.bats has it under Slurm's own daemons."""
+"""jobs/study: a deck becomes records and a table; any text is safe in names and values; site.ini tells who
+launches and what Slurm is asked for; a study that is stopped waits for its run. slurm.bats has it under
+Slurm's own daemons.
+"""
 
 import ast
 import os
@@ -22,7 +24,8 @@ def path(folder, monkeypatch):
     (folder / "bin").mkdir()
     launcher = os.path.dirname(os.environ.get("MPIRUN", "mpirun"))
     monkeypatch.setenv("PATH", os.pathsep.join(filter(None, [f"{folder}/bin", launcher, os.environ["PATH"]])))
-    deck("d.ini", *HEAT, "grid.nx=40", "grid.ny=30", "time.steps=20", "checkpoint.every=5", "output.picture=p.png")
+    deck("d.ini", *HEAT, "grid.nx=40", "grid.ny=30", "time.steps=20", "checkpoint.every=5",
+         "output.picture=p.png")
 
 
 def stand_in(name, lines):
@@ -56,7 +59,8 @@ def site_ini(*lines, name="s.ini"):
 def in_table(out):
     """The cells of each row of the table."""
     lines = [line.split() for line in out[out.index("\nvalues") + 1 :].splitlines()[1:]]
-    return {tuple(line[:2]) if line[0].startswith("lanes") else ("", line[0]): line for line in lines if line[0] != "*"}
+    return {tuple(line[:2]) if line[0].startswith("lanes") else ("", line[0]): line for line in lines
+            if line[0] != "*"}
 
 
 def test_a_strong_study_is_one_record_a_run_and_what_is_there_is_not_run_again():
@@ -69,7 +73,8 @@ def test_a_strong_study_is_one_record_a_run_and_what_is_there_is_not_run_again()
     rows = [line.split()[:2] for line in out[out.index("\nvalues") :].splitlines()[2:]]
     assert [row for row in rows if row[0] != "*"] == [["1", "2"], ["2", "2"]]
     lines = open("s.jsonl").read().splitlines()
-    pathlib.Path("s.jsonl").write_text("\n".join([lines[0], *lines[2:], lines[1][:500]]) + "\n")  # killed in a line
+    pathlib.Path("s.jsonl").write_text("\n".join([lines[0], *lines[2:],
+                                                  lines[1][:500]]) + "\n")  # killed in a line
     done = run("study", *words)
     assert "2 points, 2 runs each; 3 of 4 are in s.jsonl" in done.out
     assert done.err == "s.jsonl: left out 1 lines: 1 damaged, 0 of another kind\n"
@@ -81,8 +86,10 @@ def test_in_a_weak_study_the_grid_grows_and_lists_of_values_are_combined():
     assert sorted((r["grid"]["nx"], r["grid"]["ny"]) for r in read("w.jsonl")) == [(40, 30), (40, 90)]
     deck("line.ini", *HEAT, "grid.nx=400", "time.steps=20")
     ini = "; in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n"
-    pathlib.Path("lines.ini").write_text(ini + "[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2")  # ends within a line
-    points = [line.split()[-1] for line in printed("study", "lines.ini", "--list").splitlines() if "weft run" in line]
+    ini += "[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2"  # ends within a line
+    pathlib.Path("lines.ini").write_text(ini)
+    points = [line.split()[-1] for line in printed("study", "lines.ini", "--list").splitlines()
+              if "weft run" in line]
     assert len(points) == 8 and set(points) == {"grid.nx=%d" % n for n in (50, 70, 150, 210)}
 
 
@@ -118,21 +125,24 @@ def test_the_table_has_medians_spread_speed_up_and_efficiency_and_flags_repeats_
 
 def test_a_point_that_fails_is_named_and_the_others_are_run():
     done = run("study", "ranks=1", "repeats=1", "deck=d.ini", "out=f.jsonl", "problem.alpha=0.1,7")
-    assert done.status == 1 and "alpha=7: failed with status 2: weft: " in done.out and "problem.alpha" in done.out
+    assert done.status == 1 and "problem.alpha" in done.out
+    assert "alpha=7: failed with status 2: weft: " in done.out
     assert [float(record["problem"]["alpha"]) for record in read("f.jsonl")] == [0.1]
 
 
 def test_every_study_of_jobs_has_its_points_and_asks_for_gpus_where_it_names_them():
     for file in (JOBS / "studies").glob("*.ini"):
         first, *points = printed("study", file, "out=none.jsonl", "--list").splitlines()
-        assert first.startswith("%d points" % len(points)) and not any("," in p.partition(": ")[2] for p in points)
+        assert first.startswith("%d points" % len(points))
+        assert not any("," in point.partition(": ")[2] for point in points)
         text = file.read_text()
         assert "GPUs" not in text or "device = cuda" in text or "run.device=cuda" in text
 
 
 def test_bad_arguments_and_site_files_are_refused():
     pathlib.Path("bad.ini").write_text("deck d.ini\n")
-    wrong = ["mode=sideways", "deck=nowhere.ini", "repeats=0", "launcher=rocket", "speed=9", "bad.ini", "nowhere.ini"]
+    wrong = ["mode=sideways", "deck=nowhere.ini", "repeats=0", "launcher=rocket", "speed=9", "bad.ini",
+             "nowhere.ini"]
     refused("study", *(["deck=d.ini", word] for word in [*wrong, "--what", "ranks=1 x", "site=nowhere.ini"]))
     for line in ("launcher = ssh", "queue = long", "exclusive = maybe", "partition gpu"):
         site_ini(line)
@@ -140,7 +150,8 @@ def test_bad_arguments_and_site_files_are_refused():
 
 
 def test_the_study_needs_python_3_6_and_no_package_of_others():
-    for file in [*JOBS.glob("weftlab/study*.py"), *(JOBS / f"weftlab/{n}.py" for n in ("site", "records", "text"))]:
+    for file in [*JOBS.glob("weftlab/study*.py"), *(JOBS / f"weftlab/{n}.py"
+                                                    for n in ("site", "records", "text"))]:
         ast.parse(file.read_text(), str(file), feature_version=(3, 6))
     done = process(sys.executable, "-E", "-s", "-S", STUDY, "deck=d.ini", "ranks=2", "--list")
     line = "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1"
@@ -169,7 +180,8 @@ def test_site_ini_tells_how_ranks_are_launched():
     stand_in("srun", "echo pmix_v4")
     stand_in("mpirun", "echo 'mpirun (Open MPI) 4.1.4'")
     rest = "--gpu-bind=none --kill-on-bad-exit=1 --cpus-per-task=4"
-    for launcher, words in (("pmix", "--mpi=pmix "), ("pmi2", "--mpi=pmi2 "), ("cray", ""), ("auto", "--mpi=pmix ")):
+    for launcher, words in (("pmix", "--mpi=pmix "), ("pmi2", "--mpi=pmi2 "), ("cray", ""),
+                            ("auto", "--mpi=pmix ")):
         assert launched(launcher) == "srun " + words + rest
     assert launched("mpirun") == "mpirun -n 6 --map-by slot:PE=4 --bind-to core"
     stand_in("mpirun", 'echo "HYDRA build details"')
@@ -183,16 +195,19 @@ def test_site_ini_tells_how_ranks_are_launched():
     skip_words = 'while [[ $1 == -* ]]; do [ "$1" != -n ] || shift; shift; done; exec "$@"'
     stand_in("srun", 'echo "$@" >launched; ' + skip_words)
     printed("study", "deck=d.ini", "ranks=1", "repeats=1", "site=s.ini")
-    assert open("launched").read().startswith("--mpi=pmi2 --gpu-bind=none --kill-on-bad-exit=1 -n 1 %s run" % WEFT)
+    words = "--mpi=pmi2 --gpu-bind=none --kill-on-bad-exit=1 -n 1 %s run"
+    assert open("launched").read().startswith(words % WEFT)
 
 
 def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_ends_the_job():
-    lines = ["account = physics", "partition = gpu", "exclusive = yes", "mem = 0", "gres = gpu:h100", "modules ="]
+    lines = ["account = physics", "partition = gpu", "exclusive = yes", "mem = 0", "gres = gpu:h100",
+             "modules ="]
     lines += ['    export LOADED="one; two"', "    touch loaded"]
     site_ini(*lines, name="my site.ini")
     sbatch_stands_in()
     asked = ["deck=d.ini", "repeats=1", "run.device=cuda", "site=my site.ini", "--submit"]
-    printed("study", *asked, "ranks=3", "ranks_per_node=2", "out=g.jsonl", "sbatch=--partition=test", "launcher=mpirun")
+    printed("study", *asked, "ranks=3", "ranks_per_node=2", "out=g.jsonl", "sbatch=--partition=test",
+            "launcher=mpirun")
     of_site = "--account=physics --partition=gpu --mem=0 --exclusive"
     of_study = "--nodes=2 --ntasks-per-node=2 --gres=gpu:h100:2 --partition=test --array=0-0"
     here = os.getcwd()
@@ -232,7 +247,8 @@ def test_a_second_submission_leaves_the_points_of_arrays_that_wait_as_they_are()
     printed("study", "deck=d.ini", "ranks=2", "repeats=2", "run.lanes=1,2", "out=s.jsonl", "--submit")
     assert open("s.plan.2").read() == before
     assert [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
-    assert [word for word in words_asked().split() if "plan" in word] == [f"{os.getcwd()}/s.plan.2{n}" for n in ("", ".2")]
+    assert [word for word in words_asked().split()
+            if "plan" in word] == [f"{os.getcwd()}/s.plan.2{n}" for n in ("", ".2")]
 
 
 def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
@@ -270,7 +286,8 @@ def test_plot_draws_the_records_of_a_study_and_tells_the_efficiency_that_the_tab
     write("made.jsonl", made)
     words = ("deck=d.ini", "ranks=1 2", "repeats=3", "out=made.jsonl", "run.lanes=1", "--table", "--plot")
     done = script("study", *words)
-    assert [line.split()[8] for line in done.out.splitlines() if line.split()[:2] == ["2", "3"]] == ["0.750"], done
+    assert [line.split()[8] for line in done.out.splitlines()
+            if line.split()[:2] == ["2", "3"]] == ["0.750"], done
     assert "made.png and made.svg: strong scaling, efficiency 0.75 on 2 ranks" in done.out
 
 
@@ -284,8 +301,10 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(study, one
     ranks = '"ranks": %d,' % one_record["ranks"]
     poison = rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00"
     with open("mixed.jsonl", "ab") as file:
-        file.write(one.replace(ranks, '"ranks": NaN,').encode() + one.replace(ranks, '"ranks": 1e999,').encode())
-        file.write(b"[" * 5000 + b"\n" + one.encode().replace(one_record["git"].encode(), poison) + b" \r\n\n")
+        file.write(one.replace(ranks,
+                               '"ranks": NaN,').encode() + one.replace(ranks, '"ranks": 1e999,').encode())
+        file.write(b"[" * 5000 + b"\n" + one.encode().replace(one_record["git"].encode(),
+                                                              poison) + b" \r\n\n")
         file.write((rung % 1 + rung % '"1"' + "[1]").encode())
     done = script("records", "run", "mixed.jsonl", LC_ALL="C")
     write("out.jsonl", [])

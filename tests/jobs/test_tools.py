@@ -1,6 +1,7 @@
-"""Commands are what their modules are; frames are joined as they are; what ncu counts is held against what is predicted;
-the notebook, Spack's recipe, ReFrame's tests and the container's recipe are sound, by the tools themselves where they
-are here."""
+"""Commands are what their modules are; frames are joined as they are; what ncu counts is held against what is
+predicted; the notebook, Spack's recipe, ReFrame's tests and the container's recipe are sound, by the tools
+themselves where they are here.
+"""
 
 import ast
 import json
@@ -12,7 +13,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, HEAT, JOBS, RESULTS, TOP, WEFT, deck, printed, process, read, refused, run, script, weft, without
+from conftest import BUILD, HEAT, JOBS, RESULTS, TOP, WEFT
+from conftest import deck, printed, process, read, refused, run, script, weft, without
 
 SPACK, REFRAME = JOBS / "spack/packages/weft/package.py", JOBS / "reframe/weft.py"
 COMMANDS = sorted(path.name for path in JOBS.iterdir() if path.is_file() and not path.suffix)
@@ -50,10 +52,12 @@ def test_a_gif_and_an_apng_have_every_frame_by_step_pixel_by_pixel_and_equal_one
     from PIL import ImageSequence
 
     def shown(name):
-        """Format, frames, whether all are the pictures of the run, milliseconds, repetitions (0: without end)."""
+        """Format, frames, whether they are the run's pictures, milliseconds, repetitions (0: without end)."""
         film = frames.open(name)
-        found = [(frame.convert("RGB").tobytes(), frame.info["duration"]) for frame in ImageSequence.Iterator(film)]
-        files = [frames.open(path).convert("RGB").tobytes() for path in sorted(pathlib.Path("p.frames").iterdir())]
+        found = [(frame.convert("RGB").tobytes(), frame.info["duration"])
+                 for frame in ImageSequence.Iterator(film)]
+        files = [frames.open(path).convert("RGB").tobytes()
+                 for path in sorted(pathlib.Path("p.frames").iterdir())]
         same = [pixels for pixels, _ in found] == files
         return film.format, len(found), same, round(sum(ms for _, ms in found)), film.info["loop"]
 
@@ -79,7 +83,8 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     pytest.importorskip("matplotlib")
     assert printed("panels", "p.frames", "--output", "p.svg") == "p.svg: 5 panels\n"
     words = re.findall("<(?:text|tspan)[^>]*>([^<]*)", open("p.svg").read())
-    assert [word for word in words if word.startswith("heat")] == [f"heat, step {n}" for n in range(0, 50, 10)]
+    assert [word for word in words if word.startswith("heat")] == [f"heat, step {n}"
+                                                                   for n in range(0, 50, 10)]
     assert words.count("x, cells") == 5 and words.count("y, cells") == 1
     assert {"60", "40", "0.00", "2.00", "value of a cell"} <= set(words)
     printed("panels", "p.png", "p.frames", "--output", "q.png")
@@ -95,17 +100,20 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
 def test_what_the_counters_deny_is_marked_and_the_exit_status_is_1():
     metric = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_%s.ratio"
     active = "sm__warps_active.avg.pct_of_peak_sustained_active"
-    point = lambda n: {"parameters": {"offset": n}, "predicted": {"sectors per load": n, "sectors per store": 4}}
+    point = lambda n: {"parameters": {"offset": n}, "predicted": {"sectors per load": n,
+                                                                  "sectors per store": 4}}
     access = [{"family": "access", "rung": "offsetRead", "swept": "offset", "sweep": [point(5), point(6)]}]
     bare = {"family": "launch", "rung": "pipelined", "parameters": {}}
     ilp = {"family": "launch", "rung": "ilp", "parameters": {"loads": 2}, "predicted": {"occupancy": 0.5}}
     counters = {
-        "access": [(kernel, metric % way, n) for kernel, load in ((0, 5), (1, 7)) for way, n in (("ld", load), ("st", 4))],
+        "access": [(kernel, metric % way, n) for kernel, load in ((0, 5), (1, 7)) for way,
+                   n in (("ld", load), ("st", 4))],
         "launch": [(0, active, 1.2), (1, active, "48.0")],
     }
     for family, rows in counters.items():
         lines = ['"%s","k(T1 *, long)","%s","%s"\n' % row for row in rows]
-        pathlib.Path(family + ".csv").write_text('"ID","Kernel Name","Metric Name","Metric Value"\n' + "".join(lines))
+        head = '"ID","Kernel Name","Metric Name","Metric Value"\n'
+        pathlib.Path(family + ".csv").write_text(head + "".join(lines))
     for family, rungs in (("access", access), ("launch", [bare, ilp])):
         pathlib.Path(family + ".jsonl").write_text("".join(json.dumps(rung) + "\n" for rung in rungs))
     program("ncu", """#!/bin/bash
@@ -132,7 +140,7 @@ cp $f.csv $log; cp $f.jsonl $o
 NOTEBOOK = JOBS / "examples/first_look.ipynb"
 
 
-def test_every_cell_of_the_notebook_runs_in_order_a_table_with_efficiencies_a_scaling_and_a_roofline(monkeypatch):
+def test_the_cells_of_the_notebook_run_in_order_to_a_table_a_scaling_and_a_roofline(monkeypatch):
     pytest.importorskip("pandas")
     plt = pytest.importorskip("matplotlib.pyplot")
     notebook = json.loads(NOTEBOOK.read_text())
@@ -151,7 +159,8 @@ def test_every_cell_of_the_notebook_runs_in_order_a_table_with_efficiencies_a_sc
     _, *kernels = roof.lines
     for line in kernels:  # no kernel is far above what copies and fma of its own run allow
         for at, reached in zip(line.get_xdata(), line.get_ydata()):
-            assert 0 < reached < 1.1 * min(names["copy"] * at, names["fma"]) / 1e12, (line.get_label(), at, reached)
+            assert 0 < reached < 1.1 * min(names["copy"] * at,
+                                           names["fma"]) / 1e12, (line.get_label(), at, reached)
     assert len(kernels) >= 4
     plt.close("all")
 
@@ -164,7 +173,8 @@ def test_the_notebook_stands_in_the_tree_without_outputs_and_jupyter_runs_it():
     words = ("--to", "notebook", "--execute", "--output-dir", os.getcwd(), "--output", "run.ipynb", NOTEBOOK)
     done = process("jupyter-nbconvert", *words)
     assert done.status == 0, done
-    outputs = [one for cell in json.loads(open("run.ipynb").read())["cells"] for one in cell.get("outputs", [])]
+    outputs = [one for cell in json.loads(open("run.ipynb").read())["cells"]
+               for one in cell.get("outputs", [])]
     assert sum("image/png" in one.get("data", {}) for one in outputs) == 2
 
 
@@ -172,7 +182,8 @@ def test_the_notebook_stands_in_the_tree_without_outputs_and_jupyter_runs_it():
 
 
 def families(name):
-    values = {n.targets[0].id: n.value for n in ast.parse(REFRAME.read_text()).body if isinstance(n, ast.Assign)}
+    values = {n.targets[0].id: n.value for n in ast.parse(REFRAME.read_text()).body
+              if isinstance(n, ast.Assign)}
     value = values[name]
     return ast.literal_eval(value.right if isinstance(value, ast.BinOp) else value)
 
@@ -231,11 +242,13 @@ esac; done
     again = ("-n", "weft_deck.*heat1d.*ranks=2", "-S", f"weft_build.weft={WEFT}", "-r")
     out = reframe("faster.py", *again, status=1)
     assert re.search(r"fraction=.*of the ceiling, expected 5\.0 \(l=4\.5", out, re.S), out
-    assert "Failing phase: sanity" in reframe(settings, *again, "-S", "weft_deck.keys=problem.alpha=0.1", status=1)
+    assert "Failing phase: sanity" in reframe(settings, *again, "-S", "weft_deck.keys=problem.alpha=0.1",
+                                              status=1)
 
 
 def test_reframe_asks_for_a_gpu_per_rank_where_a_partition_has_them_and_for_none_elsewhere(reframe):
-    pathlib.Path("site.py").write_text("""slurm = {'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['builtin']}
+    pathlib.Path("site.py").write_text("""\
+slurm = {'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['builtin']}
 gpus = {'devices': [{'type': 'gpu', 'num_devices': 2}],
         'resources': [{'name': '_rfm_gpu', 'options': ['--gres=gpu:{num_gpus_per_node}']}]}
 partitions = [dict(slurm, name='cpu'), dict(slurm, name='gpu', features=['gpu'], **gpus),
@@ -313,7 +326,7 @@ def test_the_containers_recipe_installs_debians_packages_and_makes_it_as_the_pag
         assert process("apt-cache", "show", *names.split()).status == 0, names
 
 
-def test_the_containers_own_test_passes_with_what_make_install_leaves_and_fails_where_a_deck_ends_otherwise(folder):
+def test_the_containers_own_test_passes_after_make_install_and_fails_where_a_deck_ends_otherwise(folder):
     for line in filter(None, map(str.split, section("files", folder).splitlines())):
         target = folder / "copied" / line[1][len("/opt/weft/") :]
         target.parent.mkdir(parents=True, exist_ok=True)
