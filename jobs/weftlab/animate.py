@@ -16,7 +16,7 @@ import argparse
 import pathlib
 import sys
 
-from weftlab import files, packages, text
+from weftlab import files, text
 
 FORMATS = {".gif": "GIF", ".apng": "PNG", ".png": "PNG"}
 MOST_FPS = 50  # browsers show a GIF with shorter delays slowly
@@ -78,7 +78,7 @@ def main():
     ending = pathlib.Path(arguments.output).suffix
     if ending.lower() not in FORMATS:
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(FORMATS)}")
-    packages.need(parser.prog, "PIL")
+    text.need(parser.prog, "PIL")
     paths = frame_paths(arguments.frames, parser.prog)
     animate(paths, arguments.output, arguments.fps, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} frames"))

@@ -25,7 +25,7 @@ verdict in B (--points: a rung differs), 2 nothing to compare, or too few runs o
 
 import sys
 
-from weftlab import packages, points, text
+from weftlab import points, text
 
 
 def percent_or_more(word):
@@ -55,7 +55,7 @@ def main():
     text.leave_with_the_reader()
     if arguments.points:
         return points.compare(parser.prog, arguments.a, arguments.b, arguments.least)
-    packages.need(parser.prog, "pandas", "scipy")
+    text.need(parser.prog, "pandas", "scipy")
     from weftlab import ranksum  # pylint: disable=import-outside-toplevel
 
     return ranksum.compare(parser.prog, arguments.a, arguments.b, arguments.least, arguments.alpha)

@@ -16,7 +16,7 @@ elsewhere.
 
 import sys
 
-from weftlab import files, packages, records, text
+from weftlab import files, records, text
 
 COMMAND = "judge"
 
@@ -29,7 +29,7 @@ def main():
     reference = "of jobs/check_reference; or none (that of this GPU, where there is one)"
     parser.add_argument("--reference", metavar="FILE.json", help=reference)
     asked = parser.parse_args()
-    packages.need(COMMAND, "numpy", *["jinja2"] * bool(asked.page))
+    text.need(COMMAND, "numpy", *["jinja2"] * bool(asked.page))
     from weftlab import check_text, checks  # pylint: disable=import-outside-toplevel
 
     text.leave_with_the_reader()

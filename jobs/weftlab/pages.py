@@ -13,14 +13,11 @@ import pathlib
 import re
 
 from weftlab import tables, teaching
+from weftlab.teaching import PageMistake
 
 BLOCK = re.compile(
     r"^<!-- (?P<kind>table|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S
 )
-
-
-class PageMistake(Exception):
-    """A block that cannot be rendered; its text is for the user."""
 
 
 def pages_of(root):
@@ -57,7 +54,7 @@ class Page:
             )
         try:
             return render(*words)
-        except (PageMistake, teaching.TeachingMistake) as mistake:
+        except PageMistake as mistake:
             raise PageMistake("%s: %s" % (self.name, mistake)) from None
 
     def blocks(self, text):

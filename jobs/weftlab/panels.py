@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-from weftlab import files, packages, text
+from weftlab import files, text
 
 TITLE = re.compile(r"weft ([a-z]+), ([0-9]+) x ([0-9]+), step ([0-9]+)")
 MOST_PANELS = 12
@@ -80,7 +80,7 @@ def main():
     arguments = parser.parse_args()
     if pathlib.Path(arguments.output).suffix not in (".png", ".svg", ".pdf"):
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of .png, .svg, .pdf")
-    packages.need(parser.prog, "matplotlib", "PIL")
+    text.need(parser.prog, "matplotlib", "PIL")
     paths = paths_of(arguments.frames, parser.prog)
     draw(paths, arguments.output, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} panels"))

@@ -32,7 +32,7 @@ import pathlib
 import re
 import sys
 
-from weftlab import filters, packages, text
+from weftlab import filters, text
 
 PICTURES = ("strong", "weak", "values", "phases", "steps", "roofline", "sweeps")
 ENDINGS = (".png", ".svg")
@@ -67,7 +67,7 @@ def main():
     ending = pathlib.Path(arguments.output or ".png").suffix
     if arguments.output and ending not in ENDINGS:
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(ENDINGS)}")
-    packages.need(parser.prog, "matplotlib", "pandas")
+    text.need(parser.prog, "matplotlib", "pandas")
     from weftlab import pictures  # pylint: disable=import-outside-toplevel
 
     if arguments.output:

@@ -12,7 +12,7 @@
 import pathlib
 import sys
 
-from weftlab import files, packages, pages, tables, teaching, text
+from weftlab import files, pages, tables, teaching, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -36,7 +36,7 @@ def render_pages(root, folder):
 
 
 def draw(folder, path, shown):
-    packages.need("report", "matplotlib", "pandas")
+    text.need("report", "matplotlib", "pandas")
     from weftlab import page_pictures  # pylint: disable=import-outside-toplevel
 
     path.parent.mkdir(exist_ok=True)
@@ -85,7 +85,7 @@ def main():
                 print(text.printable(sentence))
             return 1 if found else 0
         elif arguments.files:
-            packages.need(parser.prog, "jinja2")
+            text.need(parser.prog, "jinja2")
             from weftlab import html_page  # pylint: disable=import-outside-toplevel
 
             files.write(arguments.output, html_page.page(arguments.files, parser.prog), parser.prog)
