@@ -1,17 +1,21 @@
 # ReFrame's tests of weft (4.6 or newer):
 #
-#   weft_deck    decks of inputs/ on 1, 2 and 4 ranks; one passes where its record has the fingerprint that is written in the deck, the
-#                device, and as many ranks as were asked for. Its rate, and its fraction of the device copies' rate in the same run
-#   weft_bench   families of `weft bench`; one passes where every rung is verified. Each rung's fraction of its ceiling in the same run
+#   weft_deck    decks of inputs/ on 1, 2 and 4 ranks; one passes where its record has the fingerprint that is
+#                written in the deck, the device, and as many ranks as were asked for. Its rate, and its
+#                fraction of the device copies' rate in the same run
+#   weft_bench   families of `weft bench`; one passes where every rung is verified. Each rung's fraction of
+#                its ceiling in the same run
 #
 #   reframe -C jobs/reframe/local.py -c jobs/reframe/weft.py -t quick -r
 #   reframe -C SITE.py -c jobs/reframe/weft.py -n 'weft_deck.*heat2d_large' -S weft=/path/to/weft -r
 #
-# make builds weft once per environment in ReFrame's own folder, from the clone around this file; -S weft= names a program that is there.
-# Tests on GPUs run on partitions of SITE.py with the feature gpu, a GPU per rank, by the partition's resource _rfm_gpu and as many per
-# node as its devices of type gpu say; tests on the host run on the others. The rates of a machine are its own: a partition whose extras
-# have weft_records, a file of records from that machine, passes where fractions are at most -S tolerance=0.1 below the medians there.
-# -S keys=section.key=value,... adds arguments of weft. All of it is read from the record, nothing from what is printed.
+# make builds weft once per environment in ReFrame's own folder, from the clone around this file; -S weft=
+# names a program that is there. Tests on GPUs run on partitions of SITE.py with the feature gpu, a GPU per
+# rank, by the partition's resource _rfm_gpu and as many per node as its devices of type gpu say; tests on the
+# host run on the others. The rates of a machine are its own: a partition whose extras have weft_records, a
+# file of records from that machine, passes where fractions are at most -S tolerance=0.1 below the medians
+# there. -S keys=section.key=value,... adds arguments of weft. All of it is read from the record, nothing from
+# what is printed.
 import json
 import os
 import shlex
@@ -26,8 +30,10 @@ top = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 inputs = os.path.join(top, 'inputs')
 in_a_clone = os.path.exists(os.path.join(top, 'Makefile'))  # beside installed files weft is on PATH
 
-host_families = ['ceiling', 'memory', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming',
-                 'halo', 'alltoall', 'io']
+host_families = [
+    'ceiling', 'memory', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming', 'halo',
+    'alltoall', 'io'
+]
 cuda_families = host_families + ['arith', 'constant', 'launch', 'product', 'shared', 'streams']
 several_ranks = ['halo', 'alltoall', 'io']
 
@@ -65,13 +71,13 @@ def setting_of(record):
 
 
 def fraction_of(record):
-    """Of a rung its fraction of the ceiling, of a run that of the median step; fraction_of_ceiling is of the mean one there."""
+    """A rung's fraction of the ceiling; a run's by its median step: fraction_of_ceiling is of the mean."""
     step_s, fraction = record.get('step_s'), record.get('fraction_of_ceiling')
     return fraction * step_s['mean'] / step_s['p50'] if step_s and fraction else fraction
 
 
 def fractions_of(records):
-    """For each setting the fractions of the ceiling that its records reach, and what they are called: after the rung, of decks fraction."""
+    """The median fraction of the ceiling of each setting, and its name: after the rung, of decks fraction."""
     found = {}
     for record in records:
         if fraction_of(record):
@@ -102,7 +108,8 @@ class weft_build(rfm.CompileOnlyRegressionTest):
         self.build_system.flags_from_environ = False
         cuda = int('gpu' in self.current_partition.features)
         built = os.path.join(self.stagedir, 'build')
-        self.build_system.options = ['-C', shlex.quote(top), shlex.quote(f'BUILD={built}'), f'CUDA={cuda}', *self.make_options]
+        options = ['-C', shlex.quote(top), shlex.quote(f'BUILD={built}'), f'CUDA={cuda}']
+        self.build_system.options = options + self.make_options
 
     def program(self):
         return self.weft or os.path.join(self.stagedir, 'build', 'weft')
@@ -170,8 +177,9 @@ class weft_deck(weft_run):
         self.tags = {'quick' if self.deck in quick else 'large', self.on}
         # the decks' own paths begin with inputs/
         self.prerun_cmds = ['ln -s . inputs']
-        self.executable_opts = ['run', f'run.device={self.on}', f'{self.deck}.ini', '--quiet', *self.keys, 'output.picture=none',
-                                'checkpoint.every=0', 'output.record=record.jsonl']
+        nothing_else = ['output.picture=none', 'checkpoint.every=0', 'output.record=record.jsonl']
+        deck = ['run', f'run.device={self.on}', f'{self.deck}.ini', '--quiet']
+        self.executable_opts = deck + self.keys + nothing_else
 
     @sanity_function
     def same_bits(self):
@@ -186,8 +194,8 @@ class weft_deck(weft_run):
 
 @rfm.simple_test
 class weft_bench(weft_run):
-    family = parameter([('host', name) for name in host_families] + [('cuda', name) for name in cuda_families],
-                       fmt=lambda pair: '/'.join(pair))
+    of_devices = {'host': host_families, 'cuda': cuda_families}
+    family = parameter([(d, name) for d, names in of_devices.items() for name in names], fmt='/'.join)
     descr = 'the rungs of a family are right, and come to their fractions of the ceiling'
 
     @run_after('init')

@@ -16,7 +16,7 @@ import argparse
 import pathlib
 import sys
 
-from weftlab import files, packages, text
+from weftlab import files, text
 
 FORMATS = {".gif": "GIF", ".apng": "PNG", ".png": "PNG"}
 MOST_FPS = 50  # browsers show a GIF with shorter delays slowly
@@ -70,21 +70,15 @@ def animate(paths, output, fps, command="animate"):
 
 def main():
     parser = text.parser("animate", __doc__)
-    parser.add_argument(
-        "frames", nargs="+", metavar="FRAMES", help="PNG files, or a folder of them"
-    )
+    parser.add_argument("frames", nargs="+", metavar="FRAMES", help="PNG files, or a folder of them")
     parser.add_argument("--output", required=True, metavar="FILE", help="FILE.gif, .apng or .png")
-    parser.add_argument(
-        "--fps",
-        type=frames_per_second,
-        default=20,
-        help=f"frames per second, 0.1 to {MOST_FPS} (default: 20)",
-    )
+    rate = f"frames per second, 0.1 to {MOST_FPS} (default: 20)"
+    parser.add_argument("--fps", type=frames_per_second, default=20, help=rate)
     arguments = parser.parse_args()
     ending = pathlib.Path(arguments.output).suffix
     if ending.lower() not in FORMATS:
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(FORMATS)}")
-    packages.need(parser.prog, "PIL")
+    text.need(parser.prog, "PIL")
     paths = frame_paths(arguments.frames, parser.prog)
     animate(paths, arguments.output, arguments.fps, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} frames"))

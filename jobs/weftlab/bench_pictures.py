@@ -6,7 +6,7 @@ import json
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from weftlab import frame, series, style
+from weftlab import frame, series, style, text
 
 STENCILS = {"star": "o", "box": "s", "line": "^", "wave": "D", "maxChange": "v"}
 MESSAGES = ("faceCopy", "pack", "unpack")
@@ -21,11 +21,6 @@ def machine_text(points):
     parts = [last.machine_name] + [series.ranks_text(n) for n in ranks if len(ranks) == 1]
     parts += [str(last.started)[:10], f"weft {last.version} ({series.commits(points)})"]
     return ", ".join(parts)
-
-
-def rate_text(rate, unit):
-    factor, letter = style.scaled(rate)
-    return f"{rate / factor:.3g} {letter}{unit}"
 
 
 def mark(dtype):
@@ -87,14 +82,7 @@ def draw_fused(axes, points, dtype, ceilings, named):
         along_slope(axes, several * copy, f"{several:g} steps per pass", TYPES[dtype], named)
     axes.plot(fused.flops_per_byte, fused.y, marker="p", ms=7, **mark(dtype))
     top = fused.loc[fused.y.idxmax()]
-    return [
-        (
-            top.flops_per_byte,
-            top.y,
-            f"fused {dtype}, {top['parameters.steps']:g} steps",
-            TYPES[dtype],
-        )
-    ]
+    return [(top.flops_per_byte, top.y, f"fused {dtype}, {top['parameters.steps']:g} steps", TYPES[dtype])]
 
 
 def draw_roofs(axes, points):
@@ -106,8 +94,8 @@ def draw_roofs(axes, points):
         if not copy > 0 or not fma > 0:
             continue
         draw_roof(axes, copy, fma, color=colour, ls="-" if dtype == "f32" else "--", lw=1.8)
-        labels.append((100, fma / 1e12, f"fma {dtype}: {rate_text(fma, 'flop/s')}", colour))
-        along_slope(axes, copy, f"copy: {rate_text(copy, 'B/s')}", colour, named)
+        labels.append((100, fma / 1e12, f"fma {dtype}: {text.rate(fma, 'flop/s', 3)}", colour))
+        along_slope(axes, copy, f"copy: {text.rate(copy, 'B/s', 3)}", colour, named)
         for rung, marker in STENCILS.items():
             found = with_flops(of_type[of_type.rung == rung])
             if len(found):
@@ -130,9 +118,7 @@ def fractions_of(points):
     names = [rung if np.isnan(r) else f"{rung} r={r:g}" for rung, r in zip(kernels.rung, radius)]
     deepest = radius.groupby(kernels.rung).transform("max")
     message = kernels.rung.isin(MESSAGES)
-    rows = kernels.assign(name=names, message=message)[
-        ~message | radius.isna() | (radius == deepest)
-    ]
+    rows = kernels.assign(name=names, message=message)[~message | radius.isna() | (radius == deepest)]
     return rows.sort_values("message", kind="stable")
 
 
@@ -278,7 +264,7 @@ def shared_ceiling(points):
 def draw_rates(axes, points, lines, look):
     """The rate over the parameter."""
     unit = points.unit.iloc[0]
-    factor, letter = style.scaled(frame.numbers(points, "rate").max())
+    factor, letter = text.scaled(frame.numbers(points, "rate").max())
     labels, values = draw_lines(axes, lines, rates(factor), look)
     name, ceiling = shared_ceiling(points)
     if name:

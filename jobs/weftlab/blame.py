@@ -296,9 +296,7 @@ def suspects_of(rows, gpu, host):
             if explains < found[0][0] / 2 or who[0] != found[0][3][0] or mine & taken:
                 continue
             taken |= mine
-            like_it = [
-                f[3] for f, theirs in zip(found, touching) if f[0] >= 0.8 * explains and mine & theirs
-            ]
+            like_it = [f[3] for f, theirs in zip(found, touching) if f[0] >= 0.8 * explains and mine & theirs]
             others = [other for other in like_it if other != who] + reaches.ends_of(who, slow)
             sure = min(0.99, 1 - math.exp(-3 * (worst / errors_least) ** 2)) / (1 + len(others))
             shown = [reaches.evidence(i) for i in sorted(slow, key=lambda i: reaches.errors[i])]

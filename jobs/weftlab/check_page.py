@@ -1,214 +1,169 @@
-"""One HTML page about checks, which needs neither network nor scripts: verdict, suspects, maps of pairs, each
-part next to its peers, and the course over the rounds."""
+"""One HTML page about checks: verdict, suspects, maps of pairs, each part next to its peers, and the course
+over the rounds.
+"""
 
 import math
 
 import numpy as np
 
-from weftlab import checks
-from weftlab.html_page import SCRIPT, STYLE, Cell, escaped, html_table
+from weftlab import check_text, checks, html_page
 
 RANKS_IN_MAP = 64
-WIDTH, HEIGHT = 640, 60  # of a strip in pixels
-OWN_STYLE = """
+WIDTH, HEIGHT, LEFT = 640, 60, 220  # of a drawing in pixels, and where its names end
+OF_RANK = (
+    "host",
+    "gpu",
+    "uuid",
+    "pci",
+    "clock_mhz",
+    "power_w",
+    "temperature_c",
+    "held_by_power",
+    "held_by_heat",
+)
+PAGE = """\
+{% extends "layout" %}
+{% block style %}
 .map { width: auto; }
 .map td { width: .9rem; height: .9rem; padding: 0; border: 1px solid var(--paper); text-align: center; }
 .map .blamed { outline: 2px solid var(--ink); outline-offset: -2px; }
 svg text { font-size: 11px; }
-"""
+{% endblock %}
+{% macro about(check) %}
+<p{% if check.verdict != "delivers" %} class="bad"{% endif %}><strong>{{ check.verdict }}</strong>
+{{ check.last.why or "" }}</p>
+{% for rank in check.silent %}<p class="bad">rank {{ rank }} ({{ check.hosts[rank] }}) is silent</p>
+{% endfor %}
+{% if check.suspects %}<h2>Suspects</h2><ol>
+{% for s in check.suspects %}<li><strong>{{ s.name }}</strong>: {{ s.slow }},
+confidence {{ "%.2f" % s.confidence }}<br>{{ s.evidence }}</li>
+{% endfor %}</ol>{% endif %}
+{% for name, ends, rows in maps_of(check) %}{% if loop.first %}<h2>Pairs</h2>
+<p>Orange is below the median of its like, blue above. A frame: a suspect takes part; a cross: wrong bits.</p>
+{% endif %}
+<h3>{{ name }}</h3><div class="scroll"><table class="map">
+<tr><th></th>{% for b in ends %}<th>{{ b }}</th>{% endfor %}</tr>
+{% for a, cells in rows %}<tr><th>{{ a }}</th>
+{% for c in cells %}{% if not c %}<td></td>{% else -%}
+<td data-a="{{ c.a }}" data-b="{{ c.b }}" class="{{ c.marks }}" style="background: {{ c.color }}" title="
+{{- c.a }} and {{ c.b }}: {{ c.said }}">{% if c.faulty %}&times;{% endif %}</td>{% endif %}
+{% endfor %}</tr>
+{% endfor %}</table></div>
+{% endfor %}
+<h2 id="rows">Figures</h2>
+{{ table(figure_header, rows_of(check)) }}
+{% set low, place, rows = peers_of(check) %}
+{% if rows %}<h2>Each part next to its peers</h2>
+<figure><svg viewBox="0 0 {{ width }} {{ 20 * rows | length + 24 }}" width="{{ width }}">
+{% for name, dots in rows %}{% set y = 20 * loop.index0 + 14 %}<text x="0" y="{{ y + 4 }}">{{ name }}</text>
+{% for who, f in dots %}<circle cx="{{ "%.1f" % place(f) }}" cy="{{ y }}" r="3" fill="#0072b2"><title>
+{{- "%s: %.1f %%" % (who, 100 * f) }}</title></circle>
+{% endfor %}{% endfor %}
+{% for f in (low, 1) %}<text x="{{ "%.0f" % place(f) }}" y="{{ 20 * rows | length + 14 }}">
+{{- "%.0f %%" % (100 * f) }}</text>
+{% endfor %}</svg></figure>{% endif %}
+{% for name, top, median, least in courses_of(check) %}{% if loop.first %}<h2>Over the rounds</h2>
+<p>The median, and dashed the least part.</p>
+<figure id="trends">{% endif %}
+<p>{{ name }}, up to {{ top }}</p><svg viewBox="0 0 {{ width }} {{ height }}" width="{{ width }}">
+<polyline points="{{ median }}" fill="none" stroke="#0072b2" stroke-width="2"/>
+<polyline points="{{ least }}" fill="none" stroke="#d55e00" stroke-dasharray="5 3"/></svg>
+{% if loop.last %}</figure>{% endif %}{% endfor %}
+<h2 id="ranks">Ranks</h2>
+{{ table(rank_header, ranks_of(check)) }}
+{% endmacro %}
+{% block body %}
+{% if nodes | length == 1 %}{{ about(nodes[0].check) }}{% else %}
+{{ table(("node", "verdict", "of the median", "why"), node_rows) }}
+{% for node in nodes %}<details><summary>{{ node.name }}: {{ node.verdict }}</summary>
+{{ about(node.check) }}</details>
+{% endfor %}{% endif %}
+{% endblock %}"""
 
 
 def color(ratio):
     """Orange below the median of its like, blue above, full at a factor of 1.25."""
     depth = min(1, abs(math.log(ratio)) / math.log(1.25))
-    return "rgb(%s)" % ", ".join(
-        "%.0f" % (255 - depth * (255 - c)) for c in ((0, 114, 178) if ratio > 1 else (213, 94, 0))
-    )
+    full = (0, 114, 178) if ratio > 1 else (213, 94, 0)
+    return "rgb(%s)" % ", ".join("%.0f" % (255 - depth * (255 - c)) for c in full)
 
 
-def cell_of(check, row, median, a, b, rate):
-    """rate: its logarithm, None: wrong bits came instead."""
-    blamed = any({s["a"], s["b"]} == {a, b} or (s["b"] < 0 and s["a"] in (a, b)) for s in check.suspects)
-    faulty = any(f["like"] == row.key[0] and {f["a"], f["b"]} == {a, b} for f in check.faults)
-    classes = " ".join(["blamed"] * blamed + ["faulty"] * faulty)
-    said = "wrong bits" if rate is None else checks.rate(row.key, math.exp(rate))
-    return '<td data-a="%d" data-b="%d" class="%s" style="background: %s" title="%d and %d: %s">%s</td>' % (
-        (
-            a,
-            b,
-            classes,
-            color(1 if rate is None else math.exp(rate - median)),
-            a,
-            b,
-            said,
-            "&times;" * faulty,
-        )
-    )
+def maps_of(check):
+    """Of pairs a cell each: one way from the line's rank to the column's, both ways above the diagonal."""
+    for row, x in zip(check.rows, check.best):
+        if row.part not in ("link", "host_link") or len(x) < 2:
+            continue
+        rates = {(f["a"], f["b"]): None for f in check.faults if f["like"] == row.key[0]}
+        rates = {**dict(zip(row.who, x)), **rates}  # None: wrong bits came instead
+        ends = sorted({r for who in rates for r in who})[:RANKS_IN_MAP]
+        cells = [(a, [cell_of(check, row, np.median(x), a, b, rates) for b in ends]) for a in ends]
+        yield checks.name_of(row.key), ends, cells
 
 
-def map_of(check, row, x):
-    """A cell per pair: one way from the line's rank to the column's, both ways above the diagonal."""
-    rates, median = dict(zip(row.who, x)), float(np.median(x))
-    rates.update({(f["a"], f["b"]): None for f in check.faults if f["like"] == row.key[0]})
-    ends = sorted({r for who in rates for r in who})[:RANKS_IN_MAP]
-    lines = [
-        "<tr><th>%d</th>%s</tr>"
-        % (
-            a,
-            "".join(
-                cell_of(check, row, median, a, b, rates[a, b]) if (a, b) in rates else "<td></td>"
-                for b in ends
-            ),
-        )
-        for a in ends
-    ]
-    head = "".join("<th>%d</th>" % b for b in ends)
-    name = escaped(checks.name_of(row.key))
-    table = '<table class="map"><tr><th></th>%s</tr>%s</table>' % (head, "".join(lines))
-    return '<h3>%s</h3><div class="scroll">%s</div>' % (name, table)
+def cell_of(check, row, median, a, b, rates):
+    if (a, b) not in rates:
+        return None
+    rate, of_row = rates[a, b], [f for f in check.faults if f["like"] == row.key[0]]
+    faulty = any({f["a"], f["b"]} == {a, b} for f in of_row)
+    blamed = any({s.a, s.b} == {a, b} or (s.b < 0 and s.a in (a, b)) for s in check.suspects)
+    return {
+        "a": a,
+        "b": b,
+        "faulty": faulty,
+        "marks": " ".join(["blamed"] * blamed + ["faulty"] * faulty),
+        "color": color(1 if rate is None else math.exp(rate - median)),
+        "said": "wrong bits" if rate is None else checks.rate(row.key, math.exp(rate)),
+    }
 
 
-def strip(rows_and_x):
-    """A dot per part, as a fraction of the median of its like: one axis for all."""
-    left, right, shown = 220, WIDTH - 20, []
-    fractions = [(row, np.exp(x - np.median(x))) for row, x in rows_and_x if len(x) > 1]
-    low = min((float(f.min()) for _, f in fractions), default=1)
-    low, high = min(0.9, low), max(1.1, max((float(f.max()) for _, f in fractions), default=1))
-    place = lambda f: left + (right - left) * (f - low) / (high - low)
-    for i, (row, values) in enumerate(fractions):
-        y = 20 * i + 14
-        shown.append('<text x="0" y="%d">%s</text>' % (y + 4, escaped(checks.name_of(row.key))))
-        shown += [
-            '<circle cx="%.1f" cy="%d" r="3" fill="#0072b2"><title>%s: %.1f %%</title></circle>'
-            % (place(f), y, " and ".join(str(r) for r in who if r >= 0), 100 * f)
-            for who, f in zip(row.who, values)
-        ]
-    below = 20 * len(fractions) + 14
-    shown += ['<text x="%.0f" y="%d">%.0f %%</text>' % (place(f), below, 100 * f) for f in (low, 1)]
-    return '<svg viewBox="0 0 %d %d" width="%d">%s</svg>' % (WIDTH, below + 10, WIDTH, "".join(shown))
+def peers_of(check):
+    """The parts of each row as fractions of their median, and where a fraction stands on the one axis."""
+    found = [(row, np.exp(x - np.median(x))) for row, x in zip(check.rows, check.best) if len(x) > 1]
+    ends = [end for _, f in found for end in (float(f.min()), float(f.max()))]
+    low, high = min([0.9, *ends]), max([1.1, *ends])
+    ranks = lambda who: " and ".join(str(r) for r in who if r >= 0)
+    rows = [(checks.name_of(row.key), [(ranks(who), f) for who, f in zip(row.who, fs)]) for row, fs in found]
+    return low, lambda f: LEFT + (WIDTH - 20 - LEFT) * (f - low) / (high - low), rows
 
 
-def courses(check):
-    """Of each like the median of its parts over the rounds, and dashed the least."""
+def courses_of(check):
+    """Of each like the median of its parts over the rounds, and the least."""
     figures = [f for number, one in enumerate(check.rounds) for f in check.figures_of(one, number)]
     for row in check.rows:
         own = {}
         for f in figures:
             if (f.like, f.alone) == row.key:
                 own.setdefault(f.round, []).append(f.rate)
-        if len(own) > 1:
-            yield row, sorted(
-                (number, float(np.median(rates)), min(rates)) for number, rates in own.items()
-            )
-
-
-def course(row, points):
-    top, last = max(p[1] for p in points), max(1, points[-1][0])
-    line = lambda column: " ".join(
-        "%.1f,%.1f" % (WIDTH * p[0] / last, HEIGHT - (HEIGHT - 6) * p[column] / top) for p in points
-    )
-    lines = (
-        '<polyline points="%s" fill="none" stroke="#0072b2" stroke-width="2"/>'
-        '<polyline points="%s" fill="none" stroke="#d55e00" stroke-dasharray="5 3"/>' % (line(1), line(2))
-    )
-    return '<p>%s, up to %s</p><svg viewBox="0 0 %d %d" width="%d">%s</svg>' % (
-        escaped(checks.name_of(row.key)),
-        checks.rate(row.key, top),
-        WIDTH,
-        HEIGHT,
-        WIDTH,
-        lines,
-    )
-
-
-def suspects_html(check):
-    shown = []
-    for s in check.suspects:
-        slow = "wrong bits" if s["factor"] is None else "%.0f %%" % (100 * s["factor"])
-        shown.append(
-            "<li><strong>%s</strong>: %s, confidence %.2f<br>%s</li>"
-            % (escaped(s["name"]), slow, s["confidence"], escaped(s["evidence"]))
-        )
-    return "<h2>Suspects</h2><ol>%s</ol>" % "".join(shown) if shown else ""
-
-
-def check_html(check, table_of):
-    """The sections of one check."""
-    yield '<p class="%s"><strong>%s</strong> %s</p>' % (
-        "" if check.verdict == checks.DELIVERS else "bad",
-        check.verdict,
-        escaped(check.last.get("why") or ""),
-    )
-    yield "".join(
-        '<p class="bad">rank %d (%s) is silent</p>' % (rank, escaped(check.hosts[rank]))
-        for rank in check.silent
-    )
-    yield suspects_html(check)
-    pairs = [
-        (row, x)
-        for row, x in zip(check.rows, check.best)
-        if row.part in ("link", "host_link") and len(x) > 1
-    ]
-    if pairs:
-        yield "<h2>Pairs</h2><p>Orange is below the median of its like, blue above. A frame: a suspect takes "
-        yield "part; a cross: wrong bits.</p>"
-        yield "".join(map_of(check, row, x) for row, x in pairs)
-    head = ("figure", "median", "least", "of", "reference", "noise", "would see", "verdict")
-    yield '<h2 id="rows">Figures</h2>' + html_table(
-        head, [[Cell(cell) for cell in line] for line in table_of(check)]
-    )
-    if any(len(x) > 1 for x in check.best):
-        yield "<h2>Each part next to its peers</h2><figure>%s</figure>" % strip(
-            list(zip(check.rows, check.best))
-        )
-    lines = [course(row, points) for row, points in courses(check)]
-    if lines:
-        yield "<h2>Over the rounds</h2><p>The median, and dashed the least part.</p>"
-        yield '<figure id="trends">%s</figure>' % "".join(lines)
-    keys = (
-        "host",
-        "gpu",
-        "uuid",
-        "pci",
-        "clock_mhz",
-        "power_w",
-        "temperature_c",
-        "held_by_power",
-        "held_by_heat",
-    )
-    ranks = [
-        [Cell(n, n)] + [Cell("" if r.get(key) is None else r[key]) for key in keys]
-        for n, r in enumerate(check.ranks)
-    ]
-    yield '<h2 id="ranks">Ranks</h2>' + html_table(("rank",) + keys, ranks)
-
-
-def page(nodes, table_of):
-    title = "weft check: %d node%s" % (len(nodes), "" if len(nodes) == 1 else "s")
-    if len(nodes) == 1:
-        title = "weft check: %d ranks on %s" % (len(nodes[0].check.ranks), nodes[0].name[:80])
-    head = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>%s</title>'
-        "<style>%s%s</style></head><body>" % (escaped(title), STYLE, OWN_STYLE)
-    )
-    body = ["<h1>%s</h1>" % escaped(title)]
-    if len(nodes) > 1:
+        if len(own) < 2:
+            continue
+        points = [(number, float(np.median(own[number])), min(own[number])) for number in sorted(own)]
+        top, last = max(p[1] for p in points), points[-1][0]
         lines = [
-            [
-                Cell(node.name),
-                Cell(node.verdict),
-                Cell("%.0f %%" % (100 * node.below), node.below),
-                Cell(node.why()),
-            ]
-            for node in nodes
+            " ".join("%.1f,%.1f" % (WIDTH * p[0] / last, HEIGHT - (HEIGHT - 6) * p[at] / top) for p in points)
+            for at in (1, 2)
         ]
-        body.append(html_table(("node", "verdict", "of the median", "why"), lines))
-    for node in nodes:
-        sections = "".join(check_html(node.check, table_of))
-        body.append(
-            sections
-            if len(nodes) == 1
-            else "<details><summary>%s: %s</summary>%s</details>"
-            % (escaped(node.name), node.verdict, sections)
-        )
-    return head + "\n".join(body) + "<script>%s</script></body></html>\n" % SCRIPT
+        yield checks.name_of(row.key), checks.rate(row.key, top), *lines
+
+
+def ranks_of(check):
+    for n, rank in enumerate(check.ranks):
+        yield [(str(n), n)] + ["" if rank.get(key) is None else str(rank[key]) for key in OF_RANK]
+
+
+def page(nodes):
+    one, count = nodes[0], "%d nodes" % len(nodes)
+    if len(nodes) == 1:
+        count = "%d ranks on %s" % (len(one.check.ranks), one.name[:80])
+    below = lambda node: ("%.0f %%" % (100 * node.below), node.below)
+    return html_page.render(
+        PAGE,
+        title="weft check: " + count,
+        nodes=nodes,
+        node_rows=[[node.name, node.verdict, below(node), node.why()] for node in nodes],
+        figure_header=("figure", *check_text.COLUMNS, "verdict"),
+        rows_of=check_text.table_of,
+        rank_header=("rank",) + OF_RANK,
+        width=WIDTH,
+        height=HEIGHT,
+        **{made.__name__: made for made in (maps_of, peers_of, courses_of, ranks_of)},
+    )

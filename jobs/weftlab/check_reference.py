@@ -18,15 +18,6 @@ from weftlab import records, text
 COMMAND = "check_reference"
 TOGETHER = ("ring_", "alltoall_", "heat_all", "transpose_all", "host_pair")
 DISK = ("disk_write", "checkpoint")
-GOOD_DIGITS = "%.5g"
-
-
-def checks_of(paths):
-    """The last record of each check: it has the best rounds of all its rounds."""
-    last = {}
-    for record in records.read(paths, "check", COMMAND):
-        last[(record.get("started"), record.get("command"), gpus_of(record))] = record
-    return list(last.values())
 
 
 def gpus_of(record):
@@ -35,7 +26,7 @@ def gpus_of(record):
 
 def is_good(record):
     gpus = gpus_of(record)
-    return record["check"]["verdict"] == "delivers" and len(gpus) > 0 and "None" not in gpus and len(set(gpus)) == len(gpus)
+    return record["check"]["verdict"] == "delivers" and 0 < len(gpus) == len(set(gpus) - {"None"})
 
 
 def shape_of(record):
@@ -57,10 +48,6 @@ def rows_of(record, shape):
     return rows
 
 
-def rounded(rate):
-    return float(GOOD_DIGITS % rate)
-
-
 def reference_of(checks):
     shape, rates, machines = shape_of(checks[0]), {}, {}
     for record in checks:
@@ -69,31 +56,39 @@ def reference_of(checks):
             rates[like] = (min(low, least), max(high, median))
             machines.setdefault(like, set()).add(gpus_of(record))
     started = sorted(str(record.get("started")) for record in checks)
-    return {
-        "gpu": checks[0]["check"]["ranks"][0]["gpu"],
-        "made": "of %d checks on %d machines, %s to %s, by jobs/check_reference" % (len(checks), len({gpus_of(r) for r in checks}), started[0], started[-1]),
-        "ranks": shape[0],
-        "hosts": shape[1],
-        "rates": {like: {"low": rounded(low), "high": rounded(high), "machines": len(machines[like])} for like, (low, high) in rates.items()},
+    counts = (len(checks), len({gpus_of(record) for record in checks}), started[0], started[-1])
+    made = "of %d checks on %d machines, %s to %s, by jobs/check_reference" % counts
+    gpu, (ranks, hosts) = checks[0]["check"]["ranks"][0]["gpu"], shape
+    rounded = lambda rate: float("%.5g" % rate)
+    rates = {
+        like: {"low": rounded(low), "high": rounded(high), "machines": len(machines[like])}
+        for like, (low, high) in rates.items()
     }
+    return {"gpu": gpu, "made": made, "ranks": ranks, "hosts": hosts, "rates": rates}
 
 
 def written(reference):
     """JSON with a line for each rate."""
-    rates = ",\n".join("    %s: %s" % (json.dumps(like), json.dumps(rate)) for like, rate in reference.pop("rates").items())
-    return "%s,\n  \"rates\": {\n%s\n  }\n}" % (json.dumps(reference, indent=2)[: -len("\n}")], rates)
+    *head, (_, rates) = reference.items()
+    lines = ["  %s: %s" % (json.dumps(key), json.dumps(value)) for key, value in head]
+    of_rates = ["    %s: %s" % (json.dumps(like), json.dumps(rate)) for like, rate in rates.items()]
+    return '{\n%s,\n  "rates": {\n%s\n  }\n}' % (",\n".join(lines), ",\n".join(of_rates))
 
 
 def main():
     parser = text.parser(COMMAND, __doc__)
     parser.add_argument("records", nargs="+", metavar="RECORDS", help="files of records of weft check")
-    checks = checks_of(parser.parse_args().records)
-    good = [record for record in checks if is_good(record)]
+    last = {}  # of each check: it has the best rounds of all its rounds
+    for record in records.read(parser.parse_args().records, "check", COMMAND):
+        last[record.get("started"), record.get("command"), gpus_of(record)] = record
+    good = [record for record in last.values() if is_good(record)]
     models = sorted({str(rank.get("gpu")) for record in good for rank in record["check"]["ranks"]})
-    if len(good) < len(checks):
-        text.complain("%s: left out %d of %d checks: they do not deliver, or have no GPU for each rank" % (COMMAND, len(checks) - len(good), len(checks)))
+    if len(good) < len(last):
+        why = "they do not deliver, or have no GPU for each rank"
+        text.complain("%s: left out %d of %d checks: %s" % (COMMAND, len(last) - len(good), len(last), why))
     if len(models) != 1:
-        text.fail(COMMAND, "the checks are of %s; a reference is of one GPU" % (" and ".join(models) or "no GPU"))
+        of = " and ".join(models) or "no GPU"
+        text.fail(COMMAND, "the checks are of %s; a reference is of one GPU" % of)
     print(written(reference_of(good)))
     return 0
 

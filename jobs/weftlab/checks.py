@@ -1,5 +1,6 @@
 """Checks by `weft check` from their records, and the verdict on each: rounds of one check belong together."""
 
+import collections
 import json
 import math
 import pathlib
@@ -52,22 +53,30 @@ def name_of(row):
 
 
 def unit_of(like):
-    return (
-        "flop/s"
-        if like.startswith("fma")
-        else "cells/s" if like.startswith(("heat", "transpose")) else "B/s"
-    )
+    if like.startswith("fma"):
+        return "flop/s"
+    return "cells/s" if like.startswith(("heat", "transpose")) else "B/s"
 
 
 def rate(row, value):
     return measured.rate(value, unit_of(row[0]))
 
 
+class Suspect(collections.namedtuple("Suspect", "part a b name factor confidence evidence")):
+    """A part that is slow by a factor, or (None) had wrong bits, as people read it."""
+
+    @property
+    def slow(self):
+        return "wrong bits" if self.factor is None else "%.0f %%" % (100 * self.factor)
+
+
 # ---- references ----
 
 
 def reference_of(path, gpu):
-    """The reference in a file, None where it is of another GPU; it has the form of jobs/check_reference."""
+    """The reference in a file, as jobs/check_reference writes it; None where it is of another GPU."""
+    if path == "none":
+        return {"rates": {}}
     try:
         reference = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         rates = reference["rates"]
@@ -109,9 +118,7 @@ class Check:
         self.model = str(records.at(self.ranks[0], "gpu") or "") if self.ranks else ""
         self.sharing = self.gpu != list(range(len(gpus)))
         self.faults = [f for check in rounds for f in check.get("faults") or () if self.is_of_ranks(f)]
-        self.rows = blame.rows_of(
-            [figure for i, check in enumerate(rounds) for figure in self.figures_of(check, i)]
-        )
+        self.rows = blame.rows_of([f for i, check in enumerate(rounds) for f in self.figures_of(check, i)])
         self.best = [row.x.copy() for row in self.rows]
         self.suspects, self.slow_rows, self.of_reference = [], {f["like"] for f in self.faults}, {}
         self.least = 4.0  # errors
@@ -123,9 +130,7 @@ class Check:
             reference = built_in(self.model)
         if reference:
             self.by_reference(reference)
-        self.suspects = self.wrong_suspects() + sorted(
-            self.suspects, key=lambda s: (-s["confidence"], s["factor"])
-        )
+        self.suspects = self.wrong_suspects() + sorted(self.suspects, key=lambda s: (-s.confidence, s.factor))
         self.silent = self.silent_ranks() if self.last.get("verdict") == INCOMPLETE else []
         self.verdict = self.word()
         if self.rounds_of_rows() < 2 and self.last.get("verdict") in STATUS:
@@ -144,9 +149,8 @@ class Check:
         for f in check.get("figures") or ():
             if self.is_of_ranks(f) and records.is_number(f.get("rate")) and f["rate"] > 0:
                 noise = f.get("noise") if records.is_number(f.get("noise")) else 0
-                yield blame.Figure(
-                    f["like"], f.get("alone") is True, f["a"], f["b"], number, f["rate"], noise
-                )
+                alone = f.get("alone") is True
+                yield blame.Figure(f["like"], alone, f["a"], f["b"], number, f["rate"], noise)
 
     def rounds_of_rows(self):
         return max((row.rounds for row in self.rows), default=0)
@@ -160,9 +164,7 @@ class Check:
         return [r for r in range(len(self.ranks)) if seen and r not in seen]
 
     def is_judged(self):
-        compared = self.rounds_of_rows() > 1 and any(
-            len(r.who) > 1 and self.smallest(r) < 0.5 for r in self.rows
-        )
+        compared = any(len(row.who) > 1 and self.smallest(row) < 0.5 for row in self.rows)
         return compared or any(judged for _, judged in self.of_reference.values())
 
     def smallest(self, row):
@@ -175,30 +177,21 @@ class Check:
     def word(self):
         if self.last.get("verdict") == INCOMPLETE:
             return INCOMPLETE
-        return (
-            WRONG
-            if self.faults
-            else SLOW if self.suspects else DELIVERS if self.is_judged() else NOT_JUDGED
-        )
+        if self.faults:
+            return WRONG
+        return SLOW if self.suspects else DELIVERS if self.is_judged() else NOT_JUDGED
 
     def take_over(self):
         """Of one round alone, the last of several that the program saw, its own verdict counts."""
-        own = [
-            s for s in self.last.get("suspects") or () if isinstance(s, dict) and s.get("part") in ALL_PARTS
-        ]
         self.verdict = self.last["verdict"]
-        for s in own if not self.suspects else ():
-            if all(isinstance(s.get(key), int) for key in ("a", "b")):
-                number = lambda key: s[key] if records.is_number(s.get(key)) else None
-                self.suspects.append(
-                    {
-                        **s,
-                        "name": str(s.get("name")),
-                        "evidence": str(s.get("evidence")),
-                        "factor": number("factor"),
-                        "confidence": number("confidence") or 0.0,
-                    }
+        for s in self.last.get("suspects") or () if not self.suspects else ():
+            part, a, b = (records.at(s, key) for key in ("part", "a", "b"))
+            if part in ALL_PARTS and isinstance(a, int) and isinstance(b, int):
+                factor, sure = (
+                    s[k] if records.is_number(s.get(k)) else None for k in ("factor", "confidence")
                 )
+                name, evidence = (str(s.get(key)) for key in ("name", "evidence"))
+                self.suspects.append(Suspect(part, a, b, name, factor, sure or 0.0, evidence))
 
     # ---- names ----
 
@@ -207,11 +200,8 @@ class Check:
         if part == "gpu":
             r = self.ranks[a]
             facts = [host(a), str(r.get("uuid") or "")[:UUID_SHOWN], str(r.get("pci") or "")]
-            return "%s of rank %d (%s)" % (
-                "GPU" if r.get("gpu") else "processor cores",
-                a,
-                ", ".join(f for f in facts if f),
-            )
+            kind = "GPU" if r.get("gpu") else "processor cores"
+            return "%s of rank %d (%s)" % (kind, a, ", ".join(filter(None, facts)))
         if part == "host":
             count = self.host.count(self.host[a])
             return "host %s (%d rank%s from %d on)" % (host(a), count, "" if count == 1 else "s", a)
@@ -230,35 +220,24 @@ class Check:
     # ---- suspects ----
 
     def slow_suspect(self, s):
-        ways = {"out": ", out of it", "in": ", into it", "own": ""} if s.part == "gpu" else {}
+        ways = {"out": ", out of it", "in": ", into it"} if s.part == "gpu" else {}
         lines = [
             "%s%s %.0f %%" % (name_of(slow.row), ways.get(slow.role, ""), 100 * math.exp(slow.effect))
             for slow in s.slow
         ]
         if s.slow:
-            lines[0] += " (%s, the others %s)" % (
-                rate(s.slow[0].row, s.slow[0].rate),
-                rate(s.slow[0].row, s.slow[0].median),
-            )
-        evidence = "; ".join(lines[:SHOWN]) + (
-            "; and %d more" % (len(lines) - SHOWN) if len(lines) > SHOWN else ""
-        )
+            rates = [rate(s.slow[0].row, value) for value in (s.slow[0].rate, s.slow[0].median)]
+            lines[0] += " (%s, the others %s)" % tuple(rates)
+        evidence = "; ".join(lines[:SHOWN])
+        if len(lines) > SHOWN:
+            evidence += "; and %d more" % (len(lines) - SHOWN)
         if s.part == "gpu":
             only = all(slow.row[0].startswith("fma") for slow in s.slow)
-            evidence = ("only arithmetic is slow: " if only else "") + evidence + self.state_of(s.a)
+            evidence = "only arithmetic is slow: " * only + evidence + self.state_of(s.a)
         if s.others:
-            evidence += "; it may as well be the " + " or the ".join(
-                self.part_name(*other) for other in s.others[:SHOWN]
-            )
-        return {
-            "part": s.part,
-            "a": s.a,
-            "b": s.b,
-            "name": self.link_name(s),
-            "factor": s.factor,
-            "confidence": s.confidence,
-            "evidence": evidence,
-        }
+            others = [self.part_name(*other) for other in s.others[:SHOWN]]
+            evidence += "; it may as well be the " + " or the ".join(others)
+        return Suspect(s.part, s.a, s.b, self.link_name(s), s.factor, s.confidence, evidence)
 
     def state_of(self, rank):
         """What a GPU itself tells of it."""
@@ -267,14 +246,8 @@ class Check:
         clocks = [clock for clock in clocks if records.is_number(clock)]
         if str(r.get("gpu") or "") != str(self.ranks[0 if rank else -1].get("gpu") or ""):
             said += "; it is another GPU, %s" % r.get("gpu")
-        held = [
-            why
-            for key, why in (
-                ("held_by_power", "its power limit holds it down"),
-                ("held_by_heat", "heat holds it down"),
-            )
-            if r.get(key)
-        ]
+        reasons = {"held_by_power": "its power limit holds it down", "held_by_heat": "heat holds it down"}
+        held = [why for key, why in reasons.items() if r.get(key)]
         said += "".join("; " + why for why in held)
         others = float(np.median(clocks)) if clocks else math.inf
         if not records.is_number(r.get("clock_mhz")) or not (held or r["clock_mhz"] < 0.97 * others):
@@ -289,20 +262,18 @@ class Check:
         guilty, left = {}, []
         for f in self.faults:
             part = blame.part_of(f["like"]) if f["b"] >= 0 or f["a"] < 0 else "gpu"
-            (
+            if part in ("gpu", "disk"):
+                guilty.setdefault((part, f["a"], -1), []).append(f)
+            else:
                 left.append((f, part))
-                if part != "gpu" and part != "disk"
-                else guilty.setdefault((part, f["a"], -1), []).append(f)
-            )
         pairs = [(f, part) for f, part in left if part in ("link", "host_link")]
         for part, owner in (("link", "gpu"), ("host_link", "host")):
             while True:
                 own = [f for f, p in pairs if p == part]
-                partners = {
-                    r: {f["a"] + f["b"] - r for f in own if r in (f["a"], f["b"])}
-                    for f in own
-                    for r in (f["a"], f["b"])
-                }
+                partners = collections.defaultdict(set)
+                for f in own:
+                    partners[f["a"]].add(f["b"])
+                    partners[f["b"]].add(f["a"])
                 known = [r for r in partners if (owner, r, -1) in guilty]
                 most = max(partners, key=lambda r: (r in known, len(partners[r]), -r), default=None)
                 if most is None or not (most in known or len(partners[most]) > 1):
@@ -319,24 +290,14 @@ class Check:
         first, part = faults[0], who[0]
         many = len(self.ranks) > 2 if part == "link" else len(set(self.hosts)) > 2
         sure = (0.9 if many else 0.33) if part in ("link", "host_link") else 0.5 if part == "job" else 0.99
-        evidence = "wrong bits in %s, round %d" % (
-            name_of((first["like"], False)),
-            (first.get("round") or 0) + 1,
-        )
+        name = name_of((first["like"], False))
+        evidence = "wrong bits in %s, round %d" % (name, (first.get("round") or 0) + 1)
         if first["b"] >= 0:
             evidence += ", ranks %d and %d" % (first["a"], first["b"])
-        evidence += ": %s" % first.get("where") + (
-            "; and %d more" % (len(faults) - 1) if len(faults) > 1 else ""
-        )
-        return {
-            "part": part,
-            "a": who[1],
-            "b": who[2],
-            "name": self.part_name(*who),
-            "factor": None,
-            "confidence": sure,
-            "evidence": evidence,
-        }
+        evidence += ": %s" % first.get("where")
+        if len(faults) > 1:
+            evidence += "; and %d more" % (len(faults) - 1)
+        return Suspect(*who, self.part_name(*who), None, sure, evidence)
 
     # ---- beside a reference ----
 
@@ -352,9 +313,8 @@ class Check:
             if together and shape != (reference.get("ranks"), reference.get("hosts")):
                 continue
             repeats = known["machines"] > 1 and known["high"] <= known["low"] * 1.03
-            judged = (
-                repeats and (row.key[1] or row.key[0] not in ("to_host", "from_host")) and row.rounds > 1
-            )
+            beside_others = row.key[0] in ("to_host", "from_host") and not row.key[1]
+            judged = repeats and not beside_others and row.rounds > 1
             middle = math.sqrt(known["low"] * known["high"])
             self.of_reference[row.key] = (middle, judged)
             low = math.log(known["low"]) - max(blame.LEAST, self.least * row.spread)
@@ -364,33 +324,21 @@ class Check:
             self.slow_rows.add(row.key)
             if row.part == "job" and (self.suspects or found):
                 continue
-            if row.part == "link" and any(s["a"] in who[1:] for s in self.suspects if who[2] >= 0):
+            if row.part == "link" and any(s.a in who[1:] for s in self.suspects if who[2] >= 0):
                 continue
             found.setdefault(who, []).append((row.key, x - math.log(middle), middle))
         for who, rows in found.items():
             lines = [
                 "%s %.0f %% (%s of %s)"
-                % (
-                    name_of(key),
-                    100 * math.exp(effect),
-                    rate(key, middle * math.exp(effect)),
-                    rate(key, middle),
-                )
-                for key, effect, middle in rows
+                % (name_of(key), 100 * math.exp(x), rate(key, middle * math.exp(x)), rate(key, middle))
+                for key, x, middle in rows
             ]
             part = who[0] if who[1] >= 0 else "job"
             name = self.part_name(*who) if who[1] >= 0 else ALL[who[0]]
-            self.suspects.append(
-                {
-                    "part": part,
-                    "a": who[1],
-                    "b": who[2],
-                    "name": name,
-                    "confidence": BY_REFERENCE,
-                    "factor": math.exp(min(effect for _, effect, _ in rows)),
-                    "evidence": "below the reference: " + "; ".join(lines),
-                }
+            factor, evidence = math.exp(min(x for _, x, _ in rows)), "below the reference: " + "; ".join(
+                lines
             )
+            self.suspects.append(Suspect(part, *who[1:], name, factor, BY_REFERENCE, evidence))
 
     def below(self, row, low):
         """(part, a, b), a = -1: all of its kind; and its rate. Of two GPUs it can be the slower one."""
@@ -460,6 +408,12 @@ def part_of_record(file):
     where = "in round %d, trial '%s'" % (last[0] + 1, last[1]) if last else "before the first trial ended"
     for number, rank in enumerate(ranks):
         rank["ended"] = number in seen or not last
-    check = {"level": level, "round": last[0] if last else 0, "verdict": INCOMPLETE, "rows": [], "ranks": ranks}
+    check = {
+        "level": level,
+        "round": last[0] if last else 0,
+        "verdict": INCOMPLETE,
+        "rows": [],
+        "ranks": ranks,
+    }
     check.update(why="the check did not end: its last lines are " + where, figures=figures, faults=faults)
     return [((hosts, str(head.get("command"))), check)]

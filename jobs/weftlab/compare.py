@@ -25,7 +25,7 @@ verdict in B (--points: a rung differs), 2 nothing to compare, or too few runs o
 
 import sys
 
-from weftlab import packages, points, text
+from weftlab import points, text
 
 
 def percent_or_more(word):
@@ -46,31 +46,19 @@ def main():
     parser = text.parser("compare", __doc__)
     parser.add_argument("a", metavar="A.jsonl", help="records before the change")
     parser.add_argument("b", metavar="B.jsonl", help="records after it")
-    parser.add_argument(
-        "--least",
-        metavar="PERCENT",
-        type=percent_or_more,
-        default=3,
-        help="smaller differences do not count (default: 3)",
-    )
-    parser.add_argument(
-        "--alpha",
-        metavar="P",
-        type=probability,
-        default=0.05,
-        help="probability of a false alarm, of all settings together (default: 0.05)",
-    )
+    least = "smaller differences do not count (default: 3)"
+    parser.add_argument("--least", metavar="PERCENT", type=percent_or_more, default=3, help=least)
+    alpha = "probability of a false alarm, of all settings together (default: 0.05)"
+    parser.add_argument("--alpha", metavar="P", type=probability, default=0.05, help=alpha)
     parser.add_argument("--points", action="store_true", help="single runs of weft bench, no test")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
     if arguments.points:
         return points.compare(parser.prog, arguments.a, arguments.b, arguments.least)
-    packages.need(parser.prog, "pandas", "scipy")
+    text.need(parser.prog, "pandas", "scipy")
     from weftlab import ranksum  # pylint: disable=import-outside-toplevel
 
-    return ranksum.compare(
-        parser.prog, arguments.a, arguments.b, least=arguments.least, alpha=arguments.alpha
-    )
+    return ranksum.compare(parser.prog, arguments.a, arguments.b, arguments.least, arguments.alpha)
 
 
 if __name__ == "__main__":

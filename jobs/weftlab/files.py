@@ -35,3 +35,8 @@ def replaced(path, command):
                 os.unlink(name)
     except OSError as error:
         text.fail(command, f"{path}: {error.strerror or error}", text.ENVIRONMENT_FAILURE)
+
+
+def write(path, content, command):
+    with replaced(path, command) as whole:
+        pathlib.Path(whole).write_text(content, encoding="utf-8")

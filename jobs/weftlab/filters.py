@@ -10,23 +10,12 @@ def add_options(parser):
     """Adds --kind, --ranks, --where and --last."""
     group = parser.add_argument_group("which records")
     group.add_argument("--kind", help="problem.kind of a run, family of a rung")
-    group.add_argument(
-        "--ranks", metavar="N,N...", type=rank_counts, help="on these numbers of ranks"
-    )
-    group.add_argument(
-        "--where",
-        metavar="KEY=VALUE",
-        type=condition,
-        action="append",
-        default=[],
-        help="where a key has this value, as in asked.transport=peer; all of several must hold",
-    )
-    group.add_argument(
-        "--last",
-        metavar="N",
-        type=positive,
-        help="of the runs of one setting, grid and number of ranks only the last N",
-    )
+    group.add_argument("--ranks", metavar="N,N...", type=rank_counts, help="on these numbers of ranks")
+    where = "where a key has this value, as in asked.transport=peer; all of several must hold"
+    add = group.add_argument
+    add("--where", metavar="KEY=VALUE", type=condition, action="append", default=[], help=where)
+    last = "of the runs of one setting, grid and number of ranks only the last N"
+    add("--last", metavar="N", type=positive, help=last)
 
 
 def positive(word):

@@ -44,6 +44,10 @@ def read_questions(path, command):
     return {name: parser[name] for name in parser.sections()}
 
 
+def claim_of(question):
+    return " ".join(question.get("claim", "").split())
+
+
 def ranks_of(question):
     return question.getint("ranks", 1)
 
@@ -87,7 +91,9 @@ def measure(name, question, folder, command):
 
 def keep(name, question, part, folder, command):
     """Moves the records to their place and names them in the index."""
-    lines = part.read_text(encoding="utf-8").replace(str(folder) + os.sep, "")  # records name no folder of this machine
+    lines = part.read_text(encoding="utf-8").replace(
+        str(folder) + os.sep, ""
+    )  # records name no folder of this machine
     part.write_text(lines, encoding="utf-8")
     first = json.loads(lines.splitlines()[0])
     date = first.get("started", datetime.date.today().isoformat())[:10]
@@ -98,7 +104,7 @@ def keep(name, question, part, folder, command):
         "file": target.relative_to(folder).as_posix(),
         "commit": first.get("git", ""),
         "command": "jobs/measure " + name,
-        "claim": question.get("claim", ""),
+        "claim": claim_of(question),
     }
     results.add(folder, row, command)
     return target
@@ -109,11 +115,12 @@ def keep(name, question, part, folder, command):
 
 def main():
     parser = text.parser("measure", __doc__)
-    parser.add_argument("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
-    parser.add_argument("--list", action="store_true", help="print the questions and how many runs each takes")
-    parser.add_argument("--cases", action="store_true", help="print the command lines; run nothing")
-    parser.add_argument("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
-    parser.add_argument("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
+    add = parser.add_argument
+    add("names", nargs="*", metavar="QUESTION", help="all those for one rank, if none is given")
+    add("--list", action="store_true", help="print the questions and how many runs each takes")
+    add("--cases", action="store_true", help="print the command lines; run nothing")
+    add("--questions", default=JOBS / "questions.ini", metavar="FILE", help="(jobs/questions.ini)")
+    add("--folder", default=JOBS / "results", type=pathlib.Path, help="of results (jobs/results)")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
 
@@ -126,7 +133,7 @@ def main():
         for name in questions:
             question, repeats = questions[name], questions[name].getint("repeats", 1)
             runs = len(cases_of(question)) * repeats
-            print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), question.get("claim", "")))
+            print("%-18s %3d runs on %d  %s" % (name, runs, ranks_of(question), claim_of(question)))
         return 0
     if arguments.cases:
         for name in names:

@@ -27,7 +27,11 @@ def by_median_step(record):
 
 def runs(folder, machine, *questions):
     """The records of `weft run` that answer questions about a machine."""
-    return [by_median_step(record) for question in questions for record in answers(folder, machine, question, "run")]
+    return [
+        by_median_step(record)
+        for question in questions
+        for record in answers(folder, machine, question, "run")
+    ]
 
 
 def rungs(folder, machine, question):

@@ -13,12 +13,11 @@ import pathlib
 import re
 
 from weftlab import tables, teaching
+from weftlab.teaching import PageMistake
 
-BLOCK = re.compile(r"^<!-- (?P<kind>table|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S)
-
-
-class PageMistake(Exception):
-    """A block that cannot be rendered; its text is for the user."""
+BLOCK = re.compile(
+    r"^<!-- (?P<kind>table|picture) (?P<words>[^\n]*?) -->\n(?P<body>.*?)^<!-- end -->\n", re.M | re.S
+)
 
 
 def pages_of(root):
@@ -50,10 +49,12 @@ class Page:
         """The body of a block, rendered anew."""
         render, words = getattr(self, match["kind"]), match["words"].split()
         if not tables.takes(render, *words):
-            raise PageMistake("%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0]))
+            raise PageMistake(
+                "%s: '%s' has too few or too many words" % (self.name, match.group().split("\n")[0])
+            )
         try:
             return render(*words)
-        except (PageMistake, teaching.TeachingMistake) as mistake:
+        except PageMistake as mistake:
             raise PageMistake("%s: %s" % (self.name, mistake)) from None
 
     def blocks(self, text):
@@ -66,14 +67,20 @@ class Page:
     def rendered(self, text):
         """The text with every block rendered anew."""
         made = iter([body for _, body in self.blocks(text)])
-        return BLOCK.sub(lambda m: "<!-- %s %s -->\n%s<!-- end -->\n" % (m["kind"], m["words"], next(made)), text)
+        return BLOCK.sub(
+            lambda m: "<!-- %s %s -->\n%s<!-- end -->\n" % (m["kind"], m["words"], next(made)), text
+        )
 
     def stale_blocks(self, text):
         """A sentence per block that is not what it has to be."""
         for match, body in self.blocks(text):
             if match["body"] != body:
                 kind, words = match["kind"], match["words"]
-                yield "%s: %s '%s' is not what jobs/results says; run jobs/report --pages" % (self.name, kind, words)
+                yield "%s: %s '%s' is not what jobs/results says; run jobs/report --pages" % (
+                    self.name,
+                    kind,
+                    words,
+                )
 
     def pictures(self, text):
         """(file, what it shows) of each picture of the text."""
@@ -91,8 +98,11 @@ def prose(text):
     return re.sub(r"`[^`\n]*`", "", kept)
 
 
-# What only a measurement tells: a time below a second, a rate, power, energy. Limits and sizes that a user sets are in s, MB, MiB.
-MEASURED = re.compile(r"\d[\d.,]*\s?(us|ns|ms|[GTM]B/s|GCells/s|[GT]flop/s|GFlop/s|Tflop/s|W|nJ|pJ)(?![A-Za-z0-9/])")
+# Only a measurement tells these: a time below a second, a rate, power, energy. A user sets limits and sizes
+# in s, MB, MiB.
+MEASURED = re.compile(
+    r"\d[\d.,]*\s?(us|ns|ms|[GTM]B/s|GCells/s|[GT]flop/s|GFlop/s|Tflop/s|W|nJ|pJ)(?![A-Za-z0-9/])"
+)
 
 
 def typed_figures(text):

@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-from weftlab import files, packages, text
+from weftlab import files, text
 
 TITLE = re.compile(r"weft ([a-z]+), ([0-9]+) x ([0-9]+), step ([0-9]+)")
 MOST_PANELS = 12
@@ -56,9 +56,7 @@ def draw(paths, output, command):
 
     pictures = [picture_of(path, command) for path in paths]
     one_scale = len({picture[-1] for picture in pictures}) == 1
-    figure, axes = style.new_figure(
-        2.9 * len(pictures) + 1, 3.2, len(pictures), sharey=True, squeeze=False
-    )
+    figure, axes = style.new_figure(2.9 * len(pictures) + 1, 3.2, len(pictures), sharey=True, squeeze=False)
     for axis, (image, palette, kind, nx, ny, step, (low, high)) in zip(axes[0], pictures):
         axis.imshow(image, extent=(0, nx, ny, 0), aspect="auto" if nx > 8 * ny else "equal")
         axis.grid(False)
@@ -82,7 +80,7 @@ def main():
     arguments = parser.parse_args()
     if pathlib.Path(arguments.output).suffix not in (".png", ".svg", ".pdf"):
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of .png, .svg, .pdf")
-    packages.need(parser.prog, "matplotlib", "PIL")
+    text.need(parser.prog, "matplotlib", "PIL")
     paths = paths_of(arguments.frames, parser.prog)
     draw(paths, arguments.output, parser.prog)
     print(text.printable(f"{arguments.output}: {len(paths)} panels"))

@@ -13,11 +13,7 @@ from weftlab import bench_pictures, filters, frame, records, run_pictures, serie
 def predicted_of(path, command):
     """The lines of `jobs/predict` as a frame: ranks, step_s, efficiency, beyond."""
     rows = []
-    for line in records.lines_of([path], command):
-        try:
-            record = records.record_of(line)
-        except (ValueError, RecursionError):
-            continue
+    for record in records.parsed(path, command):
         row = {key: records.at(record, key) for key in ("ranks", "step_s", "efficiency")}
         if records.at(record, "predicted") is True and all(map(records.is_number, row.values())):
             rows.append(dict(row, beyond=bool(record.get("beyond"))))
@@ -29,16 +25,14 @@ def predicted_of(path, command):
 def others_of(path, command):
     """Other programs' points as a frame: ranks, gcells_per_s, name."""
     points = []
-    for line in records.lines_of([path], command):
+    for line in records.lines_of(path, command):
         if line.startswith("#"):
             continue
         try:
             ranks, rate, name = line.rstrip("\r\n").split("\t")
             points.append((float(ranks), float(rate), text.printable(name)))
         except ValueError:
-            text.fail(
-                command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}"
-            )
+            text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name': {line.rstrip()}")
     if not points:
         text.fail(command, f"{path}: no line 'ranks <TAB> GCells/s <TAB> name'")
     return pd.DataFrame(points, columns=["ranks", "gcells_per_s", "name"])
@@ -99,9 +93,7 @@ def draw_runs(runs, arguments, command):
         if name in ("strong", "weak"):
             study = series.study_of(runs, name)
             if not study.scaling:
-                refuse(
-                    arguments, command, f"no setting of a {name} study on several numbers of ranks"
-                )
+                refuse(arguments, command, f"no setting of a {name} study on several numbers of ranks")
             draw = partial(run_pictures.draw_scaling, runs, name, predicted)
             drawn["" if "" not in drawn else f"_{name}"] = draw, scaling_text(study)
         else:

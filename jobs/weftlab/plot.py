@@ -32,7 +32,7 @@ import pathlib
 import re
 import sys
 
-from weftlab import filters, packages, text
+from weftlab import filters, text
 
 PICTURES = ("strong", "weak", "values", "phases", "steps", "roofline", "sweeps")
 ENDINGS = (".png", ".svg")
@@ -48,28 +48,15 @@ def picture_names(word):
 def add_arguments(parser):
     parser.add_argument("file", metavar="FILE.jsonl")
     parser.add_argument("prefix", metavar="PREFIX", nargs="?", help="default: FILE")
-    parser.add_argument(
-        "--output",
-        metavar="NAME.png|.svg",
-        help="in place of PREFIX: this format alone, under this very name if it is one picture",
-    )
-    parser.add_argument(
-        "--what",
-        metavar="PICTURE,...",
-        type=picture_names,
-        help=f"only these pictures, of {', '.join(PICTURES)}",
-    )
-    parser.add_argument(
-        "--predicted",
-        metavar="FILE.jsonl",
-        help="lines of `jobs/predict` as hollow points, grey where no record covers them",
-    )
-    parser.add_argument(
-        "--beside",
-        metavar="FILE.tsv",
-        help="draws the rate over the ranks beside other programs', one per line: "
-        "ranks, GCells/s and name, separated by tabs; # begins a comment",
-    )
+    one = "in place of PREFIX: this format alone, under this very name if it is one picture"
+    parser.add_argument("--output", metavar="NAME.png|.svg", help=one)
+    only = f"only these pictures, of {', '.join(PICTURES)}"
+    parser.add_argument("--what", metavar="PICTURE,...", type=picture_names, help=only)
+    hollow = "lines of `jobs/predict` as hollow points, grey where no record covers them"
+    parser.add_argument("--predicted", metavar="FILE.jsonl", help=hollow)
+    others = "draws the rate over the ranks beside other programs', one per line: "
+    others += "ranks, GCells/s and name, separated by tabs; # begins a comment"
+    parser.add_argument("--beside", metavar="FILE.tsv", help=others)
     filters.add_options(parser)
 
 
@@ -80,7 +67,7 @@ def main():
     ending = pathlib.Path(arguments.output or ".png").suffix
     if arguments.output and ending not in ENDINGS:
         text.fail(parser.prog, f"--output {arguments.output}: ends in none of {', '.join(ENDINGS)}")
-    packages.need(parser.prog, "matplotlib", "pandas")
+    text.need(parser.prog, "matplotlib", "pandas")
     from weftlab import pictures  # pylint: disable=import-outside-toplevel
 
     if arguments.output:

@@ -37,13 +37,6 @@ def differences_of(x, y):
     return [percent(before[key], after[key]) for key in before if key in after]
 
 
-def rate_text(rate, unit):
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if rate >= factor:
-            return f"{rate / factor:.4g} {prefix}{unit}"
-    return f"{rate:.4g} {unit}"
-
-
 def difference_text(difference, bound):
     return f"{difference:+8.2f}" + ("*" if abs(difference) > bound else " ")
 
@@ -51,7 +44,7 @@ def difference_text(difference, bound):
 def row(x, y, bound):
     """One line for a rung."""
     unit, differences = x.get("unit") or "", differences_of(x, y)
-    name, rates = f"{x['family']}/{x['rung']}", [rate_text(r["rate"], unit) for r in (x, y)]
+    name, rates = f"{x['family']}/{x['rung']}", [text.rate(r["rate"], unit) for r in (x, y)]
     line = f"{name:<30} {x.get('dtype') or '-':<4} {rates[0]:>18} {rates[1]:>18} "
     line += difference_text(percent(x["rate"], y["rate"]), bound)
     if len(differences) > 1:

@@ -42,11 +42,7 @@ class Read:
 def lines_of(paths, command, read):
     """Records of runs and rungs, with file and line."""
     for path in paths:
-        for number, line in enumerate(records.lines_of([path], command), 1):
-            try:
-                record = records.record_of(line)
-            except (ValueError, RecursionError):
-                record = None
+        for number, record in enumerate(records.parsed(path, command), 1):
             if isinstance(record, dict) and ("rung" in record or "step_s" in record):
                 yield record, path.rsplit("/", 1)[-1], number
             else:

@@ -60,9 +60,7 @@ def labels(settings):
     parsed = [json.loads(setting) for setting in settings]
     keys = sorted({key for setting in parsed for key in setting})
     differ = [k for k in keys if len({json.dumps(setting.get(k)) for setting in parsed}) > 1]
-    return [
-        " ".join(f"{k}={value_text(s[k])}" for k in differ if s.get(k) is not None) for s in parsed
-    ]
+    return [" ".join(f"{k}={value_text(s[k])}" for k in differ if s.get(k) is not None) for s in parsed]
 
 
 def value_text(value):
@@ -90,8 +88,7 @@ def tails(a, b):
     if len(a) + len(b) <= MOST_EXACT:
         return exact_tails(a, b)
     return tuple(
-        stats.mannwhitneyu(b, a, alternative=side, method="asymptotic").pvalue
-        for side in ("greater", "less")
+        stats.mannwhitneyu(b, a, alternative=side, method="asymptotic").pvalue for side in ("greater", "less")
     )
 
 
@@ -138,18 +135,11 @@ def tested(both, least, alpha):
 # ---- the command ----
 
 
-def seconds_text(seconds):
-    for factor, unit in ((1e6, "us"), (1e3, "ms")):
-        if seconds * factor < 1e3:
-            return f"{seconds * factor:.4g} {unit}"
-    return f"{seconds:.4g} s"
-
-
 def print_table(table, names):
     width = max(7, *map(len, names))
     print(f"{'setting':<{width}}  runs  runs           A           B      B - A        P")
     for name, row in zip(names, table.itertuples()):
-        before, after = seconds_text(row.median_A), seconds_text(row.median_B)
+        before, after = text.seconds(row.median_A), text.seconds(row.median_B)
         probability = "-" if math.isnan(row.P) else f"{row.P:.2g}"
         print(
             f"{name:<{width}} {row.runs_A:>5} {row.runs_B:>5} {before:>11} {after:>11} "

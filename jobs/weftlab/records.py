@@ -41,7 +41,11 @@ def at(record, *keys):
 def fraction_of_copy(record):
     """Of the median step of a run, or None. fraction_of_ceiling is of the mean step, and records of
     1.0 have no other."""
-    of_mean, mean, p50 = record.get("fraction_of_ceiling"), at(record, "step_s", "mean"), at(record, "step_s", "p50")
+    of_mean, mean, p50 = (
+        record.get("fraction_of_ceiling"),
+        at(record, "step_s", "mean"),
+        at(record, "step_s", "p50"),
+    )
     return of_mean * mean / p50 if all(is_number(value) for value in (of_mean, mean, p50)) else None
 
 
@@ -82,10 +86,19 @@ def is_check(record):
     """A line of `weft check`: verdict, figures and ranks."""
     check = at(record, "check")
     verdict = at(record, "check", "verdict")
-    return isinstance(check, dict) and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete") and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+    return (
+        isinstance(check, dict)
+        and verdict in ("delivers", "slow", "wrong", "not judged", "incomplete")
+        and all(isinstance(check.get(key), list) for key in ("rows", "ranks"))
+    )
 
 
-KINDS = {"run": is_run, "check": is_check, "bench": is_rung, "any": lambda record: is_run(record) or is_rung(record)}
+KINDS = {
+    "run": is_run,
+    "check": is_check,
+    "bench": is_rung,
+    "any": lambda record: is_run(record) or is_rung(record),
+}
 
 
 # ---- what records say in more than one way ----
@@ -169,15 +182,24 @@ def record_of(line):
     return shown_record
 
 
-def lines_of(paths, command):
-    for path in paths:
+def lines_of(path, command):
+    """The lines of a file that are not empty."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if line.strip(b" \t\r\n"):
+                    yield line.decode("utf-8", "replace")
+    except OSError as error:
+        text.fail(command, "%s: %s" % (path, error.strerror))
+
+
+def parsed(path, command):
+    """The JSON values of the lines of a file, None for one that is damaged."""
+    for line in lines_of(path, command):
         try:
-            with open(path, "rb") as file:
-                for line in file:
-                    if line.strip(b" \t\r\n"):
-                        yield line.decode("utf-8", "replace")
-        except OSError as error:
-            text.fail(command, "%s: %s" % (path, error.strerror))
+            yield record_of(line)
+        except (ValueError, RecursionError):
+            yield None
 
 
 def read(paths, kind, command):
@@ -186,19 +208,16 @@ def read(paths, kind, command):
     Then it counts on stderr what was left out. Files without a line end the command.
     """
     good = damaged = others = 0
-    for line in lines_of(paths, command):
-        try:
-            record = record_of(line)
-        except (ValueError, RecursionError):
+    for record in (record for path in paths for record in parsed(path, command)):
+        if record is None:
             damaged += 1
-            continue
-        if KINDS[kind](record):
+        elif not KINDS[kind](record):
+            others += 1
+        else:
             good += 1
             if not timed_what_ran(record):
                 record["tune"] = None
             yield record
-        else:
-            others += 1
     names, left_out = " ".join(paths), damaged + others
     if good + left_out == 0:
         text.fail(command, "%s: no records there" % names)
@@ -212,7 +231,8 @@ def read(paths, kind, command):
 
 def main():
     parser = text.parser("records", __doc__)
-    parser.add_argument("kind", choices=list(KINDS), help="of `weft run`, of `weft check`, of `weft bench`, or of run and bench")
+    kinds = "of `weft run`, of `weft check`, of `weft bench`, or of run and bench"
+    parser.add_argument("kind", choices=list(KINDS), help=kinds)
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
     arguments = parser.parse_args()
     text.leave_with_the_reader()

@@ -6,20 +6,15 @@
                             be, and each figure with a unit that somebody typed; status 1 if there
                             is one
   report --table NAME ...   prints one table
-  report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file
+  report FILE.jsonl ...     writes report.html: tables that sort and pictures, in one file; needs jinja2
 """
 
 import pathlib
 import sys
 
-from weftlab import files, html_page, packages, pages, tables, teaching, text
+from weftlab import files, pages, tables, teaching, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def write(path, content, command):
-    with files.replaced(path, command) as whole:
-        pathlib.Path(whole).write_text(content, encoding="utf-8")
 
 
 def pages_with_text(root, folder):
@@ -32,7 +27,7 @@ def render_pages(root, folder):
     for path, page, old in pages_with_text(root, folder):
         new = page.rendered(old)
         if new != old:
-            write(path, new, "report")
+            files.write(path, new, "report")
             yield page.name
         for drawn, shown in page.pictures(new):
             if teaching.digest_in(drawn) != teaching.digest(shown):
@@ -41,16 +36,11 @@ def render_pages(root, folder):
 
 
 def draw(folder, path, shown):
-    packages.need("report", "matplotlib", "pandas")
-    from weftlab import ladder_picture, page_pictures  # pylint: disable=import-outside-toplevel
+    text.need("report", "matplotlib", "pandas")
+    from weftlab import page_pictures  # pylint: disable=import-outside-toplevel
 
     path.parent.mkdir(exist_ok=True)
-    if "files" in shown:
-        page_pictures.draw(folder, path, shown, teaching.digest(shown))
-    elif "times" in shown:
-        page_pictures.draw_times(path, shown["times"], teaching.digest(shown))
-    else:
-        ladder_picture.draw(path, shown, teaching.digest(shown))
+    page_pictures.draw(folder, path, shown, teaching.digest(shown))
 
 
 def complaints(root, folder):
@@ -59,20 +49,27 @@ def complaints(root, folder):
         yield from page.stale_blocks(content)
         for drawn, shown in page.pictures(content):
             if teaching.digest_in(drawn) != teaching.digest(shown):
-                yield "%s: shows other values than jobs/results; run jobs/report --pages" % drawn.relative_to(root)
+                yield "%s: shows other values than jobs/results; run jobs/report --pages" % drawn.relative_to(
+                    root
+                )
         for number, figure in pages.typed_figures(content):
-            yield "%s:%d: '%s' is typed; figures stand in blocks that jobs/report renders" % (page.name, number, figure)
+            yield "%s:%d: '%s' is typed; figures stand in blocks that jobs/report renders" % (
+                page.name,
+                number,
+                figure,
+            )
 
 
 def main():
     parser = text.parser("report", __doc__)
-    parser.add_argument("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("report.html"), help="(report.html)")
-    parser.add_argument("--pages", action="store_true", help="render the blocks of all pages")
-    parser.add_argument("--check", action="store_true", help="complain where a page is not what would be rendered")
-    parser.add_argument("--table", nargs="+", metavar="NAME", help="print a table: %s" % ", ".join(sorted(tables.TABLES)))
-    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the tree whose pages are meant (this one)")
-    parser.add_argument("--results", type=pathlib.Path, metavar="FOLDER", help="(ROOT/jobs/results)")
+    add, path = parser.add_argument, pathlib.Path
+    add("files", nargs="*", metavar="FILE.jsonl", help="records for an HTML page")
+    add("--output", type=path, default=path("report.html"), help="(report.html)")
+    add("--pages", action="store_true", help="render the blocks of all pages")
+    add("--check", action="store_true", help="complain where a page is not what would be rendered")
+    add("--table", nargs="+", metavar="NAME", help="print a table: " + ", ".join(sorted(tables.TABLES)))
+    add("--root", type=path, default=ROOT, help="the tree whose pages are meant (this one)")
+    add("--results", type=path, metavar="FOLDER", help="(ROOT/jobs/results)")
     arguments = parser.parse_args()
     text.leave_with_the_reader()
     folder = arguments.results or arguments.root / "jobs" / "results"
@@ -88,7 +85,10 @@ def main():
                 print(text.printable(sentence))
             return 1 if found else 0
         elif arguments.files:
-            write(arguments.output, html_page.page(arguments.files, parser.prog), parser.prog)
+            text.need(parser.prog, "jinja2")
+            from weftlab import html_page  # pylint: disable=import-outside-toplevel
+
+            files.write(arguments.output, html_page.page(arguments.files, parser.prog), parser.prog)
             print(arguments.output)
         else:
             parser.error("what to do: FILE.jsonl, --pages, --check or --table")

@@ -33,9 +33,9 @@ def read(folder):
 
 
 def write(folder, rows, command):
-    lines = [COLUMNS] + [[row.get(name) or "" for name in COLUMNS] for row in sorted(rows, key=lambda row: row["file"])]
-    with files.replaced(pathlib.Path(folder) / "index.tsv", command) as whole:
-        pathlib.Path(whole).write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+    rows = [[row.get(name) or "" for name in COLUMNS] for row in sorted(rows, key=lambda row: row["file"])]
+    lines = "".join("\t".join(line) + "\n" for line in [COLUMNS] + rows)
+    files.write(pathlib.Path(folder) / "index.tsv", lines, command)
 
 
 def question_of(file):

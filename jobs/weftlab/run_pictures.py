@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from weftlab import series, style
+from weftlab import series, style, text
 
 MOST_LINES, MOST_ROWS, MOST_BARS = 7, 80, 40
 WHOLE_RUN = {
@@ -51,9 +51,7 @@ def draw_times(axes, study, shown, ranks):
         first = line.points.iloc[0]
         along = np.array([first.ranks, line.last.ranks], dtype=float)
         ideal = (
-            first["median"]
-            * per_second
-            * (first.ranks / along if study.mode == "strong" else along / along)
+            first["median"] * per_second * (first.ranks / along if study.mode == "strong" else along / along)
         )
         axes.plot(along, ideal, color=style.GREY, ls=(0, (4, 3)), lw=1, zorder=1)
         ideals.append(ideal[-1])
@@ -75,9 +73,7 @@ def draw_predicted(axes, predicted, column):
     """Hollow marks, grey where no record covers them, which no line joins."""
     for beyond, colour in ((False, style.INK), (True, "#a0a0a0")):
         points = predicted[predicted.beyond == beyond]
-        axes.plot(
-            points.ranks, points[column], "o", mfc="none", mec=colour, ms=7, mew=1.2, zorder=5
-        )
+        axes.plot(points.ranks, points[column], "o", mfc="none", mec=colour, ms=7, mew=1.2, zorder=5)
 
 
 def predicted_labels(predicted, column):
@@ -100,9 +96,7 @@ def draw_scaling(frame, mode=None, predicted=None):
     width, height = 11 + 0.065 * longest, 4.6 + 0.12 * max(len(shown) - 4, 0)
     figure, (left, right) = style.new_figure(width, height, 2)
     ideals, per_second = draw_times(left, study, shown, ranks)
-    times = [
-        per_second * t for s in shown for t in (s.points.fastest.min(), s.points.slowest.max())
-    ]
+    times = [per_second * t for s in shown for t in (s.points.fastest.min(), s.points.slowest.max())]
     all_ranks = list(ranks)
     if predicted is not None:
         predicted = predicted.assign(step=predicted.step_s * per_second)
@@ -114,9 +108,7 @@ def draw_scaling(frame, mode=None, predicted=None):
     for number, line in enumerate(shown):
         look = style.look(number)
         right.plot(ranks, joined(line.points, ranks, "efficiency"), **look)
-        labels.append(
-            (line.last.ranks, line.last.efficiency, line.label or "measured", look["color"])
-        )
+        labels.append((line.last.ranks, line.last.efficiency, line.label or "measured", look["color"]))
     right.axhline(1, color=style.GREY, ls=(0, (4, 3)), lw=1, zorder=1)
     right.set_ylabel("parallel efficiency")
     right.set_ylim(0, 1.1 * max([1] + [s.points.efficiency.max() for s in shown]))
@@ -165,7 +157,7 @@ def draw_values(frame):
     study = series.study_of(frame)
     rows = rows_of(study)
     points = pd.DataFrame([row[3] for row in rows])
-    factor, letter = style.scaled(points.rate.max())
+    factor, letter = text.scaled(points.rate.max())
     heights = np.arange(len(rows))
     figure, axes = style.new_figure(10, 1.6 + 0.235 * len(rows))
     ceilings = points.ceiling / factor
@@ -202,18 +194,13 @@ def shown_runs(frame):
         return study, [row[2] or "measured" for row in rows], [row[3].run for row in rows], ""
     unit, fastest = series.unit_of(frame), max(study.scaling, key=lambda s: s.last.rate)
     names = [series.ranks_text(ranks, unit) for ranks in fastest.points.ranks]
-    setting = (
-        f"The fastest of {len(study.series)} settings: {fastest.label}." if fastest.label else ""
-    )
+    setting = f"The fastest of {len(study.series)} settings: {fastest.label}." if fastest.label else ""
     return study.only([fastest]), names, list(fastest.points.run), setting
 
 
 def phase(run, names):
     """Seconds of phases together, mean over ranks."""
-    return sum(
-        float(pd.to_numeric(run.get(f"phases.{name}.mean_s"), errors="coerce") or 0)
-        for name in names
-    )
+    return sum(float(pd.to_numeric(run.get(f"phases.{name}.mean_s"), errors="coerce") or 0) for name in names)
 
 
 def bar_axes(axes, names):
@@ -235,18 +222,11 @@ def draw_whole_runs(axes, names, runs):
         left += seconds
     for height, total in zip(heights, left):
         axes.annotate(
-            f"{total:.3g} s",
-            (total, height),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            size=9,
+            f"{total:.3g} s", (total, height), (4, 0), textcoords="offset points", va="center", size=9
         )
     axes.set_xlim(0, 1.12 * max(left.max(), 1e-9))
     axes.set_xlabel("the whole run [s], mean over ranks")
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0
-    )
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0)
 
 
 def draw_single_steps(axes, names, runs):
@@ -256,22 +236,16 @@ def draw_single_steps(axes, names, runs):
     steps = [run["step_s.p50"] if np.isnan(step) else step for step, run in zip(steps, runs)]
     parts = {}
     for part in OF_A_STEP:
-        taken = np.array(
-            [phase(run, [part]) / max(run.steps_run or run.steps or 1, 1) for run in runs]
-        )
+        taken = np.array([phase(run, [part]) / max(run.steps_run or run.steps or 1, 1) for run in runs])
         parts[part] = np.where(taken > 0, taken, np.nan)
     longest = np.nanmax([steps, *parts.values()])
     unit, per_second = style.seconds_unit(longest)
     axes.barh(heights, np.array(steps) * per_second, 0.6, color=style.PALE, label="mean step")
     for (part, marker), colour in zip(OF_A_STEP.items(), style.PALETTE):
-        axes.plot(
-            parts[part] * per_second, heights, marker, color=colour, ls="none", ms=7, label=part
-        )
+        axes.plot(parts[part] * per_second, heights, marker, color=colour, ls="none", ms=7, label=part)
     axes.set_xlim(0, 1.05 * longest * per_second)
     axes.set_xlabel(f"one step [{unit}]: its parts run at the same time")
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0
-    )
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=4, frameon=False, fontsize=9, borderpad=0)
 
 
 def draw_phases(frame):
@@ -294,12 +268,8 @@ def shares(run):
     at = {key: run.get(f"step_s.{key}") for key in ("min", "p50", "p90", "p99", "max")}
     counts, low, high = run.step_histogram, at["min"], at["max"]
     if isinstance(counts, list) and counts and sum(counts) and high > low:
-        return low * (high / low) ** np.linspace(0, 1, len(counts) + 1), np.array(counts) / sum(
-            counts
-        )
-    return np.array([value or np.nan for value in at.values()], dtype=float), np.array(
-        [0.5, 0.4, 0.09, 0.01]
-    )
+        return low * (high / low) ** np.linspace(0, 1, len(counts) + 1), np.array(counts) / sum(counts)
+    return np.array([value or np.nan for value in at.values()], dtype=float), np.array([0.5, 0.4, 0.09, 0.01])
 
 
 def draw_steps(frame):
@@ -316,12 +286,7 @@ def draw_steps(frame):
             continue
         tall = np.clip(1 + np.log10(np.maximum(share, 1e-12)) / 4, 0.0, 1) * 0.8  # 1e-4 to 1
         axes.stairs(
-            height - 0.35 + tall,
-            edges,
-            baseline=height - 0.35,
-            fill=True,
-            color=style.PALETTE[0],
-            alpha=0.55,
+            height - 0.35 + tall, edges, baseline=height - 0.35, fill=True, color=style.PALETTE[0], alpha=0.55
         )
         axes.plot(edges[[0, -1]], [height - 0.35] * 2, color=style.PALETTE[0], lw=1)
         for key, marker in QUANTILES.items():
@@ -362,10 +327,7 @@ def draw_beside(frame, others):
     for number, (fuse, runs) in enumerate(frame.groupby("fuse")):
         look = style.look(number)
         points = series.points(runs)
-        rate, bound = (
-            joined(points, ranks, "rate") / 1e9,
-            fuse * joined(points, ranks, "ceiling") / 1e9,
-        )
+        rate, bound = (joined(points, ranks, "rate") / 1e9, fuse * joined(points, ranks, "ceiling") / 1e9)
         axes.plot(ranks, rate, **look)
         axes.plot(ranks, bound, color=look["color"], ls=":", lw=1.3)
         name = "weft" if fuse == 1 else f"weft, {fuse:g} steps per pass"
@@ -373,15 +335,11 @@ def draw_beside(frame, others):
         labels.append((last.ranks, last.rate / 1e9, name, look["color"]))
         each = "" if fuse == 1 else f", {fuse:g} steps each"
         if np.isfinite(last.ceiling):
-            labels.append(
-                (last.ranks, fuse * last.ceiling / 1e9, f"bound by copies{each}", look["color"])
-            )
+            labels.append((last.ranks, fuse * last.ceiling / 1e9, f"bound by copies{each}", look["color"]))
         if number == 0:
             first = points.iloc[0]
             ideal = first.rate / 1e9 * np.array([1, max(ranks) / first.ranks])
-            axes.plot(
-                [first.ranks, max(ranks)], ideal, color=style.GREY, ls=(0, (4, 3)), lw=1, zorder=1
-            )
+            axes.plot([first.ranks, max(ranks)], ideal, color=style.GREY, ls=(0, (4, 3)), lw=1, zorder=1)
             labels.append((max(ranks), ideal[-1], "ideal", style.GREY))
     for number, (name, points) in enumerate(others.groupby("name", sort=False), 1):
         look = dict(style.look(-number), ls="none", mfc="white", mew=1.5, ms=8)

@@ -85,18 +85,7 @@ def points(runs):
 
 # ---- names ----
 
-ORDER = [
-    "kind",
-    "dtype",
-    "order",
-    "grid",
-    "sides",
-    "machine",
-    "device",
-    "transport",
-    "feed",
-    "fuse",
-]
+ORDER = ["kind", "dtype", "order", "grid", "sides", "machine", "device", "transport", "feed", "fuse"]
 ORDER += ["norm_every", "lanes", "threads", "ranks_x", "ranks_y", "tune"]
 BARE = re.compile("[0-9]+|auto|on|off")  # values that tell nothing without their key
 

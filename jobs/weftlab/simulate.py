@@ -146,7 +146,11 @@ def ended(line, environment):
 
 def run(asked, ranks, weft, command):
     about = "%s of %d hosts with %d ranks, %g GB/s per rank, %g us per link" % (
-        asked.network, ranks // asked.per_host, asked.per_host, asked.bandwidth / 1e9, asked.latency * 1e6
+        asked.network,
+        ranks // asked.per_host,
+        asked.per_host,
+        asked.bandwidth / 1e9,
+        asked.latency * 1e6,
     )
     environment = dict(os.environ, WEFT_SIM_PLATFORM=about)
     if asked.device:

@@ -61,9 +61,7 @@ def read(named, command):
     path, site = path_of(named, command), dict(DEFAULTS)
     if path is None:
         return site
-    file = configparser.ConfigParser(
-        interpolation=None, inline_comment_prefixes=(";",), default_section=""
-    )
+    file = configparser.ConfigParser(interpolation=None, inline_comment_prefixes=(";",), default_section="")
     try:
         with open(path, encoding="utf-8") as lines:
             file.read_file(lines)
@@ -95,9 +93,7 @@ def said_by(*words):
     """What a program prints, or nothing where there is no such program."""
     if shutil.which(words[0]) is None:
         return ""
-    done = subprocess.run(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.stdout.decode("utf-8", "replace")
 
 

@@ -6,7 +6,7 @@ or another program wrote. Its cells are read back and have the fingerprints that
 import os
 import sys
 
-from weftlab import files, packages, text
+from weftlab import files, text
 
 BLOCK_BYTES = 4 << 20
 COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
@@ -92,7 +92,7 @@ def main():
     parser.add_argument("old", metavar="OLD.h5")
     parser.add_argument("new", metavar="NEW.h5")
     asked = parser.parse_args()
-    packages.need(parser.prog, "h5py", "numpy")
+    text.need(parser.prog, "h5py", "numpy")
     import h5py
     import numpy as np
     if os.path.lexists(asked.new):

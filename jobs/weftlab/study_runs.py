@@ -68,9 +68,7 @@ class Runner:
 def ended(words, output):
     """A program's status at its end. What stops the study stops the program too, and then it is
     waited for: it may be writing."""
-    program = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-    )
+    program = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
     try:
         return program.wait()
     except KeyboardInterrupt:

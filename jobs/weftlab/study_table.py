@@ -2,7 +2,7 @@
 
 import statistics
 
-from weftlab import measured, records
+from weftlab import measured, records, text
 
 WIDE_SPREAD = 0.03
 
@@ -47,12 +47,6 @@ def base_of(row, rows, mode):
     return min((r for r in rows if r["label"] == row["label"]), key=lambda r: r["ranks"])
 
 
-def seconds_text(seconds):
-    if seconds < 1e-3:
-        return "%.4g us" % (seconds * 1e6)
-    return "%.4g ms" % (seconds * 1e3) if seconds < 1 else "%.4g s" % seconds
-
-
 def part(value):
     return "-" if value is None else "%.3f" % value
 
@@ -60,14 +54,8 @@ def part(value):
 def line_of(row, rows, mode, width):
     base, wide = base_of(row, rows, mode), row["spread"] > WIDE_SPREAD
     ratio = row["rate"] / base["rate"]
-    line = "%-*s %6d %5d %11s " % (
-        width,
-        row["label"],
-        row["ranks"],
-        row["runs"],
-        seconds_text(row["seconds"]),
-    )
-    line += "%6.1f %%%s" % (100 * row["spread"], "*" if wide else " ")
+    cells = (row["label"], row["ranks"], row["runs"], text.seconds(row["seconds"]), 100 * row["spread"])
+    line = "%-*s %6d %5d %11s %6.1f %%%s" % (width, *cells, "*" if wide else " ")
     line += "%10.4g %9.3f" % (row["rate"] / 1e9, ratio)
     if mode != "sweep":
         line += " %10.3f" % (ratio * base["ranks"] / row["ranks"])
@@ -91,15 +79,8 @@ def table(points, mode):
     if not rows:
         return ["no records yet"]
     width = max([6] + [len(row["label"]) for row in rows])
-    heading = "%-*s %6s %5s %11s %8s %10s" % (
-        width,
-        "values",
-        "ranks",
-        "runs",
-        "median",
-        "spread",
-        "GCells/s",
-    )
+    columns = ("values", "ranks", "runs", "median", "spread", "GCells/s")
+    heading = "%-*s %6s %5s %11s %8s %10s" % (width, *columns)
     last = "  of best" if mode == "sweep" else " speed-up efficiency"
     lines = ["", heading + " %s %8s %8s" % (last, "ceiling", "hidden")]
     lines += [line_of(row, rows, mode, width) for row in rows]

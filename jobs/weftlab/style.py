@@ -83,9 +83,7 @@ def titled(figure, what, where, *how):
     """Lines above a figure: what it shows, the machine, and how to read it."""
     across = figure.get_size_inches()[0]
     first = textwrap.fill(literal(what), int(10.5 * across))
-    second = "\n".join(
-        textwrap.fill(literal(part), int(13.5 * across)) for part in (where, *how) if part
-    )
+    second = "\n".join(textwrap.fill(literal(part), int(13.5 * across)) for part in (where, *how) if part)
     lines = second.count("\n") + 1
     head = figure.suptitle(first + "\n" * lines, x=0.01, ha="left", weight="bold", size=11)
     below = Annotation(second, (0, 0), xycoords=head, va="bottom", size=9, color=GREY)
@@ -96,20 +94,16 @@ def save(figure, names, command, description=None):
     """Writes a figure to files, whose endings select PNG and SVG; this one may hold a description."""
     for name in names:
         with files.replaced(name, command) as whole:
-            more = {"metadata": {"Date": None, "Description": description}} if name.endswith(".svg") else {"dpi": 110}
+            more = (
+                {"metadata": {"Date": None, "Description": description}}
+                if name.endswith(".svg")
+                else {"dpi": 110}
+            )
             figure.savefig(whole, **more)
     plt.close(figure)
 
 
 # ---- numbers ----
-
-
-def scaled(value):
-    """The factor and the letter of a value: 1e9 and "G" for 3.2e9."""
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor:
-            return factor, letter
-    return 1, ""
 
 
 def seconds_unit(longest):
@@ -138,7 +132,7 @@ def rank_axis(axes, ranks, unit):
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda x, _: "%g%s" % (x / scaled(x)[0], scaled(x)[1]))
+            FuncFormatter(lambda x, _: "%g%s" % (x / text.scaled(x)[0], text.scaled(x)[1]))
         )
     axes.set_xlabel(unit)
 

@@ -12,24 +12,8 @@ import json
 import pathlib
 import statistics
 
-from weftlab import records, results
-from weftlab.measured import (
-    DASH,
-    boundary,
-    fraction,
-    gcells,
-    like,
-    median,
-    rate,
-    rungs,
-    runs,
-    seconds,
-    single,
-    size,
-    step,
-    step_and_cells,
-    step_and_fraction,
-)
+from weftlab import measured, records, results
+from weftlab.measured import DASH, fraction, gcells, like, median, rate, rungs, runs, seconds, size, step
 
 ONE_GPU = {"h100x1": "H100", "h200x1": "H200"}
 
@@ -54,14 +38,17 @@ def type_header(first):
     return [first] + ["%s, %s" % (name, dtype) for name in ONE_GPU.values() for dtype in ("f32", "f64")]
 
 
+def of_one_gpu(folder, question, first, lines, cell, **wanted):
+    """A table with a row per name and what it wants of the runs that answer a question on one GPU."""
+    machines = [runs(folder, machine, question) for machine in ONE_GPU]
+    return type_header(first), [[name] + by_type(machines, cell, **{**wanted, **own}) for name, own in lines]
+
+
 def one_step(folder):
-    machines = [list(runs(folder, machine, "one-step")) for machine in ONE_GPU]
-    lines = [
-        ("heat, order %d, 16384 x 16384" % order, dict(BIG, kind="heat", order=order))
-        for order in (2, 4, 6, 8, 10, 12, 14, 16)
-    ]
-    lines += [("heat, order %d, 10007 x 9973" % order, dict(ODD, kind="heat", order=order)) for order in (2, 8, 16)]
-    lines += [
+    heat = "heat, order %d, %s"
+    orders = [(heat % (n, "16384 x 16384"), dict(BIG, kind="heat", order=n)) for n in range(2, 17, 2)]
+    odd = [(heat % (n, "10007 x 9973"), dict(ODD, kind="heat", order=n)) for n in (2, 8, 16)]
+    others = [
         ("wave, order 4, 16384 x 16384", dict(BIG, kind="wave", order=4)),
         ("laplace, 20480 x 20480", {"kind": "laplace", "norms": 0}),
         ("laplace, a norm every step", {"kind": "laplace", "norms": 1}),
@@ -69,20 +56,15 @@ def one_step(folder):
         ("box of 5 x 5, a row times a column", dict(SEPARABLE, radius=2)),
         ("heat in 1D, order 6, 2^28 cells", {"kind": "heat", "ny": 1}),
     ]
-    return type_header("one step at a time"), [
-        [name] + by_type(machines, step_and_fraction, single=True, **wanted) for name, wanted in lines
-    ]
+    lines, cell = orders + odd + others, measured.step_and_fraction
+    return of_one_gpu(folder, "one-step", "one step at a time", lines, cell, single=True)
 
 
 def temporal_blocking(folder):
-    machines = [list(runs(folder, machine, "temporal-blocking")) for machine in ONE_GPU]
     lines = [
-        ("heat, order %d, periodic" % order, dict(BIG, kind="heat", order=order, boundary="periodic"))
-        for order in (2, 4, 6, 8)
-    ]
-    lines += [
-        ("heat, order %d, dirichlet" % order, dict(BIG, kind="heat", order=order, boundary="dirichlet"))
-        for order in (2, 4, 6)
+        ("heat, order %d, %s" % (order, sides), dict(BIG, kind="heat", order=order, boundary=sides))
+        for sides, orders in (("periodic", (2, 4, 6, 8)), ("dirichlet", (2, 4, 6)))
+        for order in orders
     ]
     lines += [
         ("heat, order 2, 10007 x 9973", dict(ODD, kind="heat", order=2)),
@@ -100,41 +82,37 @@ def temporal_blocking(folder):
         block, cells = median(chosen, "fuse"), median(chosen, "gcells_per_s")
         return "%d: %s, %.1f" % (block, gcells(cells), median(chosen, "fraction_of_ceiling"))
 
-    return type_header("16384 x 16384 unless named"), [
-        [name] + by_type(machines, cell, **wanted) for name, wanted in lines
-    ]
+    return of_one_gpu(folder, "temporal-blocking", "16384 x 16384 unless named", lines, cell)
 
 
 def small_grids(folder):
-    machines = [list(runs(folder, machine, "small-grids")) for machine in ONE_GPU]
-    rows = []
-    for n in (256, 512, 1024, 2048, 4096):
-        for name, asked in (("one step at a time", 1), ("several steps per launch where that pays", 0)):
-            cells = by_type(machines, lambda chosen: step(median(chosen, "step_s", "p50")), nx=n, asked=asked)
-            rows.append(["%d x %d, %s" % (n, n, name)] + cells)
-    return type_header("heat, order 2: time of a step"), rows
+    lines = [
+        ("%d x %d, %s" % (n, n, name), {"nx": n, "asked": asked})
+        for n in (256, 512, 1024, 2048, 4096)
+        for name, asked in (("one step at a time", 1), ("several steps per launch where that pays", 0))
+    ]
+    cell = lambda chosen: step(median(chosen, "step_s", "p50"))
+    return of_one_gpu(folder, "small-grids", "heat, order 2: time of a step", lines, cell)
 
 
 def transposes(folder):
-    machines = [list(runs(folder, machine, "transposes")) for machine in ONE_GPU]
-    return type_header("`B += A^T; A += 1`"), [
-        ["%d x %d" % (nx, ny)] + by_type(machines, step_and_fraction, nx=nx, ny=ny)
-        for nx, ny in ((16384, 16384), (12289, 16411))
-    ]
+    lines = [("%d x %d" % of, {"nx": of[0], "ny": of[1]}) for of in ((16384, 16384), (12289, 16411))]
+    return of_one_gpu(folder, "transposes", "`B += A^T; A += 1`", lines, measured.step_and_fraction)
 
 
 def checkpoints(folder):
     rows = []
     for machine, name in ONE_GPU.items():
-        chosen = list(runs(folder, machine, "checkpoints"))
-        plain = [r for r in chosen if records.at(r, "checkpoint", "count") == 0]
-        written = [r for r in chosen if records.at(r, "checkpoint", "count") == 1]
+        chosen = runs(folder, machine, "checkpoints")
+        plain, written = ([r for r in chosen if records.at(r, "checkpoint", "count") == n] for n in (0, 1))
         if not (plain and written):
             continue
         alone, beside = (median(group, "phases", "loop", "max_s") for group in (plain, written))
-        wrote = [records.at(r, "checkpoint", "bytes") / records.at(r, "checkpoint", "write_s") for r in written]
-        row = [name, seconds(alone), "%+.2f %%" % (100 * (beside / alone - 1))]
-        rows.append(row + [seconds(median(written, "checkpoint", "stall_s")), rate(statistics.median(wrote), "B/s")])
+        wrote = statistics.median(r["checkpoint"]["bytes"] / r["checkpoint"]["write_s"] for r in written)
+        waited = seconds(median(written, "checkpoint", "stall_s"))
+        rows.append(
+            [name, seconds(alone), "%+.2f %%" % (100 * (beside / alone - 1)), waited, rate(wrote, "B/s")]
+        )
     asked = "heat 8192 x 8192, f64, 8000 steps, one file of 512 MiB"
     return [asked, "loop without", "with", "steps waited", "written at"], rows
 
@@ -147,42 +125,40 @@ def power(folder):
             for machine in ONE_GPU:
                 chosen = pick(runs(folder, machine, "power"), order=order, asked=asked, dtype=dtype)
                 watts, joules = median(chosen, "power", "power_w"), median(chosen, "power", "update_j")
-                row += [gcells(median(chosen, "gcells_per_s"))]
-                row += [DASH if watts is None else "%.0f W" % watts]
+                row += [gcells(median(chosen, "gcells_per_s")), DASH if watts is None else "%.0f W" % watts]
                 row += [DASH if joules is None else "%.2f nJ" % (joules * 1e9)]
             rows.append(row)
-    header = ["several seconds at full load"]
-    for name in ONE_GPU.values():
-        header += [name, "power", "per update"]
-    return header, rows
+    each = [word for name in ONE_GPU.values() for word in (name, "power", "per update")]
+    return ["several seconds at full load", *each], rows
 
 
 def processor(folder):
-    chosen = list(runs(folder, "cpu", "processor"))
-    threads = median(chosen, "machine", "threads")
-    rows = []
-    for name, wanted in (
-        ("heat, order 2, one step at a time", {"kind": "heat", "order": 2, "asked": 1}),
-        ("heat, order 2, blocks where they pay", {"kind": "heat", "order": 2, "asked": 0}),
-        ("heat, order 8, one step at a time", {"kind": "heat", "order": 8, "asked": 1}),
-        ("heat, order 8, blocks where they pay", {"kind": "heat", "order": 8, "asked": 0}),
-        ("laplace", {"kind": "laplace"}),
-        ("transpose", {"kind": "transpose"}),
-    ):
-        rows.append([name] + [step_and_fraction(pick(chosen, dtype=dtype, **wanted)) for dtype in ("f32", "f64")])
-    return ["8192 x 8192 on %d threads" % (threads or 0), "f32", "f64"], rows
+    chosen, rows = runs(folder, "cpu", "processor"), []
+    how = {"one step at a time": 1, "blocks where they pay": 0}
+    lines = [
+        ("heat, order %d, %s" % (order, name), {"kind": "heat", "order": order, "asked": asked})
+        for order in (2, 8)
+        for name, asked in how.items()
+    ]
+    for name, wanted in lines + [(kind, {"kind": kind}) for kind in ("laplace", "transpose")]:
+        rows.append([name] + by_type([chosen], measured.step_and_fraction, **wanted))
+    return ["8192 x 8192 on %d threads" % (median(chosen, "machine", "threads") or 0), "f32", "f64"], rows
 
 
 # ---- several GPUs ----
 
 
 def scaling(folder):
-    strong, weak = (list(runs(folder, "h200x4", question)) for question in ("strong", "weak"))
+    strong, weak = (runs(folder, "h200x4", question) for question in ("strong", "weak"))
     lines = (
         ("strong: heat 16384 x 16384, f64", strong, dict(BIG, kind="heat", single=True)),
         ("strong: the same in blocks of steps", strong, dict(BIG, kind="heat", single=False)),
         ("strong: heat 4096 x 4096, f32", strong, {"kind": "heat", "nx": 4096, "single": True}),
-        ("strong: laplace 20480 x 20480, f32, a norm every step", strong, {"kind": "laplace", "single": True}),
+        (
+            "strong: laplace 20480 x 20480, f32, a norm every step",
+            strong,
+            {"kind": "laplace", "single": True},
+        ),
         ("strong: the same, 12 steps per pass and norm", strong, {"kind": "laplace", "single": False}),
         ("weak: heat 16384 x 16384 per GPU, f32", weak, {"kind": "heat", "single": True}),
         ("weak: the same in blocks of steps", weak, {"kind": "heat", "single": False}),
@@ -194,31 +170,30 @@ def scaling(folder):
             group = pick(chosen, ranks=ranks, **wanted)
             cells = median(group, "gcells_per_s")
             per_rank = per_rank or cells
-            efficiency = "" if ranks == 1 or not (cells and per_rank) else ", %.2f" % (cells / per_rank / ranks)
-            row.append(step_and_cells(group) + efficiency)
+            known = ranks > 1 and cells and per_rank
+            efficiency = ", %.2f" % (cells / per_rank / ranks) if known else ""
+            row.append(measured.step_and_cells(group) + efficiency)
         rows.append(row)
     return ["", "one H200", "two: efficiency", "four: efficiency"], rows
 
 
 def overlap(folder):
-    chosen = list(runs(folder, "h200x2", "overlap"))
-    rows = []
+    chosen, grids, rows = runs(folder, "h200x2", "overlap"), ((16384, 16384), (16384, 1024), (4096, 1024)), []
     for transport in ("peer", "nccl", "aware", "staged"):
         row = ["`%s`" % transport]
-        for nx, ny in ((16384, 16384), (16384, 1024), (4096, 1024)):
+        for nx, ny in grids:
             group = pick(chosen, transport=transport, nx=nx, ny=ny, single=True)
-            row += [step(median(group, "step_s", "p50")), fraction(median(group, "overlap_hidden_fraction"))]
+            hidden = median(group, "overlap_hidden_fraction")
+            row += [step(median(group, "step_s", "p50")), fraction(hidden)]
         rows.append(row)
-    header = ["heat on two H200s, f32"]
-    for grid in ("16384 x 16384", "16384 x 1024", "4096 x 1024"):
-        header += [grid, "hidden"]
-    return header, rows
+    return ["heat on two H200s, f32"] + [word for of in grids for word in ("%d x %d" % of, "hidden")], rows
 
 
 def transports(folder):
     """The ring of two neighbours by transport; of a rung that was measured twice, the last."""
-    last = {r["rung"]: r for r in rungs(folder, "h200x2", "transports") if r.get("verified")}
-    last.update({r["rung"]: r for r in rungs(folder, "h200x4", "transports") if r.get("verified") and r["ranks"] == 2})
+    both = rungs(folder, "h200x2", "transports")
+    both = both + [r for r in rungs(folder, "h200x4", "transports") if r["ranks"] == 2]
+    last = {r["rung"]: r for r in both if r.get("verified")}
     sizes = (8, 1 << 15, 1 << 18, 1 << 21, 1 << 26)
     rows = []
     for transport in ("peer", "copy", "nccl", "aware", "mapped", "staged"):
@@ -228,7 +203,7 @@ def transports(folder):
             at.setdefault(rung["parameters"]["bytes"], rung)
             cells = [seconds(at[n]["time_s"]["p50"]) if n in at else DASH for n in sizes]
             rows.append(["`%s`" % transport] + cells + [rate(rung.get("rate"), rung.get("unit"))])
-    header = ["a ring of two H200s, each way to each neighbour"] + [size(n) for n in sizes] + ["rate of the last"]
+    header = ["a ring of two H200s, each way to each neighbour", *map(size, sizes), "rate of the last"]
     return header, rows
 
 
@@ -240,7 +215,7 @@ def sent_by_a_rank(cells, dtype, ranks):
 def distributed_transposes(folder):
     links = [r["rate"] for r in rungs(folder, "h200x4", "transports") if r["rung"] == "link_both"]
     link = statistics.median(links) if links else None
-    chosen = list(runs(folder, "h200x4", "transposes"))
+    chosen = runs(folder, "h200x4", "transposes")
     rows = []
     for dtype in ("f64", "f32"):
         groups = [pick(chosen, dtype=dtype, ranks=ranks) for ranks in (1, 2, 4)]
@@ -255,7 +230,8 @@ def distributed_transposes(folder):
 
 
 def weak_times(folder):
-    """{what: {ranks: seconds}} of a grid that grows with simulated ranks; norms and checkpoints have runs of their own."""
+    """{what: {ranks: seconds}} of a grid that grows with simulated ranks; norms and checkpoints have runs of
+    their own."""
     times = {}
     for record in runs(folder, "simulated", "weak"):
         kind, every = record["problem"]["kind"], records.norm_every(record)
@@ -272,7 +248,7 @@ def weak_times(folder):
 
 
 def weak_tables(folder):
-    """{kind: {ranks: bytes}}: what a rank allocates beyond what it does on the fewest ranks, per rank of the run."""
+    """{kind: {ranks: bytes}}: what a rank allocates beyond what it does on the fewest ranks, per rank."""
     held = {}
     for record in runs(folder, "simulated", "weak"):
         if not records.norm_every(record):
@@ -287,10 +263,9 @@ def weak_tables(folder):
 def simulated(folder):
     times, held = weak_times(folder), weak_tables(folder)
     counts = sorted({count for of_ranks in times.values() for count in of_ranks})
-    rows = []
-    for count in counts:
-        row = [str(count)] + [seconds(of_ranks[count]) if count in of_ranks else DASH for of_ranks in times.values()]
-        rows.append(row + ["%.0f" % of_ranks[count] if count in of_ranks else DASH for of_ranks in held.values()])
+    words = [(seconds, of_ranks) for of_ranks in times.values()]
+    words += [("{:.0f}".format, of_ranks) for of_ranks in held.values()]
+    rows = [[str(n)] + [word(of[n]) if n in of else DASH for word, of in words] for n in counts]
     return ["ranks"] + list(times) + list(held), rows
 
 
@@ -299,14 +274,16 @@ def others(folder):
     rows = []
     path = results.newest(folder, "others", "laplace-20480")
     lines = path.read_text(encoding="utf-8").splitlines() if path else []
-    for line in (line for line in lines if line and not line.startswith("#")):
-        gpus, cells, name = line.split("\t")
-        rows.append([name, gpus, gcells(float(cells)), ""])
-    weft = list(runs(folder, "h200x4", "strong", "scaling"))
+    for line in filter(None, lines):
+        if not line.startswith("#"):
+            gpus, cells, name = line.split("\t")
+            rows.append([name, gpus, gcells(float(cells)), ""])
+    weft = runs(folder, "h200x4", "strong", "scaling")
     for name, is_single in (("weft, a norm every step", True), ("weft, 12 steps per pass and norm", False)):
         for ranks in (1, 2, 4):
             group = pick(weft, kind="laplace", ranks=ranks, single=is_single)
-            rows.append([name, str(ranks), gcells(median(group, "gcells_per_s")), fraction(median(group, "fraction_of_ceiling"))])
+            reached = gcells(median(group, "gcells_per_s")), fraction(median(group, "fraction_of_ceiling"))
+            rows.append([name, str(ranks), *reached])
     return ["laplace 20480 x 20480, f32", "H200s", "cells", "of copies"], rows
 
 
@@ -315,27 +292,44 @@ def others(folder):
 
 def headline(folder):
     """The table of the README."""
-    ones = {machine: list(runs(folder, machine, "one-step", "temporal-blocking", "transposes")) for machine in ONE_GPU}
-    four = list(runs(folder, "h200x4", "scaling", "overlap", "strong", "weak", "transposes"))
-    heat = {"kind": "heat", "order": 2, "boundary": "periodic"}
-    lines = (
-        ("heat, f32, one step at a time", dict(BIG, single=True, dtype="f32", **heat), {"ny": 65536, "transport": "peer"}),
-        ("heat, f32, 12 steps per pass over memory, the same bits", dict(BIG, single=False, dtype="f32", **heat), {"nx": 28960, "dtype": "f32"}),
-        ("heat, f64, 12 steps per pass", dict(BIG, single=False, dtype="f64", **heat), {"nx": 28960, "dtype": "f64"}),
-        ("laplace, f32, a norm every step", {"kind": "laplace", "dtype": "f32", "norms": 1, "single": True}, {"kind": "laplace", "norms": 1, "single": True}),
-        ("transpose `B += A^T; A += 1`, f64", dict(BIG, kind="transpose", dtype="f64"), {"kind": "transpose", "dtype": "f64"}),
+    ones = [runs(folder, machine, "one-step", "temporal-blocking", "transposes") for machine in ONE_GPU]
+    four = runs(folder, "h200x4", "scaling", "overlap", "strong", "weak", "transposes")
+    heat = dict(BIG, kind="heat", order=2, boundary="periodic")
+    laplace = {"kind": "laplace", "norms": 1, "single": True}
+    lines = (  # name, what is wanted of one GPU, and of four
+        (
+            "heat, f32, one step at a time",
+            dict(heat, single=True, dtype="f32"),
+            {"ny": 65536, "transport": "peer"},
+        ),
+        (
+            "heat, f32, 12 steps per pass over memory, the same bits",
+            dict(heat, single=False, dtype="f32"),
+            {"nx": 28960, "dtype": "f32"},
+        ),
+        (
+            "heat, f64, 12 steps per pass",
+            dict(heat, single=False, dtype="f64"),
+            {"nx": 28960, "dtype": "f64"},
+        ),
+        ("laplace, f32, a norm every step", dict(laplace, dtype="f32"), laplace),
+        (
+            "transpose `B += A^T; A += 1`, f64",
+            dict(BIG, kind="transpose", dtype="f64"),
+            {"kind": "transpose", "dtype": "f64"},
+        ),
     )
 
     def cell(group):
-        if not group:
-            return DASH
-        return "%s, %s" % (gcells(median(group, "gcells_per_s")), fraction(median(group, "fraction_of_ceiling")))
+        cells, of_copies = (median(group, key) for key in ("gcells_per_s", "fraction_of_ceiling"))
+        return "%s, %s" % (gcells(cells), fraction(of_copies)) if group else DASH
 
     rows = [
-        [name] + [cell(pick(chosen, **wanted)) for chosen in ones.values()] + [cell(pick(four, ranks=4, **wanted_four))]
+        [name] + [cell(pick(of, **wanted)) for of in ones] + [cell(pick(four, ranks=4, **wanted_four))]
         for name, wanted, wanted_four in lines
     ]
-    return ["cells per second, and as a fraction of copies"] + ["one " + n for n in ONE_GPU.values()] + ["four H200s"], rows
+    header = ["cells per second, and as a fraction of copies", *("one " + n for n in ONE_GPU.values())]
+    return [*header, "four H200s"], rows
 
 
 def machines(folder):
@@ -348,8 +342,8 @@ def machines(folder):
         first = next(iter(records.read([str(folder / row["file"])], kind, "report")))
         machine = first["machine"]
         driver, mpi = machine.get("driver") or "no GPU", machine["mpi"].split(",")[0]
-        made_of = [records.machine_of(first), driver, mpi, machine["hdf5"]]
-        rows.setdefault(tuple([results.question_of(row["file"])[0]] + made_of))
+        of = results.question_of(row["file"])[0]
+        rows[of, records.machine_of(first), driver, mpi, machine["hdf5"]] = None
     return ["results", "GPU or processor", "driver", "MPI", "HDF5"], [list(row) for row in rows]
 
 
@@ -363,11 +357,8 @@ def ladder_records(folder, family):
     """{machine: {rung: record}} of the verified rungs of a family; of a rung measured twice, the last."""
     found = {}
     for machine, (name, question) in LADDER_MACHINES.get(family, LADDER_OF_ONE_GPU).items():
-        found[name] = {
-            rung["rung"]: rung
-            for rung in rungs(folder, machine, question)
-            if rung["family"] == family and rung.get("verified")
-        }
+        of_family = [r for r in rungs(folder, machine, question) if r["family"] == family]
+        found[name] = {rung["rung"]: rung for rung in of_family if rung.get("verified")}
     return found
 
 
@@ -382,7 +373,7 @@ def last_of(record):
 
 
 def last_point(record):
-    """", stride 32": where the last point of a rung's sweep stands."""
+    """ ", stride 32": where the last point of a rung's sweep stands."""
     key = swept(record)
     value = key and last_of(record)["parameters"][key]
     return ", %s %s" % (key, size(value) if "bytes" in key else value) if key else ""
@@ -393,16 +384,15 @@ def ladder(folder, family):
     by_machine = ladder_records(folder, family)
     rows = []
     for rung in dict.fromkeys(rung for found in by_machine.values() for rung in found):
-        row, ceiling = ["`%s`" % rung + max(last_point(found.get(rung, {})) for found in by_machine.values())], None
+        row = ["`%s`" % rung + max(last_point(found.get(rung, {})) for found in by_machine.values())]
+        ceiling = None
         for found in by_machine.values():
             last = last_of(found.get(rung, {}))
             row += [rate(last.get("rate"), last.get("unit")), fraction(last.get("fraction_of_ceiling"))]
             ceiling = last.get("ceiling_name") or ceiling
         rows.append(row + [ceiling or DASH])
-    header = ["`weft bench %s`" % family]
-    for name in by_machine:
-        header += [name, "of it"]
-    return header + ["ceiling"], rows
+    header = [word for name in by_machine for word in (name, "of it")]
+    return ["`weft bench %s`" % family, *header, "ceiling"], rows
 
 
 def should(folder):
@@ -423,37 +413,24 @@ def should(folder):
 
 
 def test_runs(folder):
-    """The last run of all tests on each number and model of GPUs, from what tests/run left in BUILD/tests.json."""
+    """The last run of all tests on each model and number of GPUs (tests/run leaves BUILD/tests.json)."""
     path, last = pathlib.Path(folder) / "tests.jsonl", {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         run = json.loads(line)
         last[(run["gpu"], run["gpus"])] = run
-    header = ["machine", "commit", "date", "passed", "failed", "skipped", "minutes with builds", "of them with GPUs"]
     keys = ("commit", "date", "passed", "failed", "skipped", "minutes", "gpu_minutes")
-    rows = [["%d x %s, %d CPUs" % (n, gpu, run["cpus"])] + [str(run[key]) for key in keys] for (gpu, n), run in sorted(last.items())]
+    header = ["machine", *keys[:-2], "minutes with builds", "of them with GPUs"]
+    rows = [
+        ["%d x %s, %d CPUs" % (gpus, gpu, run["cpus"])] + [str(run[key]) for key in keys]
+        for (gpu, gpus), run in sorted(last.items())
+    ]
     return header, rows or [["none yet"] + [DASH] * len(keys)]
 
 
-TABLES = {
-    "headline": headline,
-    "one-step": one_step,
-    "temporal-blocking": temporal_blocking,
-    "small-grids": small_grids,
-    "transposes": transposes,
-    "checkpoints": checkpoints,
-    "power": power,
-    "processor": processor,
-    "scaling": scaling,
-    "overlap": overlap,
-    "transports": transports,
-    "distributed-transposes": distributed_transposes,
-    "simulated": simulated,
-    "others": others,
-    "machines": machines,
-    "test-runs": test_runs,
-    "ladder": ladder,
-    "should": should,
-}
+OF_ONE = (one_step, temporal_blocking, small_grids, transposes, checkpoints, power, processor)
+OF_SEVERAL = (scaling, overlap, transports, distributed_transposes, simulated, others)
+ALL = (headline, *OF_ONE, *OF_SEVERAL, machines, test_runs, ladder, should)
+TABLES = {function.__name__.replace("_", "-"): function for function in ALL}
 
 
 def takes(function, *arguments):

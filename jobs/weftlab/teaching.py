@@ -13,11 +13,12 @@ import re
 from weftlab import records, results, tables
 
 
-class TeachingMistake(Exception):
-    """What a block asks for is not there; its text is for the user."""
+class PageMistake(Exception):
+    """A block that cannot be rendered; its text is for the user."""
 
 
 # ---- what a picture shows ----
+
 
 def has_ceiling(rung):
     points = rung.get("sweep") or [rung]
@@ -58,7 +59,7 @@ def ladder(folder, family, parameter="", *chosen):
             last, fraction = tables.last_of(record), has_ceiling(record)
             bars.setdefault(rung, {})[name] = [name_of(record, fraction), value_of(last, fraction)]
     if not bars:
-        raise TeachingMistake("no result has the family '%s'" % family)
+        raise PageMistake("no result has the family '%s'" % family)
     shown = {"family": family, "machines": list(by_machine), "bars": bars, "along": parameter}
     shown["curves of"], shown["curves"] = curves(by_machine, parameter, chosen)
     return shown
@@ -69,7 +70,7 @@ def beside(folder):
     asked = (("h200x4", "strong"), ("others", "laplace-20480"))
     files = [results.newest(folder, machine, question) for machine, question in asked]
     if None in files:
-        raise TeachingMistake("no result has laplace on several GPUs, or other programs'")
+        raise PageMistake("no result has laplace on several GPUs, or other programs'")
     held = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return {"files": [file.relative_to(folder).as_posix() for file in files], "held": held}
 
@@ -101,20 +102,24 @@ def picture(folder, name="", *arguments):
     """(the file's name, the values that it shows) of a picture."""
     if name not in PICTURES:
         known = ", ".join(sorted(PICTURES))
-        raise TeachingMistake("no picture '%s'; there are %s" % (name, known))
+        raise PageMistake("no picture '%s'; there are %s" % (name, known))
     if not tables.takes(PICTURES[name], folder, *arguments):
-        raise TeachingMistake("picture '%s' has too few or too many words" % " ".join((name,) + arguments))
+        raise PageMistake("picture '%s' has too few or too many words" % " ".join((name,) + arguments))
     return "%s.svg" % "-".join((name,) + arguments[:1]), PICTURES[name](folder, *arguments)
 
 
 ALTERNATIVES = {
-    "simulated.svg": "a grid that grows with 16 to 4096 simulated ranks: a step, a norm, a transpose, a checkpoint's agreement, the start",
-    "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, the bounds of both, and NVIDIA's programs"
+    "simulated.svg": "a grid that grows with 16 to 4096 simulated ranks: a step, a norm, a transpose, "
+    "a checkpoint's agreement, the start",
+    "beside.svg": "laplace 20480 x 20480 on 1, 2 and 4 GPUs: a step and 12 steps per pass, "
+    "the bounds of both, and NVIDIA's programs",
 }
 
 
 def picture_block(root, page, file):
     """The line of Markdown that shows a picture of docs/figures on a page."""
-    across = os.path.relpath(pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent)
+    across = os.path.relpath(
+        pathlib.Path(root) / "docs" / "figures" / file, (pathlib.Path(root) / page).parent
+    )
     words = file[: -len(".svg")].replace("ladder-", "the rungs beside their ceilings: weft bench ")
     return "![%s](%s)\n" % (ALTERNATIVES.get(file, words), across)

@@ -4,11 +4,15 @@ Text of records, file names and arguments is other people's: a terminal obeys no
 """
 
 import argparse
+import importlib
+import os
+import pathlib
 import re
 import signal
 import sys
 
 USER_MISTAKE, ENVIRONMENT_FAILURE = 2, 3
+SYSTEM_PYTHON = "/usr/bin/python3"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -32,6 +36,55 @@ def fail(command, text, status=USER_MISTAKE):
 def leave_with_the_reader():
     """A command whose output goes to `head` ends when head does, without a traceback."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+# ---- packages beyond Python itself ----
+
+
+def need(command, *modules):
+    """Imports the modules, or ends the command with one sentence and status 3.
+
+    The packages of a distribution belong to its own Python. Where another one comes first on PATH
+    and lacks a module, the command starts once more by the distribution's.
+    """
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    except ImportError as missing:
+        ours, others = os.path.realpath(sys.executable), os.path.realpath(SYSTEM_PYTHON)
+        if ours != others and os.path.exists(others):
+            folders = [str(pathlib.Path(__file__).resolve().parents[1]), os.getenv("PYTHONPATH")]
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+            os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, "-m", "weftlab." + command, *sys.argv[1:]])
+        debian = " and ".join("python3-" + module.lower() for module in modules)
+        why = "%s cannot import %s (%s)" % (sys.executable, module, missing)
+        advice = "install Debian's %s, or 'pip install ./jobs'" % debian
+        fail(command, why + ": " + advice, ENVIRONMENT_FAILURE)
+
+
+# ---- numbers ----
+
+
+def scaled(value):
+    """The factor and the letter of a value: 1e9 and "G" for 3.2e9."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return factor, letter
+    return 1, ""
+
+
+def rate(value, unit, digits=4):
+    factor, letter = scaled(value)
+    return "%.*g %s%s" % (digits, value / factor, letter, unit)
+
+
+def seconds(value):
+    if value < 1e-3:
+        return "%.4g us" % (value * 1e6)
+    return "%.4g ms" % (value * 1e3) if value < 1 else "%.4g s" % value
+
+
+# ---- arguments ----
 
 
 def parser(command, description):

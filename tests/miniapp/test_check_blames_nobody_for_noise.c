@@ -2,7 +2,7 @@
  * and what is slower by three times that is blamed rightly, alone, in at least 990 of 1000. The same holds
  * for four ranks whose repeats scatter far more than their rounds, as on a host of fewer cores. Where rounds
  * scatter by 0.4 %, as on quiet GPUs, a GPU of two that is slower by 5 % is blamed. jobs/judge does better
- * (judge.bats). release: a hundred times as many trials */
+ * (test_judge.py). release: a hundred times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -204,3 +204,23 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "all" "3 passed, 0 failed, 0 skipped" "${lines[-1]}"
     expect "the record" 3 "$(jq .passed build/tests.json)"
 }
+
+@test "the files of pytest are one job with a line per test, the reason of one that was skipped, and what failed" {
+    /usr/bin/python3 -c 'import pytest' 2>/dev/null || skip "no pytest here (python3-pytest)"
+    mkdir -p tests/jobs
+    cp "$top/tests/jobs/conftest.py" tests/jobs/
+    printf '%s\n' 'import pytest' 'def test_that_adds_up():' '    assert 1 + 1 == 2' 'def test_wrong():' '    seen = 3' \
+        '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy here")' >tests/jobs/test_made.py
+    echo 'def test_more(): pass' >tests/jobs/test_other.py
+    run tests/run
+    expect "first line" "4 tests in 1 jobs, 4 at a time" "${lines[0]%:*}"
+    expect "lines" "ok test_made.py: that adds up / FAIL test_made.py: wrong / skip test_made.py: left out  (no numpy here) / \
+ok test_other.py: more" "$(sed -nE 's/^(ok|FAIL|skip) +[0-9.]+ s  /\1 /p' <<<"$output" | paste -sd / | sed 's,/, / ,g')"
+    [[ $output == *"    # E   assert 3 == 4"* ]]
+    expect "last line" "2 passed, 1 failed, 1 skipped" "${lines[-1]}"
+    run tests/run other
+    expect "by its name" "1 passed, 0 failed, 0 skipped" "${lines[-1]}"
+    echo 'import nothing_there' >tests/jobs/test_other.py
+    run tests/run other
+    expect "of a file that cannot be read" "0 passed, 1 failed, 0 skipped" "${lines[-1]}"
+}

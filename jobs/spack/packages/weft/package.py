@@ -1,4 +1,5 @@
-# Spack's recipe of weft, for Spack 0.23 and 1; it takes the tag of a release, or what is committed (@main), from the clone around it:
+# Spack's recipe of weft, for Spack 0.23 and 1; it takes the tag of a release, or what is committed (@main),
+# from the clone around it:
 #
 #   spack repo add jobs/spack
 #   spack install weft +cuda cuda_arch=90 ^openmpi fabrics=ucx
@@ -19,7 +20,8 @@ class Weft(MakefilePackage, CudaPackage):
     """Mini-app for machines with many GPUs: stencils and transposes over MPI, every result exact
     to the bit, every rate beside the ceiling measured in the same run."""
 
-    # Where this file was copied elsewhere, the addresses of a repository and of a release's archive stand here.
+    # Where this file was copied elsewhere, the addresses of a repository and of a release's archive stand
+    # here.
     git = "file://" + os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
     url = git + "/weft-1.0.0.tar.gz"
 

@@ -1,16 +1,12 @@
 """Checks of machines that never were, for jobs/judge: hosts with as many GPUs each, rates that load of others
-lowers, and a part that is slow on purpose. `made_checks.py NAME [TRIALS]` runs the trials of that name.
+lowers, and a part that is slow on purpose.
 
 A machine is right where the wanted part alone is blamed, in the figures that `figures_of` makes of it.
 """
 
 import dataclasses
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "jobs"))
 import numpy as np
-
 from weftlab import blame
 
 GPU = {
@@ -164,14 +160,11 @@ def of_machine(ranks, hosts):
         yield blamed(made(0.5), link(0, 2 * each), "host_link", 0, 2 * each)
 
 
-def machines(_):
-    results = [result for shape in MACHINES for result in of_machine(*shape)]
-    results += [nobody(Machine(n, sharing=n, by=0.8), gpu(0)) for n in range(2, 9)]
-    results += [blamed(Machine(8, sharing=2, by=0.8), gpu(4, 5), "gpu", 4, -1)]
-    for right, said in results:
-        if not right:
-            print(said)
-    return sum(right for right, _ in results), len(results)
+def machines():
+    """(was it right, what was said) of each."""
+    yield from (result for shape in MACHINES for result in of_machine(*shape))
+    yield from (nobody(Machine(n, sharing=n, by=0.8), gpu(0)) for n in range(2, 9))
+    yield blamed(Machine(8, sharing=2, by=0.8), gpu(4, 5), "gpu", 4, -1)
 
 
 # ---- trials in noise ----
@@ -202,14 +195,3 @@ def trial(name, i):
     machine, slow, who = TRIALS[name]
     found = suspects_of(Machine(**NOISY[machine], seed=1000003 * i + 17, slow=slow(i)))
     return [(s.part, s.a, s.b) for s in found] == ([who(i)] if who else [])
-
-
-def trials(name, count):
-    return sum(trial(name, i) for i in range(count)), count
-
-
-if __name__ == "__main__":
-    COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    RIGHT, ALL = machines(COUNT) if sys.argv[1] == "machines" else trials(sys.argv[1], COUNT)
-    print("%s: %d of %d" % (sys.argv[1], RIGHT, ALL))
-    sys.exit(0 if RIGHT >= (ALL if sys.argv[1] == "machines" else 0.995 * ALL) else 1)

@@ -1,22 +1,8 @@
-"""Draws every picture that a file of records makes and looks at its text, and at its lines.
+"""Looks at the text of a figure: what lies outside of it or on other text, and axes without a label."""
 
-  picture_check.py JOBS FILE.jsonl [option of plot ...]
-
-Prints a line for each text that lies outside its picture or on another text, for each axis without
-a label, and the number of pictures. Exit status: 1 if there is such a line.
-"""
-
-import argparse
 import itertools
-import pathlib
-import sys
 
-sys.path.insert(0, sys.argv[1])
-# pylint: disable=wrong-import-position
-from matplotlib import pyplot
 from matplotlib.text import Text
-
-from weftlab import pictures, plot
 
 
 def inside(box, other, slack):
@@ -59,10 +45,7 @@ def complaints_of(figure):
             yield f"beyond the picture: {words}"
     for (words, box), (others, other) in itertools.combinations(texts, 2):
         head = others == words.split("\n")[0] or words == others.split("\n")[0]
-        both = (
-            min(box.x1, other.x1) - max(box.x0, other.x0),
-            min(box.y1, other.y1) - max(box.y0, other.y0),
-        )
+        both = (min(box.x1, other.x1) - max(box.x0, other.x0), min(box.y1, other.y1) - max(box.y0, other.y0))
         if min(both) > 1.5 and not head and not is_title(figure, words, others):
             yield f"on each other: {words} / {others}"
     for axes in figure.axes:
@@ -72,25 +55,4 @@ def complaints_of(figure):
 
 def is_title(figure, *words):
     """The title keeps room for the lines below it, which lie in its box."""
-    return any(
-        figure._suptitle.get_text().strip() == w for w in words
-    )  # pylint: disable=protected-access
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    plot.add_arguments(parser)
-    drawn = pictures.of_file(parser.parse_args(sys.argv[2:]), "picture_check")
-    found = 0
-    for end, (draw, _) in drawn.items():
-        figure = draw()
-        for complaint in complaints_of(figure):
-            print(f"{pathlib.Path(sys.argv[2]).stem}{end}: {complaint}")
-            found += 1
-        pyplot.close(figure)
-    print(f"{len(drawn)} pictures")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return any(figure._suptitle.get_text().strip() == w for w in words)  # pylint: disable=protected-access

@@ -1,0 +1,154 @@
+"""jobs/compare tells what differs from what is noise: a rank-sum test, exact for few runs, whose
+probabilities are known, and which is corrected for the number of settings.
+"""
+
+import random
+
+import pytest
+from conftest import changed, refused, run, script, without, write
+
+pytest.importorskip("pandas")
+pytest.importorskip("scipy")
+
+
+def runs(path, settings):
+    """Records of {lanes: [ms, ...]}."""
+    one = {"problem": {"kind": "heat", "dtype": "f32", "order": 2}, "grid": {"nx": 64, "ny": 64}, "ranks": 2}
+    one.update(device="host", asked={"transport": "auto"}, verdict="exact")
+    made = [changed(one, asked__lanes=lanes, step_s__p50=t / 1e3) for lanes, ms in settings.items()
+            for t in ms]
+    write(path, made)
+    return made
+
+
+def rows(out):
+    return {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()
+            if line.startswith("lanes=")}
+
+
+def last(out):
+    return out.splitlines()[-1]
+
+
+def noisy(settings, count, noise, factor):
+    """Settings of as many runs in A and B, of 1 ms and noise; in B the first is slower by a factor."""
+    random.seed(20261123)
+    for name in "ab":
+        scale = lambda lanes: factor if name == "b" and lanes == 1 else 1
+        of = lambda lanes: [scale(lanes) * (1 + noise * (random.random() - 0.5)) for _ in range(count)]
+        runs(name, {lanes: of(lanes) for lanes in range(1, settings + 1)})
+    return run("compare", "a", "b")
+
+
+def test_what_is_slower_or_faster_beyond_the_noise_and_by_what_probability():
+    # 1, 2: separated, 1 of C(10,5) = 252, times the 5 settings that are tested; 3: 3 % and less is nothing;
+    # 4: overlapping, 58 of 252 sums of ranks are as large, times the 3 settings whose P is no smaller;
+    # 5: too few; 6: all alike, ties counted
+    before = {1: [1, 1.01, 1.02, 1.01, 1.01], 2: [2, 2.1, 2.2, 2.1, 2.1], 3: [1, 1.01, 1.02, 1.01, 1.005]}
+    after = {1: [1.12, 1.10, 1.11, 1.13, 1.14], 2: [1.5, 1.6, 1.4, 1.5, 1.5],
+             3: [1.03, 1.04, 1.04, 1.03, 1.04]}
+    runs("a", {**before, 4: [1, 1.2, 1.3, 1.4, 1.5], 5: [5] * 4, 6: [1] * 5})
+    runs("b", {**after, 4: [1.1, 1.25, 1.4, 1.6, 1.7], 5: [9] * 4, 6: [1] * 5})
+    done = run("compare", "a", "b")
+    assert done.status == 1
+    assert rows(done.out) == {
+        "lanes=1": "5 5 1.01 ms 1.12 ms +10.89 % 0.02 slower",
+        "lanes=2": "5 5 2.1 ms 1.5 ms -28.57 % 0.02 faster",
+        "lanes=3": "5 5 1.01 ms 1.04 ms +2.97 % 0.02",
+        "lanes=4": "5 5 1.3 ms 1.4 ms +7.69 % 0.69",
+        "lanes=5": "4 4 5 ms 9 ms +80.00 % - ?",
+        "lanes=6": "5 5 1 ms 1 ms +0.00 % 1",
+    }
+    few = "1 with too few runs to tell (?): run each 5 times"
+    assert last(done.out) == "1 of 6 settings slower, 1 faster, of more than 3 %; " + few
+    for words, status in (("b a", 1), ("a a", 0), ("a b --alpha 0.01", 2), ("a b --least 12", 0)):
+        assert run("compare", *words.split()).status == status, words
+
+
+def test_a_regression_of_one_of_200_settings_is_found_and_noise_alone_is_none():
+    done, told = noisy(200, 10, 0.02, 1.05), "%d of 200 settings slower, 0 faster, of more than 3 %%"
+    slower = [name for name, row in rows(done.out).items() if row.endswith("slower")]
+    assert (done.status, slower, last(done.out)) == (1, ["lanes=1"], told % 1)
+    done = noisy(200, 10, 0.3, 1)
+    assert (done.status, last(done.out)) == (0, told % 0)
+    assert last(noisy(200, 8, 0.3, 1.5).out) == told % 1  # eight runs suffice
+
+
+def test_too_few_runs_are_refused_with_what_it_takes_whatever_they_differ_by():
+    for settings, count, needed in ((3, 1, 5), (3, 4, 5), (200, 5, 8)):
+        done = noisy(settings, count, 0.01, 2)
+        told = "compare: too few runs: run each setting %d times for A and %d for B\n" % (needed, needed)
+        assert (done.status, done.err) == (2, told)
+        assert all(row.endswith("?") for row in rows(done.out).values())
+
+
+def test_the_normal_distribution_takes_over_where_the_exact_one_ends():
+    half, other = ([1 + (first + i) / 100 for i in range(30)] for first in (10, 19))
+    runs("b", {1: other})
+    probability = []
+    for more in ([], [1.245]):  # the 61st, in the middle of A
+        runs("a", {1: half + more})
+        probability.append(float(run("compare", "a", "b").out.splitlines()[1].split()[-2]))
+    exact, normal = probability
+    assert 1e-4 < exact < 1e-2 and exact / 1.5 < normal < 1.5 * exact
+    runs("a", {1: [2] * 40})
+    assert " ".join(run("compare", "a", "a").out.splitlines()[1].split()) == "40 40 2 ms 2 ms +0.00 % 1"
+
+
+def test_failed_verdicts_of_b_and_files_that_hold_nothing_in_common():
+    made = runs("a", {1: [1] * 5})
+    write("b", [*made, changed(made[0], verdict="failed")])
+    done = run("compare", "a", "b")
+    assert done.status == 1 and "1 runs of B have failed verdicts" in done.out
+    write("c", [changed(record, verdict="failed") for record in made])
+    done = run("compare", "a", "c")
+    assert done.status == 1 and last(done.out) == "5 runs of B have failed verdicts"
+    runs("c", {2: [1, 1, 1]})
+    refused("compare", "a c", "a", "a nowhere", "a a a", "a a --least x", "a a --alpha 0", "a a --what")
+
+
+def test_rungs_are_compared_too_and_odd_fields_end_nothing():
+    ring = {"family": "halo", "rung": "ring", "device": "host", "dtype": "f32", "ranks": 2, "verified": True}
+    ring["parameters"] = {"bytes": 8}
+    a = [changed(ring, time_s__p50=1 + i / 100) for i in range(5)]
+    odd = [changed(a[0], **one) for one in ({"time_s": None}, {"time_s__p50": "1"}, {"verified": None})]
+    odd += [changed(a[0], parameters__bytes="8")]
+    first = runs("c", {1: [1, 1]})[0]
+    odd += [changed(first, **one) for one in ({"asked": "x"}, {"deck": 1}, {"rung": "r"},
+                                              {"problem__dtype": {}})]
+    write("a", a + odd)
+    write("b", [changed(record, time_s__p50=1.2 * record["time_s"]["p50"]) for record in a] + odd)
+    done = run("compare", "a", "b")
+    assert done.status == 1 and "1 of " in last(done.out)
+    (row,) = [line for line in done.out.splitlines() if line.endswith("slower")]
+    assert 'bytes":8}' in row and "+20.00 %" in row
+
+
+def test_two_single_runs_side_by_side_count_the_rungs_and_points_that_differ():
+    both = {"schema": 1, "device": "host", "family": "f", "unit": "B/s", "dtype": "f32",
+            "parameters": {"n": 7}}
+    a = [changed(both, rung=rung, rate=rate) for rung, rate in (("same", 1e9), ("far", 2e9), ("only", 1))]
+    sweep = [{"rate": k * 1e12, "parameters": {"n": 7, "k": k}} for k in (1, 3)]
+    a += [changed(both, rung="swept", swept="k", parameters__k=2, rate=3e12, sweep=sweep)]
+    b = [changed(record, rate=record["rate"] * by) for record, by in zip(a, (1.02, 1.04, 1, 1))]
+    b[3]["sweep"][0]["rate"] *= 0.9
+    write("a", a)
+    write("b", b[:2] + b[3:])
+    done = run("compare", "a", "b", "--points")
+    assert done.status == 1
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "f/far f32 2 GB/s 2.08 GB/s +4.00*" in lines
+    assert "f/swept f32 3 TB/s 3 TB/s +0.00 -10.00*" in lines
+    assert lines[-2:] == ["1 of 3 rungs differ by more than 3 %", "2 of 4 points of them and their sweeps"]
+    assert "0 of 3 rungs differ by more than 5 %" in run("compare", "a", "b", "--points", "--least", "5").out
+    write("c", [changed(record, rung="other") for record in b])
+    refused("compare", "a c --points")
+
+
+def test_without_pandas_there_is_a_sentence_and_points_need_no_package():
+    runs("a", {1: [1] * 5})
+    without("pandas", "compare", "a", "a")
+    write("r", [{"family": "f", "rung": "r", "rate": 1, "verified": True}])
+    for module in ("pandas", "scipy", "numpy"):
+        open(module + ".py", "w").write("raise ImportError")
+    assert "0 of 1 rungs" in script("compare", "r", "r", "--points", PYTHONPATH=".").out

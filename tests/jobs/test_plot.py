@@ -1,0 +1,321 @@
+"""jobs/plot draws a file of runs or rungs: what can be made of it, from medians, with every text in its place
+and nothing joined or named that was not measured.
+"""
+
+import json
+import os
+import pathlib
+import re
+
+import pytest
+from conftest import RESULTS, changed, printed, refused, run, weft, without, write
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
+from matplotlib import pyplot
+from picture_check import complaints_of
+from weftlab import bench_pictures, frame, pictures, plot, run_pictures, series, text
+
+SMALL = ("device=host", "nx=64", "ny=48", "ceiling_bytes=1M", "samples=5")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+def texts(name):
+    """All words of an SVG."""
+    return re.findall(">([^<]+)<", pathlib.Path(name).read_text("utf-8"))
+
+
+def has(name, *words):
+    """Each of these words is within a text of the picture."""
+    found = texts(name)
+    assert [word for word in words if not any(word in one for one in found)] == [], found
+
+
+def in_place(*words):
+    """Draws a file, and looks at where each text lies; the number of its pictures."""
+    parser = text.parser("plot", "")
+    plot.add_arguments(parser)
+    drawn = pictures.of_file(parser.parse_args(list(map(str, words))), "plot")
+    for end, (draw, _) in drawn.items():
+        assert list(complaints_of(draw())) == [], (words, end)
+        pyplot.close("all")
+    return len(drawn)
+
+
+def runs_of(path):
+    return frame.read([path], "test")[0]
+
+
+def bench(*words):
+    weft("bench", *words, *SMALL, "output=r.jsonl")
+    return [json.loads(line) for line in open("r.jsonl")]
+
+
+# ---- runs ----
+
+
+def test_damaged_and_foreign_lines_and_failed_runs_are_left_out_the_rest_drawn_as_without(study, one_record):
+    write("made.jsonl", study)
+    assert printed("plot", "made.jsonl", "good").splitlines() == [
+        "good.png and good.svg: strong scaling, efficiency 1.00 on 4 ranks",
+        *(f"good_{kind}.png and good_{kind}.svg" for kind in ("values", "phases", "steps")),
+    ]
+    record = one_record
+    about = (record["git"], record["started"][:10], record["machine"]["processor"])
+    has("good.svg", "ideal", "ranks", "Strong scaling: heat f64, order 2, 400 x 300, fuse", *about)
+    has("good_values.svg", "lanes 1", "Rate by setting: heat f64")
+    failed = changed(record, verdict="failed", step_s__p50=1e-9)
+    whole, cut = open("made.jsonl").read(), json.dumps(record)[:700] + '\n{"loss": 0.5}\n'
+    garbage = 'Killed\n{"schema":1}{"schema":1}\n\n[1, 2]\n' + json.dumps(failed) + "\n"
+    pathlib.Path("bad.jsonl").write_text(cut + whole + garbage)
+    assert run("plot", "bad.jsonl", "bad").err.splitlines() == [
+        "bad.jsonl: left out 5 lines: 3 damaged, 2 of another kind",
+        "bad.jsonl: left out 1 runs with a failed verdict",
+    ]
+    for kind in ("", "_values", "_phases", "_steps"):
+        assert open(f"bad{kind}.png", "rb").read(4) == b"\x89PNG"
+        assert open(f"bad{kind}.svg").read() == open(f"good{kind}.svg").read()
+
+
+def test_a_point_is_the_median_of_its_runs_and_lines_join_neighbours_that_were_measured(study):
+    one = [record for record in study if record["asked"]["lanes"] == 1]
+    twice = lambda record: changed(record, asked__lanes=2, step_s__p50=2 * record["step_s"]["p50"])
+    write("gap", one + [twice(record) for record in one if record["ranks"] != 2])
+    lines = run_pictures.draw_scaling(runs_of("gap")).axes[-1].lines
+    drawn = [(line.get_marker(), [round(y, 3) for y in line.get_ydata()]) for line in lines]
+    assert [points for marker, points in drawn if marker == "o"] == [[1, 1, 1]]
+    (gap,) = [points for marker, points in drawn if marker == "s"]
+    assert gap[0] == gap[2] == 1 and gap[1] != gap[1]  # nan: the line ends
+    two = [record for record in one if record["ranks"] != 2]
+    write("two", two + [changed(two[0], step_s__p50=4 * two[0]["step_s"]["p50"])])  # their mean is another
+    points = series.study_of(runs_of("two")).series[0].points
+    us = lambda column: [round(1e6 * s) for s in points[column]]
+    assert us("median") == [1000, 250] and us("fastest") == [1000, 230] and us("slowest")[1] == 270
+    assert round(1e6 * points.run[1]["step_s.p50"]) == 230  # it is drawn in phases
+    # on one rank on each of two GPUs, those on the slower one count
+    alone = lambda i: dict(machine__gpus=[{"uuid": "GPU-%d" % i}], step_s__p50=1e-3 * (1 - 0.1 * i))
+    each = [changed(one[0], **alone(i)) for i in (0, 1, 1)]
+    write("each.jsonl", each + [record for record in one if record["ranks"] > 1])
+    told = "each.png and each.svg: strong scaling, efficiency 1.00 on 4 ranks"
+    assert told in printed("plot", "each.jsonl").splitlines()
+
+
+def test_predicted_points_are_hollow_grey_where_no_record_covers_them_and_not_joined(study, one_record):
+    points = [(2, 5e-4, 0.99, []), (8, 2e-4, 0.7, ["links between hosts"]), (16, "fast", 1, [])]
+    keys = ("ranks", "step_s", "efficiency", "beyond")
+    write("p.jsonl", [dict(zip(keys, point), predicted=True) for point in points])
+    write("s.jsonl", [record for record in study if record["asked"]["lanes"] == 1])
+    figure = run_pictures.draw_scaling(runs_of("s.jsonl"), predicted=pictures.predicted_of("p.jsonl", "test"))
+    hollow = [line for line in figure.axes[-1].lines if line.get_mfc() == "none"]
+    assert [(line.get_ls(), line.get_mec(), *map(list, line.get_data())) for line in hollow] == [
+        ("None", "#222222", [2], [0.99]), ("None", "#a0a0a0", [8], [0.7]),
+    ]  # fmt: skip
+    assert in_place("s.jsonl", "--predicted", "p.jsonl") == 3
+    printed("plot", "s.jsonl", "--predicted", "p.jsonl", "--what", "strong")
+    assert {"predicted", "predicted, beyond the records"} <= set(texts("s.svg"))
+    write("one.jsonl", [one_record])
+    refused("plot", "s.jsonl --predicted one.jsonl", "one.jsonl --predicted p.jsonl")
+
+
+def test_one_setting_has_the_name_of_what_was_asked_for_and_what_was_used_instead(study):
+    as_pays = [changed(r, asked__fuse=0, fuse={1: 12, 2: 8}.get(r["ranks"], 1)) for r in study]
+    write("c.jsonl", as_pays + [changed(record, asked__fuse=1, fuse=1) for record in study])
+    printed("plot", "c.jsonl")
+    assert {word for word in texts("c.svg") if word.startswith("fuse")} == {"fuse 1", "fuse chosen"}
+    on_one = [record for record in study if record["ranks"] == 1]
+    closed = [changed(record, problem__y_low="neumann", problem__y_high="neumann") for record in on_one]
+    write("sides.jsonl", [r for r in on_one + closed if r["asked"]["lanes"] == 1])  # no repeats
+    printed("plot", "sides.jsonl", "--what", "values", "--output", "sides.svg")
+    sides = {word for word in texts("sides.svg") if re.fullmatch("periodic[^,]*", word)}
+    assert sides == {"periodic", "periodic/neumann"}
+    feeds = [changed(record, asked__feed=feed, feed="serial") for record in on_one
+             for feed in ("graph", "serial")]
+    write("f.jsonl", feeds)
+    printed("plot", "f.jsonl")
+    named = {word for word in texts("f_values.svg") if re.fullmatch("[a-z() ]*, lanes [12]", word)}
+    assert named == {f"{feed}, lanes {n}" for feed in ("graph (serial)", "serial") for n in (1, 2)}
+    assert any(re.match("Rate by setting: .*, 1 rank$", word) for word in texts("f_values.svg"))
+
+
+def test_a_mixture_is_drawn_as_settings_and_options_choose(study):
+    wave = dict(grid__nx=401, problem__kind="wave", asked__tune="off")
+    mixed = [record for record in study if record["ranks"] == 1]
+    mixed += [changed(record, **wave) for record in study if record["ranks"] == 2]
+    write("m.jsonl", mixed)
+    names = [line.split()[0] for line in printed("plot", "m.jsonl").splitlines()]
+    assert names == ["m_values.png", "m_phases.png", "m_steps.png"]
+    assert any(re.match("2 ranks: wave( f64)?, 401 x 300", word) for word in texts("m_values.svg"))
+    assert printed("plot", "m.jsonl", "--what", "values", "--output", "one.svg") == "one.svg\n"
+    two = printed("plot", "m.jsonl", "--what", "values,steps", "--output", "two.png")
+    assert two == "two_values.png\ntwo_steps.png\n"
+    printed("plot", "m.jsonl", "k", *"--kind wave --what values --where asked.lanes=1".split())
+    title = "Rate by setting: wave f64, order 2, 401 x 300, fuse.*, 2 ranks"
+    assert any(re.match(title, word) for word in texts("k_values.svg"))
+    other = {1: {}, 2: {"problem__kind": "wave"}}  # what is not in a picture is not in its title
+    write("beside.jsonl", [changed(record, **other[record["asked"]["lanes"]]) for record in study])
+    printed("plot", "beside.jsonl", "--what", "strong", "--output", "s.svg")
+    has("s.svg", "Strong scaling: heat f64, order 2, 400 x 300, ", "measured")
+    write("last.jsonl", [record for record in study if record["ranks"] == 4] + study)
+    assert "efficiency 1.00 on 2 ranks" in printed("plot", "last.jsonl", "r", "--ranks", "1,2", "--what",
+                                                   "strong")
+    last = ("last.jsonl", "--last", "1", "--what", "strong")
+    assert "efficiency 1.09 on 4 ranks" in printed("plot", *last)  # 230 us, the last run
+    assert "plot: --where run: no record has this key" in run("plot", *last, "--where", "run=x").err
+    wrong = ["--what strong", "--what nothing", "--output x.pdf", "--kind heat --ranks 2", "--ranks 0", "a b"]
+    refused("plot", *("m.jsonl " + words for words in [*wrong, "--where lanes"]), "nowhere.jsonl")
+    assert run("plot", "m.jsonl", "nowhere/x").status == 3
+
+
+def test_a_study_is_drawn_beside_what_others_reach_whose_points_no_line_joins(study):
+    one = [record for record in study if record["asked"]["lanes"] == 1]
+    write("s.jsonl", one)
+    others = pathlib.Path("others.tsv")
+    others.write_text("# from a paper\n1\t0.5\tanother program\n4\t1.5\tanother program\n")
+    assert printed("plot", "s.jsonl", "b", "--beside", others) == "b.png and b.svg\n"
+    has("b.svg", "another program", "weft", "ideal", "ranks", "bound by copies", one[0]["git"])
+    write("both.jsonl", [changed(record, fuse=12) for record in one] + one)
+    assert in_place("both.jsonl", "--beside", others) == 1
+    printed("plot", "both.jsonl", "b", "--beside", others)
+    assert {"weft", "weft, 12 steps per pass", "bound by copies, 12 steps each"} <= set(texts("b.svg"))
+    for line in ("# nothing", "1\t0.5", "one\t0.5\tanother"):
+        others.write_text(line + "\n")
+        refused("plot", "s.jsonl b --beside others.tsv")
+    others.write_text("1\t0.5\tanother program\n")
+    write("s.jsonl", [*one, changed(one[0], grid__nx=401)])
+    refused("plot", "s.jsonl b --beside others.tsv")  # of two problems
+
+
+def test_no_text_lies_on_another_or_beyond_the_edge_of_a_picture_of_every_machine(study):
+    for question in ("*/*one-step", "*/*scaling", "*/*overlap", "h100x1/*ladder", "h200x2/*transports"):
+        for file in RESULTS.glob(question + ".jsonl"):
+            assert in_place(file) > 0
+    write("made.jsonl", study)
+    assert in_place("made.jsonl") == 4
+
+
+# A text of a record, of its file's name or of a table would run a command in a shell, or begin a formula.
+POISON = 'x`touch PWNED1`y$(touch PWNED2)"."\'.system("touch PWNED3")\'@z $\\alpha$ \\e[31m'
+
+
+def test_text_of_records_tables_and_file_names_is_text(study):
+    mine, bad = "s`touch PWNED4`'\".jsonl", POISON + "\x1b[31m\n!touch PWNED5\n"
+    poisoned = [
+        changed(record, machine__processor=bad, git=bad, version=bad, started=bad, problem__kind=bad,
+                step_s__max=1,
+                asked__transport="%s%s" % (bad, record["fuse"]))
+        for record in study if record["asked"]["lanes"] == 1
+    ]  # fmt: skip
+    another = [changed(r, asked__transport="another", step_s__p50=2 * r["step_s"]["p50"]) for r in poisoned]
+    write(mine, poisoned + another)
+    write("one.jsonl", poisoned)
+    pathlib.Path("others.tsv").write_text(f"1\t0.5\t{POISON}\n")
+    point = {"predicted": True, "step_s": 1e-3, "efficiency": 1}
+    write("p.jsonl", [dict(point, ranks=n) for n in (1, 2)] + [dict.fromkeys(("ranks", "step_s"), POISON)])
+    said = printed("plot", mine, "--predicted", "p.jsonl") + printed("plot", "one.jsonl", "|b", "--beside",
+                                                                     "others.tsv")
+    said += run("compare", mine, mine).out
+    assert len(list(pathlib.Path().glob("*.[sp][vn]g"))) == 10
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", said)
+    has(mine[: -len(".jsonl")] + ".svg", "touch PWNED1")
+    has("|b.svg", "touch PWNED1")
+    assert not any(name.startswith("PWNED") for name in os.listdir())
+
+
+def test_a_weak_study_whose_process_grids_were_asked_for_is_one_line(one_record):
+    one = changed(one_record, asked__ranks_x=1, asked__ranks_y=1)
+    write("w.jsonl", [one,
+                      changed(one, ranks=4, grid={"nx": 800, "ny": 600}, asked__ranks_x=2, asked__ranks_y=2)])
+    assert re.search("weak scaling, efficiency .* on 4 ranks", printed("plot", "w.jsonl", "--what", "weak"))
+
+
+# ---- weft bench ----
+
+
+def test_the_roofline_of_both_types_of_data_from_the_records_of_two_runs():
+    bench("roofline")
+    records = bench("roofline", "fused/production", "dtype=f64")
+    (star,) = [r for r in records if (r["rung"], r["dtype"]) == ("star", "f32")]
+    assert star["flops_per_byte"] == 8.125  # of radius 8: 2 * 33 - 1 flops for 8 bytes
+    said = printed("plot", "r.jsonl")
+    assert said == "r_roofline.png and r_roofline.svg\nr_fused_steps.png and r_fused_steps.svg\n"
+    assert open("r_roofline.png", "rb").read(4) == b"\x89PNG"
+    words = ("star f32", "box f64", "star r=8", "fingerprint", "unpack r=8", "fused f64", "12 steps per pass")
+    has("r_roofline.svg", records[0]["git"], *words)
+
+
+def test_a_sweep_has_a_line_for_each_rung_and_setting_and_text_of_records_is_text():
+    records = [changed(record, family="sweeps") for record in bench("roofline/star", "roofline/box")]
+    wide = changed(records[0], parameters__nx=65)
+    for point in wide["sweep"]:
+        point["parameters"]["nx"] = 65
+    write("s.jsonl", [*records, wide])
+    assert printed("plot", "s.jsonl", "other") == "other_sweeps_radius.png and other_sweeps_radius.svg\n"
+    has("other_sweeps_radius.svg", "star nx=64", "star nx=65", "box nx=64")
+    bad = "x`touch PWNED`\"@y$\\oops$'"
+    keys = dict(machine__processor=bad, git=bad, version=bad, started=bad, ceiling_name=bad)
+    hostile = changed(records[0], **keys)
+    for inner in [hostile, *hostile["sweep"]]:
+        inner["parameters"][bad] = bad
+    moved = changed(hostile, family="../../" + bad, rung=bad)
+    not_a_number = changed(hostile, family="roofline")
+    not_a_number["sweep"][0]["ceiling"] = "`touch PWNED`"
+    of_roof = changed(hostile, family="roofline")
+    write("s.jsonl", [moved, changed(moved, parameters__nx=65), of_roof, changed(of_roof, rung="../../star"),
+                      not_a_number])
+    os.makedirs("a/b")
+    os.chdir("a/b")
+    assert "left out 1 lines: 0 damaged, 1 of another kind" in run("plot", "../../s.jsonl", "here").err
+    assert len(os.listdir()) == 4 and sorted(os.listdir("../..")) == [
+        "a", "other_sweeps_radius.png", "other_sweeps_radius.svg", "r.jsonl", "s.jsonl",
+    ]  # fmt: skip
+    has("here_roofline.svg", "touch PWNED")
+
+
+def test_of_a_rung_and_setting_the_last_record_is_drawn_but_a_sweep_before_a_point_and_no_wrong_one():
+    rung = {"family": "f", "rung": "r", "dtype": "f32", "verified": True, "swept": "k",
+            "parameters": {"n": 1, "k": 1}}
+    rung["sweep"] = [{"parameters": {"k": 1}}, {"parameters": {"k": 2}}]
+    others = [dict(rate=3, sweep=rung["sweep"][:1]), dict(rate=4, verified=False),
+              dict(rate=5, parameters__n=2)]
+    others += [dict(rate=6, parameters__k=2, dtype="f64")]
+    records = [changed(rung, **keys) for keys in (dict(rate=1), dict(rate=2), *others)]
+    write("r.jsonl", records)
+    assert sorted(frame.newest(frame.read(["r.jsonl"], "test")[1]).rate) == [2, 2, 5, 5, 6, 6]
+    write("wrong.jsonl", [changed(record, verified=False) for record in records])
+    assert run("plot", "wrong.jsonl").err == "plot: wrong.jsonl: no verified record\n"
+    write("none.jsonl", [changed(r, sweep=[dict(p, verified=False) for p in r["sweep"]]) for r in records])
+    one = [changed(record, family="transpose") for record in bench("roofline/transpose")]
+    write("alone.jsonl", one)  # without a sweep
+    write("two.jsonl", one + [changed(one[0], machine__processor="another")])
+    refused("plot", "wrong.jsonl", "none.jsonl", "alone.jsonl", "two.jsonl")
+    assert run("plot", "two.jsonl").err == "plot: two.jsonl: records of more than one device and machine\n"
+    without("matplotlib", "plot", "r.jsonl")
+
+
+def test_small_messages_are_drawn_by_their_latency_large_ones_by_their_bandwidth_with_whiskers():
+    ring = {"schema": 1, "device": "cuda", "family": "halo", "dtype": "f32", "unit": "B/s", "verified": True,
+            "ranks": 2}
+    ring.update(swept="bytes", started="2026-11-23T", machine={"processor": "a GPU"})
+
+    def point(least_s, size):
+        s = least_s + size / 1e11
+        times = {"min": 0.9 * s, "p50": s, "p90": 1.5 * s}
+        return {"parameters": {"bytes": size}, "rate": size / s, "verified": True, "time_s": times}
+
+    sizes = (8, 4096, 65536, 1048576)
+    rungs = (("peer_ring", 5e-6), ("mpi_ring", 2e-5))
+    write("h.jsonl", [dict(ring, rung=name, sweep=[point(s, n) for n in sizes]) for name, s in rungs])
+    ((*_, points),) = bench_pictures.sweeps_of(frame.read(["h.jsonl"], "test")[1])
+    drawn = [
+        " ".join(f"{y:.3g}" for line in axes.lines[:3] for y in line.get_ydata())
+        for axes in bench_pictures.draw_sweep(points).axes
+    ]
+    assert drawn == ["5 5.04 5.66 4.5 4.54 5.09 7.5 7.56 8.48", "11.6 67.7 7.73 45.1 12.9 75.2"]
+    assert printed("plot", "h.jsonl") == "h_halo_bytes.png and h_halo_bytes.svg\n"
+    title = "halo: latency of small and bandwidth of large messages"
+    has("h_halo_bytes.svg", title, "time [µs]", "GB/s", "peer_ring", "64 KiB", "a GPU, 2 ranks, 2026-11-23")

@@ -1,0 +1,336 @@
+"""jobs/study: a deck becomes records and a table; any text is safe in names and values; site.ini tells who
+launches and what Slurm is asked for; a study that is stopped waits for its run. slurm.bats has it under
+Slurm's own daemons.
+"""
+
+import ast
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import (
+    HANG_S, HEAT, JOBS, WEFT, changed, deck, printed, process, read, refused, run, script, sys, write,
+)  # fmt: skip
+
+STUDY = JOBS / "study"
+
+
+@pytest.fixture(autouse=True)
+def path(folder, monkeypatch):
+    """Programs that stand in for others come first, then the launcher."""
+    (folder / "bin").mkdir()
+    launcher = os.path.dirname(os.environ.get("MPIRUN", "mpirun"))
+    monkeypatch.setenv("PATH", os.pathsep.join(filter(None, [f"{folder}/bin", launcher, os.environ["PATH"]])))
+    deck("d.ini", *HEAT, "grid.nx=40", "grid.ny=30", "time.steps=20", "checkpoint.every=5",
+         "output.picture=p.png")
+
+
+def stand_in(name, lines):
+    file = pathlib.Path("bin", name)
+    file.write_text("#!/bin/bash\n" + lines + "\n")
+    file.chmod(0o755)
+
+
+def sbatch_stands_in():
+    """It writes its words to the file asked, and runs the elements of an array at once."""
+    stand_in("sbatch", """printf '%s\\n' "$@" >>asked
+last=0
+while [[ $1 == -* ]]; do
+    case $1 in --array=0-*) last=${1#*-*-*-} ;; esac
+    shift
+done
+for ((i = 0; i <= last; i++)); do
+    SLURM_ARRAY_TASK_ID=$i bash "$@" >>elements 2>&1 || echo "status $?" >>elements
+done
+echo 7""")  # fmt: skip
+
+
+def words_asked():
+    return " ".join(open("asked").read().split("\n")).rstrip()
+
+
+def site_ini(*lines, name="s.ini"):
+    pathlib.Path(name).write_text("[site]\n" + "".join(line + "\n" for line in lines))
+
+
+def in_table(out):
+    """The cells of each row of the table."""
+    lines = [line.split() for line in out[out.index("\nvalues") + 1 :].splitlines()[1:]]
+    return {tuple(line[:2]) if line[0].startswith("lanes") else ("", line[0]): line for line in lines
+            if line[0] != "*"}
+
+
+def test_a_strong_study_is_one_record_a_run_and_what_is_there_is_not_run_again():
+    words = ("mode=strong", "ranks=1 2", "repeats=2", "deck=d.ini", "out=s.jsonl", "run.lanes=2")
+    out = printed("study", *words, "launcher=mpirun")
+    records = read("s.jsonl")
+    assert sorted(r["ranks"] for r in records) == [1, 1, 2, 2]
+    assert {(r["grid"]["nx"], r["grid"]["ny"], r["asked"]["lanes"]) for r in records} == {(40, 30, 2)}
+    assert sorted(os.listdir()) == ["bin", "d.ini", "s.jsonl"]
+    rows = [line.split()[:2] for line in out[out.index("\nvalues") :].splitlines()[2:]]
+    assert [row for row in rows if row[0] != "*"] == [["1", "2"], ["2", "2"]]
+    lines = open("s.jsonl").read().splitlines()
+    pathlib.Path("s.jsonl").write_text("\n".join([lines[0], *lines[2:],
+                                                  lines[1][:500]]) + "\n")  # killed in a line
+    done = run("study", *words)
+    assert "2 points, 2 runs each; 3 of 4 are in s.jsonl" in done.out
+    assert done.err == "s.jsonl: left out 1 lines: 1 damaged, 0 of another kind\n"
+    assert printed("records", "run", "s.jsonl").count("\n") == 4
+
+
+def test_in_a_weak_study_the_grid_grows_and_lists_of_values_are_combined():
+    printed("study", "mode=weak", "ranks=1 3", "repeats=1", "deck=d.ini", "out=w.jsonl")
+    assert sorted((r["grid"]["nx"], r["grid"]["ny"]) for r in read("w.jsonl")) == [(40, 30), (40, 90)]
+    deck("line.ini", *HEAT, "grid.nx=400", "time.steps=20")
+    ini = "; in 1D\n[study]\ndeck = line.ini ; the deck\nmode = weak\nranks = 1, 3\nrepeats = 1\n"
+    ini += "[grid]\nnx = 50, 70\n[problem]\nalpha=0.1,0.2"  # ends within a line
+    pathlib.Path("lines.ini").write_text(ini)
+    points = [line.split()[-1] for line in printed("study", "lines.ini", "--list").splitlines()
+              if "weft run" in line]
+    assert len(points) == 8 and set(points) == {"grid.nx=%d" % n for n in (50, 70, 150, 210)}
+
+
+def test_of_runs_on_one_rank_on_several_gpus_the_table_takes_those_on_the_slowest(study):
+    each = [
+        changed(r, machine__gpus=[{"uuid": "GPU-%d" % i}], step_s__p50=r["step_s"]["p50"] * (1 - 0.1 * i))
+        for r in study if r["asked"]["lanes"] == 1 for i in range(2 if r["ranks"] == 1 else 1)
+    ]  # fmt: skip
+    write("each.jsonl", each)
+    out = printed("study", "deck=d.ini", "ranks=1 2", "repeats=4", "out=each.jsonl", "run.lanes=1", "--table")
+    assert "# one rank alone on each of 2 GPUs: 900 to 1000 us; the table has the slowest" in out
+    rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
+    assert rows[0][:9] == "1 4 1 ms 0.0 % 0.12 1.000 1.000".split() and rows[1][7] == "2.000"
+
+
+def test_the_table_has_medians_spread_speed_up_and_efficiency_and_flags_repeats_that_differ(study):
+    write("made.jsonl", study)
+    words = ("deck=d.ini", "repeats=2", "out=made.jsonl", "run.lanes=1,2")
+    out = printed("study", *words, "ranks=1 2 4", "--table")
+    assert "6 points, 2 runs each; 8 of 12 are in made.jsonl" in out
+    assert "the repeats of 1 of 4 points differ" in out
+    rows = in_table(out)
+    assert rows["lanes=1", "2"] == "lanes=1 2 2 500 us 0.0 % 0.24 2.000 1.000 0.600 0.900".split()
+    assert rows["lanes=1", "4"] == "lanes=1 4 2 250 us 16.0 %* 0.48 4.000 1.000 0.600 0.900".split()
+    assert rows["lanes=2", "1"] == "lanes=2 1 2 800 us 0.0 % 0.15 1.000 1.000 0.600 0.900".split()
+    rows = in_table(printed("study", *words, "ranks=2 4", "--table"))
+    assert rows["lanes=1", "4"] == "lanes=1 4 2 250 us 16.0 %* 0.48 2.000 1.000 0.600 0.900".split()
+    rows = in_table(printed("study", *words, "ranks=1", "mode=sweep"))
+    assert rows["lanes=1", "1"] == "lanes=1 1 2 1 ms 0.0 % 0.12 0.800 0.600 0.900".split()
+    write("made.jsonl", [changed(record, verdict="failed") for record in study])
+    assert "0 of 4 are in" in printed("study", *words, "ranks=1", "--table")
+
+
+def test_a_point_that_fails_is_named_and_the_others_are_run():
+    done = run("study", "ranks=1", "repeats=1", "deck=d.ini", "out=f.jsonl", "problem.alpha=0.1,7")
+    assert done.status == 1 and "problem.alpha" in done.out
+    assert "alpha=7: failed with status 2: weft: " in done.out
+    assert [float(record["problem"]["alpha"]) for record in read("f.jsonl")] == [0.1]
+
+
+def test_every_study_of_jobs_has_its_points_and_asks_for_gpus_where_it_names_them():
+    for file in (JOBS / "studies").glob("*.ini"):
+        first, *points = printed("study", file, "out=none.jsonl", "--list").splitlines()
+        assert first.startswith("%d points" % len(points))
+        assert not any("," in point.partition(": ")[2] for point in points)
+        text = file.read_text()
+        assert "GPUs" not in text or "device = cuda" in text or "run.device=cuda" in text
+
+
+def test_bad_arguments_and_site_files_are_refused():
+    pathlib.Path("bad.ini").write_text("deck d.ini\n")
+    wrong = ["mode=sideways", "deck=nowhere.ini", "repeats=0", "launcher=rocket", "speed=9", "bad.ini",
+             "nowhere.ini"]
+    refused("study", *(["deck=d.ini", word] for word in [*wrong, "--what", "ranks=1 x", "site=nowhere.ini"]))
+    for line in ("launcher = ssh", "queue = long", "exclusive = maybe", "partition gpu"):
+        site_ini(line)
+        refused("study", "deck=d.ini site=s.ini --list")
+
+
+def test_the_study_needs_python_3_6_and_no_package_of_others():
+    for file in [*JOBS.glob("weftlab/study*.py"), *(JOBS / f"weftlab/{n}.py"
+                                                    for n in ("site", "records", "text"))]:
+        ast.parse(file.read_text(), str(file), feature_version=(3, 6))
+    done = process(sys.executable, "-E", "-s", "-S", STUDY, "deck=d.ini", "ranks=2", "--list")
+    line = "2 ranks: weft run d.ini checkpoint.every=0 output.picture=none output.final=none run.threads=1"
+    assert done.out.splitlines()[-1] == line, done
+
+
+def test_other_peoples_characters_in_names_and_values_are_taken_as_they_stand_here_and_by_slurm():
+    odd = b'it\'s "a" $(touch PWNED) \xc3\xa4\xff'.decode("utf-8", "surrogateescape")
+    os.rename("d.ini", odd + ".ini")
+    words = (f"deck={odd}.ini", "ranks=1", f"out={odd}.jsonl")
+    assert "\n1/1  1 rank: median" in script("study", *words, "repeats=1").out
+    assert "1 of 1 are in it" in script("study", *words, "repeats=1", "--table").out
+    sbatch_stands_in()
+    script("study", *words, "repeats=3", "sbatch=--comment='two words'", "--submit")
+    assert "--comment=two words" in open("asked", errors="replace").read().split("\n")
+    assert script("records", "run", odd + ".jsonl").out.count("\n") == 3, open("elements").read()
+    assert not os.path.exists("PWNED")
+
+
+def test_site_ini_tells_how_ranks_are_launched():
+    def launched(launcher, **variables):  # in a job of 6 ranks with 4 threads each
+        site_ini("launcher = " + launcher)
+        job = dict(SLURM_JOB_ID="7", SLURM_NTASKS="6", SLURM_CPUS_PER_TASK="4", WEFT_SITE="s.ini")
+        return printed("site", "--launch", **{**job, **variables}).strip()[len("launch=(") : -1]
+
+    stand_in("srun", "echo pmix_v4")
+    stand_in("mpirun", "echo 'mpirun (Open MPI) 4.1.4'")
+    rest = "--gpu-bind=none --kill-on-bad-exit=1 --cpus-per-task=4"
+    for launcher, words in (("pmix", "--mpi=pmix "), ("pmi2", "--mpi=pmi2 "), ("cray", ""),
+                            ("auto", "--mpi=pmix ")):
+        assert launched(launcher) == "srun " + words + rest
+    assert launched("mpirun") == "mpirun -n 6 --map-by slot:PE=4 --bind-to core"
+    stand_in("mpirun", 'echo "HYDRA build details"')
+    stand_in("srun", 'echo "none pmi2"')
+    assert launched("auto") == "mpirun -n 6 -bind-to core:4"
+    stand_in("mpirun", 'echo "another MPI"')
+    assert launched("auto") == "mpirun -n 6"
+    assert launched("pmix", WEFT_LAUNCHER="pmi2") == "srun --mpi=pmi2 " + rest
+    assert launched("cray", WEFT_LAUNCHER="srun") == "srun " + rest
+    site_ini("launcher = pmi2")  # a study launches by the same words
+    skip_words = 'while [[ $1 == -* ]]; do [ "$1" != -n ] || shift; shift; done; exec "$@"'
+    stand_in("srun", 'echo "$@" >launched; ' + skip_words)
+    printed("study", "deck=d.ini", "ranks=1", "repeats=1", "site=s.ini")
+    words = "--mpi=pmi2 --gpu-bind=none --kill-on-bad-exit=1 -n 1 %s run"
+    assert open("launched").read().startswith(words % WEFT)
+
+
+def test_site_ini_tells_what_slurm_is_asked_for_and_a_module_line_that_fails_ends_the_job():
+    lines = ["account = physics", "partition = gpu", "exclusive = yes", "mem = 0", "gres = gpu:h100",
+             "modules ="]
+    lines += ['    export LOADED="one; two"', "    touch loaded"]
+    site_ini(*lines, name="my site.ini")
+    sbatch_stands_in()
+    asked = ["deck=d.ini", "repeats=1", "run.device=cuda", "site=my site.ini", "--submit"]
+    printed("study", *asked, "ranks=3", "ranks_per_node=2", "out=g.jsonl", "sbatch=--partition=test",
+            "launcher=mpirun")
+    of_site = "--account=physics --partition=gpu --mem=0 --exclusive"
+    of_study = "--nodes=2 --ntasks-per-node=2 --gres=gpu:h100:2 --partition=test --array=0-0"
+    here = os.getcwd()
+    files = f"{JOBS}/study.sbatch {STUDY} {here}/g.plan.3 {here}/my site.ini"
+    assert words_asked() == f"--parsable {of_site} {of_study} {files}"
+    assert os.path.exists("loaded")
+    lines[4], lines[-1] = "gres = gpu:4", "    module_that_is_not_there"
+    site_ini(*lines, name="my site.ini")
+    printed("study", *asked, "ranks=2", "out=h.jsonl")
+    assert " --gres=gpu:4 " in words_asked()
+    said = open("elements").read()
+    assert "\nsite.ini: 'module_that_is_not_there' failed" in said and said.endswith("status 3\n")
+    os.remove("asked")  # outside of a job weft.sbatch is its own sbatch
+    stand_in("sbatch", 'printf "%s\\n" "$@" >asked')
+    script_of = JOBS / "weft.sbatch"
+    process("bash", script_of, "--nodes=2", "d d.ini", "time.steps=9", WEFT_SITE="my site.ini")
+    assert words_asked() == f"{of_site} {script_of} --nodes=2 d d.ini time.steps=9"
+
+
+def test_a_study_on_gpus_asks_for_one_per_rank_unless_its_options_do():
+    stand_in("sbatch", 'echo "$@" >>asked; echo 7')
+    on_gpus = ("deck=d.ini", "out=g.jsonl", "--submit", "run.device=cuda")
+    printed("study", *on_gpus, "ranks=6", "ranks_per_node=4")
+    printed("study", *on_gpus, "ranks=2", "sbatch=--gres=gpu:a:8")
+    printed("study", *on_gpus[:-1], "ranks=2")
+    assert [line.partition(" --array")[0] for line in open("asked").read().splitlines()] == [
+        "--parsable --nodes=2 --ntasks-per-node=4 --gpus-per-node=4",
+        "--parsable --nodes=1 --ntasks-per-node=2 --gres=gpu:a:8",
+        "--parsable --nodes=1 --ntasks-per-node=2",
+    ]
+
+
+def test_a_second_submission_leaves_the_points_of_arrays_that_wait_as_they_are():
+    stand_in("sbatch", 'printf "%s\\n" "$@" >>asked; echo 7')
+    printed("study", "deck=d.ini", "ranks=2", "repeats=1", "run.lanes=1,2,3", "out=s.jsonl", "--submit")
+    before = open("s.plan.2").read()
+    printed("study", "deck=d.ini", "ranks=2", "repeats=2", "run.lanes=1,2", "out=s.jsonl", "--submit")
+    assert open("s.plan.2").read() == before
+    assert [line["runs"] for line in read("s.plan.2.2")] == [2, 2]
+    assert [word for word in words_asked().split()
+            if "plan" in word] == [f"{os.getcwd()}/s.plan.2{n}" for n in ("", ".2")]
+
+
+def test_site_ini_as_it_stands_changes_nothing_and_each_of_its_lines_is_sound_without_its_sign():
+    ini = JOBS / "site.ini"
+    asked = lambda option, path: printed("site", option, WEFT_SITE=str(path)).strip()
+    assert (asked("--sbatch", ini), asked("--modules", ini)) == ("options=()", "")
+    sed = r"s/^# \(\( \{4\}\)\{0,1\}[a-z ]*\(=.*\|module .*\)\)$/\1/"
+    pathlib.Path("all.ini").write_text(process("sed", sed, ini).out)
+    assert asked("--sbatch", "all.ini") == "options=(--account=physics --partition=gpu --mem=0 --exclusive)"
+    modules = [line.partition(" ||")[0] for line in asked("--modules", "all.ini").splitlines()]
+    assert modules == ["module purge", "module load gcc cuda openmpi hdf5"]
+
+
+def test_an_interrupted_study_waits_for_its_run_and_leaves_with_130():
+    stand_in("mpirun", """[ "$1" != --version ] || exit 0
+trap 'sleep 1; echo ended >ended; exit 1' INT
+echo $$ >begun
+while :; do sleep 0.05; done""")  # fmt: skip
+    with open("said", "w") as said, subprocess.Popen(
+        [sys.executable, STUDY, "deck=d.ini", "ranks=1", "launcher=mpirun"],
+        start_new_session=True, stdout=said, stderr=said,
+    ) as program:  # fmt: skip
+        last_s = time.monotonic() + HANG_S
+        while not (os.path.exists("begun") and open("begun").read()) and time.monotonic() < last_s:
+            time.sleep(0.05)
+        os.killpg(program.pid, signal.SIGINT)
+        assert program.wait(HANG_S) == 130
+    assert open("ended").read() == "ended\n" and "Traceback" not in open("said").read()
+
+
+def test_plot_draws_the_records_of_a_study_and_tells_the_efficiency_that_the_table_has(study):
+    pytest.importorskip("matplotlib")
+    steps = {1: [2, 3, 7], 2: [1.9, 2, 4]}  # us: medians 3 and 2
+    made = [changed(study[0], ranks=n, step_s__p50=us * 1e-6) for n, all_us in steps.items() for us in all_us]
+    write("made.jsonl", made)
+    words = ("deck=d.ini", "ranks=1 2", "repeats=3", "out=made.jsonl", "run.lanes=1", "--table", "--plot")
+    done = script("study", *words)
+    assert [line.split()[8] for line in done.out.splitlines()
+            if line.split()[:2] == ["2", "3"]] == ["0.750"], done
+    assert "made.png and made.svg: strong scaling, efficiency 0.75 on 2 ranks" in done.out
+
+
+def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(study, one_record):
+    write("one.jsonl", [one_record])
+    one = open("one.jsonl").read()
+    four = [record for record in study if record["ranks"] == 4]
+    odd = [{"ranks": True}, {"grid__nx": "64"}, {"step_s__p50": 0}, {"problem__kind": None}, {"fuse": "12"}]
+    write("mixed.jsonl", four + [changed(one_record, **keys) for keys in odd])
+    rung = '{"rung":"r","family":"f","swept":"k","sweep":[{"parameters":{"k":%s}}],"rate":2}\n'
+    ranks = '"ranks": %d,' % one_record["ranks"]
+    poison = rb"\u001b[31m" + b"\xff" + rb"\ud800\ud83d\ude00"
+    with open("mixed.jsonl", "ab") as file:
+        file.write(one.replace(ranks,
+                               '"ranks": NaN,').encode() + one.replace(ranks, '"ranks": 1e999,').encode())
+        file.write(b"[" * 5000 + b"\n" + one.encode().replace(one_record["git"].encode(),
+                                                              poison) + b" \r\n\n")
+        file.write((rung % 1 + rung % '"1"' + "[1]").encode())
+    done = script("records", "run", "mixed.jsonl", LC_ALL="C")
+    write("out.jsonl", [])
+    pathlib.Path("out.jsonl").write_text(done.out, "utf-8")
+    records = read("out.jsonl")
+    assert [record["ranks"] for record in records] == [4, 4, 1]
+    assert (records[2]["git"], records[2]["deck"]) == ("\\x1b[31m\ufffd\ufffd\U0001f600", one_record["deck"])
+    assert done.err == "mixed.jsonl: left out 11 lines: 3 damaged, 8 of another kind\n"
+    assert printed("records", "bench", "mixed.jsonl") == rung % 1
+    assert printed("records", "any", "mixed.jsonl").count("\n") == 4
+    write("long.jsonl", [one_record] * 99)  # more than a pipe holds
+    done = process("sh", "-c", f"{sys.executable} {JOBS}/records any long.jsonl | head -n 1")
+    assert (done.out.count("\n"), done.err) == (1, "")
+    open("empty.jsonl", "w").close()
+    refused("records", "run empty.jsonl", "run nowhere.jsonl", "run .", "some mixed.jsonl", "run")
+
+
+def test_a_variant_that_in_kernel_steps_do_not_have_never_ran(one_record):
+    straight = changed(one_record, fuse=1, tune={"variant": "straight line"})
+    write("tuned.jsonl", [changed(straight, step_form="whole"), straight])
+    pathlib.Path("out.jsonl").write_text(printed("records", "run", "tuned.jsonl"))
+    assert [r["tune"] and r["tune"]["variant"] for r in read("out.jsonl")] == [None, "straight line"]
+
+
+def test_the_slurm_scripts_are_sound_shell_and_say_how_they_are_used():
+    for name in ("weft", "study", "check"):
+        assert process("bash", "-n", JOBS / f"{name}.sbatch").status == 0
+        assert process("bash", JOBS / f"{name}.sbatch").status == 2
+    assert process("bash", JOBS / "weft.sbatch").err.startswith("usage:")
