@@ -208,9 +208,12 @@ static bool run_rounds(ending *e)
 
 static void gather_ranks(check *c)
 {
-    check_rank mine = {
-        .host_number = c->top->where->of[c->top->rank], .clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN
-    };
+    const hosts *h = c->top->where;
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[c->top->rank]]],
+                        .first_of_gpu = c->top->rank,
+                        .clock_mhz = NAN,
+                        .power_w = NAN,
+                        .temperature_c = NAN };
     const bool gpu = c->d->kind == DEVICE_CUDA;
     snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", gpu ? c->d->name : "");
@@ -218,6 +221,10 @@ static void gather_ranks(check *c)
     snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
     MPI_CHECK(
         MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
+    for (int r = 0; c->top->rank == 0 && r < c->top->ranks; r++)
+        for (int other = r - 1; other >= 0 && c->found.rank[r].uuid[0]; other--)
+            if (strcmp(c->found.rank[other].uuid, c->found.rank[r].uuid) == 0)
+                c->found.rank[r].first_of_gpu = other;
     c->found.hosts = c->top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }

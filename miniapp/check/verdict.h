@@ -4,14 +4,14 @@
  *
  * A row holds the figures of one like, alone or at once. A component's figure is its best round, since load
  * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than
- * 3 %, more than the noise of the rounds and the spread of the peers allow, and does so in nine of ten
- * rounds; or where its best is less than half of theirs, and chance keeps it there in all rounds in less than
- * one of a thousand checks. Hosts are compared first, each by its best rank, then ranks, each by its best
- * pair, then pairs: a part that is slow in all that it takes part in is found before what it makes slow. The
- * part named is left out, and the comparison begins anew.
+ * 3 % and more than its peers differ, and either by more than the noise of the rounds, or because chance
+ * keeps it there in all rounds of all rows in less than one of a thousand checks. Hosts are compared first,
+ * each by its best rank, then ranks, each by its best pair, then pairs: a part that is slow in all that it
+ * takes part in is found before what it makes slow. The part named is left out, and the comparison begins
+ * anew.
  *
- * Disadvantages: rows of a link in noise do not add up, and of two parts that explain the same figures one is
- * named: jobs/judge tells more of the same record. Cost: about 1 ms for 8 ranks, half a second for 1024. */
+ * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
+ * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
 #pragma once
 
 #include "check/findings.h"
@@ -46,6 +46,7 @@ typedef struct check_suspect {
     int a, b;          /* a rank of it; of a link both; -1: all */
     double factor;     /* of what its peers deliver: 0.8; NaN: wrong bits */
     double confidence; /* the share of slow rows in which it is the lowest */
+    int rows;          /* that tell of it; of wrong bits faults */
     sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)" */
     sentence evidence; /* one line: in which figures, and how far below their peers */
 } check_suspect;

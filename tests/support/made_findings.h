@@ -92,12 +92,13 @@ static void made_job(check_findings *f, made_machine *m)
 
 static void made_rank(check_rank *rank, const made_machine *m, int r)
 {
-    *rank = (check_rank){ .host_number = made_host_of(m, r),
+    *rank = (check_rank){ .first_of_host = made_host_of(m, r) * (m->ranks / m->hosts),
+                          .first_of_gpu = m->sharing ? r / m->sharing * m->sharing : r,
                           .clock_mhz = 1980,
                           .power_w = 600,
                           .temperature_c = 55,
                           .ended = true };
-    snprintf(rank->host, sizeof rank->host, "node%d", rank->host_number);
+    snprintf(rank->host, sizeof rank->host, "node%d", made_host_of(m, r));
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
     const int gpu = m->sharing ? r / m->sharing : r;
     snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e",
