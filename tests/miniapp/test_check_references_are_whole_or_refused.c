@@ -41,7 +41,7 @@ static void refused(const char *text, const char *words)
     write_file(text);
     made_findings(&f, made(1));
     assert_false(check_reference_find(&f, path, &r, &why));
-    sentence_set(&wanted, "reference=%s: %s", path, words);
+    sentence_set(&wanted, "reference=%s: no reference that jobs/check_reference wrote: %s", path, words);
     assert_memory_equal(why.text, wanted.text, strlen(wanted.text));
     assert_null(strchr(why.text, '\n'));
     check_findings_destroy(&f);
@@ -50,11 +50,12 @@ static void refused(const char *text, const char *words)
 static void damaged_files(void **state)
 {
     (void)state;
-    refused("", "no reference that jobs/check_reference wrote: line 1: ");
-    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4",
-            "no reference that jobs/check_reference wrote: line 1: ");
-    refused("[]", "\"gpu\" must be a name");
-    refused("{\"gpu\": \"X\"}", "\"rates\" has no rates");
+    refused("", "'[' or '{' expected");
+    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4", "'}' expected");
+    refused("[]", "Expected object, got array");
+    refused("{\"rates\": {\"copy\": 1}}", "Object item not found: gpu");
+    refused("{\"gpu\": \"X\"}", "Object item not found: rates");
+    refused("{\"gpu\": \"X\", \"rates\": {}}", "it has no rates");
     refused("{\"gpu\": \"X\", \"rates\": {\"cpoy\": 1}}", "rates.cpoy is nothing that weft check measures");
     static const char rate[] =
         "rates.copy must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in B/s";
@@ -62,8 +63,7 @@ static void damaged_files(void **state)
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 1, \"machines\": 2}}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 2, \"machines\": 0}}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"machines\": 2}}}", rate);
-    refused("{\"gpu\": \"X\", \"ranks\": -1, \"rates\": {\"copy\": 1}}",
-            "\"ranks\" must be a whole number from 0 on");
+    refused("{\"gpu\": \"X\", \"ranks\": \"1\", \"rates\": {\"copy\": 1}}", "Expected integer, got string");
 }
 
 static void another_gpu(void **state)
