@@ -111,14 +111,18 @@ static void judge_wrong(judge *j)
 
 /* ---- slow next to peers ---- */
 
-/* The least deviation of one unit that counts, in logarithms; INFINITY: none. It exceeds 3 %, the scatter of
- * the units and, unless chance is told otherwise, the noise of the rounds. */
-static double least_of(const judge *j, const units *u, bool beyond_noise)
+/* The standard deviation of an effect. */
+static double error_of(const units *u)
 {
     const double others = u->count < 3 ? 1 : 0.6366 * (u->count - 1);
-    const double error = fmax(u->scatter, beyond_noise ? u->noise * sqrt(1 + 1 / others) : 0);
+    return fmax(u->scatter, u->noise * sqrt(1 + 1 / others));
+}
+
+/* The least deviation of one unit that counts, in logarithms; INFINITY: none. */
+static double least_of(const judge *j, const units *u)
+{
     if (u->count < 2 || u->rounds < ROUNDS_LEAST) return INFINITY;
-    return fmax(-log1p(-CHECK_LEAST_DIFFERENCE), j->errors * error);
+    return fmax(-log1p(-CHECK_LEAST_DIFFERENCE), j->errors * error_of(u));
 }
 
 /* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
@@ -139,12 +143,14 @@ static bool same(const units *u, int i, const units *w, int k)
            ((u->a[i] == w->a[k] && u->b[i] == w->b[k]) || (u->a[i] == w->b[k] && u->b[i] == w->a[k]));
 }
 
-/* Does chance keep the unit below its best in less than one of a thousand checks? By all rows that have it,
- * of a pair's two ways the nearer one; combined as Fisher did. */
+/* Is the unit less than half as fast as its peers, and does chance keep it below its best in less than one of
+ * a thousand checks? By all rows that have it, of a pair's two ways the nearer one; combined as Fisher did.
+ */
 static bool is_never_high(const judge *j, const units u[], int row, int i)
 {
     double sum = 0, term = 1, terms = 0;
     int n = 0;
+    if (u[row].count < 3 || units_effect(&u[row], i) >= log1p(-looked_for)) return false;
     for (int r = 0; r < j->v->rows; r++) {
         double here = -INFINITY;
         for (int k = 0; k < u[r].count; k++)
@@ -155,17 +161,53 @@ static bool is_never_high(const judge *j, const units u[], int row, int i)
     return sum + log(terms) < -log(1e3 * j->comparisons);
 }
 
-/* The lowest of the slow units of a row; -1: none. */
-static int lowest_of(const judge *j, const units u[], int row)
+/* The lowest unit of a row, of those that are slow if `slow`; -1: none. */
+static int lowest_of(const judge *j, const units u[], int row, bool slow)
 {
-    const double least = least_of(j, &u[row], false), least_noisy = least_of(j, &u[row], true);
     int lowest = -1;
-    for (int i = 0; i < u[row].count; i++) {
+    for (int i = 0; i < u[row].count && u[row].count > 1; i++) {
         const double effect = units_effect(&u[row], i);
-        if (effect >= -least || (lowest >= 0 && effect >= units_effect(&u[row], lowest))) continue;
-        if (effect < -least_noisy || is_never_high(j, u, row, i)) lowest = i;
+        if (lowest >= 0 && effect >= units_effect(&u[row], lowest)) continue;
+        if (!slow || effect < -least_of(j, &u[row]) || is_never_high(j, u, row, i)) lowest = i;
     }
     return lowest;
+}
+
+/* Rows of one unit add up where each alone drowns in noise: it is the lowest in half of them or more, by more
+ * than chance allows in all together. Takes the rows of others out of low. */
+static bool adds_up(const judge *j, const units u[], int low[])
+{
+    for (int i = 0; i < j->v->rows; i++) {
+        double errors = 0, effects = 0;
+        int rows = 0, own = 0;
+        for (int r = 0; r < j->v->rows; r++) {
+            if (low[r] < 0 || u[r].rounds < ROUNDS_LEAST) continue;
+            rows++;
+            if (!same(&u[i], low[i], &u[r], low[r])) continue;
+            own++;
+            effects += units_effect(&u[r], low[r]);
+            errors += units_effect(&u[r], low[r]) / error_of(&u[r]);
+        }
+        if (own < 2 || 2 * own < rows || effects / own > log1p(-CHECK_LEAST_DIFFERENCE) ||
+            errors / sqrt(rows) > -j->errors)
+            continue;
+        for (int r = 0, first = low[i]; r < j->v->rows; r++)
+            if (!same(&u[i], first, &u[r], low[r])) low[r] = -1;
+        return true;
+    }
+    return false;
+}
+
+/* The slow unit of each row, -1: none. Returns how many rows have one. */
+static int find_lowest(const judge *j, const units u[], unit_kind kind, int low[])
+{
+    int slow = 0;
+    for (int r = 0; r < j->v->rows; r++) slow += (low[r] = lowest_of(j, u, r, true)) >= 0;
+    if (slow > 0 || kind != UNIT_RANK) return slow;
+    for (int r = 0; r < j->v->rows; r++) low[r] = lowest_of(j, u, r, false);
+    if (!adds_up(j, u, low)) return 0;
+    for (int r = 0; r < j->v->rows; r++) slow += low[r] >= 0;
+    return slow;
 }
 
 /* The row that names a unit which is the lowest in most of the slow rows, of equals the lower one; -1: none.
@@ -190,11 +232,10 @@ static bool name_lowest(judge *j, const units u[], unit_kind kind)
 {
     const check_findings *f = j->f;
     check_verdict *v = j->v;
-    int low[2 * CHECK_LIKES], most, slow = 0;
+    int low[2 * CHECK_LIKES], most;
     bool one_way = true;
-    for (int r = 0; r < v->rows; r++) slow += (low[r] = lowest_of(j, u, r)) >= 0;
-    const int best = most_rows(j, u, low, &most);
-    if (best < 0) return false;
+    const int slow = find_lowest(j, u, kind, low), best = most_rows(j, u, low, &most);
+    if (slow == 0) return false;
     const int a = u[best].a[low[best]], b = u[best].b[low[best]];
     const check_like like = v->row[best].like;
     check_suspect *s = suspect_of(j,
@@ -308,7 +349,7 @@ static void add_row(judge *j, check_like like, bool alone)
         row.least_a = u.a[least];
         row.least_b = u.b[least];
         row.noise = -expm1(-u.noise);
-        row.smallest = -expm1(-least_of(j, &u, true));
+        row.smallest = -expm1(-least_of(j, &u));
         row.median = exp(units_median(&u));
     }
     if (u.count > 0 || (row.verdict == CHECK_WRONG && !alone)) j->v->row[j->v->rows++] = row;

@@ -4,11 +4,11 @@
  *
  * A row holds the figures of one like, alone or at once. A component's figure is its best round, since load
  * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than
- * 3 % and more than its peers differ, and either by more than the noise of the rounds, or because chance
- * keeps it there in all rounds of all rows in less than one of a thousand checks. Hosts are compared first,
- * each by its best rank, then ranks, each by its best pair, then pairs: a part that is slow in all that it
- * takes part in is found before what it makes slow. The part named is left out, and the comparison begins
- * anew.
+ * 3 % and more than the noise of the rounds and the spread of the peers allow; or where its best is less than
+ * half of theirs, and chance keeps it there in all rounds of all rows in less than one of a thousand checks.
+ * Rows of a rank, each of which drowns in noise, add up. Hosts are compared first, each by its best rank,
+ * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
+ * before what it makes slow. The part named is left out, and the comparison begins anew.
  *
  * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
  * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
