@@ -1,4 +1,4 @@
-#include "bench/bench_list.h"
+#include "bench/bench_report.h"
 
 #include <string.h>
 

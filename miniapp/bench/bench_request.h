@@ -17,6 +17,7 @@ typedef struct bench_setting {
 enum { BENCH_SAMPLES_NONE = -1 };
 
 typedef struct bench_request {
+    topology_choice device; /* as typed */
     device_kind kind;
     sentence note; /* why it is the host, where the user might think otherwise; else "" */
     bool list;     /* nothing is run, and no GPU is needed */

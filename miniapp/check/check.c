@@ -11,7 +11,6 @@
 #include "base/machine.h"
 #include "bench/bench_link.h"
 #include "check/check_record.h"
-#include "check/page.h"
 #include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -72,6 +71,7 @@ typedef struct rounds {
     /* what rank 0 leaves behind: */
     json_t *head, *machine;
     check_reference reference; /* name "": none */
+    check_verdict v;           /* on all rounds so far */
 } rounds;
 
 static bool one_round(rounds *e)
@@ -95,13 +95,13 @@ static const check_reference *reference_of(const rounds *e)
     return e->reference.name[0] ? &e->reference : NULL;
 }
 
-static void keep_record(rounds *e, const check_verdict *v)
+static void keep_record(const rounds *e)
 {
     const check *c = e->c;
     sentence why;
     json_t *o = json_deep_copy(e->head);
     json_object_set(o, "machine", e->machine);
-    json_t *record = check_record(&c->found, v, c->round, check_level_words[c->ask->level]),
+    json_t *record = check_record(&c->found, &e->v, c->round, check_level_words[c->ask->level]),
            *seconds = json_object();
     for (int i = 0; i < PARTS; i++) {
         const double others_s = json_number_value(json_object_get(seconds, parts[i]->key));
@@ -114,27 +114,11 @@ static void keep_record(rounds *e, const check_verdict *v)
     json_decref(o);
 }
 
-static void end_round(rounds *e)
+static void judge(rounds *e)
 {
-    check_verdict v;
-    e->c->found.rounds++;
-    check_judge(&e->c->found, reference_of(e), &v);
-    keep_record(e, &v);
-    check_verdict_destroy(&v);
-    check_part_empty();
-}
-
-/* half: the round under way has no record yet. */
-static int leave_page(rounds *e, bool half)
-{
-    const check_findings *f = &e->c->found;
-    check_verdict v;
-    check_judge(f, reference_of(e), &v);
-    if (half) keep_record(e, &v);
-    check_page_print(stdout, f, &v, reference_of(e));
-    const int status = check_exit_status(v.word);
-    check_verdict_destroy(&v);
-    return status;
+    check_verdict_destroy(&e->v);
+    check_judge(&e->c->found, reference_of(e), &e->v);
+    keep_record(e);
 }
 
 /* ---- rounds ---- */
@@ -189,7 +173,11 @@ static bool run_rounds(rounds *e)
         const double begin_s = c->now_s;
         c->own_verifying_s = 0;
         if (!one_round(e)) return c->ask->level == CHECK_SOAK && trial_tell(c, c->found.rounds) > 0;
-        if (c->top->rank == 0) end_round(e);
+        c->found.rounds++;
+        if (c->top->rank == 0) {
+            judge(e);
+            check_part_empty();
+        }
         c->rungs.samples = trial_tell(c, next_samples(e, c->now_s - begin_s));
     }
     return true;
@@ -307,7 +295,12 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
         for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
-        if (top->rank == 0) status = leave_page(&e, !whole);
+        if (top->rank == 0) {
+            if (!whole) judge(&e); /* the round under way has no record yet */
+            check_page_print(stdout, &c.found, &e.v, reference_of(&e));
+            status = check_exit_status(e.v.word);
+        }
+        check_verdict_destroy(&e.v);
         check_part_end();
         status = trial_tell(&c, status);
     }

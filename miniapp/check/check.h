@@ -11,7 +11,8 @@ extern const char *const check_level_words[]; /* NULL ends them */
 
 /* What the command line asks for, checked. */
 typedef struct check_request {
-    int level, kind;       /* check_level, topology_choice */
+    check_level level;
+    topology_choice kind;
     double time_s;         /* of all rounds of a soak; else they end with budget_s */
     double budget_s;       /* of a round */
     double stall_limit_s;  /* 0: nothing watches */

@@ -12,7 +12,7 @@
 static json_t *row_json(const check_row *r)
 {
     return json_pack("{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
-                     check_like_key(r->like), "alone", r->alone, "count", r->count, "median",
+                     check_likes[r->like].key, "alone", r->alone, "count", r->count, "median",
                      record_number(r->median), "least", record_number(r->least), "least_a", r->least_a,
                      "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
                      record_number(r->smallest), "reference", record_number(r->reference), "judged",
@@ -28,14 +28,14 @@ static json_t *suspect_json(const check_suspect *s)
 
 static json_t *figure_json(const check_figure *g)
 {
-    return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_like_key(g->like), "a", g->a, "b",
+    return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_likes[g->like].key, "a", g->a, "b",
                      g->b, "alone", g->alone, "round", g->round, "rate", record_number(g->rate), "noise",
                      record_number(g->noise));
 }
 
 static json_t *fault_json(const check_fault *g)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_like_key(g->like), "a", g->a, "b", g->b,
+    return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_likes[g->like].key, "a", g->a, "b", g->b,
                      "round", g->round, "where", record_text(g->where.text));
 }
 

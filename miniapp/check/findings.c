@@ -5,12 +5,6 @@
 
 #include "ranks/check.h"
 
-typedef struct like_row {
-    const char *key, *name;
-    check_part part;
-    const char *unit;
-} like_row;
-
 static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
 
 /* A row for each transport. */
@@ -22,7 +16,7 @@ static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
             [LIKE + TRANSPORT_COPY] = { KEY "_copy", NAME " over copy", CHECK_JOB, bytes },       \
             [LIKE + TRANSPORT_NCCL] = { KEY "_nccl", NAME " over nccl", CHECK_JOB, bytes }
 
-static const like_row row[CHECK_LIKES] = {
+const check_like_row check_likes[CHECK_LIKES] = {
     [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes },
     [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes },
     [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, bytes },
@@ -47,15 +41,10 @@ static const like_row row[CHECK_LIKES] = {
     [CHECK_CHECKPOINT] = { "checkpoint", "checkpoint", CHECK_DISK, bytes },
 };
 
-const char *check_like_key(check_like l) { return row[l].key; }
-const char *check_like_name(check_like l) { return row[l].name; }
-check_part check_like_part(check_like l) { return row[l].part; }
-const char *check_like_unit(check_like l) { return row[l].unit; }
-
 check_like check_like_of(const char *key)
 {
     int l = 0;
-    while (l < CHECK_LIKES && strcmp(row[l].key, key) != 0) l++;
+    while (l < CHECK_LIKES && strcmp(check_likes[l].key, key) != 0) l++;
     return (check_like)l;
 }
 

@@ -54,13 +54,13 @@ typedef enum check_like {
     CHECK_LIKES
 } check_like;
 
-/* "copy", "ring_peer": in records and references. */
-const char *check_like_key(check_like l);
+typedef struct check_like_row {
+    const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
+    check_part part;
+    const char *unit; /* "B/s", "flop/s" or "cells/s" */
+} check_like_row;
+extern const check_like_row check_likes[CHECK_LIKES];
 const char *check_part_key(check_part p); /* "gpu", "host_link" */
-/* What it is, for people: "memory copy", "ring over peer"; its part; "B/s", "flop/s" or "cells/s". */
-const char *check_like_name(check_like l);
-check_part check_like_part(check_like l);
-const char *check_like_unit(check_like l);
 /* The like of that key; CHECK_LIKES: there is none. */
 check_like check_like_of(const char *key);
 

@@ -1,4 +1,4 @@
-#include "check/page.h"
+#include "check/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,13 +80,13 @@ static void put_line(FILE *to, const line *l)
 {
     const check_row *row = l->row,
                     *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
-    const char *unit = check_like_unit(row->like);
+    const char *unit = check_likes[row->like].unit;
     const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
     char median[32], least[32], who[48], at_once[16], of[16], noise[16], sees[16];
     const check_word word = word_of(l);
     whose(who, sizeof who, shown);
     terminal_rate(least, sizeof least, shown->least, unit);
-    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_like_name(row->like),
+    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_likes[row->like].name,
             terminal_rate(median, sizeof median, row->median, unit), row->count > 1 ? least : "", who,
             percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
             percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged),

@@ -1,4 +1,4 @@
-#include "check/reference.h"
+#include "check/verdict.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/findings.h"
 #include "topology/topology.h"
 
 /* ---- from JSON ---- */
@@ -48,7 +47,7 @@ static bool read_rates(json_t *rates, const char *path, check_reference *out, se
             sentence_set(&what,
                          "rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, "
                          "in %s",
-                         key, check_like_unit(like));
+                         key, check_likes[like].unit);
         return refuse(path, what.text, why);
     }
     return json_object_size(rates) > 0 || refuse(path, "it has no rates", why);

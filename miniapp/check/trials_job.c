@@ -22,10 +22,10 @@ static void report_point(check *c, check_like like, double rate, const bench_poi
 static void measure_together(check *c, check_like like, const char *rung, bench_setting setting)
 {
     bench_point p = { .verified = false };
-    trial_name(c, "%s", check_like_name(like));
+    trial_name(c, "%s", check_likes[like].name);
     if (trial_rung(c, rung, DTYPE_F32, &setting, 1, &p)) report_point(c, like, p.rate, &p);
     else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
-        trial_left_out(c, "%s: %.400s", check_like_name(like), p.missing.text);
+        trial_left_out(c, "%s: %.400s", check_likes[like].name, p.missing.text);
 }
 
 static void try_transport(check *c, transport_kind t, bool alltoall)
@@ -117,7 +117,7 @@ static void take_run(check *c, sim *s, const known_run *k, bool is_timed)
 static void run_known(check *c, const known_run *k, bool is_timed)
 {
     sentence why = { "" };
-    trial_name(c, "%s, %lld x %lld cells, %d steps per pass", check_like_name(k->like), (long long)k->nx,
+    trial_name(c, "%s, %lld x %lld cells, %d steps per pass", check_likes[k->like].name, (long long)k->nx,
                (long long)k->ny, k->fuse);
     config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
     sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
@@ -163,7 +163,7 @@ static void try_files(check *c, int item)
     if (trial_rung(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p)) {
         report_point(c, CHECK_CHECKPOINT, p.rate, &p);
         if (p.verified) report_point(c, CHECK_DISK_WRITE, p.ceiling, &p);
-    } else trial_left_out(c, "%s: %.400s", check_like_name(CHECK_CHECKPOINT), p.missing.text);
+    } else trial_left_out(c, "%s: %.400s", check_likes[CHECK_CHECKPOINT].name, p.missing.text);
     c->rungs.samples = samples;
 }
 

@@ -118,7 +118,7 @@ static int count_at_once(const check *c) { return c->sharing ? 0 : OWN_TRIALS; }
 static void try_at_once(check *c, int item)
 {
     const own_trial *t = &own_trials[item];
-    trial_name(c, "%s, all at once", check_like_name(t->like));
+    trial_name(c, "%s, all at once", check_likes[t->like].name);
     c->bench.meet = c->top->comm;
     measure(c, t, c->ranks_here == 1);
     c->bench.meet = MPI_COMM_NULL;
@@ -138,7 +138,7 @@ static void try_alone(check *c, int item)
 {
     const own_trial *t = &own_trials[(copies_alone(c) ? COPIES : 0) + item / c->most_here];
     const int turn = item % c->most_here;
-    trial_name(c, "%s, alone, rank %d of its host", check_like_name(t->like), turn);
+    trial_name(c, "%s, alone, rank %d of its host", check_likes[t->like].name, turn);
     if (c->number == turn && (c->ranks_here > 1 || c->sharing)) measure(c, t, true);
 }
 

@@ -56,10 +56,10 @@ static check_suspect *suspect_of(judge *j, check_part part, int a, int b)
 static void add_evidence(check_suspect *s, const check_row *row, double factor, double of)
 {
     char is[32], others[32];
-    const char *unit = check_like_unit(row->like);
+    const char *unit = check_likes[row->like].unit;
     s->factor = fmin(s->factor, factor);
     if (s->rows++ >= SHOWN) return;
-    sentence_add(&s->evidence, "%s%s%s %.0f %%", s->rows > 1 ? "; " : "", check_like_name(row->like),
+    sentence_add(&s->evidence, "%s%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[row->like].name,
                  row->alone ? " alone" : "", 100 * factor);
     if (s->rows == 1)
         sentence_add(&s->evidence, " (%s of %s)", terminal_rate(is, sizeof is, factor * of, unit),
@@ -75,7 +75,7 @@ static bool is_guilty(const check_findings *f, check_part part, int rank)
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
         if (g->b < 0 && g->a == rank && part == CHECK_LINK) return true;
-        if (g->b < 0 || check_like_part(g->like) != part || (g->a != rank && g->b != rank)) continue;
+        if (g->b < 0 || check_likes[g->like].part != part || (g->a != rank && g->b != rank)) continue;
         const int partner = g->a + g->b - rank;
         if (other >= 0 && partner != other) return true;
         other = partner;
@@ -91,7 +91,7 @@ static void judge_wrong(judge *j)
     for (int i = 0; i < f->faults; i++) somebody = somebody || f->fault[i].a >= 0;
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
-        check_part part = check_like_part(g->like);
+        check_part part = check_likes[g->like].part;
         int a = g->a, b = g->b;
         if (a < 0 && part != CHECK_DISK && somebody) continue; /* of all ranks: explained */
         if (b >= 0 && (is_guilty(f, part, a) || is_guilty(f, part, b))) {
@@ -103,7 +103,7 @@ static void judge_wrong(judge *j)
         if (s->rows++ > 0) continue;
         s->factor = NAN;
         s->confidence = s->part == CHECK_JOB ? 0.5 : 1;
-        sentence_set(&s->evidence, "wrong bits in %s, round %d", check_like_name(g->like), g->round + 1);
+        sentence_set(&s->evidence, "wrong bits in %s, round %d", check_likes[g->like].name, g->round + 1);
         if (g->b >= 0) sentence_add(&s->evidence, ", ranks %d and %d", g->a, g->b);
         sentence_add(&s->evidence, ": %.600s", g->where.text);
     }
@@ -128,7 +128,7 @@ static double least_of(const judge *j, const units *u)
 /* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
 static bool has_units(const check_findings *f, check_like like, unit_kind kind)
 {
-    const check_part part = check_like_part(like);
+    const check_part part = check_likes[like].part;
     const bool several = f->ranks > f->hosts, many = f->ranks > 2 * f->hosts;
     if (kind == UNIT_HOST)
         return f->hosts > 1 && (part == CHECK_HOST_LINK ? f->hosts > 2 : part == CHECK_LINK ? many : several);
@@ -241,7 +241,7 @@ static bool name_lowest(judge *j, const units u[], unit_kind kind)
     check_suspect *s = suspect_of(j,
                                   kind == UNIT_HOST   ? CHECK_HOST
                                   : kind == UNIT_RANK ? CHECK_GPU
-                                                      : check_like_part(like),
+                                                      : check_likes[like].part,
                                   a, b);
     s->confidence = (double)most / slow;
     for (int r = 0; r < v->rows; r++) {
@@ -282,7 +282,7 @@ static void judge_slow(judge *j)
  * at once depend on their number. */
 static double reference_of(const judge *j, const check_reference *r, const check_row *row)
 {
-    const check_part part = check_like_part(row->like);
+    const check_part part = check_likes[row->like].part;
     const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
     if (all && (r->ranks != j->f->ranks || r->hosts != j->f->hosts)) return NAN;
     for (int i = 0; i < j->v->rows && !row->alone; i++)
@@ -299,7 +299,7 @@ static void name_below(judge *j, const units *u, check_row *row, double low)
     const bool all = below > 1 && below == u->count;
     const int least = units_least(u);
     check_suspect *s =
-        suspect_of(j, check_like_part(row->like), all ? -1 : u->a[least], all ? -1 : u->b[least]);
+        suspect_of(j, check_likes[row->like].part, all ? -1 : u->a[least], all ? -1 : u->b[least]);
     if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
     s->confidence = 1;
     add_evidence(s, row, exp(units_best(u, least)) / row->reference, row->reference);
@@ -314,7 +314,7 @@ static void judge_by_reference(judge *j, const check_reference *r)
     for (int i = 0; i < j->v->rows; i++) {
         check_row *row = &j->v->row[i];
         const bool shared = !row->alone && (row->like == CHECK_TO_HOST || row->like == CHECK_FROM_HOST),
-                   job = check_like_part(row->like) == CHECK_JOB;
+                   job = check_likes[row->like].part == CHECK_JOB;
         units u = units_create(j->f, row->like, row->alone, UNIT_COMPONENT, j->explained);
         const double least = fmax(-log1p(-CHECK_LEAST_DIFFERENCE), j->errors * u.spread);
         row->reference = reference_of(j, r, row);

@@ -14,8 +14,37 @@
  * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
 #pragma once
 
+#include <stdio.h>
+
 #include "check/findings.h"
-#include "check/reference.h"
+
+/* ---- reference.c ---- */
+
+/* Rates that machines of this kind were measured to deliver: a JSON file {"gpu": "NVIDIA H200", "made": "of
+ * which checks", "ranks": 1, "hosts": 1, "rates": {"copy": {"low": 4.1e12, "high": 4.2e12, "machines": 3},
+ * ...}} by the keys of check_likes, which jobs/check_reference makes of records. A rate that is a number
+ * alone is one machine's. Built-in ones stand beside the program: inputs/reference of the tree in which it
+ * was built, share/weft/reference where it was installed. All functions are rank 0's. */
+typedef struct check_reference {
+    char gpu[256];    /* findings' device_name must be the same */
+    char name[256];   /* of its file, without folders */
+    int ranks, hosts; /* that measured it: rates of the job and the disk count for as many alone. 0: not
+                       * given */
+    double low[CHECK_LIKES], high[CHECK_LIKES]; /* per second, of all machines; NaN: none */
+    int machines[CHECK_LIKES];                  /* that measured it */
+} check_reference;
+
+/* asked: a file, "none", or NULL for the built-in one of this GPU. Reads of the findings only what runs and
+ * where, so that it may be asked before anything is measured. True: out is it, or has name "" where there is
+ * none to be used; note is then why, for people, else "". False: the file asked for cannot be read, or is no
+ * reference; note is the sentence. */
+bool check_reference_find(const check_findings *f, const char *asked, check_reference *out, sentence *note);
+
+/* Does the rate repeat? Two machines have it at least, and they differ by at most CHECK_LEAST_DIFFERENCE.
+ * Others are shown and not judged. */
+bool check_reference_repeats(const check_reference *r, check_like l);
+
+/* ---- verdict.c ---- */
 
 /* In the order of their weight. Exit status: 0, 4, 1, 1, 3. */
 typedef enum check_word {
@@ -63,3 +92,11 @@ typedef struct check_verdict {
 void check_judge(const check_findings *f, const check_reference *reference, check_verdict *v);
 void check_verdict_destroy(check_verdict *v);
 int check_exit_status(check_word w);
+
+/* ---- page.c: the terminal's page: verdict, table of figures, suspects, what was not tried ---- */
+
+enum { CHECK_PAGE_LINES = 40 }; /* at most, whatever the number of ranks; of at most TERMINAL_COLUMNS */
+
+/* reference: NULL, or the one the verdict was made with. */
+void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
+                      const check_reference *reference);

@@ -15,7 +15,7 @@ static int check_it(topology *top, int argc, char **argv, double begin_s)
     sentence why = { "" }, notes = { "" };
     if (!topology_agree(top, check_request_make(&ask, argc, argv, &why), &why))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
-    device *d = topology_device(top, (topology_choice)ask.kind, topology_threads(top, ask.threads), &why, &notes);
+    device *d = topology_device(top, ask.kind, topology_threads(top, ask.threads), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
     char *command = cmd_text(argc, argv);

@@ -18,10 +18,12 @@
 #include "support/made_findings.h"
 #include "support/sanitized.h"
 
+typedef double made_factor(const made_machine *, const check_figure *);
+
 static const double load = 0.3;
 
 /* A machine of a load of its own, with that slower. */
-static made_machine made(int trial, double (*factor)(const made_machine *, const check_figure *))
+static made_machine made(int trial, made_factor *factor)
 {
     return (made_machine){ .ranks = 8,
                            .hosts = 1,
@@ -36,7 +38,7 @@ static made_machine made(int trial, double (*factor)(const made_machine *, const
 }
 
 /* Repeats of a round scatter by far more than its rates do from round to round. */
-static made_machine crowded(int trial, double (*factor)(const made_machine *, const check_figure *))
+static made_machine crowded(int trial, made_factor *factor)
 {
     made_machine m = made(trial, factor);
     m.ranks = 4;
@@ -50,7 +52,7 @@ static made_machine crowded(int trial, double (*factor)(const made_machine *, co
 }
 
 /* Load halves the rates of a round or worse every other time; the link takes four times as long. */
-static made_machine loaded(int trial, double (*factor)(const made_machine *, const check_figure *))
+static made_machine loaded(int trial, made_factor *factor)
 {
     made_machine m = crowded(trial, factor);
     m.rounds = 8;
@@ -60,7 +62,7 @@ static made_machine loaded(int trial, double (*factor)(const made_machine *, con
 }
 
 /* A quick check of two GPUs. */
-static made_machine quiet(int trial, double (*factor)(const made_machine *, const check_figure *))
+static made_machine quiet(int trial, made_factor *factor)
 {
     made_machine m = made(trial, factor);
     m.ranks = 2;
@@ -76,9 +78,8 @@ static double rank_slowed[8][8];
 
 static double with_its_rank(const made_machine *m, const check_figure *g)
 {
-    const double a = g->a < 0 ? 1 : rank_slowed[g->a][g->round],
-                 b = g->b < 0 ? 1 : rank_slowed[g->b][g->round];
-    return fmin(a, b);
+    const double a = g->a < 0 ? 1 : rank_slowed[g->a][g->round];
+    return g->b < 0 ? a : fmin(a, rank_slowed[g->b][g->round]);
 }
 
 static made_machine beside_others(int trial)
@@ -97,13 +98,11 @@ static bool blamed_alone(made_machine m, check_part part, int a, int b)
 {
     check_findings f;
     check_verdict v;
-    made_findings(&f, m);
-    check_judge(&f, NULL, &v);
+    made_verdict(&f, &v, m);
     const check_suspect *s = v.suspect;
     const bool right =
         b < -1 ? v.suspects == 0 : v.suspects == 1 && s->part == part && s->a == a && s->b == b;
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
     return right;
 }
 
@@ -126,9 +125,7 @@ static void nobody(void **state)
     }
 }
 
-typedef made_machine made_by(int trial, double (*factor)(const made_machine *, const check_figure *));
-
-typedef double made_factor(const made_machine *, const check_figure *);
+typedef made_machine made_by(int trial, made_factor *factor);
 
 /* A part of the machine is slow by `factor`: part i % a_most in trial i. */
 static void is_found(made_by *make, made_factor *factor, check_part part, int a_most, int b)

@@ -12,13 +12,11 @@
 
 enum { MOST = 130 };
 
-static int rounds_of(int n) { return n - 1 + n % 2; }
-
 static void meet_all(int n)
 {
     static int met[MOST][MOST];
     memset(met, 0, sizeof met);
-    for (int round = 0; round < rounds_of(n); round++)
+    for (int round = 0; round < n - 1 + n % 2; round++)
         for (int i = 0; i < n; i++) {
             const int j = trials_partner(n, round, i);
             if (j < 0) continue;
