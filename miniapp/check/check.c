@@ -155,9 +155,8 @@ static int next_samples(const rounds *e, double round_s)
 {
     enum { LEAST = 3, MOST = 40 };
     const check *c = e->c;
-    const int samples = c->rungs.samples, enough = c->ask->level == CHECK_SOAK ? 1
-                                                   : c->d->kind == DEVICE_CUDA ? 2
-                                                                               : 7;
+    const int samples = c->rungs.samples, full_enough = c->d->kind == DEVICE_CUDA ? 2 : 7,
+              enough = c->ask->level == CHECK_SOAK ? 1 : full_enough;
     const double left_s = all_rounds_s(c->ask) - c->now_s,
                  fits = fmin(samples * c->ask->budget_s / round_s, fmin(2 * samples, MOST));
     if (c->ask->level == CHECK_QUICK) return quick_goes_on(e) ? samples : 0;

@@ -80,15 +80,10 @@ static void measure(check *c, const meeting *m, int way)
     check_figure f = figure_of(m, way);
     if (m->b == m->a + 1) bench_link_number(l, m->a);
     sentence why;
-    bench_link_fill(l, (uint64_t)me + 1);
-    MPI_CHECK(MPI_Barrier(m->top.comm)); /* the receiver's memory is poisoned by now */
-    bench_link_run(l);
-    DEVICE_CALL(c->d, stream_sync, c->bench.stream);
-    const bool holds = bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !receives;
     sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)",
                  (long long)c->sizes.link_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
                  bench_link_way(l));
-    if (!topology_agree(&m->top, holds, &why)) {
+    if (!topology_agree(&m->top, bench_link_verify(l, me, partner), &why)) {
         if (me == 0) trial_fault(c, f.like, f.a, f.b, why.text);
     } else {
         const timer_percentiles t = timed(c, l, m->top.comm);
