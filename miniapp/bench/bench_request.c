@@ -82,7 +82,8 @@ static bool offered(const bench_request *q, const ladder_family *f)
     return q->any_kind || f->kind == q->kind;
 }
 
-bool bench_request_names(const char *name, const bench_item *item)
+/* Is the rung meant by "family/rung", or by "family" alone? */
+static bool names(const char *name, const bench_item *item)
 {
     const size_t length = strlen(item->family->name);
     if (strncmp(name, item->family->name, length) != 0) return false;
@@ -94,7 +95,7 @@ bool bench_request_find(device_kind kind, const char *name, bench_item *item)
     int count = 0;
     const bench_item *const all = bench_items(&count);
     for (int i = 0; i < count; i++)
-        if (all[i].family->kind == kind && bench_request_names(name, &all[i])) {
+        if (all[i].family->kind == kind && names(name, &all[i])) {
             *item = all[i];
             return true;
         }
@@ -111,7 +112,7 @@ static bool unknown_name(const bench_request *q, const char *name, sentence *why
     const bool rung = strchr(name, '/') != NULL;
     for (int i = 0; i < rungs && count < NAMES_MAX; i++) {
         if (!offered(q, all[i].family)) {
-            if (!bench_request_names(name, &all[i])) continue;
+            if (!names(name, &all[i])) continue;
             return sentence_refuse(
                 why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
                 q->kind == DEVICE_HOST ? "host" : "cuda");
@@ -134,7 +135,7 @@ static bool wanted(const bench_request *q, bench_item *item, int ranks, int argc
     for (int i = 1; i < argc; i++) {
         if (!is_name(argv[i])) continue;
         any_name = true;
-        if (!bench_request_names(argv[i], item)) continue;
+        if (!names(argv[i], item)) continue;
         taken = true;
         item->named = item->named || strchr(argv[i], '/');
     }
@@ -148,7 +149,7 @@ static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sen
     for (int a = 1; a < argc; a++) {
         bool found = !is_name(argv[a]);
         for (int i = 0; i < rungs && !found; i++)
-            found = offered(q, all[i].family) && bench_request_names(argv[a], &all[i]);
+            found = offered(q, all[i].family) && names(argv[a], &all[i]);
         if (!found) return unknown_name(q, argv[a], why);
     }
     q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
