@@ -24,7 +24,7 @@
 #include "state/state_index.h"
 
 enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
-enum { PATH_BYTES = 1024 };
+enum { PATH_BYTES = 1024, RAWS_MOST = 2048 };
 
 typedef struct filing {
     decomp dec;
@@ -33,8 +33,8 @@ typedef struct filing {
     char *data, *found;
     /* "" where there is none; the last two of rank 0 are all ranks' */
     char raw[PATH_BYTES], shared[PATH_BYTES];
-    double *raw_s; /* samples of the raw file, of the slowest rank */
-    int raws, raws_most;
+    double raw_s[RAWS_MOST]; /* samples of the raw file, of the slowest rank */
+    int raws;
     state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
@@ -171,15 +171,6 @@ static void check_raw(const filing *f, int code)
 /* ---- the ceiling: raw bytes per second, all ranks together, one sample before each of the shared file ----
  * */
 
-static void keep_sample(filing *f, double seconds)
-{
-    if (f->raws == f->raws_most) {
-        f->raws_most = 2 * f->raws + 16;
-        f->raw_s = CHECK_ALLOC(realloc(f->raw_s, (size_t)f->raws_most * sizeof *f->raw_s));
-    }
-    f->raw_s[f->raws++] = seconds;
-}
-
 static void raw_turn(ladder_case *c, filing *f)
 {
     const topology *top = bench_world_of(c)->top;
@@ -188,7 +179,8 @@ static void raw_turn(ladder_case *c, filing *f)
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
     check_raw(f, writes(c) ? write_raw(f) : read_raw(f));
-    keep_sample(f, timer_slowest_s(timer_now_s() - begin_s, top->comm));
+    const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
+    if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
     if (writes(c)) forget(f->raw);
     c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
 }
@@ -346,7 +338,6 @@ static void filing_destroy(ladder_case *c)
     MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm));
     forget(f->raw);
     forget_shared(c, f);
-    free(f->raw_s);
     free(f->data);
     free(f->found);
 }

@@ -19,7 +19,7 @@ struct bench_link {
     MPI_Comm comm; /* not owned */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
     int64_t out_at[BENCH_LINK_MESSAGES_MAX], in_at[BENCH_LINK_MESSAGES_MAX]; /* offsets into the buffers */
-    int count, number; /* number: -1: it has none */
+    int count, number;                                                       /* number: -1: it has none */
     int64_t bytes;
     way way;
     device_memory memory;
@@ -218,6 +218,15 @@ bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
                 (!l->host_out || l->host_out[l->out_at[i] + at] == (char)byte_of(first, theirs, at));
     free(host);
     return right;
+}
+
+bool bench_link_verify(bench_link *l, int me, int partner)
+{
+    bench_link_fill(l, (uint64_t)me + 1);
+    MPI_CHECK(ranks_barrier(l->comm)); /* the receiver's memory is poisoned by now */
+    bench_link_run(l);
+    DEVICE_CALL(l->d, stream_sync, l->stream);
+    return bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !l->message[0].receive;
 }
 
 const char *bench_link_way(const bench_link *l)

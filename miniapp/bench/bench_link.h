@@ -38,6 +38,9 @@ void bench_link_fill(bench_link *l, uint64_t first);
 /* Message i holds what a sender that filled from `first` sent as its message of place `theirs` (of copies:
  * this rank itself, place i). Collective over comm. */
 bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs);
+/* Fills, runs once, and looks: of one message, between `me` and `partner`, which fill from another byte each.
+ * True where this rank receives nothing, too. Collective over comm. */
+bool bench_link_verify(bench_link *l, int me, int partner);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
 /* Seconds of one run on the slowest rank of the world, over several batches. Collective over the world. */
 timer_percentiles bench_link_times(bench_link *l);

@@ -1,4 +1,4 @@
-#include "bench/bench_list.h"
+#include "bench/bench_report.h"
 
 #include <string.h>
 
@@ -63,28 +63,25 @@ void bench_list_print(FILE *to, const bench_request *ask, int ranks)
 
 /* ---- --help ---- */
 
-static bool named(const bench_item *item, int argc, char **argv)
+static bool is_typed(const ladder_family *f, int argc, char **argv)
 {
-    if (item->family->kind == DEVICE_CUDA && !device_cuda_built()) return false;
     for (int i = 1; i < argc; i++)
-        if (bench_request_names(argv[i], item)) return true;
+        if (strlen(f->name) == strcspn(argv[i], "/") && strncmp(f->name, argv[i], strlen(f->name)) == 0)
+            return true;
     return false;
 }
 
 /* The last family of a name speaks: a GPU's comes after the host's. */
 bool bench_list_print_help(FILE *to, int argc, char **argv)
 {
-    int count = 0;
     bool any = false;
-    const bench_item *const all = bench_items(&count);
-    for (int i = 0; i < count; i++) {
-        const char *const name = all[i].family->name;
-        bool last = named(&all[i], argc, argv);
-        for (int j = i + 1; j < count && last; j++)
-            last = strcmp(all[j].family->name, name) != 0 || !named(&all[j], argc, argv);
+    for (const ladder_family *const *f = bench_families(); *f; f++) {
+        bool last = is_typed(*f, argc, argv);
+        for (const ladder_family *const *g = f + 1; *g && last; g++)
+            last = strcmp((*g)->name, (*f)->name) != 0;
         if (last)
             fprintf(to, "%s: %s\nlesson: docs/teaching/%s.md; rungs and parameters: weft bench --list %s\n",
-                    name, all[i].family->shows, name, name);
+                    (*f)->name, (*f)->shows, (*f)->name, (*f)->name);
         any = any || last;
     }
     return any;

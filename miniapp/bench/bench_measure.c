@@ -226,6 +226,7 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     if (c.part_name && !isnan(p->rate)) p->part = c.part_rate;
     p->size = c.size;
     p->type = c.type;
+    p->unit = item->rung->unit;
     memcpy(p->value, c.value, sizeof p->value);
     if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
     memcpy(p->predicted, c.predicted, sizeof p->predicted);
@@ -233,21 +234,26 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
     return code == 0;
 }
 
+bool bench_measure_named(bench *b, const char *name, bench_point *p)
+{
+    bench_item item;
+    sentence why;
+    return bench_request_find(b->d->kind, name, &item) && !(item.rung->missing && item.rung->missing(b->d)) &&
+           bench_measure(b, &item, 0, p, &why) && !p->missing.text[0];
+}
+
 double bench_ceiling_rate(bench *b, const char *name)
 {
     char rung[64];
-    bench_item item;
     bench_point p;
-    sentence why;
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
         if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type)
             return b->ceiling[i].rate;
     bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
     snprintf(rung, sizeof rung, "ceiling/%s", name);
-    if (bench_request_find(b->d->kind, rung, &item) && !(item.rung->missing && item.rung->missing(b->d)) &&
-        bench_measure(b, &item, 0, &p, &why)) {
-        found.unit = item.rung->unit;
+    if (bench_measure_named(b, rung, &p)) {
+        found.unit = p.unit;
         found.rate = p.rate;
         found.spread = p.spread;
     }

@@ -9,6 +9,7 @@ typedef struct bench_point { /* a rung at one set of values */
     int64_t value[LADDER_PARAMETERS_MAX];
     int64_t size;
     dtype type;
+    ladder_unit unit;      /* of the rate */
     double flops_per_byte; /* NaN where flops or bytes are not counted */
     bool verified;
     sentence wrong;           /* why it is not */
@@ -61,6 +62,10 @@ void bench_destroy(bench *b);
  * all ranks. False, with one sentence in why, where the rung could not be prepared (memory). Other failures
  * end the program. */
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why);
+
+/* The rung "family/rung" of this device, at its first point. False where it cannot be measured: there is none
+ * of that name, it cannot run here (p->missing, if it was prepared), or there is no memory for it. */
+bool bench_measure_named(bench *b, const char *name, bench_point *p);
 
 /* The rung of that name of family `ceiling`, measured at the first call, by the same statistic as the rungs
  * beside it: the median. NaN for NULL, and where it could not be measured. */

@@ -1,4 +1,4 @@
-#include "bench/bench_nics.h"
+#include "bench/bench_report.h"
 
 #include <stdio.h>
 

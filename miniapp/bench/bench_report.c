@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "base/terminal.h"
@@ -224,15 +223,8 @@ static void csv_row(const bench *b, const bench_item *item, const bench_point *p
 
 /* ---- rows, and what stands around them ---- */
 
-static void clear_progress(bench_table *t)
-{
-    if (t->progress) fprintf(stderr, "\r\033[K");
-    t->progress = false;
-}
-
 void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p)
 {
-    clear_progress(t);
     t->shown++;
     if (p->spread > BENCH_SPREAD_QUIET) t->noisy++;
     if (!b->ask->csv && item->family != t->family) {
@@ -258,21 +250,8 @@ void bench_report_head(const bench *b)
     fflush(stdout);
 }
 
-void bench_report_progress(bench_table *t, const bench *b, const bench_item *item)
-{
-    int place = 0, count = 0;
-    if (isatty(STDERR_FILENO) != 1) return;
-    for (int i = 0; i < b->ask->items; i++) {
-        count += b->ask->item[i].family == item->family;
-        if (&b->ask->item[i] == item) place = count;
-    }
-    fprintf(stderr, "\r%s: rung %d of %d\033[K", item->family->name, place, count);
-    t->progress = true;
-}
-
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why)
 {
-    clear_progress(t);
     if (had == 0 && !item->named) t->skipped++;
     else
         (void)cmd_say(0, "%s/%s skipped%s: %s", item->family->name, item->rung->name,
@@ -283,7 +262,6 @@ void bench_report_foot(bench_table *t, const bench *b)
 {
     char rate[CELL_BYTES];
     int noisy = t->noisy;
-    clear_progress(t);
     if (b->ask->csv) return;
     if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {

@@ -4,24 +4,22 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "bench/bench_measure.h"
+#include "topology/nics.h"
 
 typedef struct bench_table {
     const ladder_family *family; /* whose heading was printed last; NULL: none */
     int name_width, point_width; /* point_width: 0 where none of its rungs scans */
     int shown, noisy, skipped;   /* of all families: rows, those of a spread above BENCH_SPREAD_QUIET, rungs
                                   * that cannot run here */
-    bool progress;               /* a line of bench_report_progress stands on the terminal */
 } bench_table;
 
 void bench_report_csv_head(void);
 void bench_report_head(const bench *b);
 /* A row, behind the heading if it is its family's first. */
 void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p);
-/* Where stderr is a terminal: a line that tells which rung of its family is being climbed. What is printed
- * next takes its place. */
-void bench_report_progress(bench_table *t, const bench *b, const bench_item *item);
 /* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a
  * sentence on stderr tells why; otherwise the sentence is about this point. */
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);
@@ -32,3 +30,28 @@ void bench_report_foot(bench_table *t, const bench *b);
  * own. */
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point,
                          int points);
+
+/* ---- bench_list.c: what weft bench offers, in words: --list, and --help with families. Needs no GPU, and no
+ * MPI. ---- */
+
+/* Families, parameters and rungs that were asked for, and which of them cannot run here on `ranks` ranks. */
+void bench_list_print(FILE *to, const bench_request *ask, int ranks);
+/* Two lines for each family that the command line names: what it shows, and its page; false where it names
+ * none. */
+bool bench_list_print_help(FILE *to, int argc, char **argv);
+
+/* ---- bench_nics.c: what the NICs of every host send while ranks exchange: several hosts may be joined by
+ * several NICs each, of which a setting or a missing one may leave all but one idle. ---- */
+
+typedef struct bench_nics {
+    const topology *top;
+    bool counted;
+    nics before, sent; /* on the first rank of each host */
+} bench_nics;
+
+/* Between these two what is sent counts. */
+void bench_nics_begin(bench_nics *n);
+void bench_nics_end(bench_nics *n);
+/* Prints a line per host, unless quiet, and a note on stderr where NICs with equal links stayed idle; nothing
+ * on one host, or where nothing was counted. Collective. */
+void bench_nics_report(const bench_nics *n, bool quiet);

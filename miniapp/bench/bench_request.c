@@ -2,13 +2,13 @@
  * one of this file's or a parameter of a family that was chosen. */
 #include "bench/bench_request.h"
 
-#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
+#include "base/cmd_key.h"
 #include "base/terminal.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
@@ -20,23 +20,31 @@ const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--csv", NULL, "print all rows as CSV (RFC 4180) with a header line instead of tables" },
 };
 
-static const struct {
-    const char *key, *help;
-} own_keys[] = {
-    { "device", "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has "
-                "GPUs that cannot be used" },
-    { "dtype", "f32 | f64 (f32)" },
-    { "samples", "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, "
-                 "without timing" },
-    { "dir", "folder in which family io creates and deletes its files (.)" },
-    { "threads", "threads of the host device (0: OpenMP's default)" },
-    { "output", "file to which records are appended (results.jsonl), or none" },
+static const char *const devices[] = { "auto", "host", "cuda", NULL }; /* in the order of topology_choice */
+static const char *const types[] = { "f32", "f64", NULL };
+
+#define KEY(NAME, KIND, MEMBER, HELP) \
+    .key = NAME, .kind = KIND, .at = offsetof(bench_request, MEMBER), .help = HELP
+static const cmd_key own_keys[] = {
+    { KEY("device", CMD_KEY_WORD, device,
+          "auto | host | cuda; auto: a GPU, else the host, but exit 3 where the job or the machine has "
+          "GPUs that cannot be used"),
+      .word = devices },
+    { KEY("dtype", CMD_KEY_WORD, type, "f32 | f64 (f32)"), .word = types },
+    { KEY("samples", CMD_KEY_INT, samples,
+          "1 .. 10000 per rung (0: as many as fit into a fraction of a second), or none: verify only, "
+          "without timing"),
+      .most = 10000 },
+    { KEY("dir", CMD_KEY_FOLDER, dir, "folder in which family io creates and deletes its files (.)") },
+    { KEY("threads", CMD_KEY_INT, threads, "threads of the host device (0: OpenMP's default)"),
+      .most = 4096 },
+    { KEY("output", CMD_KEY_OUTPUT, output, "file to which records are appended (results.jsonl), or none") },
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
 
 void bench_request_print_keys(void *file)
 {
-    for (int i = 0; i < OWN_KEYS; i++) terminal_key(file, own_keys[i].key, 14, own_keys[i].help);
+    cmd_key_print(file, own_keys, OWN_KEYS, 14);
     terminal_wrap(
         file,
         "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is "
@@ -44,36 +52,27 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of
- * all devices. */
-static int choose_any_device(bench_request *q, const topology *top, sentence *why)
+/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of all
+ * devices of this build, or of one, which need not be there. */
+static int choose_device(bench_request *q, const topology *top, sentence *why)
 {
     const char *reason = NULL;
-    q->any_kind = q->list && device_cuda_built();
-    if (q->list) return 0;
+    q->any_kind = q->list && q->device == TOPOLOGY_AUTO && device_cuda_built();
+    q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
+    if (q->device == TOPOLOGY_HOST || (q->list && (q->device == TOPOLOGY_AUTO || device_cuda_built())))
+        return 0;
     const int visible = device_cuda_count(&reason);
+    if (q->device == TOPOLOGY_CUDA) {
+        if (visible > 0) return 0;
+        sentence_set(why, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
+        return CHECK_EXIT_ENVIRONMENT;
+    }
     if (agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
     else if (!topology_may_use_host(top, visible, reason, "device", &q->note)) {
         *why = q->note;
         return CHECK_EXIT_ENVIRONMENT;
     }
     return 0;
-}
-
-static int choose_device(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
-{
-    const char *choice = "auto", *reason = NULL;
-    for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], "device=", 7) == 0) choice = argv[i] + 7;
-    q->kind = strcmp(choice, "cuda") == 0 ? DEVICE_CUDA : DEVICE_HOST;
-    if (strcmp(choice, "auto") == 0) return choose_any_device(q, top, why);
-    if (q->kind == DEVICE_CUDA && (!q->list || !device_cuda_built()) && device_cuda_count(&reason) == 0) {
-        sentence_set(why, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
-        return CHECK_EXIT_ENVIRONMENT;
-    }
-    if (q->kind == DEVICE_CUDA || strcmp(choice, "host") == 0) return 0;
-    sentence_set(why, "device = %s; allowed: auto, host, cuda", choice);
-    return CHECK_EXIT_USAGE;
 }
 
 /* ---- names ---- */
@@ -83,7 +82,8 @@ static bool offered(const bench_request *q, const ladder_family *f)
     return q->any_kind || f->kind == q->kind;
 }
 
-bool bench_request_names(const char *name, const bench_item *item)
+/* Is the rung meant by "family/rung", or by "family" alone? */
+static bool names(const char *name, const bench_item *item)
 {
     const size_t length = strlen(item->family->name);
     if (strncmp(name, item->family->name, length) != 0) return false;
@@ -95,7 +95,7 @@ bool bench_request_find(device_kind kind, const char *name, bench_item *item)
     int count = 0;
     const bench_item *const all = bench_items(&count);
     for (int i = 0; i < count; i++)
-        if (all[i].family->kind == kind && bench_request_names(name, &all[i])) {
+        if (all[i].family->kind == kind && names(name, &all[i])) {
             *item = all[i];
             return true;
         }
@@ -112,7 +112,7 @@ static bool unknown_name(const bench_request *q, const char *name, sentence *why
     const bool rung = strchr(name, '/') != NULL;
     for (int i = 0; i < rungs && count < NAMES_MAX; i++) {
         if (!offered(q, all[i].family)) {
-            if (!bench_request_names(name, &all[i])) continue;
+            if (!names(name, &all[i])) continue;
             return sentence_refuse(
                 why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
                 q->kind == DEVICE_HOST ? "host" : "cuda");
@@ -135,7 +135,7 @@ static bool wanted(const bench_request *q, bench_item *item, int ranks, int argc
     for (int i = 1; i < argc; i++) {
         if (!is_name(argv[i])) continue;
         any_name = true;
-        if (!bench_request_names(argv[i], item)) continue;
+        if (!names(argv[i], item)) continue;
         taken = true;
         item->named = item->named || strchr(argv[i], '/');
     }
@@ -149,7 +149,7 @@ static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sen
     for (int a = 1; a < argc; a++) {
         bool found = !is_name(argv[a]);
         for (int i = 0; i < rungs && !found; i++)
-            found = offered(q, all[i].family) && bench_request_names(argv[a], &all[i]);
+            found = offered(q, all[i].family) && names(argv[a], &all[i]);
         if (!found) return unknown_name(q, argv[a], why);
     }
     q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
@@ -178,10 +178,13 @@ static bool unknown_key(const bench_request *q, const char *key, sentence *why)
 }
 
 /* The same key may belong to several families (nx), each with its own limits. */
-static bool set_parameter(bench_request *q, const char *key, const char *text, sentence *why)
+static bool set_parameter(bench_request *q, const char *assignment, sentence *why)
 {
+    const char *const text = strchr(assignment, '=') + 1;
+    char key[NAME_BYTES];
     const ladder_parameter *last = NULL;
     int64_t number = 0;
+    snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
     for (const ladder_family *const *f = bench_families(); *f; f++) {
         bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0; /* measured in any case */
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == *f;
@@ -201,58 +204,32 @@ static bool set_parameter(bench_request *q, const char *key, const char *text, s
     return true;
 }
 
-static bool set_whole(const char *key, const char *text, int64_t most, int *out, sentence *why)
+/* Keys of this file before the device is chosen, those of families after the rungs. */
+static bool set_keys(bench_request *q, bool own, int argc, char **argv, sentence *why)
 {
-    int64_t number = 0;
-    if (!deck_whole(text, &number) || number < 0 || number > most)
-        return sentence_refuse(why, "%s = %s; allowed: a whole number from 0 to %lld", key, text,
-                               (long long)most);
-    *out = (int)number;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] == '-' || is_name(argv[i]) ||
+            (cmd_key_find(own_keys, OWN_KEYS, argv[i]) != NULL) != own)
+            continue;
+        if (strcmp(argv[i], "samples=none") == 0) q->samples = BENCH_SAMPLES_NONE;
+        else if (own ? !cmd_key_set(own_keys, OWN_KEYS, q, argv[i], why) : !set_parameter(q, argv[i], why))
+            return false;
+    }
     return true;
-}
-
-static bool set_key(bench_request *q, const char *assignment, sentence *why)
-{
-    const char *text = strchr(assignment, '=') + 1;
-    char key[NAME_BYTES];
-    snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
-    const bool none = strcmp(text, "none") == 0;
-    if (strcmp(key, "device") == 0) return true; /* read before */
-    if (strcmp(key, "threads") == 0) return set_whole(key, text, 4096, &q->threads, why);
-    if (strcmp(key, "samples") == 0) {
-        q->samples = BENCH_SAMPLES_NONE;
-        return none || set_whole(key, text, 10000, &q->samples, why);
-    }
-    if (strcmp(key, "output") == 0) {
-        q->output = none ? "" : text;
-        return true;
-    }
-    if (strcmp(key, "dir") == 0) {
-        q->dir = text;
-        return access(text, W_OK | X_OK) == 0 ||
-               sentence_refuse(why, "dir = %s: %s; allowed: a folder in which files can be made", text,
-                               strerror(errno));
-    }
-    if (strcmp(key, "dtype") == 0) {
-        q->type = strcmp(text, "f64") == 0 ? DTYPE_F64 : DTYPE_F32;
-        return q->type == DTYPE_F64 || strcmp(text, "f32") == 0 ||
-               sentence_refuse(why, "dtype = %s; allowed: f32, f64", text);
-    }
-    return set_parameter(q, key, text, why);
 }
 
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
 {
-    *q = (bench_request){ .type = DTYPE_F32, .dir = ".", .output = "results.jsonl" };
+    *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_ALLOC(calloc((size_t)argc, sizeof *q->setting));
     if (!cmd_option_all_known(bench_request_options, argc, argv, why)) return CHECK_EXIT_USAGE;
     q->list = cmd_has_option(argc, argv, "--list");
     q->csv = cmd_has_option(argc, argv, "--csv");
-    const int status = choose_device(q, top, argc, argv, why);
+    if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;
+    const int status = choose_device(q, top, why);
     if (status != 0) return status;
-    if (!choose_items(q, top->ranks, argc, argv, why)) return CHECK_EXIT_USAGE;
-    for (int i = 1; i < argc; i++)
-        if (argv[i][0] != '-' && !is_name(argv[i]) && !set_key(q, argv[i], why)) return CHECK_EXIT_USAGE;
+    if (!choose_items(q, top->ranks, argc, argv, why) || !set_keys(q, false, argc, argv, why))
+        return CHECK_EXIT_USAGE;
     return 0;
 }
 

@@ -17,6 +17,7 @@ typedef struct bench_setting {
 enum { BENCH_SAMPLES_NONE = -1 };
 
 typedef struct bench_request {
+    topology_choice device; /* as typed */
     device_kind kind;
     sentence note; /* why it is the host, where the user might think otherwise; else "" */
     bool list;     /* nothing is run, and no GPU is needed */
@@ -39,8 +40,6 @@ typedef struct bench_request {
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why);
 void bench_request_free(bench_request *q);
 
-/* Is the rung meant by "family/rung", or by "family" alone? */
-bool bench_request_names(const char *name, const bench_item *item);
 /* The rung "family/rung", or the first one of "family"; false where that kind of device has none. */
 bool bench_request_find(device_kind kind, const char *name, bench_item *item);
 /* The value of a family's parameter: what was set, else its usual one. was_set may be NULL. */

@@ -1,6 +1,7 @@
 #include "check/check.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,22 +10,12 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "bench/bench_link.h"
-#include "check/check_part.h"
 #include "check/check_record.h"
-#include "check/check_watch.h"
-#include "check/page.h"
-#include "check/trials.h"
+#include "check/trial.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
-
-/* What rank 0 leaves behind. */
-typedef struct ending {
-    check *c;
-    json_t *head, *machine;
-    check_reference reference; /* name "": none */
-} ending;
 
 /* ---- sizes ---- */
 
@@ -67,89 +58,75 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 /* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by
  * some tenths of a second in which copies reach .86 of their rate, as if the driver cleared what was freed.
  * What grows with the number of ranks comes last, so that a quick check leaves that out. */
-static const struct {
-    const char *name;
-    bool (*try)(check *c); /* false: an end was asked for */
-    bool once;             /* in a quick check: figures of one component, which rounds compare with nothing */
-} parts[CHECK_PARTS_OF_A_ROUND] = {
-    { "patterns", trials_memory, false },       { "files", trials_files, true },
-    { "at_once", trials_at_once, false },       { "pairs", trials_link, false },
-    { "host_pairs", trials_link_hosts, false }, { "job", trials_job, true },
-    { "alone", trials_alone, false },
-};
+static const trials *const parts[] = { &trials_patterns, &trials_files,       &trials_at_once,
+                                       &trials_pairs,    &trials_pairs_alone, &trials_host_pairs,
+                                       &trials_job,      &trials_alone };
+enum { PARTS = sizeof parts / sizeof *parts };
+
+typedef struct rounds {
+    check *c;
+    int items[PARTS];     /* of each part, in every round */
+    double part_s[PARTS]; /* of the round under way or the last one */
+    /* what rank 0 leaves behind: */
+    json_t *head, *machine;
+    check_reference reference; /* name "": none */
+    check_verdict v;           /* on all rounds so far */
+} rounds;
+
+static bool one_round(rounds *e)
+{
+    check *c = e->c;
+    bool more = true;
+    memset(e->part_s, 0, sizeof e->part_s);
+    for (int i = 0; i < PARTS && more; i++) {
+        const double begin_s = c->now_s;
+        if (c->ask->level == CHECK_QUICK && c->round > 0 && parts[i]->once) continue;
+        more = trial_part(c, parts[i], &e->items[i]);
+        e->part_s[i] = c->now_s - begin_s;
+    }
+    return more;
+}
 
 /* ---- what is left behind ---- */
 
-static const check_reference *reference_of(const ending *e)
+static const check_reference *reference_of(const rounds *e)
 {
     return e->reference.name[0] ? &e->reference : NULL;
 }
 
-static void keep_record(ending *e, const check_verdict *v)
+static void keep_record(const rounds *e)
 {
     const check *c = e->c;
     sentence why;
     json_t *o = json_deep_copy(e->head);
     json_object_set(o, "machine", e->machine);
-    json_t *record = check_record(&c->found, v, c->round, check_level_words[c->ask->level]),
+    json_t *record = check_record(&c->found, &e->v, c->round, check_level_words[c->ask->level]),
            *seconds = json_object();
-    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++)
-        json_object_set_new(seconds, parts[i].name, record_number(c->part_s[i]));
-    json_object_set_new(record, "now_s", record_number(c->time.now_s));
+    for (int i = 0; i < PARTS; i++) {
+        const double others_s = json_number_value(json_object_get(seconds, parts[i]->key));
+        json_object_set_new(seconds, parts[i]->key, record_number(others_s + e->part_s[i]));
+    }
+    json_object_set_new(record, "now_s", record_number(c->now_s));
     json_object_set_new(record, "part_s", seconds);
     json_object_set_new(o, "check", record);
     if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
     json_decref(o);
 }
 
-static void end_round(ending *e)
+static void judge(rounds *e)
 {
-    check_verdict v;
-    e->c->found.rounds++;
-    check_judge(&e->c->found, reference_of(e), &v);
-    keep_record(e, &v);
-    check_verdict_destroy(&v);
-    check_part_empty();
-}
-
-/* half: the round under way has no record yet. */
-static int leave_page(ending *e, bool half)
-{
-    const check_findings *f = &e->c->found;
-    check_verdict v;
-    check_judge(f, reference_of(e), &v);
-    if (half) keep_record(e, &v);
-    check_page_print(stdout, f, &v, reference_of(e));
-    const int status = check_exit_status(v.word);
-    check_verdict_destroy(&v);
-    return status;
+    check_verdict_destroy(&e->v);
+    check_judge(&e->c->found, reference_of(e), &e->v);
+    keep_record(e);
 }
 
 /* ---- rounds ---- */
 
-/* On a host, whose cores others use too, the order within this number of rounds tells who is slow. */
-enum { ROUNDS_ENOUGH = 7 };
-
-static bool one_round(check *c)
-{
-    const bool later = c->ask->level == CHECK_QUICK && c->round > 0;
-    bool more = true;
-    c->time.round = c->round;
-    memset(c->part_s, 0, sizeof c->part_s);
-    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND && more; i++) {
-        const double begin_s = c->time.now_s;
-        more = (later && parts[i].once) || parts[i].try(c);
-        c->part_s[i] = c->time.now_s - begin_s;
-    }
-    if (c->top->rank == 0 && c->round == 0) check_time_missing(&c->time, &c->found.not_tried);
-    return more;
-}
-
 /* Of the level, from the budget of a round; a soak has its own. */
 static double all_rounds_s(const check_request *ask)
 {
-    static const int rounds[] = { [CHECK_QUICK] = 6, [CHECK_FULL] = 9 };
-    return ask->level == CHECK_SOAK ? ask->time_s : rounds[ask->level] * ask->budget_s;
+    static const int usual[] = { [CHECK_QUICK] = 6, [CHECK_FULL] = 9 };
+    return ask->level == CHECK_SOAK ? ask->time_s : usual[ask->level] * ask->budget_s;
 }
 
 static double limit_of(const check_request *ask)
@@ -159,46 +136,47 @@ static double limit_of(const check_request *ask)
     return ask->level == CHECK_QUICK && ask->budget_s >= rehearsal_s ? all_rounds_s(ask) : INFINITY;
 }
 
-/* Rank 0: is there another round of a quick check? Three tell the noise of rounds; on the host device, whose
- * cores others use too, it takes ROUNDS_ENOUGH. */
-static bool quick_goes_on(const check *c)
+/* Is there another round of a quick check? Three tell the noise of rounds. On a host, whose cores others use
+ * too, the order within seven tells who is slow. */
+static bool quick_goes_on(const rounds *e)
 {
-    enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
+    const check *c = e->c;
+    const int done = c->found.rounds;
     double round_s = fault_asked("slow_trials") > 0 ? 0 : -c->own_verifying_s; /* of the next round */
-    for (int i = 0; i < CHECK_PARTS_OF_A_ROUND; i++) round_s += parts[i].once ? 0 : c->part_s[i];
-    const int rounds = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? ROUNDS : ROUNDS_ENOUGH;
-    if (isfinite(c->time.limit_s)) return rounds < enough && check_time_again(&c->time, round_s);
-    return rounds < ROUNDS_LEAST || (rounds < enough && c->time.now_s + round_s < all_rounds_s(c->ask));
+    for (int i = 0; i < PARTS; i++) round_s += parts[i]->once ? 0 : e->part_s[i];
+    if (done >= (c->d->kind == DEVICE_CUDA ? 3 : 7)) return false;
+    if (isfinite(c->limit_s)) return trial_round_fits(done, c->now_s, round_s, c->limit_s);
+    return done < 2 || c->now_s + round_s < all_rounds_s(c->ask);
 }
 
 /* Rank 0: samples of the next round, so that it lasts as long as it may; 0: there is none. */
-static int next_samples(const check *c, double round_s)
+static int next_samples(const rounds *e, double round_s)
 {
-    enum { LEAST = 3, MOST = 40, ROUNDS_LEAST = 2 };
-    const double left_s = all_rounds_s(c->ask) - c->time.now_s;
-    const int rounds = c->found.rounds, samples = c->rungs.samples;
-    const bool enough = rounds >= (c->ask->level == CHECK_SOAK ? 1
-                                   : c->d->kind == DEVICE_CUDA ? ROUNDS_LEAST
-                                                               : ROUNDS_ENOUGH);
-    const double fits = samples * c->ask->budget_s / round_s;
-    if (c->ask->level == CHECK_QUICK) return quick_goes_on(c) ? samples : 0;
-    if (enough && left_s < round_s / 2) return 0;
-    return fits < LEAST         ? LEAST
-           : fits > 2 * samples ? (2 * samples > MOST ? MOST : 2 * samples)
-           : fits > MOST        ? MOST
-                                : (int)fits;
+    enum { LEAST = 3, MOST = 40 };
+    const check *c = e->c;
+    const int samples = c->rungs.samples, full_enough = c->d->kind == DEVICE_CUDA ? 2 : 7,
+              enough = c->ask->level == CHECK_SOAK ? 1 : full_enough;
+    const double left_s = all_rounds_s(c->ask) - c->now_s,
+                 fits = fmin(samples * c->ask->budget_s / round_s, fmin(2 * samples, MOST));
+    if (c->ask->level == CHECK_QUICK) return quick_goes_on(e) ? samples : 0;
+    if (c->found.rounds >= enough && left_s < round_s / 2) return 0;
+    return (int)fmax(fits, LEAST);
 }
 
-static bool run_rounds(ending *e)
+/* False: an end was asked for before there was a verdict. */
+static bool run_rounds(rounds *e)
 {
     check *c = e->c;
-    for (bool more = true; more && c->rungs.samples > 0; c->round++) {
-        const double begin_s = c->time.now_s;
+    for (; c->rungs.samples > 0; c->round++) {
+        const double begin_s = c->now_s;
         c->own_verifying_s = 0;
-        more = one_round(c);
-        if (!more) return c->ask->level == CHECK_SOAK && check_trial_tell(c, c->found.rounds) > 0;
-        if (c->top->rank == 0) end_round(e);
-        c->rungs.samples = check_trial_tell(c, next_samples(c, c->time.now_s - begin_s));
+        if (!one_round(e)) return c->ask->level == CHECK_SOAK && trial_tell(c, c->found.rounds) > 0;
+        c->found.rounds++;
+        if (c->top->rank == 0) {
+            judge(e);
+            check_part_empty();
+        }
+        c->rungs.samples = trial_tell(c, next_samples(e, c->now_s - begin_s));
     }
     return true;
 }
@@ -207,9 +185,12 @@ static bool run_rounds(ending *e)
 
 static void gather_ranks(check *c)
 {
-    check_rank mine = {
-        .host_number = c->top->where->of[c->top->rank], .clock_mhz = NAN, .power_w = NAN, .temperature_c = NAN
-    };
+    const hosts *h = c->top->where;
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[c->top->rank]]],
+                        .first_of_gpu = c->top->rank,
+                        .clock_mhz = NAN,
+                        .power_w = NAN,
+                        .temperature_c = NAN };
     const bool gpu = c->d->kind == DEVICE_CUDA;
     snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
     snprintf(mine.gpu, sizeof mine.gpu, "%.63s", gpu ? c->d->name : "");
@@ -217,27 +198,34 @@ static void gather_ranks(check *c)
     snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
     MPI_CHECK(
         MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
+    for (int r = 0; c->top->rank == 0 && r < c->top->ranks; r++)
+        for (int other = r - 1; other >= 0 && c->found.rank[r].uuid[0]; other--)
+            if (strcmp(c->found.rank[other].uuid, c->found.rank[r].uuid) == 0)
+                c->found.rank[r].first_of_gpu = other;
     c->found.hosts = c->top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
 }
 
 /* Ranks that take turns on a GPU are no components beside each other. */
-static void find_sharing(check *c)
+static void find_crowds(check *c)
 {
-    int most[2] = { c->top->ranks_on_device, c->ranks_here > sysconf(_SC_NPROCESSORS_ONLN) };
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT, MPI_MAX, c->top->comm));
+    const topology *t = c->top;
+    const hosts *h = t->where;
+    const int host = h->of[t->rank];
+    while (h->rank[h->begin[host] + c->number] != t->rank) c->number++;
+    c->ranks_here = h->begin[host + 1] - h->begin[host];
+    int most[] = { t->ranks_on_device, c->ranks_here > sysconf(_SC_NPROCESSORS_ONLN), c->ranks_here };
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, most, 3, MPI_INT, MPI_MAX, t->comm));
     c->sharing = c->d->kind == DEVICE_CUDA && most[0] > 1;
     c->crowded = most[1];
+    c->most_here = most[2];
 }
 
 static void not_tried(check *c)
 {
-    sentence *s = &c->found.not_tried;
-    if (c->top->ranks == 1) sentence_add(s, "pairs of ranks: there is one rank");
-    if (c->sharing)
-        sentence_add(s, "%sGPUs beside each other: ranks take turns on one", s->text[0] ? "; " : "");
-    if (c->d->kind == DEVICE_HOST)
-        sentence_add(s, "%sGPUs: this is a check of the host", s->text[0] ? "; " : "");
+    if (c->top->ranks == 1) trial_left_out(c, "pairs of ranks: there is one rank");
+    if (c->sharing) trial_left_out(c, "GPUs beside each other: ranks take turns on one");
+    if (c->d->kind == DEVICE_HOST) trial_left_out(c, "GPUs: this is a check of the host");
 }
 
 static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
@@ -249,21 +237,17 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                   .d = d,
                   .sizes = sizes_of(ask, d->kind),
                   .begin_s = begin_s,
-                  .time = { .limit_s = limit_of(ask) } };
+                  .limit_s = limit_of(ask) };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){
         .kind = d->kind, .samples = SAMPLES, .threads = ask->threads, .dir = ask->dir, .output = ""
     };
-    const hosts *h = top->where;
-    const int *here = h->rank + h->begin[h->of[top->rank]];
-    while (here[c->number] != top->rank) c->number++;
-    c->ranks_here = h->begin[h->of[top->rank] + 1] - h->begin[h->of[top->rank]];
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
     bench_create(&c->bench, &c->rungs, d, &c->world);
     if (d->kind == DEVICE_CUDA) (void)bench_link_aware(&c->world, d, &why); /* by all, before pairs ask */
     check_findings_create(&c->found, d->kind, top->ranks);
     gather_ranks(c);
-    find_sharing(c);
+    find_crowds(c);
     not_tried(c);
 }
 
@@ -275,21 +259,17 @@ static void check_close(check *c)
     MPI_CHECK(ranks_free(&c->reports));
 }
 
-static bool can_write(const check_request *ask, sentence *why)
+/* On rank 0. False with a sentence in why. */
+static bool may_begin(rounds *e, const check_request *ask, sentence *why)
 {
-    return !ask->output[0] || record_may_write("output", ask->output, why);
-}
-
-static bool begin(ending *e, const check_request *ask, sentence *why)
-{
-    sentence note = { "" };
-    if (e->c->top->rank != 0) return true;
-    if (!can_write(ask, why)) return false;
+    sentence note;
     const bool comparable = !e->c->sharing && (ask->reference || ask->budget_s >= rehearsal_s);
-    if (!check_reference_find(&e->c->found, comparable ? ask->reference : "none", &e->reference, why))
+    if (e->c->top->rank != 0) return true;
+    if (ask->output[0] && !record_may_write("output", ask->output, why)) return false;
+    if (!check_reference_find(&e->c->found, comparable ? ask->reference : "none", &e->reference, &note)) {
+        *why = note;
         return false;
-    note = *why;
-    *why = (sentence){ "" };
+    }
     if (note.text[0]) (void)cmd_say(0, "%s", note.text);
     return true;
 }
@@ -297,25 +277,30 @@ static bool begin(ending *e, const check_request *ask, sentence *why)
 int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
 {
     check c;
-    ending e = { .c = &c };
+    rounds e = { .c = &c };
     sentence why = { "" };
     int status = CHECK_EXIT_ENVIRONMENT;
     json_t *started = record_now();
     check_open(&c, top, d, ask, begin_s);
     e.head = machine_record(command, started);
     e.machine = machine_json(top, d);
-    if (!topology_agree(top, begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
+    if (!topology_agree(top, may_begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
     else {
-        check_watch_start(ask->stall_limit_s);
+        trial_watch(ask->stall_limit_s);
         if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
-        check_watch_stop();
+        trial_unwatch();
         for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
-        if (top->rank == 0) status = leave_page(&e, !whole);
+        if (top->rank == 0) {
+            if (!whole) judge(&e); /* the round under way has no record yet */
+            check_page_print(stdout, &c.found, &e.v, reference_of(&e));
+            status = check_exit_status(e.v.word);
+        }
+        check_verdict_destroy(&e.v);
         check_part_end();
-        status = check_trial_tell(&c, status);
+        status = trial_tell(&c, status);
     }
     check_close(&c);
     json_decref(e.head);

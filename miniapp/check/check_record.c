@@ -1,11 +1,18 @@
 #include "check/check_record.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "output/record.h"
+#include "ranks/check.h"
 
 static json_t *row_json(const check_row *r)
 {
     return json_pack("{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
-                     check_like_key(r->like), "alone", r->alone, "count", r->count, "median",
+                     check_likes[r->like].key, "alone", r->alone, "count", r->count, "median",
                      record_number(r->median), "least", record_number(r->least), "least_a", r->least_a,
                      "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
                      record_number(r->smallest), "reference", record_number(r->reference), "judged",
@@ -19,16 +26,16 @@ static json_t *suspect_json(const check_suspect *s)
                      "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text));
 }
 
-json_t *check_record_figure(const check_figure *g)
+static json_t *figure_json(const check_figure *g)
 {
-    return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_like_key(g->like), "a", g->a, "b",
+    return json_pack("{s:s, s:i, s:i, s:b, s:i, s:o, s:o}", "like", check_likes[g->like].key, "a", g->a, "b",
                      g->b, "alone", g->alone, "round", g->round, "rate", record_number(g->rate), "noise",
                      record_number(g->noise));
 }
 
-json_t *check_record_fault(const check_fault *g)
+static json_t *fault_json(const check_fault *g)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_like_key(g->like), "a", g->a, "b", g->b,
+    return json_pack("{s:s, s:i, s:i, s:i, s:o}", "like", check_likes[g->like].key, "a", g->a, "b", g->b,
                      "round", g->round, "where", record_text(g->where.text));
 }
 
@@ -41,7 +48,7 @@ static json_t *rank_json(const check_rank *r)
                      "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat, "ended", r->ended);
 }
 
-json_t *check_record_ranks(const check_findings *f)
+static json_t *ranks_json(const check_findings *f)
 {
     json_t *ranks = json_array();
     for (int i = 0; i < f->ranks; i++) json_array_append_new(ranks, rank_json(&f->rank[i]));
@@ -51,15 +58,71 @@ json_t *check_record_ranks(const check_findings *f)
 json_t *check_record(const check_findings *f, const check_verdict *v, int round, const char *level)
 {
     json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array(),
-           *ranks = check_record_ranks(f);
+           *ranks = ranks_json(f);
     for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
     for (int i = 0; i < v->suspects; i++) json_array_append_new(suspects, suspect_json(&v->suspect[i]));
     for (int i = 0; i < f->figures; i++)
-        if (f->figure[i].round == round) json_array_append_new(figures, check_record_figure(&f->figure[i]));
+        if (f->figure[i].round == round) json_array_append_new(figures, figure_json(&f->figure[i]));
     for (int i = 0; i < f->faults; i++)
-        if (f->fault[i].round == round) json_array_append_new(faults, check_record_fault(&f->fault[i]));
+        if (f->fault[i].round == round) json_array_append_new(faults, fault_json(&f->fault[i]));
     return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level", level, "round", round,
                      "verdict", check_word_name(v->word), "why", record_text_or_null(f->why.text),
                      "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects,
                      "figures", figures, "faults", faults, "ranks", ranks);
+}
+
+/* ---- the part of a round under way ---- */
+
+static struct {
+    FILE *to; /* NULL: no output */
+    char path[PATH_MAX];
+    long head_bytes;
+} part;
+
+static void fail(void) { check_fail(__FILE__, __LINE__, part.path, strerror(errno)); }
+
+static void put_line(json_t *o)
+{
+    if (json_dumpf(o, part.to, JSON_COMPACT) != 0 || fputc('\n', part.to) == EOF || fflush(part.to) != 0)
+        fail();
+    json_decref(o);
+}
+
+void check_part_begin(const char *output, const json_t *head, const check_findings *f, const char *level)
+{
+    sentence why;
+    if (!output[0]) return;
+    snprintf(part.path, sizeof part.path, "%s.part", output);
+    if (!record_may_write("output", part.path, &why)) check_fail(__FILE__, __LINE__, part.path, why.text);
+    part.to = fopen(part.path, "we");
+    if (!part.to) fail();
+    json_t *o = json_deep_copy(head);
+    json_object_set_new(o, "check_part", json_pack("{s:s, s:o}", "level", level, "ranks", ranks_json(f)));
+    put_line(o);
+    part.head_bytes = ftell(part.to);
+}
+
+void check_part_add(int rank, int round, const char *trial, const trial_report *t)
+{
+    if (!part.to) return;
+    json_t *figures = json_array(), *faults = json_array();
+    for (int i = 0; i < t->figures; i++) json_array_append_new(figures, figure_json(&t->figure[i]));
+    if (t->faults > 0) json_array_append_new(faults, fault_json(&t->fault));
+    put_line(json_pack("{s:i, s:i, s:s, s:o, s:o}", "rank", rank, "round", round, "trial", trial, "figures",
+                       figures, "faults", faults));
+}
+
+void check_part_empty(void)
+{
+    if (!part.to) return;
+    if (fseek(part.to, part.head_bytes, SEEK_SET) != 0 || ftruncate(fileno(part.to), part.head_bytes) != 0)
+        fail();
+}
+
+void check_part_end(void)
+{
+    if (!part.to) return;
+    (void)fclose(part.to);
+    (void)unlink(part.path);
+    part.to = NULL;
 }

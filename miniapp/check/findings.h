@@ -27,40 +27,40 @@ typedef enum check_part {
 
 /* What is measured; figures of one like, alone or not, are compared with each other. */
 typedef enum check_like {
-    CHECK_COPY,         /* device memory to device memory; bytes/s, each byte counted twice */
-    CHECK_READ,         /* device memory; bytes/s */
-    CHECK_PATTERNS,     /* patterns over all free memory, written and read; bytes/s */
-    CHECK_FMA_F32,      /* flop/s */
+    CHECK_COPY,     /* device memory to device memory; bytes/s, each byte counted twice */
+    CHECK_READ,     /* device memory; bytes/s */
+    CHECK_PATTERNS, /* patterns over all free memory, written and read; bytes/s */
+    CHECK_FMA_F32,  /* flop/s */
     CHECK_FMA_F64,
-    CHECK_TO_HOST,      /* bytes/s */
+    CHECK_TO_HOST, /* bytes/s */
     CHECK_FROM_HOST,
-    CHECK_HEAT_SINGLE,  /* one rank alone, single steps; cells/s */
-    CHECK_HEAT_BLOCKS,  /* one rank alone, temporal blocks */
-    CHECK_TRANSPOSE,    /* one rank alone */
+    CHECK_HEAT_SINGLE,        /* one rank alone, single steps; cells/s */
+    CHECK_HEAT_BLOCKS,        /* one rank alone, temporal blocks */
+    CHECK_TRANSPOSE,          /* one rank alone */
     CHECK_HEAT_SINGLE_CACHED, /* the same on planes that stay in the last cache */
     CHECK_HEAT_BLOCKS_CACHED,
     CHECK_TRANSPOSE_CACHED,
-    CHECK_PAIR_ONEWAY,  /* from rank a to rank b of a host; bytes/s */
-    CHECK_PAIR_BOTH,    /* a < b, both ways at once; bytes/s of one way */
-    CHECK_HOST_PAIR,    /* all ranks of two hosts at once, both ways; a < b are each host's first rank;
-                         * bytes/s of one rank, one way */
-    CHECK_RING,         /* + transport_kind: all ranks, two neighbours each; bytes/s out of a rank */
-    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS, /* + transport_kind: all ranks, slabs; bytes/s out of a
-                                                    * rank */
+    CHECK_PAIR_ONEWAY, /* from rank a to rank b of a host; bytes/s */
+    CHECK_PAIR_BOTH,   /* a < b, both ways at once; bytes/s of one way */
+    CHECK_HOST_PAIR,   /* all ranks of two hosts at once, both ways; a < b are each host's first rank;
+                        * bytes/s of one rank, one way */
+    CHECK_RING,        /* + transport_kind: all ranks, two neighbours each; bytes/s out of a rank */
+    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS,     /* + transport_kind: all ranks, slabs; bytes/s out of a
+                                                        * rank */
     CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* all ranks, a run of the program; cells/s */
     CHECK_TRANSPOSE_ALL,
-    CHECK_DISK_WRITE,   /* raw, all ranks; bytes/s */
-    CHECK_CHECKPOINT,   /* all ranks; bytes/s */
+    CHECK_DISK_WRITE, /* raw, all ranks; bytes/s */
+    CHECK_CHECKPOINT, /* all ranks; bytes/s */
     CHECK_LIKES
 } check_like;
 
-/* "copy", "ring_peer": in records and references. */
-const char *check_like_key(check_like l);
+typedef struct check_like_row {
+    const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
+    check_part part;
+    const char *unit; /* "B/s", "flop/s" or "cells/s" */
+} check_like_row;
+extern const check_like_row check_likes[CHECK_LIKES];
 const char *check_part_key(check_part p); /* "gpu", "host_link" */
-/* What it is, for people: "memory copy", "ring over peer"; its part; "B/s", "flop/s" or "cells/s". */
-const char *check_like_name(check_like l);
-check_part check_like_part(check_like l);
-const char *check_like_unit(check_like l);
 /* The like of that key; CHECK_LIKES: there is none. */
 check_like check_like_of(const char *key);
 
@@ -84,7 +84,7 @@ typedef struct check_fault {
 /* What a rank drives. */
 typedef struct check_rank {
     char host[64];
-    int host_number;
+    int first_of_host, first_of_gpu; /* the lowest rank of the same host; that drives the same GPU */
     char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
     double clock_mhz, power_w, temperature_c; /* under arithmetic, last round; NaN unknown */
     bool held_by_power, held_by_heat;
@@ -101,14 +101,19 @@ typedef struct check_findings {
     int figures;
     check_fault *fault; /* owned */
     int faults;
-    int rounds;           /* that were finished */
+    int rounds; /* that were finished */
     bool incomplete;
-    sentence why;         /* it is incomplete: what was under way, who was not heard of */
-    sentence not_tried;   /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; ""
-                           * nothing */
+    sentence why;       /* it is incomplete: what was under way, who was not heard of */
+    sentence not_tried; /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; ""
+                         * nothing */
 } check_findings;
 
 void check_findings_create(check_findings *f, device_kind kind, int ranks);
 void check_findings_destroy(check_findings *f);
 void check_findings_add(check_findings *f, check_figure figure);
 void check_findings_add_fault(check_findings *f, check_fault fault);
+
+/* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)"; a = -1: all of them. */
+void check_name(sentence *out, const check_findings *f, check_part part, int a, int b);
+/* Adds "; its power limit holds it down: 1410 MHz (the others 1980), 600 W, 55 C" where there is such. */
+void check_add_state(sentence *out, const check_findings *f, int rank);

@@ -1,4 +1,4 @@
-#include "check/page.h"
+#include "check/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,77 +7,31 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-/* A part of the page, which is written to a buffer first, so that its lines are known: the table takes what
- * the others leave. */
-typedef struct text {
-    FILE *to;
-    char *text;
-    size_t bytes;
-} text;
-
-static void begin(text *t) { t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes)); }
-
-static void end(text *t)
-{
-    if (fclose(t->to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-}
-
-static int lines_of(const text *t)
-{
-    int lines = 0;
-    for (const char *c = t->text; *c; c++) lines += *c == '\n';
-    return lines;
-}
-
-/* Wrapped, and cut where it is longer than that. */
-static void put(FILE *to, const char *words, int indent, int lines_most)
-{
-    text t;
-    char *at;
-    begin(&t);
-    terminal_wrap(t.to, words, indent);
-    end(&t);
-    at = t.text;
-    for (int line = 1; (at = strchr(at, '\n')); line++, at++) {
-        if (line < lines_most || !at[1]) continue;
-        const ptrdiff_t length = at - t.text, last = length - (ptrdiff_t)strlen(" ...");
-        fprintf(to, "%.*s ...\n", (int)(last > 0 ? last : length), t.text);
-        break;
-    }
-    if (!at) fputs(t.text, to);
-    free(t.text);
-}
+static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 /* ---- the verdict ---- */
 
-static const char *plural(int n) { return n == 1 ? "" : "s"; }
-
-static void put_verdict(FILE *to, const check_findings *f, const check_verdict *v)
+static void put_head(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r)
 {
-    enum { LINES_MOST = 3 };
     const check_suspect *first = v->suspects ? &v->suspect[0] : NULL;
     sentence s;
     sentence_set(&s, "weft check: %s", check_word_name(v->word));
-    if (v->word == CHECK_INCOMPLETE) sentence_add(&s, ": %s", f->why.text);
-    if (first && isnan(first->factor)) sentence_add(&s, ": %s gives wrong bits", first->name.text);
-    else if (first) sentence_add(&s, ": %s delivers %.0f %%", first->name.text, 100 * first->factor);
+    if (v->word == CHECK_INCOMPLETE) sentence_add(&s, ": %.180s", f->why.text);
+    if (first && isnan(first->factor)) sentence_add(&s, ": %.180s gives wrong bits", first->name.text);
+    else if (first) sentence_add(&s, ": %.180s delivers %.0f %%", first->name.text, 100 * first->factor);
     if (v->suspects > 1)
         sentence_add(&s, ", and there %s %d more suspect%s", v->suspects == 2 ? "is" : "are", v->suspects - 1,
                      plural(v->suspects - 1));
-    put(to, s.text, 4, LINES_MOST);
-}
-
-static void put_machine(FILE *to, const check_findings *f, const check_reference *r)
-{
-    sentence s;
-    sentence_set(&s,
-                 "%d rank%s on %d host%s, %s%s; %d round%s; figures next to their peers; sees: the smallest "
-                 "deviation that shows",
-                 f->ranks, plural(f->ranks), f->hosts, plural(f->hosts),
-                 f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds,
-                 plural(f->rounds));
+    terminal_wrap(to, s.text, 4);
+    sentence_set(
+        &s,
+        "%d rank%s on %d host%s, %s%.60s; %d round%s; figures next to their peers; sees: the smallest "
+        "deviation that shows",
+        f->ranks, plural(f->ranks), f->hosts, plural(f->hosts),
+        f->device == DEVICE_HOST ? "host device, " : "", f->device_name, f->rounds, plural(f->rounds));
     if (r) sentence_add(&s, "; ref.: %.60s (in brackets: not judged)", r->name);
-    put(to, s.text, 4, 2);
+    terminal_wrap(to, s.text, 4);
+    fputc('\n', to);
 }
 
 /* ---- the table: a line for each like ---- */
@@ -126,13 +80,13 @@ static void put_line(FILE *to, const line *l)
 {
     const check_row *row = l->row,
                     *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
-    const char *unit = check_like_unit(row->like);
+    const char *unit = check_likes[row->like].unit;
     const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
     char median[32], least[32], who[48], at_once[16], of[16], noise[16], sees[16];
     const check_word word = word_of(l);
     whose(who, sizeof who, shown);
     terminal_rate(least, sizeof least, shown->least, unit);
-    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_like_name(row->like),
+    fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_likes[row->like].name,
             terminal_rate(median, sizeof median, row->median, unit), row->count > 1 ? least : "", who,
             percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
             percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged),
@@ -145,66 +99,54 @@ static void put_line(FILE *to, const line *l)
 static void put_table(FILE *to, const check_verdict *v, int room)
 {
     line all[2 * CHECK_LIKES];
-    const int lines = lines_of_rows(v, all);
-    int bad = 0, left_out = 0;
+    const int lines = lines_of_rows(v, all), most = lines < room ? lines : room - 2;
+    int left[2] = { most, most }; /* lines that deliver, that do not */
     if (lines == 0) return;
     fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s\n", "", "median", "least", "of", "at once", "ref.",
             "noise", "sees");
-    for (int i = 0; i < lines; i++) bad += word_of(&all[i]) != CHECK_DELIVERS;
-    const int rows = lines + 1 <= room ? lines : room - 2, good = rows - bad;
-    for (int i = 0, bads = 0, goods = 0; i < lines; i++) {
-        const bool is_bad = word_of(&all[i]) != CHECK_DELIVERS;
-        if (is_bad ? bads++ < rows : goods++ < good) put_line(to, &all[i]);
-        else left_out++;
-    }
-    if (left_out > 0) fprintf(to, "and %d more, which the record has\n", left_out);
+    for (int i = 0; i < lines; i++) left[0] -= word_of(&all[i]) != CHECK_DELIVERS;
+    for (int i = 0; i < lines; i++)
+        if (left[word_of(&all[i]) != CHECK_DELIVERS]-- > 0) put_line(to, &all[i]);
+    if (most < lines) fprintf(to, "and %d more, which the record has\n", lines - most);
 }
 
-/* ---- suspects ---- */
+/* ---- suspects, and what was not tried ---- */
 
-static void put_suspect(FILE *to, const check_suspect *s, int number)
-{
-    enum { LINES_MOST = 3 };
-    sentence t;
-    sentence_set(&t, "%d. %s: ", number, s->name.text);
-    if (isnan(s->factor)) sentence_add(&t, "wrong bits");
-    else sentence_add(&t, "%.0f %%", 100 * s->factor);
-    sentence_add(&t, ", confidence %.2f: %s", s->confidence, s->evidence.text);
-    put(to, t.text, 3, LINES_MOST);
-}
-
-static void put_suspects(FILE *to, const check_verdict *v)
+static void put_foot(FILE *to, const check_findings *f, const check_verdict *v)
 {
     enum { SHOWN = 4 };
+    sentence t;
     if (v->suspects > 0) fprintf(to, "\n");
-    for (int i = 0; i < v->suspects && i < SHOWN; i++) put_suspect(to, &v->suspect[i], i + 1);
+    for (int i = 0; i < v->suspects && i < SHOWN; i++) {
+        const check_suspect *s = &v->suspect[i];
+        sentence_set(&t, "%d. %.120s: ", i + 1, s->name.text);
+        if (isnan(s->factor)) sentence_add(&t, "wrong bits");
+        else sentence_add(&t, "%.0f %%", 100 * s->factor);
+        sentence_add(&t, ", confidence %.2f: %.260s", s->confidence, s->evidence.text);
+        terminal_wrap(to, t.text, 3);
+    }
     if (v->suspects > SHOWN) fprintf(to, "and %d more, which the record has\n", v->suspects - SHOWN);
-}
-
-static void put_not_tried(FILE *to, const check_findings *f)
-{
-    sentence s;
     if (!f->not_tried.text[0]) return;
-    sentence_set(&s, "not tried: %.2100s", f->not_tried.text);
-    fprintf(to, "\n");
-    put(to, s.text, 3, 4);
+    sentence_set(&t, "not tried: %.380s", f->not_tried.text);
+    fputc('\n', to);
+    terminal_wrap(to, t.text, 3);
 }
 
 void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
                       const check_reference *reference)
 {
-    text head, foot;
-    begin(&head);
-    put_verdict(head.to, f, v);
-    put_machine(head.to, f, reference);
-    end(&head);
-    begin(&foot);
-    put_suspects(foot.to, v);
-    put_not_tried(foot.to, f);
-    end(&foot);
-    fprintf(to, "%s\n", head.text);
-    put_table(to, v, CHECK_PAGE_LINES - 1 - lines_of(&head) - lines_of(&foot));
-    fputs(foot.text, to);
-    free(head.text);
-    free(foot.text);
+    char *text = NULL;
+    size_t bytes = 0;
+    int lines = 0;
+    FILE *const around = CHECK_ALLOC(open_memstream(&text, &bytes));
+    put_head(around, f, v, reference);
+    (void)fflush(around);
+    const size_t head_bytes = bytes;
+    put_foot(around, f, v);
+    if (fclose(around) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    for (const char *c = text; *c; c++) lines += *c == '\n';
+    fprintf(to, "%.*s", (int)head_bytes, text);
+    put_table(to, v, CHECK_PAGE_LINES - lines);
+    fputs(text + head_bytes, to);
+    free(text);
 }

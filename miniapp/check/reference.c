@@ -1,29 +1,27 @@
-#include "check/reference.h"
+#include "check/verdict.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "check/findings.h"
 #include "topology/topology.h"
 
 /* ---- from JSON ---- */
 
-static const char *base_of(const char *path)
+static bool refuse(const char *path, const char *what, sentence *why)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return sentence_refuse(why, "reference=%s: no reference that jobs/check_reference wrote: %s", path, what);
 }
 
 /* {"low": rate, "high": rate, "machines": count}, or one machine's rate. */
 static bool read_rate(json_t *o, check_like like, check_reference *out)
 {
-    double one = json_number_value(o), low = one, high = one;
+    double low = json_number_value(o), high = low;
     int machines = 1;
     if (json_is_object(o) &&
         json_unpack(o, "{s:F, s:F, s:i}", "low", &low, "high", &high, "machines", &machines) != 0)
@@ -38,63 +36,42 @@ static bool read_rates(json_t *rates, const char *path, check_reference *out, se
 {
     const char *key;
     json_t *rate;
-    if (!json_is_object(rates) || json_object_size(rates) == 0)
-        return sentence_refuse(why, "reference=%s: \"rates\" has no rates", path);
-    json_object_foreach(rates, key, rate) {
+    sentence what;
+    for (int l = 0; l < CHECK_LIKES; l++) out->low[l] = out->high[l] = NAN;
+    json_object_foreach(rates, key, rate)
+    {
         const check_like like = check_like_of(key);
-        if (like == CHECK_LIKES)
-            return sentence_refuse(
-                why, "reference=%s: rates.%.40s is nothing that weft check measures, such as rates.copy",
-                path, key);
-        if (!read_rate(rate, like, out))
-            return sentence_refuse(why,
-                                   "reference=%s: rates.%s must be {\"low\": above 0, \"high\": no less, "
-                                   "\"machines\": 1 or more}, in %s",
-                                   path, key, check_like_unit(like));
+        if (like == CHECK_LIKES) sentence_set(&what, "rates.%.40s is nothing that weft check measures", key);
+        else if (read_rate(rate, like, out)) continue;
+        else
+            sentence_set(&what,
+                         "rates.%s must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, "
+                         "in %s",
+                         key, check_likes[like].unit);
+        return refuse(path, what.text, why);
     }
-    return true;
+    return json_object_size(rates) > 0 || refuse(path, "it has no rates", why);
+}
+
+static bool load(const char *path, check_reference *out, sentence *why)
+{
+    const char *gpu = "", *const slash = strrchr(path, '/');
+    json_error_t error;
+    json_t *rates = NULL, *const o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!o && error.line < 0) return sentence_refuse(why, "reference=%s: %s", path, strerror(errno));
+    *out = (check_reference){ .ranks = 0 };
+    const bool read = o && json_unpack_ex(o, &error, 0, "{s:s, s?i, s?i, s:o}", "gpu", &gpu, "ranks",
+                                          &out->ranks, "hosts", &out->hosts, "rates", &rates) == 0;
+    const bool ok = read ? read_rates(rates, path, out, why) : refuse(path, error.text, why);
+    snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
+    snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : path);
+    json_decref(o);
+    return ok;
 }
 
 bool check_reference_repeats(const check_reference *r, check_like l)
 {
     return r->machines[l] > 1 && r->high[l] <= r->low[l] * (1 + CHECK_LEAST_DIFFERENCE);
-}
-
-static bool read_count(const json_t *o, const char *key, const char *path, int *out, sentence *why)
-{
-    const json_t *number = json_object_get(o, key);
-    const json_int_t count = json_integer_value(number);
-    *out = (int)count;
-    if (!number || (json_is_integer(number) && count >= 0 && count <= INT_MAX)) return true;
-    return sentence_refuse(why, "reference=%s: \"%s\" must be a whole number from 0 on", path, key);
-}
-
-static bool read_reference(const json_t *o, const char *path, check_reference *out, sentence *why)
-{
-    const char *gpu = json_string_value(json_object_get(o, "gpu"));
-    *out = (check_reference){ .ranks = 0 };
-    for (int l = 0; l < CHECK_LIKES; l++) out->low[l] = out->high[l] = NAN;
-    if (!gpu || !gpu[0] || strlen(gpu) >= sizeof out->gpu)
-        return sentence_refuse(
-            why, "reference=%s: \"gpu\" must be a name as the driver gives it, such as \"NVIDIA H200\"",
-            path);
-    snprintf(out->gpu, sizeof out->gpu, "%s", gpu);
-    snprintf(out->name, sizeof out->name, "%s", base_of(path));
-    return read_count(o, "ranks", path, &out->ranks, why) && read_count(o, "hosts", path, &out->hosts, why) &&
-           read_rates(json_object_get(o, "rates"), path, out, why);
-}
-
-static bool load(const char *path, check_reference *out, sentence *why)
-{
-    json_error_t error;
-    json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    if (!o && error.line < 0) return sentence_refuse(why, "reference=%s: %s", path, strerror(errno));
-    if (!o)
-        return sentence_refuse(why, "reference=%s: no reference that jobs/check_reference wrote: line %d: %s",
-                               path, error.line, error.text);
-    const bool read = read_reference(o, path, out, why);
-    json_decref(o);
-    return read;
 }
 
 /* ---- which ---- */
@@ -120,19 +97,16 @@ static bool load_from(const char *folder, const char *gpu, check_reference *out)
 /* Beside the program or above it: build/weft of a tree, build/debug/weft, PREFIX/bin/weft. */
 static bool find_built_in(const char *gpu, check_reference *out)
 {
-    enum { LEVELS = 4 };
-    char at[PATH_MAX], folder[PATH_MAX + 64];
+    static const char *const folder[] = { "inputs/reference", "share/weft/reference" };
+    char at[PATH_MAX], path[PATH_MAX + 64], *slash;
     const ssize_t length = readlink(TOPOLOGY_SELF_EXE, at, sizeof at - 1);
-    if (length <= 0) return false;
-    at[length] = '\0';
-    for (int level = 0; level <= LEVELS; level++) {
-        char *slash = strrchr(at, '/');
-        if (!slash) return false;
+    at[length > 0 ? length : 0] = '\0';
+    while ((slash = strrchr(at, '/'))) {
         *slash = '\0';
-        snprintf(folder, sizeof folder, "%s/inputs/reference", at);
-        if (load_from(folder, gpu, out)) return true;
-        snprintf(folder, sizeof folder, "%s/share/weft/reference", at);
-        if (load_from(folder, gpu, out)) return true;
+        for (int i = 0; i < 2; i++) {
+            snprintf(path, sizeof path, "%s/%s", at, folder[i]);
+            if (load_from(path, gpu, out)) return true;
+        }
     }
     return false;
 }

@@ -1,5 +1,4 @@
-#include "check/check_rung.h"
-#include "check/trials.h"
+#include "check/trial.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,37 +11,30 @@
 #include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
-/* Rank 0's, in the first round: what is left out, and why. */
-static void leave_out(check *c, const char *what, const char *why)
-{
-    sentence *s = &c->found.not_tried;
-    if (c->top->rank != 0 || c->round > 0) return;
-    sentence_add(s, "%s%s: %.400s", s->text[0] ? "; " : "", what, why);
-}
-
 /* ---- neighbours and all-to-all, by every transport ---- */
 
-/* Of the figures that all ranks have alike rank 0 reports. */
+/* Of a figure that all ranks have alike rank 0 reports. */
+static void report_point(check *c, check_like like, double rate, const bench_point *p)
+{
+    if (c->top->rank == 0) trial_point(c, (check_figure){ like, -1, -1, true, 0, rate, NAN }, p);
+}
+
 static void measure_together(check *c, check_like like, const char *rung, bench_setting setting)
 {
     bench_point p = { .verified = false };
-    if (check_rung_measure(c, rung, DTYPE_F32, &setting, 1, &p)) {
-        if (c->top->rank == 0) check_trial_point(c, (check_figure){ like, -1, -1, true, 0, p.rate, NAN }, &p);
-    } else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
-        leave_out(c, check_like_name(like), p.missing.text);
+    trial_name(c, "%s", check_likes[like].name);
+    if (trial_rung(c, rung, DTYPE_F32, &setting, 1, &p)) report_point(c, like, p.rate, &p);
+    else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
+        trial_left_out(c, "%s: %.400s", check_likes[like].name, p.missing.text);
 }
 
-static bool by_transport(check *c, transport_kind t)
+static void try_transport(check *c, transport_kind t, bool alltoall)
 {
     char rung[64];
-    check_trial_begin(c, check_like_name(CHECK_RING + t));
-    snprintf(rung, sizeof rung, "halo/%s_ring", transport_kind_name(t));
-    measure_together(c, CHECK_RING + t, rung, (bench_setting){ "bytes", c->sizes.ring_bytes });
-    if (!check_trial_end(c)) return false;
-    check_trial_begin(c, check_like_name(CHECK_ALLTOALL + t));
-    snprintf(rung, sizeof rung, "alltoall/%s_slabs", transport_kind_name(t));
-    measure_together(c, CHECK_ALLTOALL + t, rung, (bench_setting){ "n", c->sizes.matrix_cells });
-    return check_trial_end(c);
+    snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
+    if (alltoall)
+        measure_together(c, CHECK_ALLTOALL + t, rung, (bench_setting){ "n", c->sizes.matrix_cells });
+    else measure_together(c, CHECK_RING + t, rung, (bench_setting){ "bytes", c->sizes.ring_bytes });
 }
 
 /* ---- runs of the program, whose bits are known ---- */
@@ -113,23 +105,20 @@ static void take_run(check *c, sim *s, const known_run *k, bool is_timed)
                      "%" PRId64 " x %" PRId64 " cells, %" PRId64
                      " steps, %d per pass: fingerprint %016" PRIx64 ", not %016" PRIx64,
                      k->nx, k->ny, k->steps, s->plan.block_steps, found, k->fingerprint);
-        if (c->top->rank == 0) check_trial_fault(c, k->like, -1, -1, where.text);
+        if (c->top->rank == 0) trial_fault(c, k->like, -1, -1, where.text);
     } else if (is_timed) {
         const timer_percentiles t = timed(c, s, k->steps);
         const double cells = (double)k->nx * (double)k->ny * (double)k->steps;
         if (c->top->rank == 0)
-            check_trial_figure(
-                c, (check_figure){ k->like, -1, -1, true, 0, cells / t.p50, check_trial_noise(&t) });
+            trial_figure(c, (check_figure){ k->like, -1, -1, true, 0, cells / t.p50, trial_noise(&t) });
     }
 }
 
-static bool run_known(check *c, const known_run *k, bool is_timed)
+static void run_known(check *c, const known_run *k, bool is_timed)
 {
-    char what[96];
     sentence why = { "" };
-    snprintf(what, sizeof what, "%s, %lld x %lld cells, %d steps per pass", check_like_name(k->like),
-             (long long)k->nx, (long long)k->ny, k->fuse);
-    check_trial_begin(c, what);
+    trial_name(c, "%s, %lld x %lld cells, %d steps per pass", check_likes[k->like].name, (long long)k->nx,
+               (long long)k->ny, k->fuse);
     config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
     sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
     make_config(c, k, cfg);
@@ -137,44 +126,45 @@ static bool run_known(check *c, const known_run *k, bool is_timed)
     if (ok) sim_prepare_steps(s);
     ok = ok && sim_initialise(s, &why) == 0;
     if (ok) take_run(c, s, k, is_timed);
-    else leave_out(c, what, why.text);
+    else trial_left_out(c, "%s: %.400s", c->trial, why.text);
     sim_destroy(s);
     free(s);
     free(cfg);
-    return check_trial_end(c);
 }
+
+/* ---- items: each transport's two, then the runs ---- */
+
+static int transports_of(const check *c) { return c->top->ranks > 1 ? 2 * TRANSPORT_KINDS : 0; }
+
+static int count_job(const check *c) { return transports_of(c) + c->sizes.runs; }
+
+static void try_job(check *c, int item)
+{
+    enum { TIMED = 2 };
+    const int run = item - transports_of(c);
+    if (run < 0) try_transport(c, (transport_kind)(item / 2), item % 2);
+    else run_known(c, &known_runs[run], run >= c->sizes.runs - TIMED);
+}
+
+const trials trials_job = { "job", "trials of all ranks together", 0.48, true, count_job, try_job };
 
 /* ---- files ---- */
 
-bool trials_files(check *c)
+static int count_files(const check *c) { return 1; }
+
+static void try_files(check *c, int item)
 {
     enum { SAMPLES_MOST = 5 };
     const int samples = c->rungs.samples;
     bench_setting setting = { "bytes", c->sizes.disk_bytes / c->top->ranks };
     bench_point p = { .verified = false };
-    check_trial_begin(c, "files: raw writes, a checkpoint");
+    trial_name(c, "files: raw writes, a checkpoint");
     if (samples > SAMPLES_MOST) c->rungs.samples = SAMPLES_MOST;
-    const bool measured = check_rung_measure(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p);
+    if (trial_rung(c, "io/write_slabs", DTYPE_F32, &setting, 1, &p)) {
+        report_point(c, CHECK_CHECKPOINT, p.rate, &p);
+        if (p.verified) report_point(c, CHECK_DISK_WRITE, p.ceiling, &p);
+    } else trial_left_out(c, "%s: %.400s", check_likes[CHECK_CHECKPOINT].name, p.missing.text);
     c->rungs.samples = samples;
-    if (!measured) leave_out(c, check_like_name(CHECK_CHECKPOINT), p.missing.text);
-    else if (c->top->rank == 0) {
-        check_trial_point(c, (check_figure){ CHECK_CHECKPOINT, -1, -1, true, 0, p.rate, NAN }, &p);
-        if (p.verified)
-            check_trial_point(c, (check_figure){ CHECK_DISK_WRITE, -1, -1, true, 0, p.ceiling, NAN }, &p);
-    }
-    return check_trial_end(c);
 }
 
-bool trials_job(check *c)
-{
-    enum { TIMED = 2 };
-    const int transports = c->top->ranks > 1 ? TRANSPORT_KINDS : 0, runs = c->sizes.runs,
-              items = check_time_items(&c->time, CHECK_TIME_JOB, transports + runs);
-    bool more = true;
-    for (int i = 0; i < items && more && check_time_begins(&c->time, CHECK_TIME_JOB); i++) {
-        const int run = i - transports;
-        if (run < 0) more = by_transport(c, (transport_kind)i);
-        else more = run_known(c, &known_runs[run], run >= runs - TIMED);
-    }
-    return more;
-}
+const trials trials_files = { "files", "trials of files", INFINITY, true, count_files, try_files };

@@ -5,13 +5,19 @@
 #include <string.h>
 
 #include "base/terminal.h"
-#include "check/verdict_text.h"
+#include "check/units.h"
 #include "ranks/check.h"
 
-static const double noise_least = 0.005; /* no machine repeats itself better */
-static const double looked_for = 0.5;    /* a deviation; where less hides in noise, nothing is judged */
-enum { ROUNDS_LEAST = 2, ROUNDS_TELL = 3, ROWS_TELL = 8, SUSPECTS_MOST = 8, SHOWN = 3 };
-static const check_part each = CHECK_PARTS; /* no units: each component by itself */
+static const double looked_for = 0.5; /* a deviation; where less hides in noise, nothing is judged */
+enum { ROUNDS_LEAST = 2, SUSPECTS_MOST = 8, SHOWN = 3 };
+
+typedef struct judge {
+    const check_findings *f;
+    check_verdict *v;
+    bool *explained;    /* [figures] a suspect takes part, so that the rate tells nothing of others */
+    double comparisons; /* figures of a round */
+    double errors;      /* standard deviations: more are chance in one of a hundred checks */
+} judge;
 
 const char *check_word_name(check_word w)
 {
@@ -26,518 +32,38 @@ int check_exit_status(check_word w)
     return status[w];
 }
 
-/* ---- figures of a row, one line a unit (component, rank or host) ---- */
+/* ---- suspects ---- */
 
-typedef struct grid {
-    check_like like;
-    int units, rounds;
-    int *a, *b;     /* [units] */
-    double *x;      /* [units][rounds] logs of rates; NaN: none */
-    double *best;   /* [units], as is */
-    double *often;  /* how far below the others it is in nine of ten rounds */
-    double *effect; /* of the best round next to the median of the others */
-    double *never;  /* log of the probability that chance keeps it below its best in all rounds */
-    double noise, spread, scatter;
-    bool told; /* there are rounds enough */
-} grid;
-
-static int ascending(const void *pa, const void *pb)
+/* The suspect of that name, made where there is none yet. a < 0: all parts of a kind. */
+static check_suspect *suspect_of(judge *j, check_part part, int a, int b)
 {
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
-/* Sorts x. */
-static double median_of(double *x, int n)
-{
-    if (n == 0) return NAN;
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return (x[(n - 1) / 2] + x[n / 2]) / 2;
-}
-
-/* The median of n >= 2 sorted values but v, which is one of them. */
-static double median_of_others(const double *sorted, int n, double v)
-{
-    int place = 0, low = (n - 2) / 2, high = (n - 1) / 2;
-    while (sorted[place] < v) place++;
-    low += low >= place;
-    high += high >= place;
-    return (sorted[low] + sorted[high]) / 2;
-}
-
-/* How far a remote quantile of Student's distribution exceeds the normal one's. */
-static double few(int n) { return 1 + 5.0 / n + 20.0 / n / n; }
-
-/* Which unit a figure of that row counts for; two for a pair among ranks or hosts. */
-static int units_of(const check_findings *f, const check_figure *g, check_part of, int unit[2])
-{
-    const int ends[] = { g->a, g->b };
-    int n = 0;
-    for (int i = 0; i < 2; i++) {
-        if (ends[i] < 0) continue;
-        int first = 0; /* the first rank of that host, or that drives that GPU */
-        const check_rank *r = &f->rank[ends[i]];
-        while (of == CHECK_HOST                ? f->rank[first].host_number != r->host_number
-               : of == CHECK_GPU && r->uuid[0] ? strcmp(f->rank[first].uuid, r->uuid) != 0
-                                               : first != ends[i])
-            first++;
-        if (n == 0 || unit[0] != first) unit[n++] = first;
-    }
-    return n;
-}
-
-static void *grown(void *array, int units, size_t bytes)
-{
-    if (units & (units - 1)) return array;
-    return CHECK_ALLOC(realloc(array, (units ? 2 * (size_t)units : 1) * bytes));
-}
-
-static int new_unit(grid *g, int a, int b)
-{
-    const int u = g->units;
-    g->a = grown(g->a, u, sizeof *g->a);
-    g->b = grown(g->b, u, sizeof *g->b);
-    g->x = grown(g->x, u, (size_t)g->rounds * sizeof *g->x);
-    g->a[u] = a;
-    g->b[u] = b;
-    for (int r = 0; r < g->rounds; r++) g->x[u * g->rounds + r] = NAN;
-    return g->units++;
-}
-
-/* The best of several rates of a unit in a round counts. */
-static void add_rate(grid *g, int a, int b, int round, double x)
-{
-    int u = g->units - 1;
-    while (u >= 0 && (g->a[u] != a || g->b[u] != b)) u--;
-    if (u < 0) u = new_unit(g, a, b);
-    g->x[u * g->rounds + round] = fmax(g->x[u * g->rounds + round], x);
-}
-
-/* A suspect takes part in that figure, whose rate therefore tells nothing of others. */
-static bool is_explained(const check_findings *f, const check_verdict *v, const check_figure *g)
-{
-    for (int i = 0; i < v->suspects; i++) {
-        const check_suspect *s = &v->suspect[i];
-        int unit[2];
-        const bool pair = s->b >= 0;
-        const int n = units_of(f, g, pair ? CHECK_GPU : s->part, unit);
-        if (s->a < 0) continue;
-        if (pair && n == 2 && ((unit[0] == s->a && unit[1] == s->b) || (unit[0] == s->b && unit[1] == s->a)))
-            return true;
-        for (int k = 0; k < n && !pair; k++)
-            if (unit[k] == s->a) return true;
-    }
-    return false;
-}
-
-static void compare(grid *g, double repeated);
-
-/* The row's figures, by units; without those that a suspect explains, unless `all`. */
-static grid grid_create(const check_findings *f, const check_verdict *v, const check_row *row, check_part of,
-                        bool all)
-{
-    grid g = { .like = row->like, .rounds = f->rounds + 1 };
-    double *repeats = CHECK_ALLOC(malloc(((size_t)f->figures + 1) * sizeof *repeats));
-    int count = 0;
-    for (int i = 0; i < f->figures; i++) {
-        const check_figure *q = &f->figure[i];
-        int unit[2];
-        if (q->like != row->like || q->alone != row->alone || !(q->rate > 0)) continue;
-        if (!all && is_explained(f, v, q)) continue;
-        const int units = of == each ? 0 : units_of(f, q, of, unit);
-        if (of == each) add_rate(&g, q->a, q->b, q->round, log(q->rate));
-        for (int k = 0; k < units; k++) add_rate(&g, unit[k], -1, q->round, log(q->rate));
-        repeats[count++] = isfinite(q->noise) ? q->noise : 0;
-    }
-    if (g.units > 0) compare(&g, median_of(repeats, count));
-    free(repeats);
-    return g;
-}
-
-static void grid_destroy(grid *g)
-{
-    free(g->a);
-    free(g->b);
-    free(g->x);
-    free(g->best);
-}
-
-/* Each rate next to the others of its round, into beside[units][rounds]. */
-static void beside_others(const grid *g, double *beside, double *scratch)
-{
-    for (int r = 0; r < g->rounds; r++) {
-        int n = 0;
-        for (int u = 0; u < g->units; u++)
-            if (!isnan(g->x[u * g->rounds + r])) scratch[n++] = g->x[u * g->rounds + r];
-        qsort(scratch, (size_t)n, sizeof *scratch, ascending);
-        for (int u = 0; u < g->units; u++) {
-            const double x = g->x[u * g->rounds + r];
-            beside[u * g->rounds + r] = isnan(x) ? NAN : n < 2 ? x : x - median_of_others(scratch, n, x);
-        }
-    }
-}
-
-/* The median change from a unit's round to its next. */
-static double change_of(const grid *g, const double *x, double *scratch, int *changes)
-{
-    *changes = 0;
-    for (int u = 0; u < g->units; u++)
-        for (int r = 1; r < g->rounds; r++) {
-            const double change = fabs(x[u * g->rounds + r] - x[u * g->rounds + r - 1]);
-            if (!isnan(change)) scratch[(*changes)++] = change;
-        }
-    return *changes ? median_of(scratch, *changes) : 0;
-}
-
-/* Of each unit its best round, and how far it lies below the others in nine of ten. */
-static void summarize(grid *g, const double *beside, double *scratch, int *most, int *fewest)
-{
-    for (int u = 0; u < g->units; u++) {
-        int count = 0;
-        g->best[u] = -INFINITY;
-        for (int r = 0; r < g->rounds; r++) {
-            g->best[u] = fmax(g->best[u], g->x[u * g->rounds + r]);
-            if (!isnan(beside[u * g->rounds + r])) scratch[count++] = beside[u * g->rounds + r];
-        }
-        (void)median_of(scratch, count);
-        g->often[u] = scratch[count - 1 - count / 10];
-        *most = count > *most ? count : *most;
-        *fewest = count < *fewest ? count : *fewest;
-    }
-}
-
-/* On a machine that others use, rates are lost by factors now and then, and none is won: a unit like the
- * others exceeds a rate as often as they do. Uses [units][rounds] of scratch. */
-static void add_never(grid *g, double *scratch)
-{
-    int all = 0;
-    for (int i = 0; i < g->units * g->rounds; i++)
-        if (!isnan(g->x[i])) scratch[all++] = g->x[i];
-    qsort(scratch, (size_t)all, sizeof *scratch, ascending);
-    for (int u = 0; u < g->units; u++) {
-        int own = 0, low = 0, high = all; /* scratch[high] is the first above its best */
-        for (int r = 0; r < g->rounds; r++) own += !isnan(g->x[u * g->rounds + r]);
-        while (low < high) {
-            const int middle = (low + high) / 2;
-            if (scratch[middle] > g->best[u]) high = middle;
-            else low = middle + 1;
-        }
-        g->never[u] = own * log1p(-(double)(all - high) / (all - own + 1));
-    }
-}
-
-/* repeated: the scatter of repeats, which counts where there are fewer than three rounds. The best of n
- * rounds scatters less than one by about the fourth root of n. */
-static void compare(grid *g, double repeated)
-{
-    const double deviation = 1.0484; /* a standard deviation from the median of absolute differences */
-    const size_t n = (size_t)g->units * (size_t)g->rounds;
-    double *beside = CHECK_ALLOC(malloc(2 * n * sizeof *beside)), *scratch = beside + n;
-    int most = 1, fewest = g->rounds, changes;
-    g->best = CHECK_ALLOC(malloc(4 * (size_t)g->units * sizeof *g->best));
-    g->often = g->best + g->units;
-    g->effect = g->often + g->units;
-    g->never = g->effect + g->units;
-    beside_others(g, beside, scratch);
-    summarize(g, beside, scratch, &most, &fewest);
-    if (fewest >= ROUNDS_TELL) repeated = 0;
-    const double calm = deviation / sqrt(sqrt(most)), alone = calm * change_of(g, g->x, scratch, &changes),
-                 together = calm * change_of(g, beside, scratch, &changes);
-    const double known = changes ? together * few(changes) * (1 + 2.0 / most) : 0;
-    g->spread = fmax(noise_least, fmax(repeated, alone));
-    g->noise = fmax(noise_least, fmax(repeated * (most > 1 ? 1 : 3), known));
-    g->told = fewest >= ROUNDS_LEAST;
-    add_never(g, scratch);
-    memcpy(scratch, g->best, (size_t)g->units * sizeof *scratch);
-    (void)median_of(scratch, g->units);
-    for (int u = 0; u < g->units; u++)
-        g->effect[u] = g->units < 2 ? 0 : g->best[u] - median_of_others(scratch, g->units, g->best[u]);
-    memcpy(scratch, g->effect, (size_t)g->units * sizeof *scratch);
-    const double middle = median_of(scratch, g->units);
-    for (int u = 0; u < g->units; u++) scratch[u] = fabs(g->effect[u] - middle);
-    g->scatter = g->units < 3 ? 0 : 1.4826 * few(g->units) * median_of(scratch, g->units);
-    free(beside);
-}
-
-/* ---- who is lowest in most of the slow rows ---- */
-
-/* Of a check. */
-static double comparisons(const check_findings *f) { return (double)f->figures / (f->rounds + 1) + 1; }
-
-/* In standard deviations: more are chance in one of a hundred checks. */
-static double errors_least(const check_findings *f) { return sqrt(2 * log(100.0 * comparisons(f))); }
-
-/* The standard deviation of an effect. */
-static double error_of(const grid *g)
-{
-    const double others = g->units < 3 ? 1 : 0.6366 * (g->units - 1);
-    return fmax(g->scatter, g->noise * sqrt(1 + 1 / others));
-}
-
-/* The least deviation of one unit that counts, in logarithms; INFINITY: none. */
-static double least_of(const check_findings *f, const grid *g)
-{
-    if (g->units < 2 || !g->told) return INFINITY;
-    return fmax(-log1p(-CHECK_LEAST_DIFFERENCE), errors_least(f) * error_of(g));
-}
-
-static bool is_often_low(const grid *g, int u)
-{
-    return g->often[u] < fmin(log1p(-CHECK_LEAST_DIFFERENCE), g->effect[u] / 3);
-}
-
-/* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
-static bool has_units(const check_findings *f, check_like like, check_part of)
-{
-    const check_part part = check_like_part(like);
-    const bool several = f->ranks > f->hosts, many = f->ranks > 2 * f->hosts;
-    if (of == CHECK_HOST)
-        return f->hosts > 1 && (part == CHECK_HOST_LINK ? f->hosts > 2 : part == CHECK_LINK ? many : several);
-    if (of == CHECK_GPU) return part == CHECK_GPU || (part == CHECK_LINK && many);
-    return part == CHECK_LINK || part == CHECK_HOST_LINK;
-}
-
-static bool same(const grid *g, int u, const grid *h, int w) /* a pair is one, whichever way */
-{
-    return u >= 0 && w >= 0 &&
-           check_like_part(g->like) * (g->b[u] >= 0) == check_like_part(h->like) * (h->b[w] >= 0) &&
-           ((g->a[u] == h->a[w] && g->b[u] == h->b[w]) || (g->a[u] == h->b[w] && g->b[u] == h->a[w]));
-}
-
-/* `never` of a unit in all rows that have it, of a pair's two ways the nearer one; combined as Fisher did. */
-static double never_in_all(const check_verdict *v, const grid g[], int row, int u)
-{
-    double sum = 0, term = 1, terms = 0;
-    int n = 0;
-    for (int k = 0; k < v->rows; k++) {
-        double here = -INFINITY;
-        for (int w = 0; w < g[k].units; w++)
-            if (same(&g[row], u, &g[k], w)) here = fmax(here, g[k].never[w]);
-        if (here > -INFINITY) n++, sum += here;
-    }
-    for (int i = 0; i < n; i++, term *= -sum / i) terms += term;
-    return sum + log(terms);
-}
-
-/* By chance in one of a thousand checks. */
-static bool is_never_high(const check_findings *f, const check_verdict *v, const grid g[], int row, int u)
-{
-    return g[row].units > 2 && g[row].effect[u] < log1p(-looked_for) &&
-           never_in_all(v, g, row, u) < -log(1e3 * comparisons(f));
-}
-
-/* The lowest unit of a row, that is slow if `slow`; -1: none. */
-static int lowest_of(const check_findings *f, const check_verdict *v, const grid g[], int row, bool slow)
-{
-    const grid *r = &g[row];
-    int lowest = -1;
-    for (int u = 0; u < r->units; u++) {
-        const bool counts =
-            !slow || (r->effect[u] < -least_of(f, r) && is_often_low(r, u)) || is_never_high(f, v, g, row, u);
-        if (counts && (lowest < 0 || r->effect[u] < r->effect[lowest])) lowest = u;
-    }
-    return r->units < 2 ? -1 : lowest;
-}
-
-static check_suspect *add_suspect(check_verdict *v, const check_findings *f, check_part part, int a, int b)
-{
-    v->suspect = CHECK_ALLOC(realloc(v->suspect, (size_t)(v->suspects + 1) * sizeof *v->suspect));
-    check_suspect *s = &v->suspect[v->suspects++];
-    *s = (check_suspect){
-        .part = part, .a = b >= 0 && b < a ? b : a, .b = b >= 0 && b < a ? a : b, .factor = 1
+    check_verdict *v = j->v;
+    check_suspect new = {
+        .part = a < 0 && part != CHECK_DISK ? CHECK_JOB : part, .a = a, .b = b, .factor = 1
     };
-    check_name(&s->name, f, part, s->a, s->b);
-    return s;
+    if (b >= 0 && b < a) new.a = b, new.b = a;
+    check_name(&new.name, j->f, part, new.a, new.b);
+    for (int i = 0; i < v->suspects; i++)
+        if (strcmp(v->suspect[i].name.text, new.name.text) == 0) return &v->suspect[i];
+    v->suspect = CHECK_ALLOC(realloc(v->suspect, (size_t)(v->suspects + 1) * sizeof new));
+    v->suspect[v->suspects] = new;
+    const unit_kind kind = part == CHECK_HOST ? UNIT_HOST : part == CHECK_GPU ? UNIT_RANK : UNIT_COMPONENT;
+    if (a >= 0) units_explain(j->f, kind, a, b, j->explained);
+    return &v->suspect[v->suspects++];
 }
 
-static void add_evidence(check_suspect *s, const check_row *row, double factor, double of, int shown)
+/* "memory copy 81 % (3.40 TB/s of 4.20 TB/s)"; rates of the first row alone. */
+static void add_evidence(check_suspect *s, const check_row *row, double factor, double of)
 {
     char is[32], others[32];
-    const char *unit = check_like_unit(row->like);
+    const char *unit = check_likes[row->like].unit;
     s->factor = fmin(s->factor, factor);
-    if (shown >= SHOWN) return;
-    sentence_add(&s->evidence, "%s%s%s %.0f %%", shown ? "; " : "", check_like_name(row->like),
+    if (s->rows++ >= SHOWN) return;
+    sentence_add(&s->evidence, "%s%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[row->like].name,
                  row->alone ? " alone" : "", 100 * factor);
-    if (shown == 0)
+    if (s->rows == 1)
         sentence_add(&s->evidence, " (%s of %s)", terminal_rate(is, sizeof is, factor * of, unit),
                      terminal_rate(others, sizeof others, of, unit));
-}
-
-/* Rows of one rank add up where each alone drowns in noise, as on a host with more ranks than cores. It is
- * the lowest of half the rows or more, by more than chance allows in all together; or of three rows in four,
- * by a third. Takes the rows of others out of lowest. */
-static bool adds_up(const check_findings *f, const check_verdict *v, const grid *g, int *lowest)
-{
-    for (int i = 0; i < v->rows; i++) {
-        double effect[2 * CHECK_LIKES], errors = 0;
-        int rows = 0, own = 0;
-        for (int k = 0; k < v->rows; k++) {
-            if (lowest[k] < 0 || !g[k].told) continue;
-            rows++;
-            if (!same(&g[i], lowest[i], &g[k], lowest[k])) continue;
-            effect[own++] = g[k].effect[lowest[k]];
-            errors += g[k].effect[lowest[k]] / error_of(&g[k]);
-        }
-        if (own < 2 || 2 * own < rows) continue;
-        const double median = median_of(effect, own);
-        const bool by_errors =
-                       errors / sqrt(rows) < -errors_least(f) && median < log1p(-CHECK_LEAST_DIFFERENCE),
-                   by_count = rows >= ROWS_TELL && 4 * own >= 3 * rows && median < log(2.0 / 3);
-        if (!by_errors && !by_count) continue;
-        for (int k = 0, first = lowest[i]; k < v->rows; k++)
-            if (!same(&g[i], first, &g[k], lowest[k])) lowest[k] = -1;
-        return true;
-    }
-    return false;
-}
-
-/* The row that names a unit which is lowest in most of the slow rows, the lower one of equals; -1: none. */
-static int most_rows(const check_verdict *v, const grid *g, const int *low, int *most)
-{
-    int best = -1;
-    *most = 0;
-    for (int i = 0; i < v->rows; i++) {
-        int rows = 0;
-        for (int k = 0; k < v->rows; k++) rows += same(&g[i], low[i], &g[k], low[k]);
-        if (rows < *most || rows == 0) continue;
-        if (rows == *most && g[i].effect[low[i]] >= g[best].effect[low[best]]) continue;
-        best = i;
-        *most = rows;
-    }
-    return best;
-}
-
-static void name_way(check_suspect *s, const check_findings *f, const grid *g, int u)
-{
-    sentence_set(&s->name, "link from rank %d to rank %d (%s)", g->a[u], g->b[u], f->rank[s->a].host);
-}
-
-/* grids: [v->rows]. False: no unit is slow. */
-static bool name_lowest(const check_findings *f, check_verdict *v, const grid *g, check_part of)
-{
-    int low[2 * CHECK_LIKES], most, slow = 0, shown = 0;
-    bool one_way = true;
-    for (int i = 0; i < v->rows; i++) slow += (low[i] = lowest_of(f, v, g, i, true)) >= 0;
-    if (slow == 0 && of == CHECK_GPU) {
-        for (int i = 0; i < v->rows; i++) low[i] = lowest_of(f, v, g, i, false);
-        if (!adds_up(f, v, g, low)) return false;
-        for (int i = 0; i < v->rows; i++) slow += low[i] >= 0;
-    }
-    const int best = most_rows(v, g, low, &most);
-    if (best < 0) return false;
-    const int unit = low[best];
-    check_suspect *s =
-        add_suspect(v, f, of == each ? check_like_part(g[best].like) : of, g[best].a[unit], g[best].b[unit]);
-    s->confidence = (double)most / slow;
-    for (int k = 0; k < v->rows; k++) {
-        if (!same(&g[best], unit, &g[k], low[k])) continue;
-        const double effect = g[k].effect[low[k]];
-        add_evidence(s, &v->row[k], exp(effect), exp(g[k].best[low[k]] - effect), shown++);
-        v->row[k].verdict = CHECK_SLOW;
-        one_way = one_way && g[k].like == CHECK_PAIR_ONEWAY && g[k].a[low[k]] == g[best].a[unit];
-    }
-    if (shown > SHOWN) sentence_add(&s->evidence, "; and %d more", shown - SHOWN);
-    if (of == CHECK_GPU) check_add_state(&s->evidence, f, s->a);
-    if (s->part == CHECK_LINK && one_way) name_way(s, f, &g[best], unit);
-    if (s->part == CHECK_LINK && !has_units(f, g[best].like, CHECK_GPU)) {
-        s->confidence /= 3;
-        sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
-    }
-    return true;
-}
-
-static void judge_slow(const check_findings *f, check_verdict *v)
-{
-    const check_part level[] = { CHECK_HOST, CHECK_GPU, each };
-    for (int l = 0; l < 3; l++)
-        for (bool more = true; more && v->suspects < SUSPECTS_MOST;) {
-            grid g[2 * CHECK_LIKES] = { 0 };
-            for (int i = 0; i < v->rows; i++)
-                if (has_units(f, v->row[i].like, level[l]))
-                    g[i] = grid_create(f, v, &v->row[i], level[l], false);
-            more = name_lowest(f, v, g, level[l]);
-            for (int i = 0; i < v->rows; i++) grid_destroy(&g[i]);
-        }
-}
-
-/* ---- next to the reference ---- */
-
-/* Rates alone are what a reference has; at once stands for them where nothing was measured alone. All ranks
- * at once depend on their number; copies at once share the host. */
-static double reference_of(const check_findings *f, const check_verdict *v, const check_reference *r,
-                           const check_row *row)
-{
-    const check_part part = check_like_part(row->like);
-    const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
-    if (all && (r->ranks != f->ranks || r->hosts != f->hosts)) return NAN;
-    for (int i = 0; i < v->rows && !row->alone; i++)
-        if (v->row[i].like == row->like && v->row[i].alone) return NAN;
-    return sqrt(r->low[row->like] * r->high[row->like]);
-}
-
-/* Which units lie below: all, -1; of two GPUs, which no median tells apart, the slower one; -2: none. */
-static int below(const grid *g, double low, double *best)
-{
-    double *x = CHECK_ALLOC(malloc((size_t)g->units * sizeof *x));
-    memcpy(x, g->best, (size_t)g->units * sizeof *x);
-    const int slower = g->units == 2 && g->best[1] < g->best[0];
-    *best = median_of(x, g->units);
-    const bool one = g->units == 2 && check_like_part(g->like) == CHECK_GPU && x[0] < low && x[1] >= low;
-    if (one) *best = x[0];
-    free(x);
-    return *best >= low ? -2 : one ? slower : g->units == 1 ? 0 : -1;
-}
-
-static bool is_known(const check_verdict *v, check_part part, int a, int b)
-{
-    bool known = false;
-    for (int i = 0; i < v->suspects; i++) {
-        const check_suspect *s = &v->suspect[i];
-        known = known || part == CHECK_JOB || (b >= 0 && s->a >= 0 && (s->a == a || s->a == b));
-    }
-    return known;
-}
-
-/* One suspect for all rows of a part. */
-static void add_below(const check_findings *f, check_verdict *v, int from, const check_row *row, int a, int b,
-                      double rate)
-{
-    const check_part part = check_like_part(row->like);
-    sentence name;
-    check_name(&name, f, part, a, b);
-    check_suspect *s = NULL;
-    for (int k = from; k < v->suspects; k++)
-        if (strcmp(v->suspect[k].name.text, name.text) == 0) s = &v->suspect[k];
-    if (!s && is_known(v, part, a, b)) return;
-    if (!s) {
-        s = add_suspect(v, f, part, a, b);
-        if (a < 0 && part != CHECK_DISK) s->part = CHECK_JOB;
-        s->confidence = 1;
-        sentence_set(&s->evidence, "below the reference: ");
-    } else sentence_add(&s->evidence, "; ");
-    add_evidence(s, row, rate / row->reference, row->reference, 0);
-}
-
-/* What the suspects do not explain is judged. */
-static void judge_by_reference(const check_findings *f, const check_reference *r, check_verdict *v)
-{
-    const int from = v->suspects;
-    for (int i = 0; i < v->rows; i++) {
-        check_row *row = &v->row[i];
-        const bool shared = !row->alone && (row->like == CHECK_TO_HOST || row->like == CHECK_FROM_HOST);
-        grid g = grid_create(f, v, row, each, false);
-        row->reference = reference_of(f, v, r, row);
-        row->is_judged = row->reference > 0 && !shared && g.told && check_reference_repeats(r, row->like);
-        double best = 0;
-        const double least = fmax(-log1p(-CHECK_LEAST_DIFFERENCE), errors_least(f) * g.spread);
-        const int unit = row->is_judged ? below(&g, log(r->low[row->like]) - least, &best) : -2;
-        const int a = unit < 0 ? -1 : g.a[unit], b = unit < 0 ? -1 : g.b[unit];
-        if (unit > -2) {
-            row->verdict = CHECK_SLOW;
-            add_below(f, v, from, row, a, b, exp(best));
-        }
-        grid_destroy(&g);
-    }
 }
 
 /* ---- wrong bits ---- */
@@ -549,7 +75,7 @@ static bool is_guilty(const check_findings *f, check_part part, int rank)
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
         if (g->b < 0 && g->a == rank && part == CHECK_LINK) return true;
-        if (g->b < 0 || check_like_part(g->like) != part || (g->a != rank && g->b != rank)) continue;
+        if (g->b < 0 || check_likes[g->like].part != part || (g->a != rank && g->b != rank)) continue;
         const int partner = g->a + g->b - rank;
         if (other >= 0 && partner != other) return true;
         other = partner;
@@ -557,38 +83,252 @@ static bool is_guilty(const check_findings *f, check_part part, int rank)
     return false;
 }
 
-static void judge_wrong(const check_findings *f, check_verdict *v)
+/* The first fault of a part is its evidence. */
+static void judge_wrong(judge *j)
 {
+    const check_findings *f = j->f;
     bool somebody = false;
     for (int i = 0; i < f->faults; i++) somebody = somebody || f->fault[i].a >= 0;
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
-        check_part part = check_like_part(g->like);
-        int a = g->a, b = g->b, k = 0;
+        check_part part = check_likes[g->like].part;
+        int a = g->a, b = g->b;
         if (a < 0 && part != CHECK_DISK && somebody) continue; /* of all ranks: explained */
-        if (a >= 0 && b < 0) part = CHECK_GPU;
         if (b >= 0 && (is_guilty(f, part, a) || is_guilty(f, part, b))) {
             a = is_guilty(f, part, a) ? a : b;
             part = part == CHECK_LINK ? CHECK_GPU : CHECK_HOST;
             b = -1;
-        }
-        const int low = b >= 0 && b < a ? b : a;
-        while (k < v->suspects && (v->suspect[k].part != part || v->suspect[k].a != low ||
-                                   (b >= 0 && v->suspect[k].b != a + b - low)))
-            k++;
-        if (k < v->suspects) continue;
-        check_suspect *s = add_suspect(v, f, part, a, b);
+        } else if (a >= 0 && b < 0) part = CHECK_GPU;
+        check_suspect *s = suspect_of(j, part, a, b);
+        if (s->rows++ > 0) continue;
         s->factor = NAN;
-        s->confidence = a < 0 && part == CHECK_JOB ? 0.5 : 1;
-        sentence_set(&s->evidence, "wrong bits in %s, round %d", check_like_name(g->like), g->round + 1);
+        s->confidence = s->part == CHECK_JOB ? 0.5 : 1;
+        sentence_set(&s->evidence, "wrong bits in %s, round %d", check_likes[g->like].name, g->round + 1);
         if (g->b >= 0) sentence_add(&s->evidence, ", ranks %d and %d", g->a, g->b);
         sentence_add(&s->evidence, ": %.600s", g->where.text);
     }
 }
 
+/* ---- slow next to peers ---- */
+
+/* The standard deviation of an effect. */
+static double error_of(const units *u)
+{
+    const double others = u->count < 3 ? 1 : 0.6366 * (u->count - 1);
+    return fmax(u->scatter, u->noise * sqrt(1 + 1 / others));
+}
+
+/* The least deviation of one unit that counts, in logarithms; INFINITY: none. */
+static double least_of(const judge *j, const units *u)
+{
+    if (u->count < 2 || u->rounds < ROUNDS_LEAST) return INFINITY;
+    return fmax(-log1p(-CHECK_LEAST_DIFFERENCE), j->errors * error_of(u));
+}
+
+/* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
+static bool has_units(const check_findings *f, check_like like, unit_kind kind)
+{
+    const check_part part = check_likes[like].part;
+    const bool several = f->ranks > f->hosts, many = f->ranks > 2 * f->hosts;
+    if (kind == UNIT_HOST)
+        return f->hosts > 1 && (part == CHECK_HOST_LINK ? f->hosts > 2 : part == CHECK_LINK ? many : several);
+    if (kind == UNIT_RANK) return part == CHECK_GPU || (part == CHECK_LINK && many);
+    return part == CHECK_LINK || part == CHECK_HOST_LINK;
+}
+
+/* Unit i of u and unit k of w; a pair is one, whichever way. */
+static bool same(const units *u, int i, const units *w, int k)
+{
+    return i >= 0 && k >= 0 &&
+           ((u->a[i] == w->a[k] && u->b[i] == w->b[k]) || (u->a[i] == w->b[k] && u->b[i] == w->a[k]));
+}
+
+/* Is the unit less than half as fast as its peers, and does chance keep it below its best in less than one of
+ * a thousand checks? By all rows that have it, of a pair's two ways the nearer one; combined as Fisher did.
+ */
+static bool is_never_high(const judge *j, const units u[], int row, int i)
+{
+    double sum = 0, term = 1, terms = 0;
+    int n = 0;
+    if (u[row].count < 3 || units_effect(&u[row], i) >= log1p(-looked_for)) return false;
+    for (int r = 0; r < j->v->rows; r++) {
+        double here = -INFINITY;
+        for (int k = 0; k < u[r].count; k++)
+            if (same(&u[row], i, &u[r], k)) here = fmax(here, u[r].never[k]);
+        if (here > -INFINITY) n++, sum += here;
+    }
+    for (int k = 0; k < n; k++, term *= -sum / k) terms += term;
+    return sum + log(terms) < -log(1e3 * j->comparisons);
+}
+
+/* The lowest unit of a row, of those that are slow if `slow`; -1: none. */
+static int lowest_of(const judge *j, const units u[], int row, bool slow)
+{
+    int lowest = -1;
+    for (int i = 0; i < u[row].count && u[row].count > 1; i++) {
+        const double effect = units_effect(&u[row], i);
+        if (lowest >= 0 && effect >= units_effect(&u[row], lowest)) continue;
+        if (!slow || effect < -least_of(j, &u[row]) || is_never_high(j, u, row, i)) lowest = i;
+    }
+    return lowest;
+}
+
+/* Rows of one unit add up where each alone drowns in noise: it is the lowest in half of them or more, by more
+ * than chance allows in all together. Takes the rows of others out of low. */
+static bool adds_up(const judge *j, const units u[], int low[])
+{
+    for (int i = 0; i < j->v->rows; i++) {
+        double errors = 0, effects = 0;
+        int rows = 0, own = 0;
+        for (int r = 0; r < j->v->rows; r++) {
+            if (low[r] < 0 || u[r].rounds < ROUNDS_LEAST) continue;
+            rows++;
+            if (!same(&u[i], low[i], &u[r], low[r])) continue;
+            own++;
+            effects += units_effect(&u[r], low[r]);
+            errors += units_effect(&u[r], low[r]) / error_of(&u[r]);
+        }
+        if (own < 2 || 2 * own < rows || effects / own > log1p(-CHECK_LEAST_DIFFERENCE) ||
+            errors / sqrt(rows) > -j->errors)
+            continue;
+        for (int r = 0, first = low[i]; r < j->v->rows; r++)
+            if (!same(&u[i], first, &u[r], low[r])) low[r] = -1;
+        return true;
+    }
+    return false;
+}
+
+/* The slow unit of each row, -1: none. Returns how many rows have one. */
+static int find_lowest(const judge *j, const units u[], unit_kind kind, int low[])
+{
+    int slow = 0;
+    for (int r = 0; r < j->v->rows; r++) slow += (low[r] = lowest_of(j, u, r, true)) >= 0;
+    if (slow > 0 || kind != UNIT_RANK) return slow;
+    for (int r = 0; r < j->v->rows; r++) low[r] = lowest_of(j, u, r, false);
+    if (!adds_up(j, u, low)) return 0;
+    for (int r = 0; r < j->v->rows; r++) slow += low[r] >= 0;
+    return slow;
+}
+
+/* The row that names a unit which is the lowest in most of the slow rows, of equals the lower one; -1: none.
+ */
+static int most_rows(const judge *j, const units u[], const int low[], int *most)
+{
+    int best = -1;
+    *most = 0;
+    for (int r = 0; r < j->v->rows; r++) {
+        int rows = 0;
+        for (int k = 0; k < j->v->rows; k++) rows += same(&u[r], low[r], &u[k], low[k]);
+        if (rows < *most || rows == 0) continue;
+        if (rows == *most && units_effect(&u[r], low[r]) >= units_effect(&u[best], low[best])) continue;
+        best = r;
+        *most = rows;
+    }
+    return best;
+}
+
+/* u: [rows]. False: no unit is slow. */
+static bool name_lowest(judge *j, const units u[], unit_kind kind)
+{
+    const check_findings *f = j->f;
+    check_verdict *v = j->v;
+    int low[2 * CHECK_LIKES], most;
+    bool one_way = true;
+    const int slow = find_lowest(j, u, kind, low), best = most_rows(j, u, low, &most);
+    if (slow == 0) return false;
+    const int a = u[best].a[low[best]], b = u[best].b[low[best]];
+    const check_like like = v->row[best].like;
+    check_suspect *s = suspect_of(j,
+                                  kind == UNIT_HOST   ? CHECK_HOST
+                                  : kind == UNIT_RANK ? CHECK_GPU
+                                                      : check_likes[like].part,
+                                  a, b);
+    s->confidence = (double)most / slow;
+    for (int r = 0; r < v->rows; r++) {
+        if (!same(&u[best], low[best], &u[r], low[r])) continue;
+        const double effect = units_effect(&u[r], low[r]);
+        add_evidence(s, &v->row[r], exp(effect), exp(units_best(&u[r], low[r]) - effect));
+        v->row[r].verdict = CHECK_SLOW;
+        one_way = one_way && v->row[r].like == CHECK_PAIR_ONEWAY && u[r].a[low[r]] == a;
+    }
+    if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
+    if (kind == UNIT_RANK) check_add_state(&s->evidence, f, s->a);
+    if (s->part == CHECK_LINK && one_way)
+        sentence_set(&s->name, "link from rank %d to rank %d (%s)", a, b, f->rank[a].host);
+    if (s->part == CHECK_LINK && !has_units(f, like, UNIT_RANK)) {
+        s->confidence /= 3;
+        sentence_add(&s->evidence, "; it may as well be one of its ranks, which have no other pair");
+    }
+    return true;
+}
+
+static void judge_slow(judge *j)
+{
+    check_verdict *v = j->v;
+    for (unit_kind kind = UNIT_HOST; kind < UNIT_KINDS; kind++)
+        for (bool more = true; more && v->suspects < SUSPECTS_MOST;) {
+            units u[2 * CHECK_LIKES] = { 0 };
+            for (int r = 0; r < v->rows; r++)
+                if (has_units(j->f, v->row[r].like, kind))
+                    u[r] = units_create(j->f, v->row[r].like, v->row[r].alone, kind, j->explained);
+            more = name_lowest(j, u, kind);
+            for (int r = 0; r < v->rows; r++) units_destroy(&u[r]);
+        }
+}
+
+/* ---- slow next to the reference ---- */
+
+/* Rates alone are what a reference has; at once stands for them where nothing was measured alone. All ranks
+ * at once depend on their number. */
+static double reference_of(const judge *j, const check_reference *r, const check_row *row)
+{
+    const check_part part = check_likes[row->like].part;
+    const bool all = part == CHECK_JOB || part == CHECK_DISK || part == CHECK_HOST_LINK;
+    if (all && (r->ranks != j->f->ranks || r->hosts != j->f->hosts)) return NAN;
+    for (int i = 0; i < j->v->rows && !row->alone; i++)
+        if (j->v->row[i].like == row->like && j->v->row[i].alone) return NAN;
+    return sqrt(r->low[row->like] * r->high[row->like]);
+}
+
+/* All units lie below, or the slowest one is named. One suspect for all rows of a part. */
+static void name_below(judge *j, const units *u, check_row *row, double low)
+{
+    int below = 0;
+    for (int i = 0; i < u->count; i++) below += units_best(u, i) < low;
+    if (below == 0) return;
+    const bool all = below > 1 && below == u->count;
+    const int least = units_least(u);
+    check_suspect *s =
+        suspect_of(j, check_likes[row->like].part, all ? -1 : u->a[least], all ? -1 : u->b[least]);
+    if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
+    s->confidence = 1;
+    add_evidence(s, row, exp(units_best(u, least)) / row->reference, row->reference);
+    row->verdict = CHECK_SLOW;
+}
+
+/* Figures that no suspect takes part in; any suspect explains those of all ranks. Copies at once share the
+ * host, and are not judged. */
+static void judge_by_reference(judge *j, const check_reference *r)
+{
+    int known = j->v->suspects;
+    for (int i = 0; i < j->v->rows; i++) {
+        check_row *row = &j->v->row[i];
+        const bool shared = !row->alone && (row->like == CHECK_TO_HOST || row->like == CHECK_FROM_HOST),
+                   job = check_likes[row->like].part == CHECK_JOB;
+        units u = units_create(j->f, row->like, row->alone, UNIT_COMPONENT, j->explained);
+        const double least = fmax(-log1p(-CHECK_LEAST_DIFFERENCE), j->errors * u.spread);
+        row->reference = reference_of(j, r, row);
+        row->is_judged = row->reference > 0 && !shared && u.rounds >= ROUNDS_LEAST &&
+                         check_reference_repeats(r, row->like);
+        if (row->is_judged && !(job && known > 0)) name_below(j, &u, row, log(r->low[row->like]) - least);
+        if (!job) known = j->v->suspects;
+        units_destroy(&u);
+    }
+}
+
 /* ---- all ---- */
 
-static void add_row(const check_findings *f, check_verdict *v, check_like like, bool alone)
+static void add_row(judge *j, check_like like, bool alone)
 {
     check_row row = { .like = like,
                       .alone = alone,
@@ -599,42 +339,51 @@ static void add_row(const check_findings *f, check_verdict *v, check_like like, 
                       .noise = NAN,
                       .smallest = 1,
                       .reference = NAN };
-    grid g = grid_create(f, v, &row, each, true);
-    for (int i = 0; i < f->faults; i++)
-        if (f->fault[i].like == like) row.verdict = CHECK_WRONG;
-    row.count = g.units;
-    for (int u = 0; u < g.units; u++) {
-        if (u > 0 && exp(g.best[u]) >= row.least) continue;
-        row.least = exp(g.best[u]);
-        row.least_a = g.a[u];
-        row.least_b = g.b[u];
+    units u = units_create(j->f, like, alone, UNIT_COMPONENT, NULL);
+    const int least = units_least(&u);
+    for (int i = 0; i < j->f->faults; i++)
+        if (j->f->fault[i].like == like) row.verdict = CHECK_WRONG;
+    if (u.count > 0) {
+        row.count = u.count;
+        row.least = exp(units_best(&u, least));
+        row.least_a = u.a[least];
+        row.least_b = u.b[least];
+        row.noise = -expm1(-u.noise);
+        row.smallest = -expm1(-least_of(j, &u));
+        row.median = exp(units_median(&u));
     }
-    if (g.units > 0) {
-        row.noise = -expm1(-g.noise);
-        row.smallest = -expm1(-least_of(f, &g));
-        row.median = exp(median_of(g.best, g.units));
-    }
-    if (g.units > 0 || (row.verdict == CHECK_WRONG && !alone)) v->row[v->rows++] = row;
-    grid_destroy(&g);
+    if (u.count > 0 || (row.verdict == CHECK_WRONG && !alone)) j->v->row[j->v->rows++] = row;
+    units_destroy(&u);
+}
+
+static check_word word_of(const check_findings *f, const check_verdict *v, int wrong)
+{
+    bool judged = false;
+    for (int i = 0; i < v->rows; i++)
+        judged = judged || v->row[i].smallest < looked_for || v->row[i].is_judged;
+    return f->incomplete         ? CHECK_INCOMPLETE
+           : f->faults           ? CHECK_WRONG
+           : v->suspects > wrong ? CHECK_SLOW
+           : judged              ? CHECK_DELIVERS
+                                 : CHECK_NOT_JUDGED;
 }
 
 void check_judge(const check_findings *f, const check_reference *reference, check_verdict *v)
 {
-    bool judged = false;
+    judge j = { .f = f,
+                .v = v,
+                .explained = CHECK_ALLOC(calloc((size_t)f->figures + 1, sizeof *j.explained)),
+                .comparisons = (double)f->figures / (f->rounds + 1) + 1 };
     *v = (check_verdict){ .rows = 0 };
+    j.errors = sqrt(2 * log(100.0 * j.comparisons));
     for (int l = 0; l < CHECK_LIKES; l++)
-        for (int alone = 0; alone < 2; alone++) add_row(f, v, (check_like)l, alone);
-    judge_wrong(f, v);
+        for (int alone = 0; alone < 2; alone++) add_row(&j, (check_like)l, alone);
+    judge_wrong(&j);
     const int wrong = v->suspects;
-    judge_slow(f, v);
-    if (reference) judge_by_reference(f, reference, v);
-    for (int i = 0; i < v->rows; i++)
-        judged = judged || v->row[i].smallest < looked_for || v->row[i].is_judged;
-    v->word = f->incomplete         ? CHECK_INCOMPLETE
-              : f->faults           ? CHECK_WRONG
-              : v->suspects > wrong ? CHECK_SLOW
-              : judged              ? CHECK_DELIVERS
-                                    : CHECK_NOT_JUDGED;
+    judge_slow(&j);
+    if (reference) judge_by_reference(&j, reference);
+    v->word = word_of(f, v, wrong);
+    free(j.explained);
 }
 
 void check_verdict_destroy(check_verdict *v)

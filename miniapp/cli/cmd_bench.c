@@ -8,10 +8,8 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "bench/bench_families.h"
-#include "bench/bench_list.h"
-#include "bench/bench_measure.h"
-#include "bench/bench_nics.h"
 #include "bench/bench_report.h"
+#include "bench/bench_measure.h"
 #include "bench/bench_world.h"
 #include "output/record.h"
 #include "ranks/check.h"
@@ -50,7 +48,6 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
     bench_point *point = CHECK_ALLOC(calloc((size_t)points, sizeof *point));
     bool ok = true, right = true;
     int had = 0; /* points that could run here */
-    if (speaks) bench_report_progress(table, b, item);
     (void)bench_ceiling_rate(b, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
         bench_point *p = &point[had];

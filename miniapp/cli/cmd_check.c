@@ -4,7 +4,6 @@
 
 #include "base/cmd.h"
 #include "check/check.h"
-#include "check/check_watch.h"
 #include "check_fs/check_fs.h"
 #include "ranks/check.h"
 #include "ranks/timer.h"
@@ -41,7 +40,7 @@ int cmd_check(int argc, char **argv)
     topology top;
     const char *const word = argc > 1 ? argv[1] : "";
     void (*const catch_signals)(void) =
-        strcmp(word, "fs") == 0 ? check_fs_catch_signals : check_watch_catch_signals;
+        strcmp(word, "fs") == 0 ? check_fs_catch_signals : check_catch_signals;
     (void)cmd_begin(CMD_MPI, catch_signals, argc, argv);
     topology_create(&top);
     const int status = check_any(&top, argc, argv, begin_s);

@@ -8,7 +8,7 @@
 #include "base/terminal.h"
 #include "base/version.h"
 #include "bench/bench_request.h"
-#include "check/check_request.h"
+#include "check/check.h"
 #include "config/config.h"
 #include "config/request.h"
 #include "ranks/check.h"

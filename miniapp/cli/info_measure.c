@@ -60,11 +60,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
     const int other = sends ? to : receives ? from : t->rank;
     const bench_link_message message = { other, 0, 0, sends, receives, bytes };
     bench_link *l = bench_link_create(world, d, s, t->comm, BENCH_LINK_SHORTEST, &message, 1);
-    bench_link_fill(l, (uint64_t)from + 1);
-    MPI_CHECK(ranks_barrier(t->comm)); /* the receiver's memory is poisoned by now */
-    bench_link_run(l);
-    DEVICE_CALL(d, stream_sync, s);
-    bool right = bench_link_holds(l, 0, (uint64_t)from + 1, 0) || !receives;
+    bool right = bench_link_verify(l, t->rank, other);
     if (!right)
         sentence_set(why, "%lld bytes from rank %d to rank %d did not arrive as they were sent",
                      (long long)bytes, from, to);

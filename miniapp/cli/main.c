@@ -10,7 +10,7 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "base/version.h"
-#include "bench/bench_list.h"
+#include "bench/bench_report.h"
 #include "cli/cmd_table.h"
 #include "core/fp.h"
 #include "ranks/check.h"

@@ -19,8 +19,7 @@ static void assert_blamed(made_machine m, check_part part, int a, int b, const c
 {
     check_findings f;
     check_verdict v;
-    made_findings(&f, m);
-    check_judge(&f, NULL, &v);
+    made_verdict(&f, &v, m);
     for (int i = 0; i < v.suspects; i++)
         if (v.suspects != 1 || v.suspect[i].part != part || v.suspect[i].a != a || v.suspect[i].b != b)
             print_message("%d ranks, %s: %s\n", m.ranks, v.suspect[i].name.text, v.suspect[i].evidence.text);
@@ -31,8 +30,7 @@ static void assert_blamed(made_machine m, check_part part, int a, int b, const c
     assert_string_equal(v.suspect[0].name.text, name);
     assert_float_equal(v.suspect[0].factor, m.by, 0.03);
     assert_int_equal(v.word, CHECK_SLOW);
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
 }
 
 /* Each suspect shares its confidence with another explanation that is as good. */
@@ -40,24 +38,20 @@ static void assert_doubtful(made_machine m)
 {
     check_findings f;
     check_verdict v;
-    made_findings(&f, m);
-    check_judge(&f, NULL, &v);
+    made_verdict(&f, &v, m);
     assert_true(v.suspects > 0);
     for (int i = 0; i < v.suspects; i++) assert_true(v.suspect[i].confidence <= 0.5);
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
 }
 
 static void assert_nobody_blamed(made_machine m)
 {
     check_findings f;
     check_verdict v;
-    made_findings(&f, m);
-    check_judge(&f, NULL, &v);
+    made_verdict(&f, &v, m);
     assert_int_equal(v.suspects, 0);
     assert_int_equal(v.word, CHECK_DELIVERS);
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
 }
 
 static const struct {
@@ -106,14 +100,8 @@ static void nobody_of_those_that_share_a_gpu(void **state)
 {
     (void)state;
     for (int ranks = 2; ranks < 9; ranks++) {
-        made_machine m = { .ranks = ranks,
-                           .hosts = 1,
-                           .rounds = 3,
-                           .sharing = ranks,
-                           .load = 0.004,
-                           .noise = 0.001,
-                           .seed = 7,
-                           .by = 0.8 };
+        made_machine m = made(3, 0.8);
+        m.ranks = m.sharing = ranks;
         m.factor = made_slow_gpu;
         assert_nobody_blamed(m);
     }
@@ -122,9 +110,8 @@ static void nobody_of_those_that_share_a_gpu(void **state)
 static void a_gpu_that_ranks_share(void **state)
 {
     (void)state;
-    made_machine m = {
-        .ranks = 8, .hosts = 1, .rounds = 3, .sharing = 2, .load = 0.004, .noise = 0.001, .seed = 7, .by = 0.8
-    };
+    made_machine m = made(3, 0.8);
+    m.sharing = 2;
     m.factor = made_slow_both_of_a_gpu;
     m.a = 4;
     assert_blamed(m, CHECK_GPU, 4, -1, "GPU of rank 4 (node0, GPU-3644657d, 0000:04:00.0)");

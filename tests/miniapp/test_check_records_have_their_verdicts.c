@@ -48,10 +48,12 @@ static void read_ranks(check_findings *f, const json_t *ranks)
         snprintf(rank->uuid, sizeof rank->uuid, "%s", text_of(o, "uuid"));
         rank->clock_mhz = number_of(o, "clock_mhz");
         rank->ended = true;
-        rank->host_number = f->hosts;
-        for (int other = r - 1; other >= 0; other--)
-            if (strcmp(f->rank[other].host, rank->host) == 0) rank->host_number = f->rank[other].host_number;
-        f->hosts += rank->host_number == f->hosts;
+        rank->first_of_host = rank->first_of_gpu = r;
+        for (int other = r - 1; other >= 0; other--) {
+            if (strcmp(f->rank[other].host, rank->host) == 0) rank->first_of_host = other;
+            if (rank->uuid[0] && strcmp(f->rank[other].uuid, rank->uuid) == 0) rank->first_of_gpu = other;
+        }
+        f->hosts += rank->first_of_host == r;
     }
 }
 

@@ -41,7 +41,7 @@ static void refused(const char *text, const char *words)
     write_file(text);
     made_findings(&f, made(1));
     assert_false(check_reference_find(&f, path, &r, &why));
-    sentence_set(&wanted, "reference=%s: %s", path, words);
+    sentence_set(&wanted, "reference=%s: no reference that jobs/check_reference wrote: %s", path, words);
     assert_memory_equal(why.text, wanted.text, strlen(wanted.text));
     assert_null(strchr(why.text, '\n'));
     check_findings_destroy(&f);
@@ -50,20 +50,16 @@ static void refused(const char *text, const char *words)
 static void damaged_files(void **state)
 {
     (void)state;
-    refused("", "no reference that jobs/check_reference wrote: line 1: ");
-    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4",
-            "no reference that jobs/check_reference wrote: line 1: ");
-    refused("[]", "\"gpu\" must be a name");
-    refused("{\"gpu\": \"X\"}", "\"rates\" has no rates");
+    refused("", "'[' or '{' expected");
+    refused("{\"gpu\": \"NVIDIA H200\", \"rates\": {\"copy\": 4", "'}' expected");
+    refused("{\"rates\": {\"copy\": 1}}", "Object item not found: gpu");
+    refused("{\"gpu\": \"X\", \"rates\": {}}", "it has no rates");
     refused("{\"gpu\": \"X\", \"rates\": {\"cpoy\": 1}}", "rates.cpoy is nothing that weft check measures");
     static const char rate[] =
         "rates.copy must be {\"low\": above 0, \"high\": no less, \"machines\": 1 or more}, in B/s";
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": -1}}", rate);
     refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 1, \"machines\": 2}}}", rate);
-    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"high\": 2, \"machines\": 0}}}", rate);
-    refused("{\"gpu\": \"X\", \"rates\": {\"copy\": {\"low\": 2, \"machines\": 2}}}", rate);
-    refused("{\"gpu\": \"X\", \"ranks\": -1, \"rates\": {\"copy\": 1}}",
-            "\"ranks\" must be a whole number from 0 on");
+    refused("{\"gpu\": \"X\", \"ranks\": \"1\", \"rates\": {\"copy\": 1}}", "Expected integer, got string");
 }
 
 static void another_gpu(void **state)
@@ -141,8 +137,7 @@ static int suspects_beside(double by, double spread, int machines, int rounds)
     assert_true(alone->like == CHECK_COPY && alone->alone &&
                 fabs(alone->reference / 4.2e12 / sqrt(1 + spread) - 1) < 1e-6);
     assert_int_equal(alone->is_judged, machines > 1 && rounds > 1 && spread <= CHECK_LEAST_DIFFERENCE);
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
     return suspects;
 }
 
@@ -170,8 +165,7 @@ static void slow_beside_it(int ranks, double (*factor)(const made_machine *, con
     r.ranks++;
     check_judge(&f, &r, &v);
     assert_int_equal(v.suspects, part == CHECK_DISK ? 0 : 1);
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
 }
 
 static void below_the_reference(void **state)
@@ -236,8 +230,7 @@ static void traced(const wrong *w, int faults, check_part part, int a, int b)
     assert_true(isnan(v.suspect[0].factor));
     assert_non_null(strstr(v.suspect[0].evidence.text, ", round 2"));
     assert_non_null(strstr(v.suspect[0].evidence.text, "word 123: wrote 0x5, read 0x4"));
-    check_verdict_destroy(&v);
-    check_findings_destroy(&f);
+    made_end(&f, &v);
 }
 #define TRACED(part, a, b, ...) \
     traced((const wrong[]){ __VA_ARGS__ }, sizeof((const wrong[]){ __VA_ARGS__ }) / sizeof(wrong), part, a, b)

@@ -153,17 +153,6 @@ END
     fi
 }
 
-@test "on a terminal a line that is redrawn tells which rung is measured; elsewhere there is none" {
-    local asked=(access device=host n=30000 ceiling_bytes=1M samples=3)
-    bench "${asked[@]}" >table 2>said
-    ! grep 'rung [0-9]' table said
-    command -v script >/dev/null || skip "script is missing, which makes a terminal"
-    script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
-    script -qec "$weft bench ${asked[*]} >table" /dev/null >seen </dev/null 3>&-
-    expect "the terminal" "$(printf '\raccess: rung %d of 3\033[K\r\033[K' 1 2 3)" "$(grep -o $'\r.*K' seen)"
-    grep -q '^rung ' table
-}
-
 @test "every host rung is right, and its record holds what it promises" {
     bench device=host "${small_all[@]}" >table
     run grep -c WRONG table

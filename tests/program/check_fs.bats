@@ -101,9 +101,9 @@ lying() { # what... : preloaded, in what is started here
     run launch 2 "$weft" check fs nowhere
     refused 2 "nowhere: No such file or directory"
     run "$weft" check fs file
-    refused 2 "file is no folder"
+    refused 2 "file: Not a directory; allowed: a folder in which files can be made"
     run "$weft" check fs . byte=3
-    refused 2 "unknown key 'byte=3', did you mean bytes=; allowed: bytes=, seconds=, output="
+    refused 2 "unknown key byte; the nearest is bytes"
     run "$weft" check fs . seconds=0
     refused 2 "seconds = 0; allowed: a whole number from 1 to 3600"
 }

@@ -75,7 +75,7 @@ int rename(const char *from, const char *to)
 
 int flock(int fd, int operation)
 {
-    return lies("flock") && is_trial(fd, "/locked_") ? 0 : REAL(flock)(fd, operation);
+    return lies("flock") && is_trial(fd, "/flock") ? 0 : REAL(flock)(fd, operation);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
@@ -93,7 +93,7 @@ int unlink(const char *path)
 int fsync(int fd)
 {
     if (is_trial(fd, "/")) wait_as_if_slow(0);
-    if (!lies("fsync") || !is_trial(fd, "/synced_")) return REAL(fsync)(fd);
+    if (!lies("fsync") || !is_trial(fd, "/fsync")) return REAL(fsync)(fd);
     errno = EIO;
     return -1;
 }

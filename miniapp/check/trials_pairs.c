@@ -1,13 +1,12 @@
-/* Pairs meet in rounds (round_robin.h), as many at once as there can be. A pair has a communicator of its
- * own: no rate waits for another pair. */
-#include "check/trials.h"
+/* Pairs meet in rounds as in a tournament (the circle method, a 1-factorisation of the complete graph): in
+ * each of n - 1 rounds, n where n is odd, everybody has another partner, so that all pairs meet in that many
+ * rounds. A pair has a communicator of its own: no rate waits for another pair. */
+#include "check/trial.h"
 
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
 
 #include "bench/bench_link.h"
-#include "check/round_robin.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
@@ -35,10 +34,7 @@ static check_figure figure_of(const meeting *m, int way)
 static timer_percentiles timed(check *c, bench_link *l, MPI_Comm comm)
 {
     enum { REPEATS_MOST = 10 };
-    const double enough_s = c->crowded                  ? 0.1
-                            : isfinite(c->time.limit_s) ? 0.5
-                                                        : INFINITY,
-                 begin_s = timer_now_s();
+    const double enough_s = c->crowded ? 0.1 : isfinite(c->limit_s) ? 0.5 : INFINITY, begin_s = timer_now_s();
     const int most = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
     double seconds[REPEATS_MOST];
     int repeats = 0;
@@ -84,36 +80,18 @@ static void measure(check *c, const meeting *m, int way)
     check_figure f = figure_of(m, way);
     if (m->b == m->a + 1) bench_link_number(l, m->a);
     sentence why;
-    bench_link_fill(l, (uint64_t)me + 1);
-    MPI_CHECK(MPI_Barrier(m->top.comm)); /* the receiver's memory is poisoned by now */
-    bench_link_run(l);
-    DEVICE_CALL(c->d, stream_sync, c->bench.stream);
-    const bool holds = bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !receives;
     sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)",
                  (long long)c->sizes.link_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
                  bench_link_way(l));
-    if (!topology_agree(&m->top, holds, &why)) {
-        if (me == 0) check_trial_fault(c, f.like, f.a, f.b, why.text);
+    if (!topology_agree(&m->top, bench_link_verify(l, me, partner), &why)) {
+        if (me == 0) trial_fault(c, f.like, f.a, f.b, why.text);
     } else {
         const timer_percentiles t = timed(c, l, m->top.comm);
         f.rate = (double)c->sizes.link_bytes / t.min;
-        f.noise = check_trial_noise(&t);
-        if (me == 0) check_trial_figure(c, f);
+        f.noise = trial_noise(&t);
+        if (me == 0) trial_figure(c, f);
     }
     bench_link_destroy(&l);
-}
-
-/* The number there of a rank of the world. */
-static int number_in(MPI_Comm comm, MPI_Comm world, int rank)
-{
-    MPI_Group of_comm, of_world;
-    int number;
-    MPI_CHECK(MPI_Comm_group(comm, &of_comm));
-    MPI_CHECK(MPI_Comm_group(world, &of_world));
-    MPI_CHECK(MPI_Group_translate_ranks(of_world, 1, &rank, of_comm, &number));
-    MPI_CHECK(MPI_Group_free(&of_comm));
-    MPI_CHECK(MPI_Group_free(&of_world));
-    return number;
 }
 
 /* Ranks that give the same number `together` meet, the ways from `way` on in turns; MPI_UNDEFINED: this one
@@ -126,16 +104,39 @@ static void meet(check *c, meeting m, int together, int partner, int way)
     MPI_CHECK(MPI_Comm_set_errhandler(m.top.comm, MPI_ERRORS_RETURN));
     MPI_CHECK(MPI_Comm_rank(m.top.comm, &m.top.rank));
     MPI_CHECK(MPI_Comm_size(m.top.comm, &m.top.ranks));
-    m.partner = partner < 0 ? m.top.rank : number_in(m.top.comm, c->top->comm, partner);
+    m.partner = m.top.rank;
+    if (partner >= 0)
+        MPI_CHECK(MPI_Sendrecv(&m.top.rank, 1, MPI_INT, partner, 0, &m.partner, 1, MPI_INT, partner, 0,
+                               c->top->comm, MPI_STATUS_IGNORE));
     const cpu_set_t allowed = take_core(c, &m);
     for (int n = 0; n < WAYS - way; n++) measure(c, &m, way + (n + c->round) % (WAYS - way));
     give_core_back(allowed);
     MPI_CHECK(MPI_Comm_free(&m.top.comm));
 }
 
+/* ---- rounds ---- */
+
+static int rounds_of(int n) { return n < 2 ? 0 : n - 1 + n % 2; }
+
+int trials_partner(int n, int round, int one)
+{
+    const int last = n + n % 2 - 1; /* its seat stays, and is empty where n is odd; the others go round a
+                                     * circle of as many */
+    int other;
+    if (round >= rounds_of(n)) return -1;
+    if (one == last) other = round;
+    else if (one == round) other = last;
+    else other = (2 * round - one + 2 * last) % last;
+    return other < n ? other : -1;
+}
+
+/* Each round of a check begins with another item: on a loaded host the first pair meets schedulers that do
+ * not know yet who runs beside whom. */
+static int turned(const check *c, int item) { return (item + c->round) % c->items; }
+
 /* ---- pairs of a host ---- */
 
-/* The rank of this rank's host with that number there. */
+/* The rank of that host with that number there; -1: none. */
 static int rank_there(const topology *top, int host, int number)
 {
     const hosts *h = top->where;
@@ -154,84 +155,55 @@ static void meet_one(check *c, int number, bool alone)
 
 enum { ONE_PAIR_MOST = 3 }; /* ranks among which no two pairs meet at once */
 
-static bool round_of_pairs(check *c, int round, int ranks)
+static int count_pairs(const check *c)
 {
-    const int here = c->ranks_here;
-    char what[64];
-    snprintf(what, sizeof what, "pairs, round %d of %d", round + 1, round_robin_rounds(ranks));
-    check_trial_begin(c, what);
-    meet_one(c, round < round_robin_rounds(here) ? round_robin_partner(here, round, c->number) : -1,
-             here <= ONE_PAIR_MOST);
-    return check_trial_end(c);
+    return c->crowded && c->most_here > ONE_PAIR_MOST ? 0 : rounds_of(c->most_here);
 }
 
-static bool pair_alone(check *c, int i, int j)
+static void try_pairs(check *c, int item)
+{
+    const int round = turned(c, item), here = c->ranks_here;
+    trial_name(c, "pairs, round %d of %d", round + 1, rounds_of(c->most_here));
+    meet_one(c, trials_partner(here, round, c->number), here <= ONE_PAIR_MOST);
+}
+
+static int count_pairs_alone(const check *c)
+{
+    const int n = c->most_here;
+    return n > ONE_PAIR_MOST && (c->crowded || c->ask->level != CHECK_QUICK) ? n * (n - 1) / 2 : 0;
+}
+
+static void try_pair_alone(check *c, int item)
 {
     const int mine = c->number;
-    char what[64];
-    snprintf(what, sizeof what, "pair of ranks %d and %d of their host, alone", i, j);
-    check_trial_begin(c, what);
+    int k = turned(c, item), i = 0;
+    for (; k >= c->most_here - 1 - i; i++) k -= c->most_here - 1 - i;
+    const int j = i + 1 + k;
+    trial_name(c, "pair of ranks %d and %d of their host, alone", i, j);
     meet_one(c, mine == i ? j : mine == j ? i : -1, true);
-    return check_trial_end(c);
 }
 
-/* Each round begins with another pair: on a loaded host the first one meets schedulers that do not know yet
- * who runs beside whom. */
-static bool pairs_at_once(check *c, int most)
-{
-    const int rounds = check_time_items(&c->time, CHECK_TIME_PAIRS, round_robin_rounds(most));
-    bool more = true;
-    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_PAIRS); r++)
-        more = round_of_pairs(c, (r + c->round) % rounds, most);
-    return more;
-}
-
-static bool pairs_alone(check *c, int most)
-{
-    const int pairs = check_time_items(&c->time, CHECK_TIME_PAIRS_ALONE, most * (most - 1) / 2);
-    bool more = true;
-    for (int n = 0; n < pairs && more && check_time_begins(&c->time, CHECK_TIME_PAIRS_ALONE); n++) {
-        int k = (n + c->round) % pairs, i = 0;
-        for (; k >= most - 1 - i; i++) k -= most - 1 - i;
-        more = pair_alone(c, i, i + 1 + k);
-    }
-    return more;
-}
-
-bool trials_link(check *c)
-{
-    const int most = check_trial_ranks_of_a_host(c);
-    const bool once = most <= ONE_PAIR_MOST, alone = !once && (c->crowded || c->ask->level != CHECK_QUICK);
-    return ((c->crowded && !once) || pairs_at_once(c, most)) && (!alone || pairs_alone(c, most));
-}
+const trials trials_pairs = { "pairs", "rounds of pairs", 0.42, false, count_pairs, try_pairs };
+const trials trials_pairs_alone = { "pairs", "pairs alone", 0.42, false, count_pairs_alone, try_pair_alone };
 
 /* ---- pairs of hosts ---- */
 
-static bool round_of_hosts(check *c, int round)
+static int count_hosts(const check *c) { return rounds_of(c->top->hosts); }
+
+static void try_hosts(check *c, int round)
 {
     const topology *top = c->top;
     const hosts *h = top->where;
-    const int host = h->of[top->rank], other = round_robin_partner(h->count, round, host);
+    const int host = h->of[top->rank], other = trials_partner(h->count, round, host);
     const int low = other < host ? other : host, high = other < host ? host : other;
-    char what[64];
-    snprintf(what, sizeof what, "pairs of hosts, round %d of %d", round + 1, round_robin_rounds(h->count));
-    check_trial_begin(c, what);
-    if (other < 0) meet(c, (meeting){ .alone = true }, MPI_UNDEFINED, -1, BOTH);
-    else
-        meet(c,
-             (meeting){ .like = CHECK_HOST_PAIR,
-                        .alone = true,
-                        .a = h->rank[h->begin[low]],
-                        .b = h->rank[h->begin[high]] },
-             low, rank_there(top, other, c->number), BOTH);
-    return check_trial_end(c);
+    meeting m = { .like = CHECK_HOST_PAIR, .alone = true };
+    trial_name(c, "pairs of hosts, round %d of %d", round + 1, rounds_of(h->count));
+    if (other >= 0) {
+        m.a = h->rank[h->begin[low]];
+        m.b = h->rank[h->begin[high]];
+    }
+    meet(c, m, other < 0 ? MPI_UNDEFINED : low, other < 0 ? -1 : rank_there(top, other, c->number), BOTH);
 }
 
-bool trials_link_hosts(check *c)
-{
-    const int rounds = check_time_items(&c->time, CHECK_TIME_HOSTS, round_robin_rounds(c->top->hosts));
-    bool more = true;
-    for (int r = 0; r < rounds && more && check_time_begins(&c->time, CHECK_TIME_HOSTS); r++)
-        more = round_of_hosts(c, r);
-    return more;
-}
+const trials trials_host_pairs = { "host_pairs", "rounds of pairs of hosts", 0.44, false, count_hosts,
+                                   try_hosts };

@@ -1,0 +1,218 @@
+#include "check/trial.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/signals.h"
+#include "bench/bench_families.h"
+#include "check/check_record.h"
+#include "ranks/check.h"
+#include "ranks/fault.h"
+#include "ranks/ranks.h"
+#include "run/watchdog.h"
+
+/* ---- an end before its time ---- */
+
+static volatile sig_atomic_t asked;
+
+static void set_timer(long us)
+{
+    (void)setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { us / 1000000, us % 1000000 } }, NULL);
+}
+
+static void on_signal(int number)
+{
+    enum { WAIT_US = 800000 }; /* mpirun kills a second after its SIGTERM */
+    if (!asked && number != SIGUSR1) set_timer(WAIT_US);
+    asked = 1;
+}
+
+static void on_timer(int number)
+{
+    bench_io_delete_files();
+    check_leave(CHECK_EXIT_ENVIRONMENT);
+}
+
+void check_catch_signals(void)
+{
+    signals_catch(SIGUSR1, on_signal);
+    signals_catch(SIGTERM, on_signal);
+    signals_catch(SIGINT, on_signal);
+    signals_catch(SIGALRM, on_timer);
+}
+
+void trial_watch(double limit_s)
+{
+    watchdog_counts_rounds();
+    watchdog_start(limit_s);
+}
+
+void trial_unwatch(void)
+{
+    set_timer(0);
+    (void)signal(SIGALRM, SIG_IGN);
+    watchdog_stop();
+}
+
+/* WEFT_FAULT=hang:RANK: that rank sleeps for ever, some trials after the first. */
+static void hang(const check *c)
+{
+    enum { TRIAL = 5 };
+    static int tried;
+    while (fault_asked("hang") == c->top->rank && tried == TRIAL) (void)pause();
+    tried++;
+}
+
+/* ---- what a trial finds ---- */
+
+/* Two texts in turn: the watchdog may read the one before. */
+void trial_name(check *c, const char *format, ...)
+{
+    static char text[2][sizeof c->trial];
+    static int turn;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->trial, sizeof c->trial, format, args);
+    va_end(args);
+    hang(c);
+    turn = !turn;
+    snprintf(text[turn], sizeof text[turn], "%s", c->trial);
+    watchdog_step(c->round + 1);
+    watchdog_phase(text[turn]);
+}
+
+bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p)
+{
+    c->rungs.type = type;
+    c->rungs.setting = setting;
+    c->rungs.settings = settings;
+    return bench_measure_named(&c->bench, name, p);
+}
+
+void trial_figure(check *c, check_figure f)
+{
+    f.round = c->round;
+    if (c->mine.figures < TRIAL_FIGURES) c->mine.figure[c->mine.figures++] = f;
+}
+
+void trial_fault(check *c, check_like like, int a, int b, const char *where)
+{
+    if (c->mine.faults > 0) return; /* the first is enough to blame */
+    c->mine.faults = 1;
+    c->mine.fault = (check_fault){ .like = like, .a = a, .b = b, .round = c->round };
+    sentence_set(&c->mine.fault.where, "%s", where);
+}
+
+double trial_noise(const timer_percentiles *t) { return (t->p90 - t->min) / t->p50 / sqrt((double)t->count); }
+
+void trial_point(check *c, check_figure f, const bench_point *p)
+{
+    f.noise = trial_noise(&p->time_s);
+    if (p->verified) trial_figure(c, f);
+    else trial_fault(c, f.like, f.a, f.b, p->wrong.text);
+}
+
+void trial_left_out(check *c, const char *format, ...)
+{
+    sentence *s = &c->found.not_tried, what;
+    va_list args;
+    if (c->top->rank != 0 || c->round > 0) return;
+    va_start(args, format);
+    sentence_set_list(&what, format, args);
+    va_end(args);
+    sentence_add(s, "%s%.500s", s->text[0] ? "; " : "", what.text);
+}
+
+/* ---- reports ---- */
+
+static void take(check *c, int rank, const trial_report *t)
+{
+    check_part_add(rank, c->round, c->trial, t);
+    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, t->figure[i]);
+    if (t->faults > 0) check_findings_add_fault(&c->found, t->fault);
+    if (t->has_health) {
+        check_rank *r = &c->found.rank[rank];
+        r->clock_mhz = t->clock_mhz;
+        r->power_w = t->power_w;
+        r->temperature_c = t->temperature_c;
+        r->held_by_power = r->held_by_power || t->held_by_power;
+        r->held_by_heat = r->held_by_heat || t->held_by_heat;
+    }
+    c->asked = c->asked || t->asked;
+}
+
+/* In whatever order they come. */
+static void take_all(check *c)
+{
+    trial_report theirs;
+    take(c, 0, &c->mine);
+    for (int r = 1; r < c->top->ranks; r++) {
+        MPI_Status from;
+        for (int there = 0; !there;) {
+            MPI_CHECK(MPI_Iprobe(MPI_ANY_SOURCE, 0, c->reports, &there, &from));
+            if (!there) ranks_nap();
+        }
+        MPI_CHECK(
+            MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, from.MPI_SOURCE, 0, c->reports, MPI_STATUS_IGNORE));
+        take(c, from.MPI_SOURCE, &theirs);
+    }
+}
+
+/* Rank 0 may still be measured, and whoever waits for it must not take its cores. */
+static void report(const check *c)
+{
+    MPI_Request request;
+    MPI_CHECK(MPI_Isend(&c->mine, sizeof c->mine, MPI_BYTE, 0, 0, c->reports, &request));
+    ranks_wait_asleep(&request);
+}
+
+int trial_tell(check *c, int number)
+{
+    MPI_Request request;
+    MPI_CHECK(MPI_Ibcast(&number, 1, MPI_INT, 0, c->reports, &request));
+    ranks_wait_asleep(&request);
+    return number;
+}
+
+/* ---- trials ---- */
+
+/* WEFT_FAULT=slow_trials:SECONDS: by this clock each trial takes that long, and nothing else any time. */
+static double seconds_so_far(const check *c)
+{
+    static int tried;
+    const int trial_s = fault_asked("slow_trials");
+    tried++;
+    return trial_s > 0 ? tried * trial_s : timer_now_s() - c->begin_s;
+}
+
+static bool try_item(check *c, const trials *t, int item)
+{
+    enum { TICKS = 50 }; /* of a second: those of a month are an int */
+    memset(&c->mine, 0, sizeof c->mine);
+    t->try(c, item);
+    c->mine.asked = asked;
+    if (c->top->rank == 0) take_all(c);
+    else report(c);
+    const int told = trial_tell(c, c->asked ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
+    c->now_s = (told - 1) / (double)TICKS;
+    return told != 0;
+}
+
+bool trial_part(check *c, const trials *t, int *items)
+{
+    bool more = true;
+    if (c->round == 0) *items = t->count(c);
+    c->items = *items;
+    for (int i = 0; i < *items && more; i++) {
+        if (c->round > 0 || trial_begins(t, c->now_s, c->limit_s)) more = try_item(c, t, i);
+        else {
+            trial_left_out(c, "no time for %d of %d %s", *items - i, *items, t->items);
+            *items = i;
+        }
+    }
+    return more;
+}
