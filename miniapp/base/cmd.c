@@ -149,7 +149,7 @@ void cmd_option_unknown_word(const char *what, const char *typed, const char *co
                      argument[i] ? argument[i] : "");
 }
 
-void cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why)
+bool cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why)
 {
     const char *name[CMD_OPTIONS_MAX + 2], *argument[CMD_OPTIONS_MAX + 2] = { NULL };
     int count = 0;
@@ -160,6 +160,7 @@ void cmd_option_unknown(const cmd_option *option, const char *typed, sentence *w
     name[count++] = "--help";
     name[count++] = "--version";
     cmd_option_unknown_word("option", typed, name, argument, count, why);
+    return false;
 }
 
 bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why)
@@ -168,9 +169,7 @@ bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sente
         bool known = argv[i][0] != '-';
         for (int k = 0; k < cmd_option_count(option) && !known; k++)
             known = strcmp(argv[i], option[k].name) == 0;
-        if (known) continue;
-        cmd_option_unknown(option, argv[i], why);
-        return false;
+        if (!known) return cmd_option_unknown(option, argv[i], why);
     }
     return true;
 }

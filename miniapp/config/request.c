@@ -80,7 +80,7 @@ static bool parse_own(request *q, int argc, char **argv, sentence *why)
     q->ranks = (int)number[OWN_RANKS];
     q->per_host = (int)(number[OWN_PER_HOST] < q->ranks ? number[OWN_PER_HOST] : q->ranks);
     if (!q->json || q->dry_run) return true;
-    return sentence_refuse(why, "--json is of --dry-run, which was not given");
+    return sentence_refuse(why, "--json needs --dry-run, which was not given");
 }
 
 static bool is_restart(const char *argument)
@@ -107,8 +107,7 @@ static bool parse_options(request *q, int argc, char **argv, sentence *why)
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
-            cmd_option_unknown(request_options, argv[i], why);
-            return false;
+            return cmd_option_unknown(request_options, argv[i], why);
         } else if (!strchr(argv[i], '=')) {
             if (q->deck)
                 return sentence_refuse(
