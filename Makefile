@@ -76,8 +76,8 @@ HDF5_PC     := $(shell for p in $(HDF5_PCS); do pkg-config --exists $$p 2>/dev/n
 HDF5_CFLAGS := $(if $(HDF5_PC),$(shell pkg-config --cflags $(HDF5_PC)))
 HDF5_LIBS   := $(if $(HDF5_PC),$(shell pkg-config --libs $(HDF5_PC)),-lhdf5)
 endif
-LIBS_CFLAGS := $(shell pkg-config --cflags inih jansson libpng 2>/dev/null)
-LIBS        := $(shell pkg-config --libs inih jansson libpng 2>/dev/null || echo -linih -ljansson -lpng) \
+LIBS_CFLAGS := $(shell pkg-config --cflags jansson libpng 2>/dev/null)
+LIBS        := $(shell pkg-config --libs jansson libpng 2>/dev/null || echo -ljansson -lpng) \
                $(HDF5_LIBS) -lm -lpthread -ldl $(if $(SIM),-lgomp $(COUNTED))
 
 CFLAGS   ?=

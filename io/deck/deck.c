@@ -1,14 +1,13 @@
-/* Lines go to libinih through a reader of our own, because libinih drops what it cannot hold without a word:
- * the end of a line of INI_MAX_LINE bytes, and the end of a section's name or of a continued key beyond 49.
- * The reader also counts lines, which the library's handler is not told. Invariant: entry[0..count) has no
- * key twice; every string is owned. */
+/* A deck is read line by line, from a text that one rank has read for all. Blank lines and comments mean
+ * nothing wherever they stand, so a value may go on behind them. Invariant: entry[0..count) has no key twice;
+ * every string is owned. */
 #include "deck/deck.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +15,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    DECK_LINE_BYTES = 200,          /* libinih's own limit, and the documented one */
-    DECK_NAME_BYTES = 50,           /* libinih's MAX_SECTION and MAX_NAME, both with the final zero */
-    DECK_FILE_BYTES_MAX = 1 << 20,  /* weights of radius 8 take 8 KB; more than this is some other file */
-    DECK_QUOTE_CHARS = 40           /* of a line quoted in a sentence */
-};
+enum { DECK_FILE_BYTES_MAX = 1 << 20 }; /* weights of radius 8 take 8 KB; more than this is some other file */
 
-/* What an allocation returned: not NULL, or the process ends. */
+/* Passes on what an allocation returned, or ends the process where that is NULL. */
 static void *had(void *p)
 {
     if (p) return p;
     fputs("weft: out of memory while reading a deck\n", stderr);
     abort();
+}
+
+__attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) text = NULL;
+    va_end(args);
+    return had(text);
 }
 
 static char *copy_trimmed(const char *from, size_t bytes)
@@ -70,160 +74,126 @@ void deck_free(deck *d)
     *d = (deck){ NULL, 0 };
 }
 
-/* ---- a file or a text ---- */
+void deck_remove(deck *d, const char *key)
+{
+    deck_entry *e = find(d, key);
+    if (!e) return;
+    free_entry(e);
+    *e = d->entry[--d->count]; /* the order of entries means nothing */
+}
+
+/* ---- a text ---- */
 
 typedef struct reading {
     deck *to;
-    const char *name, *text, *at, *end;
-    int line;        /* number of the line that libinih is looking at */
-    bool indented;   /* it starts with white space: a continuation where a key came before */
-    size_t open;     /* entry that a continuation would extend */
-    bool failed;
+    const char *name;
+    int line;
+    const char *section; /* "" before the first */
+    bool open;           /* an indented line goes on with the value of the last entry */
     sentence *why;
 } reading;
 
-/* What follows a section's bracket, which libinih drops; NULL: nothing, or a comment. */
-static const char *after_section(const reading *r, const char *line, const char *stop)
+/* Cuts off a comment, and white space at both ends. */
+static char *content(char *line)
 {
-    while (r->open == SIZE_MAX && line < stop && isspace((unsigned char)*line)) line++;
-    const char *end = line < stop && *line == '[' ? memchr(line, ']', (size_t)(stop - line)) : NULL;
-    if (!end) return NULL;
-    for (end++; end < stop && isspace((unsigned char)*end); end++) continue;
-    return end < stop && *end != ';' ? end : NULL;
+    char *end = line;
+    while (*end && !(*end == ';' && (end == line || isspace((unsigned char)end[-1])))) end++;
+    while (end > line && isspace((unsigned char)end[-1])) end--;
+    *end = '\0';
+    while (isspace((unsigned char)*line)) line++;
+    return *line == '#' ? end : line;
 }
 
-static char *read_line(char *buffer, int buffer_bytes, void *stream)
+static bool refuse_line(const reading *r, const char *text)
 {
-    reading *r = stream;
-    if (r->failed || r->at == r->end) return NULL;
-    const char *start = r->at, *stop = memchr(start, '\n', (size_t)(r->end - start));
-    r->at = stop ? stop + 1 : r->end;
-    if (!stop) stop = r->end;
-    if (stop > start && stop[-1] == '\r') stop--;
-    r->line++;
-
-    const size_t bytes = (size_t)(stop - start);
-    const size_t limit = buffer_bytes < DECK_LINE_BYTES ? (size_t)buffer_bytes : DECK_LINE_BYTES;
-    if (bytes >= limit) {
-        r->failed = true;
-        sentence_set(r->why,
-                     "%s:%d: the line has %zu bytes, and at most %zu are allowed: continue the value on "
-                     "indented lines",
-                     r->name, r->line, bytes, limit - 1);
-        return NULL;
-    }
-    const char *junk = after_section(r, start, stop);
-    if (junk) {
-        r->failed = true;
-        sentence_set(
-            r->why,
-            "%s:%d: \"%.*s\" follows the [section] on its line, where only a comment after \" ;\" is allowed",
-            r->name, r->line, stop - junk < DECK_QUOTE_CHARS ? (int)(stop - junk) : DECK_QUOTE_CHARS, junk);
-        return NULL;
-    }
-    r->indented = bytes && isspace((unsigned char)*start);
-    if (bytes && *start == '[') r->open = SIZE_MAX; /* a new section ends the value before it */
-    memcpy(buffer, start, bytes);
-    buffer[bytes] = '\0';
-    return buffer;
+    return sentence_refuse(r->why, "%s:%d: \"%.40s\" is neither a [section], a key = value nor a comment",
+                           r->name, r->line, text);
 }
 
-bool deck_like_assignment(const char *text)
+static bool begin_section(reading *r, char *text)
+{
+    char *const end = strchr(text, ']');
+    if (!end) return refuse_line(r, text);
+    const char *const rest = end + 1 + strspn(end + 1, " \t");
+    if (*rest && *rest != ';')
+        return sentence_refuse(r->why,
+                               "%s:%d: \"%.40s\" follows the [section] on its line, where only a comment "
+                               "after \" ;\" is allowed",
+                               r->name, r->line, rest);
+    *end = '\0';
+    r->section = text + 1;
+    r->open = false;
+    return true;
+}
+
+static bool take(reading *r, const char *text)
+{
+    const char *const equals = strpbrk(text, "=:");
+    if (!equals) return refuse_line(r, text);
+    if (!*r->section)
+        return sentence_refuse(r->why, "%s:%d: %.*s comes before the first [section]", r->name, r->line,
+                               (int)strcspn(text, " \t=:"), text);
+    if (equals == text) return sentence_refuse(r->why, "%s:%d: no key before the =", r->name, r->line);
+
+    char *const name = copy_trimmed(text, (size_t)(equals - text)), *key = text_of("%s.%s", r->section, name);
+    free(name);
+    const deck_entry *old = find(r->to, key);
+    if (old) {
+        sentence_set(r->why, "%s:%d: %.200s was already given at %s", r->name, r->line, key, old->where);
+        free(key);
+        return false;
+    }
+    append(r->to, key, copy_trimmed(equals + 1, strlen(equals + 1)), text_of("%s:%d", r->name, r->line));
+    r->open = true;
+    return true;
+}
+
+/* Whether it begins as "word =". */
+static bool like_assignment(const char *text)
 {
     const size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
     return word > 0 && text[word + strspn(text + word, " \t")] == '=';
 }
 
-static bool continue_value(reading *r, const char *text)
+static bool continue_value(const reading *r, const char *text)
 {
-    deck_entry *e = &r->to->entry[r->open];
-    /* libinih 55 takes a comment off a key's own line only. */
-    const char *comment = *text == ';' ? text : strstr(text, " ;");
-    char *const value = copy_trimmed(text, comment ? (size_t)(comment - text) : strlen(text));
-    if (deck_like_assignment(value)) {
-        sentence_set(r->why,
-                     "%s:%d: an indented line continues the value of %s, but \"%.*s\" looks like a new key: "
-                     "start a key in the first column",
-                     r->name, r->line, e->key, DECK_QUOTE_CHARS, value);
-        free(value);
-        return false;
-    }
-    const size_t old = strlen(e->value), more = strlen(value);
-    e->value = had(realloc(e->value, old + more + 2));
-    if (old && more) strcat(e->value, " ");
-    strcat(e->value, value);
-    free(value);
+    deck_entry *const e = &r->to->entry[r->to->count - 1];
+    if (like_assignment(text))
+        return sentence_refuse(r->why,
+                               "%s:%d: an indented line continues the value of %.200s, but \"%.40s\" looks "
+                               "like a new key: start a key in the first column",
+                               r->name, r->line, e->key, text);
+    char *const begun = e->value;
+    e->value = text_of("%s%s%s", begun, *begun ? " " : "", text);
+    free(begun);
     return true;
 }
 
-static bool take(reading *r, const char *section, const char *name, const char *value)
+static bool read_line(reading *r, char *line)
 {
-    if (!*section)
-        return sentence_refuse(r->why, "%s:%d: %.*s comes before the first [section]", r->name, r->line,
-                               DECK_QUOTE_CHARS, name);
-    if (!*name) return sentence_refuse(r->why, "%s:%d: no key before the =", r->name, r->line);
-    /* A name that fills libinih's buffer may already be a cut one. */
-    if (strlen(section) >= DECK_NAME_BYTES - 1 || strlen(name) >= DECK_NAME_BYTES - 1)
-        return sentence_refuse(r->why, "%s:%d: the name of a section or key may have at most %d characters",
-                               r->name, r->line, DECK_NAME_BYTES - 2);
-
-    const size_t key_bytes = strlen(section) + strlen(name) + 2;
-    char *key = had(malloc(key_bytes));
-    snprintf(key, key_bytes, "%s.%s", section, name);
-    const deck_entry *old = find(r->to, key);
-    if (old) {
-        sentence_set(r->why, "%s:%d: %s was already given at %s", r->name, r->line, key, old->where);
-        free(key);
-        return false;
-    }
-    const size_t where_bytes = strlen(r->name) + 16;
-    char *where = had(malloc(where_bytes));
-    snprintf(where, where_bytes, "%s:%d", r->name, r->line);
-    append(r->to, key, copy_trimmed(value, strlen(value)), where);
-    r->open = r->to->count - 1;
-    return true;
-}
-
-/* libinih calls this for a key and again, with the same key, for each indented line after it. */
-static int on_value(void *user, const char *section, const char *name, const char *value)
-{
-    reading *r = user;
-    if (r->failed) return 0;
-    const deck_entry *open = r->open < r->to->count ? &r->to->entry[r->open] : NULL;
-    const size_t section_length = strlen(section);
-    const bool same = open && strncmp(open->key, section, section_length) == 0 &&
-                      open->key[section_length] == '.' && strcmp(open->key + section_length + 1, name) == 0;
-    r->failed = !(r->indented && same ? continue_value(r, value) : take(r, section, name, value));
-    return !r->failed;
-}
-
-static bool refuse_line(const reading *r, int line)
-{
-    const char *start = r->text;
-    for (int i = 1; i < line; i++) start = (const char *)memchr(start, '\n', (size_t)(r->end - start)) + 1;
-    while (start < r->end && isspace((unsigned char)*start)) start++;
-    const char *stop = memchr(start, '\n', (size_t)(r->end - start));
-    size_t bytes = (size_t)((stop ? stop : r->end) - start);
-    if (bytes && start[bytes - 1] == '\r') bytes--;
-    return sentence_refuse(r->why, "%s:%d: \"%.*s\" is neither a [section], a key = value nor a comment",
-                           r->name, line, bytes > DECK_QUOTE_CHARS ? DECK_QUOTE_CHARS : (int)bytes, start);
+    const bool indented = isspace((unsigned char)*line);
+    char *const text = content(line);
+    if (!*text) return true;
+    if (indented && r->open) return continue_value(r, text);
+    return *text == '[' ? begin_section(r, text) : take(r, text);
 }
 
 bool deck_read_text(deck *d, const char *text, const char *name, sentence *why)
 {
-    reading r = { .to = d,
-                  .name = name,
-                  .text = text,
-                  .at = text,
-                  .end = text + strlen(text),
-                  .open = SIZE_MAX,
-                  .why = why };
-    const int status = ini_parse_stream(read_line, &r, on_value, &r);
-    /* libinih goes on after a line it cannot read: the first thing wrong is the one to name. */
-    if (status > 0 && (!r.failed || status < r.line)) return refuse_line(&r, status);
-    if (status < 0) return sentence_refuse(why, "%s: libinih is out of memory", name);
-    return !r.failed;
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
+    const bool marked = strncmp(text, byte_order_mark, strlen(byte_order_mark)) == 0;
+    char *const copy = had(strdup(text)), *next = copy + (marked ? strlen(byte_order_mark) : 0);
+    reading r = { .to = d, .name = name, .section = "", .why = why };
+    bool ok = true;
+    while (ok && next) {
+        r.line++;
+        ok = read_line(&r, strsep(&next, "\n"));
+    }
+    free(copy);
+    return ok;
 }
+
+/* ---- a file ---- */
 
 /* Reads up to `room` bytes; -1: errno. The descriptor does not block, so that a pipe without a writer ends at
  * once and a signal ends the wait for one that has nothing to say yet. */
@@ -247,7 +217,6 @@ char *deck_file_text(const char *path, sentence *why)
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const ssize_t bytes = fd < 0 || fstat(fd, &info) != 0 ? -1 : read_all(fd, text, DECK_FILE_BYTES_MAX + 1);
     bool ok = true;
-    /* a directory, say */
     if (bytes < 0) ok = sentence_refuse(why, "cannot read the deck %s: %s", path, strerror(errno));
     else if (bytes == 0 && S_ISFIFO(info.st_mode))
         ok = sentence_refuse(why, "cannot read the deck %s: it is a pipe without a writer", path);
@@ -277,24 +246,9 @@ bool deck_set(deck *d, const char *assignment, sentence *why)
         free(key);
         return sentence_refuse(why, "%s: the key needs its section, as in section.key=value", assignment);
     }
-    char *value = copy_trimmed(equals + 1, strlen(equals + 1));
-    char *where = had(strdup("command line"));
-    deck_entry *old = find(d, key);
-    if (old) {
-        free_entry(old);
-        *old = (deck_entry){ key, value, where };
-    } else {
-        append(d, key, value, where);
-    }
+    deck_remove(d, key);
+    append(d, key, copy_trimmed(equals + 1, strlen(equals + 1)), text_of("command line"));
     return true;
-}
-
-void deck_remove(deck *d, const char *key)
-{
-    deck_entry *e = find(d, key);
-    if (!e) return;
-    free_entry(e);
-    *e = d->entry[--d->count]; /* the order of entries means nothing */
 }
 
 /* ---- numbers ---- */
@@ -330,8 +284,8 @@ bool deck_whole(const char *text, int64_t *to)
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Damerau-Levenshtein distance, optimal string alignment: insert, delete, replace, swap neighbours, each 1.
- * */
+/* Damerau-Levenshtein distance, optimal string alignment: to insert, delete, replace or swap neighbours is 1.
+ */
 static size_t distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b), width = m + 1;

@@ -1,8 +1,6 @@
 /* The input file and the command line's overrides as a list of section.key = value with the place each came
- * from. Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). Read by
- * libinih, with its limits made visible: a line of 200 bytes or more is refused with that reason (continue a
- * long value on indented lines, they are joined by a space), ` ;` starts a comment, `#` and `;` at the start
- * of a line too. */
+ * from. Knows no physics: which keys exist and what they mean is the caller's (miniapp/config). The syntax is
+ * in docs/contract.md, "Deck". */
 #pragma once
 
 #include <stdbool.h>
@@ -33,9 +31,6 @@ bool deck_set(deck *d, const char *assignment, sentence *why);
 /* A whole number as decks and command lines have it: 64, -3, 4k (4096; k M G, in units of 1024, large or
  * small) or 1e6. */
 bool deck_whole(const char *text, int64_t *to);
-
-/* "word =": what an indented key looks like; libinih would take it for the rest of the value before. */
-bool deck_like_assignment(const char *text);
 
 void deck_remove(deck *d, const char *key); /* if it is there */
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */

@@ -5,7 +5,14 @@
 
 #include <stdbool.h>
 
-#include "base/cmd_option.h"
+#include "core/sentence.h"
+
+/* An option of a command; it stands beside the function that reads it. Every `option` below is an array of
+ * CMD_OPTIONS_MAX: a command's options beside --help and --version; the rest is zero. */
+typedef struct cmd_option {
+    const char *name, *argument, *help; /* argument: NULL for none */
+} cmd_option;
+enum { CMD_OPTIONS_MAX = 6 };
 
 int cmd_run(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
@@ -15,8 +22,8 @@ int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
 
-/* What a command needs of MPI: always, or, where one process can do it alone, only if a launcher started
- * several (ranks.h). */
+/* When a command needs MPI: always, or, where one process can do it alone, only if a launcher started several
+ * (ranks.h). */
 typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
 /* cmd_begin returns this rank's number, or ends the program with 2 and one sentence where ranks were started
  * with other words or are another build: they would wait for each other. catch_signals (NULL: the command has
@@ -30,3 +37,13 @@ __attribute__((format(printf, 2, 3))) int cmd_say(int status, const char *format
 bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
+
+extern const cmd_option cmd_option_none[CMD_OPTIONS_MAX];
+int cmd_option_count(const cmd_option *option);
+/* Whether every option is known, for a command whose options take no argument. */
+bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why);
+/* "unknown option '--dryrun', did you mean --dry-run; allowed: --dry-run, --help ..."; false. */
+bool cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why);
+/* The same sentence for any kind of word. argument[i]: what follows name[i], or NULL. */
+void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name,
+                             const char *const *argument, int count, sentence *why);

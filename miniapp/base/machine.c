@@ -9,14 +9,9 @@
 #include "device/device_sim.h"
 #include "output/record.h"
 #include "ranks/check.h"
+#include "ranks/ranks.h"
 
 enum { RECORD_SCHEMA = 1 };
-
-enum { WORD_HOST, WORD_BINDING, WORD_NAME, WORD_UUID, WORD_SM_CLOCK, WORD_MEM_CLOCK, WORDS };
-
-/* What a rank sends to rank 0: words, each with its 0 byte. A host's name is sent by one of its ranks, a
- * device's by those with a GPU. */
-enum { RANK_BYTES_MAX = 1024 };
 
 json_t *machine_record(const char *command, json_t *started)
 {
@@ -42,76 +37,65 @@ static json_t *simulated_json(const device_simulated *m, int64_t most_bytes)
                      (json_int_t)most_bytes);
 }
 
-static int put_words(char out[RANK_BYTES_MAX], const topology *t, const device *d)
+json_t *machine_gather(const topology *t, json_t *mine)
 {
-    char sm_clock[16], mem_clock[16];
-    const char *const word[WORDS] = { [WORD_HOST] = t->local_rank == 0 ? t->host : "",
-                                      [WORD_BINDING] = t->binding,
-                                      [WORD_NAME] = d->uuid[0] ? d->name : "",
-                                      [WORD_UUID] = d->uuid,
-                                      [WORD_SM_CLOCK] = sm_clock,
-                                      [WORD_MEM_CLOCK] = mem_clock };
-    int used = 0;
-    snprintf(sm_clock, sizeof sm_clock, "%d", d->sm_clock_mhz);
-    snprintf(mem_clock, sizeof mem_clock, "%d", d->mem_clock_mhz);
-    for (int i = 0; i < WORDS; i++)
-        used += 1 + snprintf(out + used, (size_t)(RANK_BYTES_MAX - used), "%s", word[i]);
-    return used;
+    char *const text = CHECK_ALLOC(json_dumps(mine, JSON_COMPACT | JSON_ENCODE_ANY));
+    const int bytes = (int)strlen(text) + 1;
+    int width = bytes;
+    MPI_CHECK(ranks_allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
+    char *const padded = CHECK_ALLOC(calloc((size_t)width, 1)), *const all = CHECK_ALLOC(
+                                                                    calloc((size_t)t->ranks, (size_t)width));
+    memcpy(padded, text, (size_t)bytes);
+    MPI_CHECK(ranks_gather(padded, width, MPI_CHAR, all, width, MPI_CHAR, 0, t->comm));
+    json_t *const ranks = t->rank == 0 ? json_array() : NULL;
+    for (int i = 0; i < t->ranks && ranks; i++)
+        json_array_append_new(ranks, json_loads(all + (size_t)i * (size_t)width, JSON_DECODE_ANY, NULL));
+    json_decref(mine);
+    free(text);
+    free(padded);
+    free(all);
+    return ranks;
 }
 
-typedef struct all_ranks { /* of JSON; known: the values of texts, so that ranks share them */
-    json_t *hosts, *gpus, *binding, *known_hosts, *known_bindings;
-} all_ranks;
-
-/* *first: the text was not there before. */
-static json_t *once(json_t *known, const char *text, bool *first)
+/* A host's name comes from one of its ranks, a GPU from those that have one. */
+static json_t *rank_json(const topology *t, const device *d)
 {
-    *first = !json_object_get(known, text);
-    if (*first) json_object_set_new(known, text, json_string(text));
-    return json_object_get(known, text);
+    json_t *const gpu = d->uuid[0] ? json_pack("{s:i, s:o, s:s, s:i, s:i}", "rank", t->rank, "name",
+                                               record_text(d->name), "uuid", d->uuid, "sm_clock_mhz",
+                                               d->sm_clock_mhz, "mem_clock_mhz", d->mem_clock_mhz)
+                                   : json_null();
+    return json_pack("{s:o, s:o, s:o}", "host", t->local_rank == 0 ? record_text(t->host) : json_null(),
+                     "binding", record_text(t->binding), "gpu", gpu);
 }
 
-static void add_rank(all_ranks *all, int rank, const char *at)
+/* Each rank's value of a key, but null; once: and but those that were there before. */
+static json_t *column(const json_t *ranks, const char *key, bool once)
 {
-    const char *word[WORDS];
-    bool first;
-    for (int i = 0; i < WORDS; i++) {
-        word[i] = at;
-        at += strlen(at) + 1;
+    json_t *const all = json_array(), *const known = json_object(), *rank;
+    size_t i;
+    json_array_foreach(ranks, i, rank) {
+        json_t *const v = json_object_get(rank, key);
+        const char *const text = once ? json_string_value(v) : NULL;
+        if (json_is_null(v) || (text && json_object_get(known, text))) continue;
+        json_array_append(all, v);
+        if (text) json_object_set_new(known, text, json_true());
     }
-    json_array_append(all->binding, once(all->known_bindings, word[WORD_BINDING], &first));
-    json_t *const host = once(all->known_hosts, word[WORD_HOST], &first);
-    if (first && word[WORD_HOST][0]) json_array_append(all->hosts, host);
-    if (word[WORD_UUID][0])
-        json_array_append_new(all->gpus,
-                              json_pack("{s:i, s:s, s:s, s:i, s:i}", "rank", rank, "name", word[WORD_NAME],
-                                        "uuid", word[WORD_UUID], "sm_clock_mhz", atoi(word[WORD_SM_CLOCK]),
-                                        "mem_clock_mhz", atoi(word[WORD_MEM_CLOCK])));
-}
-
-static json_t *all_json(const topology *t, const device *d, const char *all, int width, int64_t most_bytes)
-{
-    all_ranks a = { json_array(), json_array(), json_array(), json_object(), json_object() };
-    for (int r = 0; r < t->ranks; r++) add_rank(&a, r, all + (size_t)r * (size_t)width);
-    json_decref(a.known_hosts);
-    json_decref(a.known_bindings);
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", a.hosts, "gpus", a.gpus,
-                     "driver", d->driver[0] ? json_string(d->driver) : json_null(), "mpi", t->mpi_version,
-                     "hdf5", machine_hdf5_version(), "binding", a.binding, "processor", d->name, "threads",
-                     d->threads, "placement", record_text_or_null(t->worst.text), "simulated",
-                     simulated_json(d->simulated, most_bytes));
+    json_decref(known);
+    return all;
 }
 
 json_t *machine_json(const topology *t, const device *d)
 {
-    char mine[RANK_BYTES_MAX] = "", *all = NULL;
-    int bytes = put_words(mine, t, d), width = bytes;
-    MPI_CHECK(MPI_Allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
-    if (t->rank == 0) all = CHECK_ALLOC(malloc((size_t)t->ranks * (size_t)width));
-    MPI_CHECK(MPI_Gather(mine, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
+    json_t *const ranks = machine_gather(t, rank_json(t, d)), *machine = NULL;
     int64_t most_bytes = memory_sim_bytes();
     if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
-    json_t *machine = t->rank == 0 ? all_json(t, d, all, width, most_bytes) : NULL;
-    free(all);
+    if (ranks)
+        machine = json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts",
+                            column(ranks, "host", true), "gpus", column(ranks, "gpu", false), "driver",
+                            record_text_or_null(d->driver), "mpi", t->mpi_version, "hdf5",
+                            machine_hdf5_version(), "binding", column(ranks, "binding", false), "processor",
+                            d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
+                            "simulated", simulated_json(d->simulated, most_bytes));
+    json_decref(ranks);
     return machine;
 }

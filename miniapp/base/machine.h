@@ -1,4 +1,4 @@
-/* What every record starts with, and what it ran on. */
+/* The head of every record, and the machine that it was made on. */
 #pragma once
 
 #include <jansson.h>
@@ -9,8 +9,12 @@
 /* {schema, program, version, git, command, started}; takes a reference of its own to started. */
 json_t *machine_record(const char *command, json_t *started);
 
-/* Of the HDF5 library in use: "1.10.8". */
+/* The HDF5 library in use: "1.10.8". */
 const char *machine_hdf5_version(void);
+
+/* An array of what each rank has, on rank 0 of t->comm; NULL on the others. Takes the reference to mine.
+ * Collective, also without MPI. */
+json_t *machine_gather(const topology *t, json_t *mine);
 
 /* Hosts, GPUs, driver, libraries, binding of the ranks of t->comm. Collective over it; NULL on all but its
  * rank 0. */

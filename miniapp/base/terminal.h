@@ -1,4 +1,4 @@
-/* What text for people needs: lines of a given width, and colour where somebody looks at it. */
+/* Text for people: lines of a given width, and colour on a terminal. */
 #pragma once
 
 #include <stdbool.h>

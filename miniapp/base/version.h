@@ -1,4 +1,4 @@
-/* What this binary is, for --version, records and state files. */
+/* The version of this binary, for --version, records and state files. */
 #pragma once
 
 extern const char version_number[]; /* "1.0.0" */

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "base/cmd_option.h"
+#include "base/cmd.h"
 #include "bench/bench_families.h"
 #include "topology/topology.h"
 

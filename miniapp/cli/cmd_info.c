@@ -23,8 +23,7 @@ const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
     { "--json", NULL, "print one JSON object, for programs" },
     { "--measure", NULL,
       "also measure copies within device memory, on all ranks at once, and from every rank to every other, "
-      "one pair at a time, "
-      "over the shortest path (at most 16 ranks)" },
+      "one pair at a time, over the shortest path (at most 16 ranks)" },
 };
 
 /* ---- the object ---- */
@@ -62,21 +61,6 @@ static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
         "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(), "gpu_cpus",
         record_text_or_null(at->near_cpus), "nics", record_text_or_null(near), "copy_bytes_per_s",
         record_number(copy_bytes_per_s), "wrong", record_text_or_null(t->wrong.text));
-}
-
-/* Of all ranks, on rank 0; NULL on the others. Collective. */
-static json_t *ranks_json(const topology *t, json_t *mine)
-{
-    enum { TEXT_BYTES = 4096 }; /* a rank's texts are bounded; the longest is what is wrong */
-    char text[TEXT_BYTES] = "", *all = CHECK_ALLOC(calloc((size_t)t->ranks, TEXT_BYTES));
-    json_t *ranks = t->rank == 0 ? json_array() : NULL;
-    (void)json_dumpb(mine, text, TEXT_BYTES - 1, JSON_COMPACT);
-    MPI_CHECK(ranks_gather(text, TEXT_BYTES, MPI_CHAR, all, TEXT_BYTES, MPI_CHAR, 0, t->comm));
-    for (int i = 0; i < t->ranks && ranks; i++)
-        json_array_append_new(ranks, json_loads(all + (size_t)i * TEXT_BYTES, 0, NULL));
-    json_decref(mine);
-    free(all);
-    return ranks;
 }
 
 static json_t *built_json(void)
@@ -136,11 +120,6 @@ static const char *text_of(const json_t *o, const char *key)
     return json_is_string(v) ? printable_text(json_string_value(v)) : "unknown";
 }
 
-static const char *dash_or(const json_t *o, const char *key)
-{
-    return json_is_string(json_object_get(o, key)) ? text_of(o, key) : "-";
-}
-
 static int int_of(const json_t *o, const char *key)
 {
     return (int)json_integer_value(json_object_get(o, key));
@@ -167,7 +146,7 @@ static int ranks_on(const host_table *t, int host)
     return t->where->begin[host + 1] - t->where->begin[host];
 }
 
-/* But for what names a rank or a GPU, and what changes from second to second. */
+/* Compares all but what names a rank or a GPU, and what changes from second to second. */
 static bool are_alike(const host_table *t, int a, int b)
 {
     static const char *const own[] = { "rank", "host", "uuid", "free_bytes" };
@@ -182,19 +161,38 @@ static bool are_alike(const host_table *t, int a, int b)
     return alike;
 }
 
-static void print_rank(FILE *to, const host_table *t, int host, int place)
+/* The columns of a rank's row, each a member of its object. */
+static const struct {
+    const char *heading, *key;
+    int width;
+} column[] = {
+    { "PCI address", "pci", 12 }, { "node", "gpu_numa_node", 4 }, { "near cores", "gpu_cpus", 12 },
+    { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },    { "near NICs", "nics", 10 },
+};
+enum { COLUMNS = sizeof column / sizeof *column };
+
+static void print_headings(FILE *to)
+{
+    fprintf(to, "         %-14s", "GPU");
+    for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
+    fprintf(to, " free GB\n");
+}
+
+static void print_rank(FILE *to, const json_t *r)
 {
     static const double gb = 1e-9;
-    const json_t *r = rank_at(t, host, place);
     const json_t *copy = json_object_get(r, "copy_bytes_per_s");
-    char gpu[32] = "-", node[16] = "-";
+    char cell[32] = "-";
     if (json_is_string(json_object_get(r, "uuid")))
-        snprintf(gpu, sizeof gpu, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
-    if (json_is_integer(json_object_get(r, "gpu_numa_node")))
-        snprintf(node, sizeof node, "%d", int_of(r, "gpu_numa_node"));
-    fprintf(to, "rank %-3d %-14s %-12s %-4s %-12s %-12s %-4s %-10s %.4g/%.4g", int_of(r, "rank"), gpu,
-            dash_or(r, "pci"), node, dash_or(r, "gpu_cpus"), dash_or(r, "cpus"), dash_or(r, "numa_nodes"),
-            dash_or(r, "nics"), gb * json_number_value(json_object_get(r, "free_bytes")),
+        snprintf(cell, sizeof cell, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
+    fprintf(to, "rank %-3d %-14s", int_of(r, "rank"), cell);
+    for (int i = 0; i < COLUMNS; i++) {
+        const json_t *v = json_object_get(r, column[i].key);
+        if (json_is_integer(v)) snprintf(cell, sizeof cell, "%d", int_of(r, column[i].key));
+        else snprintf(cell, sizeof cell, "-");
+        fprintf(to, " %-*s", column[i].width, json_is_string(v) ? text_of(r, column[i].key) : cell);
+    }
+    fprintf(to, " %.4g/%.4g", gb * json_number_value(json_object_get(r, "free_bytes")),
             gb * json_number_value(json_object_get(r, "memory_bytes")));
     if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
         fprintf(to, " by %s", text_of(r, "memory_limit"));
@@ -217,15 +215,14 @@ static void print_host(FILE *to, const host_table *t, int host)
             text_of(first, "name"));
     if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
     fputc('\n', to);
-    for (int place = 0; place < ranks_on(t, host); place++) print_rank(to, t, host, place);
+    for (int place = 0; place < ranks_on(t, host); place++) print_rank(to, rank_at(t, host, place));
 }
 
 /* Hosts that are alike are one block, or a thousand ranks would fill pages. */
 static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
 {
     const host_table t = { ranks, where, CHECK_ALLOC(malloc((size_t)where->count * sizeof *t.like)) };
-    fprintf(to,
-            "         GPU            PCI address  node near cores   may use      node near NICs  free GB\n");
+    print_headings(to);
     for (int h = 0; h < where->count; h++) {
         t.like[h] = 0;
         while (t.like[h] < h && !are_alike(&t, t.like[h], h)) t.like[h]++;
@@ -312,7 +309,7 @@ static int inform(const topology *t, device *d, bool as_json, bool measure, cons
         if (t->ranks > 1 && !info_measure_links(t, d, &links, &why))
             status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
     }
-    json_t *ranks = ranks_json(t, rank_json(t, d, copy_bytes_per_s));
+    json_t *ranks = machine_gather(t, rank_json(t, d, copy_bytes_per_s));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
         json_t *o =

@@ -35,7 +35,7 @@ static void roff(FILE *to, const char *text)
     }
 }
 
-void cmd_manual_page(FILE *to)
+int cmd_manual_page(FILE *to)
 {
     fprintf(to,
             ".TH WEFT 1 \"\" \"weft %s\" \"User Commands\"\n"
@@ -58,6 +58,7 @@ void cmd_manual_page(FILE *to)
           ".TP\n.B SLURM_JOB_END_TIME\nwhen a run stops, with a checkpoint, if run.wall_limit is 0\n"
           ".SH SEE ALSO\n.BR mpirun (1),\n.BR sbatch (1)\n",
           to);
+    return 0;
 }
 
 /* Options, or keys with their '='. */
@@ -87,7 +88,7 @@ static void completion_of_command(FILE *to, const cmd_row *c)
 }
 
 /* readline parts words at '=', weft does not; a key as the name of a file would get a backslash before it. */
-void cmd_manual_completion(FILE *to)
+int cmd_manual_completion(FILE *to)
 {
     fprintf(to, "# bash completion for weft %s\n_weft_values() { # key\n    case $1 in\n", version_number);
     config_print_choices(to);
@@ -117,4 +118,5 @@ void cmd_manual_completion(FILE *to)
           "-d -- \"$current\"))\n"
           "    fi\n}\ncomplete -F _weft weft\n",
           to);
+    return 0;
 }

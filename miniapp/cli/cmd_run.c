@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cmd.h"
-#include "config/outputs.h"
 #include "config/request.h"
 #include "core/fp.h"
 #include "device/nvtx.h"
@@ -157,7 +156,7 @@ static void own_checkpoints(run *r)
     out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps;
 }
 
-/* What holds no step up is the steps'. Probed steps stand for all of them. */
+/* Time that no norm, checkpoint or series took is the steps'. Probed steps stand for all of them. */
 static void add_phases(run *r, timer_gather *g, const loop_result *l)
 {
     const sim_create_seconds *c = &r->sim.created;
@@ -184,7 +183,7 @@ static void add_phases(run *r, timer_gather *g, const loop_result *l)
     add_phase(r, g, 1, "verify", r->verify_s);
 }
 
-/* What all ranks have is gathered at once. Of a checkpoint's seconds, those of the rank that took longest. */
+/* Gathers the numbers of all ranks at once. A checkpoint's seconds are those of its slowest rank. */
 static void gather_report(run *r, const loop_result *l)
 {
     sim *s = &r->sim;
@@ -237,8 +236,8 @@ static int finish(run *r, const loop_result *l, sentence *why)
         status = CHECK_EXIT_ENVIRONMENT;
         fail(status, why->text);
     }
-    /* Whatever else could not be written: the checkpoint is there, and the run that goes on from it looks at
-     * its outputs first. */
+    /* Wins over an output that could not be written: the checkpoint is there, and the run that goes on
+     * from it looks at its outputs first. */
     if (l->end == LOOP_STOPPED || l->end == LOOP_OUT_OF_TIME)
         return cmd_say(CHECK_EXIT_REQUEUE, "stopped by %s at step %lld; continue with --restart %s",
                        l->end == LOOP_STOPPED ? "a signal" : "its time limit", (long long)s->level,
@@ -247,7 +246,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
 }
 
-/* Those about what the deck asks for; the others stand in the table. */
+/* Prints the notes on keys that the deck sets; the table has the others. */
 static void say_notes(const sim *s, int from)
 {
     for (int i = from; i < s->notes_count; i++)
@@ -328,8 +327,7 @@ int cmd_run(int argc, char **argv)
     r->report.command = command;
     r->report.started = record_now();
     int status = request_make(&r->ask, argc, argv, &why) ? 0 : CHECK_EXIT_USAGE;
-    if (status == 0 && !r->ask.json)
-        status = outputs_check(ranks_world(), &r->ask.cfg, r->ask.deck, r->ask.restart, &why);
+    if (status == 0 && !r->ask.json) status = request_check_outputs(&r->ask, &why);
     if (status == 0 && r->ask.json) status = plan_print_json(&r->ask, &why);
     if (status != 0) {
         (void)fail(status, why.text);

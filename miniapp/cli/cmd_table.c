@@ -21,17 +21,14 @@ const cmd_row cmd_table[] = {
     { "bench", cmd_bench, "[FAMILY[/RUNG] ...] [key=value ...]",
       "ladder: measure ways to move and compute data",
       "Measures what this device can do and how near each way of moving or computing data comes to it. Every "
-      "rung is checked "
-      "against the host's answer before it is timed; its rate is printed beside a ceiling measured in the "
-      "same run.\n"
+      "rung is checked against the host's answer before it is timed; its rate is printed beside a ceiling "
+      "measured in the same run.\n"
       "Rates of rungs and ceilings are computed from the median of the samples. The spread is (90th "
-      "percentile - minimum) / "
-      "median; rows with a spread above 10 % are marked with *: the machine was not quiet.\n"
+      "percentile - minimum) / median; rows with a spread above 10 % are marked with *: the machine was not "
+      "quiet.\n"
       "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
-      "are named. A rank "
-      "that takes more than 5 % longer than the median rank is named. On several hosts, what each network "
-      "card sent in halo and "
-      "alltoall is printed.\n"
+      "are named. A rank that takes more than 5 % longer than the median rank is named. On several hosts, "
+      "what each network card sent in halo and alltoall is printed.\n"
       "`weft bench FAMILY --help` names the page that explains a family.",
       bench_request_options, bench_request_print_keys,
       "Keys, in addition to the parameters that --list shows:",
@@ -39,36 +36,31 @@ const cmd_row cmd_table[] = {
       "failure." },
     { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
       "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
-      "together, and the file "
-      "system; each is verified bit for bit, then timed, on all ranks at once and alone. Prints one page: a "
-      "verdict, each figure "
-      "beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
+      "together, and the file system; each is verified bit for bit, then timed, on all ranks at once and "
+      "alone. Prints one page: a verdict, each figure beside the others of its kind, and which part is to "
+      "blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
-      "on, whether there is "
-      "room for one (bytes=256M), and how fast it is; its record goes to output=FILE.",
+      "on, whether there is room for one (bytes=256M), and how fast it is; its record goes to output=FILE.",
       cmd_option_none, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
       "file or device failed." },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
-      "that; HDF5; and "
-      "a table of who drives what: every rank's GPU and its PCI address, the NUMA node and cores near to it, "
-      "the cores that the rank "
-      "may use, the nearest network cards, and what is wrong with that. Hosts that are alike are printed "
-      "once.",
+      "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
+      "cores near to it, the cores that the rank may use, the nearest network cards, and what is wrong with "
+      "that. Hosts that are alike are printed once.",
       cmd_info_options, NULL, NULL, NULL },
     { "verify", cmd_verify, "FILE_OR_DIR ...", "check state files: every block and fingerprint",
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
-      "and its fingerprint "
-      "with the stored ones, and names the dataset, block and rows (in 1D, columns) that are damaged.",
+      "and its fingerprint with the stored ones, and names the dataset, block and rows (in 1D, columns) that "
+      "are damaged.",
       cmd_option_none, NULL, NULL,
       "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in "
-      "common. Prints how many "
-      "cells differ, and the largest absolute difference, relative difference and difference in ulps "
-      "(representable numbers "
-      "between the two), each with its place. Only a few megabytes of a field are in memory at a time.",
+      "common. Prints how many cells differ, and the largest absolute difference, relative difference and "
+      "difference in ulps (representable numbers between the two), each with its place. Only a few megabytes "
+      "of a field are in memory at a time.",
       cmd_option_none, NULL, NULL,
       "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/cmd_option.h"
+#include "base/cmd.h"
 
 typedef struct cmd_row {
     const char *name;
@@ -26,12 +26,10 @@ const cmd_row *cmd_table_find(const char *name); /* NULL: none */
 void cmd_table_print_all(FILE *to);
 void cmd_table_print(FILE *to, const char *name);
 
-/* cmd_manual.c: what `make install` leaves beside the program, the manual page weft.1 and the completion for
- * bash. */
-#define CMD_MANUAL_PAGE "--man"
-#define CMD_MANUAL_COMPLETION "--completion"
-void cmd_manual_page(FILE *to);
-void cmd_manual_completion(FILE *to);
+/* cmd_manual.c: --man and --completion print the manual page weft.1 and the completion for bash, which
+ * `make install` leaves beside the program. 0. */
+int cmd_manual_page(FILE *to);
+int cmd_manual_completion(FILE *to);
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, sentence *why);

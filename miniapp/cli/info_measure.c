@@ -37,8 +37,8 @@ double info_measure_copy(const topology *t, device *d)
     for (int i = 0; i < 2; i++) {
         DEVICE_CALL(d, event_create, true, &stamp[i]);
         DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes, &memory[i]);
-        DEVICE_CALL(d, fill_bytes, memory[i], 1, bytes, s); /* pages that nobody wrote are one page of
-                                                             * zeros, in cache */
+        /* pages never written are one page of zeros, in cache */
+        DEVICE_CALL(d, fill_bytes, memory[i], 1, bytes, s);
     }
     (void)batch_s(t, d, stamp, s, memory, bytes, 1);
     for (int i = 0; i < BATCHES; i++) best_s = fmin(best_s, batch_s(t, d, stamp, s, memory, bytes, copies));
@@ -56,7 +56,7 @@ static bool one_link(const bench_world *world, device *d, device_stream *s, int 
 {
     const topology *t = world->top;
     const bool sends = t->rank == from, receives = t->rank == to;
-    /* who only waits is its own partner, and sends nothing */
+    /* a rank that only waits is its own partner, and sends nothing */
     const int other = sends ? to : receives ? from : t->rank;
     const bench_link_message message = { other, 0, 0, sends, receives, bytes };
     bench_link *l = bench_link_create(world, d, s, t->comm, BENCH_LINK_SHORTEST, &message, 1);

@@ -45,38 +45,27 @@ static int refuse(const char *typed)
     return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
 }
 
-static int print_help(const char *command)
-{
-    if (command) cmd_table_print(stdout, command);
-    else cmd_table_print_all(stdout);
-    return 0;
-}
-
 /* weft help [COMMAND] */
 static int help(const char *command)
 {
-    return command && !cmd_table_find(command) ? refuse(command) : print_help(command);
+    if (!command) cmd_table_print_all(stdout);
+    else if (cmd_table_find(command)) cmd_table_print(stdout, command);
+    else return refuse(command);
+    return 0;
 }
 
 static int perform(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
     if (strcmp(command, "--version") == 0) return print_version();
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return print_help(NULL);
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
-    if (strcmp(command, CMD_MANUAL_PAGE) == 0) {
-        cmd_manual_page(stdout);
-        return 0;
-    }
-    if (strcmp(command, CMD_MANUAL_COMPLETION) == 0) {
-        cmd_manual_completion(stdout);
-        return 0;
-    }
+    if (strcmp(command, "--man") == 0) return cmd_manual_page(stdout);
+    if (strcmp(command, "--completion") == 0) return cmd_manual_completion(stdout);
     const cmd_row *const c = cmd_table_find(command);
     if (!c) return refuse(argc >= 2 ? command : NULL);
     if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
-        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0
-                                                                                        : print_help(command);
+        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : help(command);
     return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
 }
 
@@ -97,7 +86,7 @@ static bool reader_left(void)
     return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/* What was printed must have arrived, unless its reader did not want the rest. */
+/* The output must have arrived, unless its reader did not want the rest. */
 static int status_with_output(int status)
 {
     const bool arrived = fflush(stdout) == 0 && !ferror(stdout);

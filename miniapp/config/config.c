@@ -83,7 +83,34 @@ static bool read_all(const checking *k)
     return true;
 }
 
-static bool uses_alpha(const config *c) { return config_kind_of(c)->alpha != KIND_ALPHA_NONE; }
+bool config_uses(const config *c, config_use what)
+{
+    const kind_row *kind = config_kind_of(c);
+    const bool modes = kind->modes && c->problem.initial == CONFIG_INITIAL_MODE;
+    switch (what) {
+    case CONFIG_USE_ALWAYS: return true;
+    case CONFIG_USE_DIFFERENCES: return kind->alpha != KIND_ALPHA_NONE;
+    case CONFIG_USE_WEIGHTS: return kind->stencil == KIND_STENCIL_WEIGHTS;
+    case CONFIG_USE_FACTORS: return kind->stencil == KIND_STENCIL_FACTORS;
+    case CONFIG_USE_MODE: return modes;
+    case CONFIG_USE_MODE_2D: return modes && config_two_d(c);
+    case CONFIG_USE_RANDOM: return c->problem.initial == CONFIG_INITIAL_RANDOM;
+    case CONFIG_USE_STENCIL: return kind->stencil != KIND_STENCIL_NONE;
+    case CONFIG_USE_STENCIL_2D: return kind->stencil != KIND_STENCIL_NONE && config_two_d(c);
+    }
+    return true;
+}
+
+static bool clear_unused(const checking *k)
+{
+    sentence reason;
+    for (size_t i = 0; i < config_table_count; i++) {
+        const config_row *row = &config_table[i];
+        const char *const fixed = row->unused ? row->unused : row->preset;
+        if (fixed && !config_uses(k->c, row->use)) (void)config_table_read(k->c, row, fixed, &reason);
+    }
+    return true;
+}
 
 static bool check_alpha(const checking *k)
 {
@@ -97,10 +124,7 @@ static bool check_alpha(const checking *k)
     const bool allowed[] = { [KIND_ALPHA_FROM_0] = a >= 0.0 && a <= limit,
                              [KIND_ALPHA_ABOVE_0] = a > 0.0 && a < limit,
                              [KIND_ALPHA_EITHER_SIGN] = fabs(a) < limit };
-    if (!uses_alpha(c)) {
-        c->problem.alpha = 0.0;
-        return true;
-    }
+    if (!config_uses(c, CONFIG_USE_DIFFERENCES)) return true;
     if (!given(k, "problem.alpha"))
         return refuse(k, "problem.alpha", "required for %s; allowed up to %g", row->name, limit);
     return allowed[row->alpha] ||
@@ -120,62 +144,53 @@ static bool finite_in_type(const checking *k, const char *key, const double *num
     return true;
 }
 
-/* Sets the radius. */
+/* A key that this kind cannot do without. */
+static bool has(const checking *k, const char *key)
+{
+    return given(k, key) || refuse(k, key, "required for %s; allowed: %s", config_kind_of(k->c)->name,
+                                   config_table_find(key)->allowed);
+}
+
+/* From the numbers in a row of weights or factors. */
+static bool set_radius(const checking *k, const char *key, int row, int most)
+{
+    k->c->problem.radius = row / 2;
+    return (row % 2 == 1 && row >= 3 && row <= 2 * most + 1) ||
+           refuse(k, key, "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)", row,
+                  2 * most + 1, most);
+}
+
 static bool check_weights(const checking *k)
 {
+    static const char key[] = "problem.weights";
     config *c = k->c;
     const int count = c->problem.weights_count;
-    if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) {
-        memset(c->problem.weights, 0, sizeof c->problem.weights);
-        c->problem.weights_count = 0;
-        return true;
-    }
-    if (!given(k, "problem.weights"))
-        return refuse(k, "problem.weights", "required for custom; allowed: %s",
-                      config_table_find("problem.weights")->allowed);
-    const bool square = strchr(deck_find(k->d, "problem.weights")->value, '|') != NULL;
+    if (!config_uses(c, CONFIG_USE_WEIGHTS)) return true;
+    if (!has(k, key)) return false;
+    const bool square = strchr(deck_find(k->d, key)->value, '|') != NULL;
     if (config_two_d(c) && !square)
-        return refuse(k, "problem.weights",
-                      "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
+        return refuse(k, key, "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
     if (!config_two_d(c) && square)
-        return refuse(k, "problem.weights",
-                      "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
+        return refuse(k, key, "several rows; a 1D grid (grid.ny = 1) needs one row of 2r+1 numbers");
     int row = count;
     if (square)
         for (row = 1; row * row < count; row++) continue;
-    const int r = row / 2;
-    if (row % 2 == 0 || r < 1 || r > STENCIL_RADIUS_MAX)
-        return refuse(k, "problem.weights",
-                      "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)", row,
-                      2 * STENCIL_RADIUS_MAX + 1, STENCIL_RADIUS_MAX);
-    c->problem.radius = r;
-    return finite_in_type(k, "problem.weights", c->problem.weights, count);
+    return set_radius(k, key, row, STENCIL_RADIUS_MAX) && finite_in_type(k, key, c->problem.weights, count);
 }
 
-/* Likewise. */
 static bool check_factors(const checking *k)
 {
+    static const char key[] = "problem.factors";
     config *c = k->c;
-    const kind_row *kind = config_kind_of(c);
-    if (kind->stencil != KIND_STENCIL_FACTORS) {
-        memset(c->problem.factors, 0, sizeof c->problem.factors);
-        c->problem.factors_count = c->problem.products = 0;
-        return true;
-    }
-    if (!given(k, "problem.factors"))
-        return refuse(k, "problem.factors", "required for %s; allowed: %s", kind->name,
-                      config_table_find("problem.factors")->allowed);
+    const int count = c->problem.factors_count;
+    if (!config_uses(c, CONFIG_USE_FACTORS)) return true;
+    if (!has(k, key)) return false;
     if (!config_two_d(c))
         return refuse(k, "grid.ny",
                       "%s needs a 2D grid; allowed: 2 or more (in 1D problem.kind = custom serves)",
-                      kind->name);
-    const int row = c->problem.factors_count / (2 * c->problem.products), r = row / 2;
-    if (row % 2 == 0 || r < 1 || r > STENCIL_SEPARABLE_RADIUS_MAX)
-        return refuse(k, "problem.factors",
-                      "rows of %d numbers; allowed are 3, 5, 7 and %d (2r+1, radius r = 1 .. %d)", row,
-                      2 * STENCIL_SEPARABLE_RADIUS_MAX + 1, STENCIL_SEPARABLE_RADIUS_MAX);
-    c->problem.radius = r;
-    return finite_in_type(k, "problem.factors", c->problem.factors, c->problem.factors_count);
+                      config_kind_of(c)->name);
+    return set_radius(k, key, count / (2 * c->problem.products), STENCIL_SEPARABLE_RADIUS_MAX) &&
+           finite_in_type(k, key, c->problem.factors, count);
 }
 
 static bool check_order(const checking *k)
@@ -194,12 +209,6 @@ static bool check_order(const checking *k)
 
 /* ---- sides ---- */
 
-static void set_periodic(boundary_side *s)
-{
-    s->kind = BOUNDARY_PERIODIC;
-    s->value = 0.0;
-}
-
 static double sum_of_sizes(const double *numbers, int count)
 {
     double sum = 0;
@@ -207,8 +216,8 @@ static double sum_of_sizes(const double *numbers, int count)
     return sum;
 }
 
-/* What a sum of V alone may reach: |c| summed over the terms of an update at the limit on alpha, and V + V
- * where a side reflects more than one node deep. */
+/* The largest sum of V alone, in units of V: |c| summed over the terms of an update at the limit on alpha,
+ * and V + V where a side reflects more than one node deep. */
 static double largest_sum(const config *c)
 {
     const double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], *factors = c->problem.factors;
@@ -246,11 +255,10 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
             low->kind == BOUNDARY_PERIODIC ? low_key : high_key,
             low->kind == BOUNDARY_PERIODIC ? high_key : low_key);
     if (config_kind_of(c)->odd && low->kind != high->kind)
-        return refuse(
-            k, blame,
-            "%s with dirichlet on one side of an axis and neumann on the other is unstable at every "
-            "alpha; allowed are two sides of the same kind",
-            config_kind_of(c)->name);
+        return refuse(k, blame,
+                      "%s with dirichlet on one side of an axis and neumann on the other is unstable at "
+                      "every alpha; allowed are two sides of the same kind",
+                      config_kind_of(c)->name);
     if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
         return refuse(k, n_key, "allowed: %d or more, the stencil's radius", c->problem.radius);
@@ -259,55 +267,43 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
 
 static bool check_grid(const checking *k)
 {
-    config *c = k->c;
-    boundary *b = &c->grid.sides;
+    const config *c = k->c;
+    const boundary *b = &c->grid.sides;
     const kind_row *row = config_kind_of(c);
     if (row->by_lines && !config_two_d(c))
         return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", row->name);
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
-    if (!row->stencil) {
-        set_periodic(&b->x_low);
-        set_periodic(&b->x_high);
-    }
-    if (!row->stencil || !config_two_d(c)) {
-        set_periodic(&b->y_low);
-        set_periodic(&b->y_high);
-    }
     if (!check_axis(k, &b->x_low, &b->x_high, 'x', c->grid.nx)) return false;
     return !config_two_d(c) || check_axis(k, &b->y_low, &b->y_high, 'y', c->grid.ny);
 }
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
-static bool check_mode(const checking *k, const char *key, int64_t *mode, const boundary_side *low,
-                       const boundary_side *high, int64_t n)
+static bool check_mode(const checking *k, const char *key, config_use use, int64_t *mode,
+                       const boundary_side *low, const boundary_side *high, int64_t n)
 {
     const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
     const int64_t last = n - 1 + first;
-    if (!given(k, key)) *mode = last < 1 ? 0 : 1;
-    if (k->c->problem.initial != CONFIG_INITIAL_MODE || !config_kind_of(k->c)->modes) return true;
-    if (*mode < first || *mode > last)
-        return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
-                      (long long)last, (long long)n);
-    return true;
+    if (!given(k, key) || !config_uses(k->c, use)) *mode = last < 1 ? 0 : 1;
+    if (!config_uses(k->c, use) || (*mode >= first && *mode <= last)) return true;
+    return refuse(k, key, "allowed: %lld .. %lld with these sides and %lld cells", (long long)first,
+                  (long long)last, (long long)n);
 }
 
 static bool check_modes(const checking *k)
 {
     config *c = k->c;
     const boundary *b = &c->grid.sides;
-    if (!check_mode(k, "problem.mode_x", &c->problem.mode_x, &b->x_low, &b->x_high, c->grid.nx)) return false;
-    if (config_two_d(c))
-        return check_mode(k, "problem.mode_y", &c->problem.mode_y, &b->y_low, &b->y_high, c->grid.ny);
-    c->problem.mode_y = 0;
-    return true;
+    return check_mode(k, "problem.mode_x", CONFIG_USE_MODE, &c->problem.mode_x, &b->x_low, &b->x_high,
+                      c->grid.nx) &&
+           check_mode(k, "problem.mode_y", CONFIG_USE_MODE_2D, &c->problem.mode_y, &b->y_low, &b->y_high,
+                      c->grid.ny);
 }
 
 static bool check_time(const checking *k)
 {
     config *c = k->c;
-    if (c->time.tolerance < 0.0) return refuse(k, "time.tolerance", "allowed: a number, 0 or more");
     if (c->time.tolerance > 0.0 && !config_kind_of(c)->to_tolerance)
         return refuse(k, "time.tolerance", "only laplace runs to a tolerance; allowed for %s is 0",
                       config_kind_of(c)->name);
@@ -326,8 +322,8 @@ double config_state_bytes(const config *c)
 static bool choose_verify(const checking *k)
 {
     if (!given(k, "checkpoint.verify"))
-        k->c->checkpoint.verify = config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE
-                                                                                  : STATE_VERIFY_FULL;
+        k->c->checkpoint.verify =
+            config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE : STATE_VERIFY_FULL;
     return true;
 }
 
@@ -368,77 +364,7 @@ bool config_from_deck(config *c, const deck *d, sentence *why)
 {
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
-    return all_known(&k) && read_all(&k) && check_order(&k) && check_weights(&k) && check_factors(&k) &&
-           check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) && choose_verify(&k) &&
-           check_output(&k) && leave_out_threads(&k);
-}
-
-/* ---- what is given and not used ---- */
-
-/* A value that is the default is no request: a resolved deck has every key. */
-void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes)
-{
-    const kind_row *kind = config_kind_of(c);
-    const bool differences = uses_alpha(c), has_stencil = kind->stencil;
-    const bool mode = c->problem.initial == CONFIG_INITIAL_MODE && kind->modes;
-    const struct {
-        const char *key, *none;
-        bool used;
-    } row[] = {
-        { "problem.order", "2", differences },
-        { "problem.alpha", "0", differences },
-        { "problem.weights", "", kind->stencil == KIND_STENCIL_WEIGHTS },
-        { "problem.factors", "", kind->stencil == KIND_STENCIL_FACTORS },
-        { "problem.mode_x", c->problem.mode_x == 0 ? "0" : "1", mode },
-        { "problem.mode_y", config_two_d(c) && c->problem.mode_y != 0 ? "1" : "0", mode && config_two_d(c) },
-        { "problem.seed", "0", c->problem.initial == CONFIG_INITIAL_RANDOM },
-        { "grid.boundary", "periodic", has_stencil },
-        { "grid.x_low", "periodic", has_stencil },
-        { "grid.x_high", "periodic", has_stencil },
-        { "grid.y_low", "periodic", has_stencil && config_two_d(c) },
-        { "grid.y_high", "periodic", has_stencil && config_two_d(c) },
-        { "time.norm_every", "0", has_stencil },
-    };
-    size_t used = 0;
-    keys[0] = '\0';
-    for (size_t i = 0; i < sizeof row / sizeof *row && used < keys_bytes; i++) {
-        const deck_entry *e = deck_find(d, row[i].key);
-        if (e && !row[i].used && strcmp(e->value, row[i].none) != 0)
-            used += (size_t)snprintf(keys + used, keys_bytes - used, "%s%s", used ? ", " : "", row[i].key);
-    }
-}
-
-/* ---- comparison ---- */
-
-static bool same_side(const boundary_side *a, const boundary_side *b)
-{
-    return a->kind == b->kind && a->value == b->value;
-}
-
-const char *config_first_difference(const config *a, const config *b)
-{
-    const boundary *s = &a->grid.sides, *t = &b->grid.sides;
-    if (a->problem.kind != b->problem.kind) return "problem.kind";
-    if (a->problem.type != b->problem.type) return "problem.dtype";
-    if (uses_alpha(a) && a->problem.order != b->problem.order) return "problem.order";
-    if (a->problem.alpha != b->problem.alpha) return "problem.alpha";
-    if (a->problem.weights_count != b->problem.weights_count ||
-        memcmp(a->problem.weights, b->problem.weights, sizeof a->problem.weights) != 0)
-        return "problem.weights";
-    if (a->problem.factors_count != b->problem.factors_count || a->problem.products != b->problem.products ||
-        memcmp(a->problem.factors, b->problem.factors, sizeof a->problem.factors) != 0)
-        return "problem.factors";
-    if (a->problem.initial != b->problem.initial || strcmp(a->problem.file, b->problem.file) != 0 ||
-        strcmp(a->problem.dataset, b->problem.dataset) != 0)
-        return "problem.initial";
-    if (a->problem.mode_x != b->problem.mode_x) return "problem.mode_x";
-    if (a->problem.mode_y != b->problem.mode_y) return "problem.mode_y";
-    if (a->problem.seed != b->problem.seed) return "problem.seed";
-    if (a->grid.nx != b->grid.nx) return "grid.nx";
-    if (a->grid.ny != b->grid.ny) return "grid.ny";
-    if (!same_side(&s->x_low, &t->x_low)) return "grid.x_low";
-    if (!same_side(&s->x_high, &t->x_high)) return "grid.x_high";
-    if (!same_side(&s->y_low, &t->y_low)) return "grid.y_low";
-    if (!same_side(&s->y_high, &t->y_high)) return "grid.y_high";
-    return NULL;
+    return all_known(&k) && read_all(&k) && check_order(&k) && clear_unused(&k) && check_weights(&k) &&
+           check_factors(&k) && check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) &&
+           choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
 }

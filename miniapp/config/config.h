@@ -81,7 +81,7 @@ typedef struct config {
         char dir[4096];
         int64_t every;
         int keep, keep_every, writers; /* writers 0: choose */
-        bool async;
+        int async; /* as a bool */
         config_on_error on_error;
         state_verify_how verify; /* resolved: by the bytes of a state file unless given */
     } checkpoint;
@@ -106,12 +106,11 @@ bool config_from_deck(config *c, const deck *d, sentence *why);
 void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys_bytes);
 
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
- * same config. Lines under 200 bytes (long weights are continued). The caller frees. */
+ * same config. The caller frees. */
 char *config_to_text(const config *c);
-/* Of a state file's fields. */
+/* The size of the fields in a state file. */
 double config_state_bytes(const config *c);
-/* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree in these.
- * */
+/* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree there. */
 const char *config_first_difference(const config *a, const config *b);
 
 const char *config_feed_name(config_feed f);

@@ -24,140 +24,146 @@ static const char *const progresses[] = { "auto", "on", "off", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
 const config_row config_table[] = {
-    { "problem.kind", CONFIG_TYPE_CHOICE, "", NULL, "required", 0, 0, NULL, kind_names, "the update",
-      AT(problem.kind) },
-    { "problem.dtype", CONFIG_TYPE_CHOICE, "", "f64", NULL, 0, 0, NULL, dtypes, "type of a cell",
-      AT(problem.type) },
-    { "problem.order", CONFIG_TYPE_INT, "", "2", NULL, 2, 16, "2, 4, 6 .. 16", NULL,
-      "order of the central differences; radius = order / 2", AT(problem.order) },
-    { "problem.alpha", CONFIG_TYPE_NUMBER, "", NULL, "required for heat wave advect sweep", 0, 0, "a number",
-      NULL, "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y", AT(problem.alpha) },
-    { "problem.weights", CONFIG_TYPE_WEIGHTS, "", NULL, "required for custom", 0, 0,
-      "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8", NULL,
-      "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r", AT(problem.weights) },
-    { "problem.factors", CONFIG_TYPE_FACTORS, "", NULL, "required for separable", 0, 0,
-      "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4", NULL,
-      "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added",
-      AT(problem.factors) },
-    { "problem.initial", CONFIG_TYPE_INITIAL, "", "mode", NULL, 0, 0,
-      "mode, random, gaussian, zero or FILE.h5[:/dataset]", initials,
-      "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D", AT(problem.initial) },
-    { "problem.mode_x", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
-      "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side", AT(problem.mode_x) },
-    { "problem.mode_y", CONFIG_TYPE_INT64, "", NULL, "1, or 0 where n = 1", 0, CELLS_MAX, NULL, NULL,
-      "the same along y", AT(problem.mode_y) },
-    { "problem.seed", CONFIG_TYPE_INT64, "", "0", NULL, INT64_MIN, INT64_MAX, "a whole number of 64 bits",
-      NULL, "for initial = random", AT(problem.seed) },
+    { "problem.kind", CONFIG_TYPE_CHOICE, AT(problem.kind), .preset_text = "required", .choices = kind_names,
+      .help = "the update" },
+    { "problem.dtype", CONFIG_TYPE_CHOICE, AT(problem.type), .preset = "f64", .choices = dtypes,
+      .help = "type of a cell" },
+    { "problem.order", CONFIG_TYPE_INT, AT(problem.order), .preset = "2", .use = CONFIG_USE_DIFFERENCES,
+      .low = 2, .high = 16, .allowed = "2, 4, 6 .. 16",
+      .help = "order of the central differences; radius = order / 2" },
+    { "problem.alpha", CONFIG_TYPE_NUMBER, AT(problem.alpha),
+      .preset_text = "required for heat wave advect sweep", .use = CONFIG_USE_DIFFERENCES, .unused = "0",
+      .allowed = "a number",
+      .help = "heat, sweep: nu dt/h^2; wave: (c dt/h)^2; advect: c dt/h; along x and y" },
+    { "problem.weights", CONFIG_TYPE_WEIGHTS, AT(problem.weights), .preset_text = "required for custom",
+      .use = CONFIG_USE_WEIGHTS, .unused = "",
+      .allowed = "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8",
+      .help = "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r" },
+    { "problem.factors", CONFIG_TYPE_FACTORS, AT(problem.factors), .preset_text = "required for separable",
+      .use = CONFIG_USE_FACTORS, .unused = "",
+      .allowed = "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4",
+      .help = "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added" },
+    { "problem.initial", CONFIG_TYPE_INITIAL, AT(problem.initial), .preset = "mode", .choices = initials,
+      .allowed = "mode, random, gaussian, zero or FILE.h5[:/dataset]",
+      .help = "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D" },
+    { "problem.mode_x", CONFIG_TYPE_INT64, AT(problem.mode_x), .preset_text = "1, or 0 where n = 1",
+      .use = CONFIG_USE_MODE, .high = CELLS_MAX,
+      .help = "which mode along x: 0 .. n-1, or 1 .. n with a dirichlet side" },
+    { "problem.mode_y", CONFIG_TYPE_INT64, AT(problem.mode_y), .preset_text = "1, or 0 where n = 1",
+      .use = CONFIG_USE_MODE_2D, .high = CELLS_MAX, .help = "the same along y" },
+    { "problem.seed", CONFIG_TYPE_INT64, AT(problem.seed), .preset = "0", .use = CONFIG_USE_RANDOM,
+      .low = INT64_MIN, .high = INT64_MAX, .allowed = "a whole number of 64 bits",
+      .help = "for initial = random" },
 
-    { "grid.nx", CONFIG_TYPE_INT64, "cells", NULL, "required", 1, CELLS_MAX, "1 .. 2^40", NULL,
-      "along x, contiguous in memory", AT(grid.nx) },
-    { "grid.ny", CONFIG_TYPE_INT64, "cells", "1", NULL, 1, CELLS_MAX, "1 .. 2^40", NULL,
-      "along y; 1 means 1D", AT(grid.ny) },
-    { "grid.boundary", CONFIG_TYPE_SIDES, "", "periodic", NULL, 0, 0, side_values, NULL,
-      "all four sides; the key of a single side overrides it", AT(grid.sides) },
-    { "grid.x_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
-      "dirichlet: the node outside has the value V; neumann: mirror at the face", AT(grid.sides.x_low) },
-    { "grid.x_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL,
-      "periodic on both sides of an axis or on neither", AT(grid.sides.x_high) },
-    { "grid.y_low", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "",
-      AT(grid.sides.y_low) },
-    { "grid.y_high", CONFIG_TYPE_SIDE, "", NULL, "grid.boundary", 0, 0, side_values, NULL, "",
-      AT(grid.sides.y_high) },
+    { "grid.nx", CONFIG_TYPE_INT64, AT(grid.nx), .preset_text = "required", .unit = "cells", .low = 1,
+      .high = CELLS_MAX, .allowed = "1 .. 2^40", .help = "along x, contiguous in memory" },
+    { "grid.ny", CONFIG_TYPE_INT64, AT(grid.ny), .preset = "1", .unit = "cells", .low = 1, .high = CELLS_MAX,
+      .allowed = "1 .. 2^40", .help = "along y; 1 means 1D" },
+    { "grid.boundary", CONFIG_TYPE_SIDES, AT(grid.sides), .preset = "periodic", .use = CONFIG_USE_STENCIL,
+      .allowed = side_values, .help = "all four sides; the key of a single side overrides it" },
+    { "grid.x_low", CONFIG_TYPE_SIDE, AT(grid.sides.x_low), .preset_text = "grid.boundary",
+      .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
+      .help = "dirichlet: the node outside has the value V; neumann: mirror at the face" },
+    { "grid.x_high", CONFIG_TYPE_SIDE, AT(grid.sides.x_high), .preset_text = "grid.boundary",
+      .use = CONFIG_USE_STENCIL, .unused = "periodic", .allowed = side_values,
+      .help = "periodic on both sides of an axis or on neither" },
+    { "grid.y_low", CONFIG_TYPE_SIDE, AT(grid.sides.y_low), .preset_text = "grid.boundary",
+      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
+    { "grid.y_high", CONFIG_TYPE_SIDE, AT(grid.sides.y_high), .preset_text = "grid.boundary",
+      .use = CONFIG_USE_STENCIL_2D, .unused = "periodic", .allowed = side_values },
 
-    { "time.steps", CONFIG_TYPE_INT64, "steps", NULL, "required", 0, STEPS_MAX, NULL, NULL,
-      "the number of the last step, also after a restart", AT(time.steps) },
-    { "time.tolerance", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number, 0 or more", NULL,
-      "laplace stops at the first checked level with max |next - u| <= tolerance", AT(time.tolerance) },
-    { "time.norm_every", CONFIG_TYPE_INT64, "steps", NULL, "0; 1 with a tolerance", 0, STEPS_MAX, NULL, NULL,
-      "steps between measurements of max |next - u|; 0: never", AT(time.norm_every) },
+    { "time.steps", CONFIG_TYPE_INT64, AT(time.steps), .preset_text = "required", .unit = "steps",
+      .high = STEPS_MAX, .help = "the number of the last step, also after a restart" },
+    { "time.tolerance", CONFIG_TYPE_NUMBER, AT(time.tolerance), .preset = "0", .high = INT64_MAX,
+      .allowed = "a number, 0 or more",
+      .help = "laplace stops at the first checked level with max |next - u| <= tolerance" },
+    { "time.norm_every", CONFIG_TYPE_INT64, AT(time.norm_every), .preset_text = "0; 1 with a tolerance",
+      .use = CONFIG_USE_STENCIL, .unused = "0", .unit = "steps", .high = STEPS_MAX,
+      .help = "steps between measurements of max |next - u|; 0: never" },
 
-    { "run.device", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, devices,
-      "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has GPUs that "
-      "cannot be used",
-      AT(run.device) },
-    { "run.memory", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, memories,
-      "where cells are between steps; host: rows stream through the device, many steps a visit; auto: there "
-      "if they do not fit on the device",
-      AT(run.memory) },
-    { "run.device_memory", CONFIG_TYPE_INT64, "bytes", "0", NULL, 0, (int64_t)1 << 50, "0 .. 2^50", NULL,
-      "of the device's memory that a rank may fill; 0: what is free", AT(run.device_memory_bytes) },
-    { "run.transport", CONFIG_TYPE_CHOICE, "", "auto", NULL, TRANSPORT_AUTO, 0, NULL, transport_kind_words,
-      "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines",
-      AT(run.transport) },
-    { "run.feed", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, feeds,
-      "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps",
-      AT(run.feed) },
-    { "run.lanes", CONFIG_TYPE_INT, "streams", "0", NULL, 0, 64, NULL, NULL,
-      "strips per rank, one stream each; 0: choose", AT(run.streams) },
-    { "run.fuse", CONFIG_TYPE_INT, "steps", "0", NULL, 0, 1024, NULL, NULL,
-      "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial "
-      "(run.tune)",
-      AT(run.fuse) },
-    { "run.threads", CONFIG_TYPE_INT, "threads", "0", NULL, 0, 4096, NULL, NULL, "per rank; 0: choose",
-      AT(run.threads) },
-    { "run.ranks_x", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "process grid along x; 0: choose", AT(run.ranks_x) },
-    { "run.ranks_y", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "process grid along y; 0: choose", AT(run.ranks_y) },
-    { "run.tune", CONFIG_TYPE_CHOICE, "", "on", NULL, 0, 0, NULL, tunes,
-      "time the variants of a kernel at the start and take the fastest; the result has the same bits",
-      AT(run.tune) },
-    { "run.wall_limit", CONFIG_TYPE_NUMBER, "s", "0", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
-      "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set",
-      AT(run.wall_limit_s) },
-    { "run.stall_limit", CONFIG_TYPE_NUMBER, "s", "3600", NULL, 0, SECONDS_MAX, "a number, 0 .. 1e9", NULL,
-      "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait for "
-      "ever",
-      AT(run.stall_limit_s) },
+    { "run.device", CONFIG_TYPE_CHOICE, AT(run.device), .preset = "auto", .choices = devices,
+      .help = "where fields live; auto: GPUs, else the host, but exit 3 where the job or the machine has "
+              "GPUs that cannot be used" },
+    { "run.memory", CONFIG_TYPE_CHOICE, AT(run.memory), .preset = "auto", .choices = memories,
+      .help = "where cells are between steps; host: rows stream through the device, many steps a visit; "
+              "auto: there if they do not fit on the device" },
+    { "run.device_memory", CONFIG_TYPE_INT64, AT(run.device_memory_bytes), .preset = "0", .unit = "bytes",
+      .high = (int64_t)1 << 50, .allowed = "0 .. 2^50",
+      .help = "of the device's memory that a rank may fill; 0: what is free" },
+    { "run.transport", CONFIG_TYPE_CHOICE, AT(run.transport), .preset = "auto", .low = TRANSPORT_AUTO,
+      .choices = transport_kind_words,
+      .help = "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines" },
+    { "run.feed", CONFIG_TYPE_CHOICE, AT(run.feed), .preset = "auto", .choices = feeds,
+      .help = "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps" },
+    { "run.lanes", CONFIG_TYPE_INT, AT(run.streams), .preset = "0", .unit = "streams", .high = 64,
+      .help = "strips per rank, one stream each; 0: choose" },
+    { "run.fuse", CONFIG_TYPE_INT, AT(run.fuse), .preset = "0", .unit = "steps", .high = 1024,
+      .help = "temporal blocking: time steps per pass over memory, with the same bits; 0: choose by a trial "
+              "(run.tune)" },
+    { "run.threads", CONFIG_TYPE_INT, AT(run.threads), .preset = "0", .unit = "threads", .high = 4096,
+      .help = "per rank; 0: choose" },
+    { "run.ranks_x", CONFIG_TYPE_INT, AT(run.ranks_x), .preset = "0", .unit = "ranks", .high = 1 << 24,
+      .help = "process grid along x; 0: choose" },
+    { "run.ranks_y", CONFIG_TYPE_INT, AT(run.ranks_y), .preset = "0", .unit = "ranks", .high = 1 << 24,
+      .help = "process grid along y; 0: choose" },
+    { "run.tune", CONFIG_TYPE_CHOICE, AT(run.tune), .preset = "on", .choices = tunes,
+      .help =
+          "time the variants of a kernel at the start and take the fastest; the result has the same bits" },
+    { "run.wall_limit", CONFIG_TYPE_NUMBER, AT(run.wall_limit_s), .preset = "0", .unit = "s",
+      .high = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
+      .help = "end in time for a last checkpoint, exit 75; 0: take SLURM_JOB_END_TIME, if set" },
+    { "run.stall_limit", CONFIG_TYPE_NUMBER, AT(run.stall_limit_s), .preset = "3600", .unit = "s",
+      .high = SECONDS_MAX, .allowed = "a number, 0 .. 1e9",
+      .help = "after this long without a step or a new phase every rank reports where it is, exit 3; 0: wait "
+              "for ever" },
 
-    { "checkpoint.dir", CONFIG_TYPE_PATH, "", "checkpoints", NULL, 0, 0, "a path", NULL,
-      "holds step_NNNNNNNNNN.h5", AT(checkpoint.dir) },
-    { "checkpoint.every", CONFIG_TYPE_INT64, "steps", "0", NULL, 0, STEPS_MAX, NULL, NULL, "0: none",
-      AT(checkpoint.every) },
-    { "checkpoint.keep", CONFIG_TYPE_INT, "files", "2", NULL, 0, 1000000, NULL, NULL,
-      "how many of the newest to keep; 0: all", AT(checkpoint.keep) },
-    { "checkpoint.keep_every", CONFIG_TYPE_INT, "files", "0", NULL, 0, 1000000, NULL, NULL,
-      "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none",
-      AT(checkpoint.keep_every) },
-    { "checkpoint.writers", CONFIG_TYPE_INT, "ranks", "0", NULL, 0, 1 << 24, NULL, NULL,
-      "how many ranks write a part of a state each, for all; 1: one file; 0: one per 64 MiB, at most 256",
-      AT(checkpoint.writers) },
-    { "checkpoint.async", CONFIG_TYPE_BOOL, "", "true", NULL, 0, 0, "true or false", NULL,
-      "each rank writes in a thread while time steps go on; false: the steps wait for the file",
-      AT(checkpoint.async) },
-    { "checkpoint.on_error", CONFIG_TYPE_CHOICE, "", "stop", NULL, 0, 0, NULL, on_errors,
-      "what to do when a checkpoint cannot be written; older ones stay", AT(checkpoint.on_error) },
-    { "checkpoint.verify", CONFIG_TYPE_CHOICE, "", NULL, "full; sample above 4 GiB per file", 0, 0, NULL,
-      verifies, "what to read back before a file gets its name: everything, one block in 16, or nothing",
-      AT(checkpoint.verify) },
+    { "checkpoint.dir", CONFIG_TYPE_PATH, AT(checkpoint.dir), .preset = "checkpoints", .allowed = "a path",
+      .help = "holds step_NNNNNNNNNN.h5" },
+    { "checkpoint.every", CONFIG_TYPE_INT64, AT(checkpoint.every), .preset = "0", .unit = "steps",
+      .high = STEPS_MAX, .help = "0: none" },
+    { "checkpoint.keep", CONFIG_TYPE_INT, AT(checkpoint.keep), .preset = "2", .unit = "files",
+      .high = 1000000, .help = "how many of the newest to keep; 0: all" },
+    { "checkpoint.keep_every", CONFIG_TYPE_INT, AT(checkpoint.keep_every), .preset = "0", .unit = "files",
+      .high = 1000000,
+      .help = "keep every N-th as well: those of steps that are multiples of N * checkpoint.every; 0: none" },
+    { "checkpoint.writers", CONFIG_TYPE_INT, AT(checkpoint.writers), .preset = "0", .unit = "ranks",
+      .high = 1 << 24,
+      .help = "how many ranks write a part of a state each, for all; 1: one file; 0: one per 64 MiB, at most "
+              "256" },
+    { "checkpoint.async", CONFIG_TYPE_CHOICE, AT(checkpoint.async), .preset = "true",
+      .choices = (const char *const[]){ "false", "true", NULL }, .allowed = "true or false",
+      .help = "each rank writes in a thread while time steps go on; false: the steps wait for the file" },
+    { "checkpoint.on_error", CONFIG_TYPE_CHOICE, AT(checkpoint.on_error), .preset = "stop",
+      .choices = on_errors, .help = "what to do when a checkpoint cannot be written; older ones stay" },
+    { "checkpoint.verify", CONFIG_TYPE_CHOICE, AT(checkpoint.verify),
+      .preset_text = "full; sample above 4 GiB per file", .choices = verifies,
+      .help = "what to read back before a file gets its name: everything, one block in 16, or nothing" },
 
-    { "output.record", CONFIG_TYPE_PATH, "", "results.jsonl", NULL, 0, 0, "a path or none", NULL,
-      "one JSON line per run, appended: to a file, a pipe, a device or through a link", AT(output.record) },
-    { "output.final", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
-      "the last state, in the checkpoint format", AT(output.final) },
-    { "output.picture", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0,
-      "a path that ends in .png or .apng, or none", NULL,
-      "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
-      "PICTURE.frames",
-      AT(output.picture) },
-    { "output.picture_low", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL,
-      "value shown in the darkest colour; equal to picture_high: the range of the cells",
-      AT(output.picture_low) },
-    { "output.picture_high", CONFIG_TYPE_NUMBER, "", "0", NULL, 0, 0, "a number", NULL,
-      "value shown in the brightest colour", AT(output.picture_high) },
-    { "output.every", CONFIG_TYPE_INT64, "steps", "0", NULL, 0, STEPS_MAX, NULL, NULL,
-      "steps between frames of output.series and output.picture, from step 0 on; 0: no frames",
-      AT(output.every) },
-    { "output.series", CONFIG_TYPE_PATH, "", NULL, "series; none with a picture", 0, 0, "a path or none",
-      NULL, "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView",
-      AT(output.series) },
-    { "output.trace", CONFIG_TYPE_PATH, "", "none", NULL, 0, 0, "a path or none", NULL,
-      "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for ui.perfetto.dev",
-      AT(output.trace) },
-    { "output.progress", CONFIG_TYPE_CHOICE, "", "auto", NULL, 0, 0, NULL, progresses,
-      "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at most one "
-      "per minute",
-      AT(output.progress) },
+    { "output.record", CONFIG_TYPE_PATH, AT(output.record), .preset = "results.jsonl",
+      .allowed = "a path or none",
+      .help = "one JSON line per run, appended: to a file, a pipe, a device or through a link" },
+    { "output.final", CONFIG_TYPE_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
+      .help = "the last state, in the checkpoint format" },
+    { "output.picture", CONFIG_TYPE_PATH, AT(output.picture), .preset = "none",
+      .allowed = "a path that ends in .png or .apng, or none",
+      .help = "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
+              "PICTURE.frames" },
+    { "output.picture_low", CONFIG_TYPE_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",
+      .help = "value shown in the darkest colour; equal to picture_high: the range of the cells" },
+    { "output.picture_high", CONFIG_TYPE_NUMBER, AT(output.picture_high), .preset = "0",
+      .allowed = "a number", .help = "value shown in the brightest colour" },
+    { "output.every", CONFIG_TYPE_INT64, AT(output.every), .preset = "0", .unit = "steps", .high = STEPS_MAX,
+      .help = "steps between frames of output.series and output.picture, from step 0 on; 0: no frames" },
+    { "output.series", CONFIG_TYPE_PATH, AT(output.series), .preset_text = "series; none with a picture",
+      .allowed = "a path or none",
+      .help =
+          "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView" },
+    { "output.trace", CONFIG_TYPE_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
+      .help = "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for "
+              "ui.perfetto.dev" },
+    { "output.progress", CONFIG_TYPE_CHOICE, AT(output.progress), .preset = "auto", .choices = progresses,
+      .help = "a line every half second; auto: where stderr is no terminal, one per 10 % of the steps, at "
+              "most one per minute" },
 };
 const size_t config_table_count = sizeof config_table / sizeof config_table[0];
 
@@ -235,36 +241,27 @@ static bool read_side(const char *text, boundary_side *to)
     return read_number(text + word + strspn(text + word, " \t"), &to->value);
 }
 
-/* Undoes the line breaks of config_text.c (a backslash and a space) and refuses what a deck cannot hold. */
+/* Refuses what a deck cannot hold. */
 static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why)
 {
-    enum { SEMICOLONS_MAX = 64 }; /* in a row: no line may be broken in front of one */
-    size_t n = 0, semicolons = 0;
     memset(to, 0, to_bytes);
-    for (; *text; text++) {
-        if (text[0] == '\\' && text[1] == ' ') {
-            text++;
-            continue;
-        }
-        /* of what is put together: a line break may have stood between the two, or in front */
-        const char before = n > 0 ? to[n - 1] : '\0';
-        semicolons = *text == ';' ? semicolons + 1 : 0;
-        const bool comment = (*text == ';' && (!before || before == ' ')) || (*text == '#' && before == ' '),
-                   lost = *text == ' ' && (!before || before == '\\');
-        if ((unsigned char)*text < ' ' || comment || lost || semicolons > SEMICOLONS_MAX)
-            return sentence_refuse(why,
-                                   "a path with a control character, \" ;\", \" #\", \"\\ \", a blank or ; "
-                                   "in front, or %d ; in a row "
-                                   "cannot stand in a deck",
-                                   SEMICOLONS_MAX + 1);
-        if (n + 1 == to_bytes) return sentence_refuse(why, "allowed are %zu bytes", to_bytes - 1);
-        to[n++] = *text;
+    for (const char *at = text; *at; at++) {
+        const bool behind_blank = at > text && at[-1] == ' ',
+                   comment = (*at == ';' && (at == text || behind_blank)) || (*at == '#' && behind_blank);
+        if ((unsigned char)*at < ' ' || comment)
+            return sentence_refuse(
+                why,
+                "a path with a control character, \" ;\", \" #\" or a ; in front cannot stand in a deck");
     }
-    return n > 0 && to[n - 1] != ' ';
+    if (strlen(text) >= to_bytes) return sentence_refuse(why, "allowed are %zu bytes", to_bytes - 1);
+    memcpy(to, text, strlen(text));
+    return *text != '\0';
 }
 
 static bool read_initial(config *c, const char *text, sentence *why)
 {
+    char path[sizeof c->problem.file + sizeof c->problem.dataset];
+    const char *dataset = "/fields/u";
     memset(c->problem.file, 0, sizeof c->problem.file);
     memset(c->problem.dataset, 0, sizeof c->problem.dataset);
     for (int i = 0; initials[i]; i++)
@@ -273,9 +270,7 @@ static bool read_initial(config *c, const char *text, sentence *why)
             return true;
         }
     if (!strchr(text, '/') && !strstr(text, ".h5") && !strstr(text, ".hdf5")) return false;
-    char path[sizeof c->problem.file + sizeof c->problem.dataset];
     if (!read_path(text, path, sizeof path, why)) return false;
-    const char *dataset = "/fields/u";
     char *colon = NULL;
     for (char *p = strstr(path, ":/"); p; p = strstr(p + 1, ":/")) colon = p;
     if (colon) {
@@ -341,6 +336,7 @@ static bool read_weights(config *c, const char *text, sentence *why)
 static bool read_factors(config *c, const char *text, sentence *why)
 {
     int rows;
+    c->problem.products = 0;
     if (!read_rows(text, c->problem.factors, CONFIG_FACTORS_MAX, &c->problem.factors_count, &rows, why))
         return false;
     c->problem.products = rows / 2;
@@ -372,9 +368,6 @@ bool config_table_read(config *c, const config_row *row, const char *text, sente
                 return true;
             }
         return false;
-    case CONFIG_TYPE_BOOL:
-        *(bool *)(void *)to = strcmp(text, "true") == 0;
-        return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
     case CONFIG_TYPE_PATH:
         if (!read_path(text, to, sizeof c->output.record, why)) return false;
         if (strcmp(text, "none") == 0 && strstr(row->allowed, "none"))

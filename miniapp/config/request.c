@@ -1,3 +1,5 @@
+/* The words of a command line in two goes: options and the deck's path first, assignments once the deck is
+ * read, since they win over it. */
 #include "config/request.h"
 
 #include <mpi.h>
@@ -13,29 +15,25 @@ enum { RANKS_MOST = 1000000 };
 const cmd_option request_options[CMD_OPTIONS_MAX] = {
     { "--restart", "FILE_OR_DIR",
       "continue from a state file, or from the newest whole one in a directory (start at step 0 if it has "
-      "none); time.steps "
-      "may not be below its step; if equal, the run exits with 0 at once" },
+      "none); time.steps may not be below its step; if equal, the run exits with 0 at once" },
     { "--restart-if-any", "FILE_OR_DIR",
       "the same, but start at step 0 if FILE_OR_DIR does not exist: for scripts of jobs that may be "
       "requeued" },
     { "--dry-run", NULL,
       "check the deck, ranks, device, restart and output paths; print the resolved deck and what the run "
-      "would need: process "
-      "grid, memory, bytes moved and sent, checkpoints; take no step" },
+      "would need: process grid, memory, bytes moved and sent, checkpoints; take no step" },
     { "--explain", NULL,
       "print each choice of the run (process grid, steps per pass, transport, form, feed, kernel), why it "
-      "was made, and what would "
-      "have to change for another; with --dry-run before any trial, and no step is taken" },
+      "was made, and what would have to change for another; with --dry-run before any trial, and no step is "
+      "taken" },
     { "--json", NULL,
       "with --dry-run: print the plan as JSON, for ranks=N (1) with per_host=M (8) on each host, none of "
-      "which "
-      "need be "
-      "here; answers=JSON has what its trials would measure" },
+      "which need be here; answers=JSON has what its trials would measure" },
     { "--quiet", NULL,
       "print no table and no progress; the record holds all results, and errors are still printed" },
 };
 
-/* Rank 0 reads and everybody gets the text, or its sentence: the deck need not be on a shared file system. */
+/* Rank 0 reads and passes on the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, sentence *why)
 {
     char *text = ranks_mine(ranks_world()) == 0 ? deck_file_text(path, why) : NULL;
@@ -52,43 +50,37 @@ static bool read_deck(deck *d, const char *path, sentence *why)
     return ok;
 }
 
-/* Of the words ranks=N, per_host=M and answers=JSON, which no deck has: what follows; else NULL. */
-static const char *value_of(const request *q, const char *word, const char *key)
-{
-    const size_t length = strlen(key);
-    return q->json && strncmp(word, key, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
-}
+static bool begins(const char *word, const char *with) { return strncmp(word, with, strlen(with)) == 0; }
 
-static bool is_own(const request *q, const char *word)
-{
-    return value_of(q, word, "ranks") || value_of(q, word, "per_host") || value_of(q, word, "answers");
-}
+/* The words that --json adds, which no deck has. */
+enum { OWN_RANKS, OWN_PER_HOST, OWN_ANSWERS, OWN_WORDS };
+static const char *const own_word[OWN_WORDS] = { "ranks=", "per_host=", "answers=" };
 
-static bool read_ranks(const char *key, const char *text, int *to, sentence *why)
+/* Which of them a word is; OWN_WORDS: none. *text: what follows its '='. */
+static int own_of(const request *q, const char *word, const char **text)
 {
-    int64_t n = 0;
-    if (!text) return true;
-    if (!deck_whole(text, &n) || n < 1 || n > RANKS_MOST)
-        return sentence_refuse(why, "%s = %.200s; allowed: a whole number from 1 to %d", key, text,
-                               RANKS_MOST);
-    *to = (int)n;
-    return true;
+    int i = q->json ? 0 : OWN_WORDS;
+    while (i < OWN_WORDS && !begins(word, own_word[i])) i++;
+    *text = i < OWN_WORDS ? word + strlen(own_word[i]) : NULL;
+    return i;
 }
 
 static bool parse_own(request *q, int argc, char **argv, sentence *why)
 {
-    q->ranks = 1;
-    q->per_host = 8;
-    for (int i = 1; i < argc && q->json; i++) {
-        const char *const answers = value_of(q, argv[i], "answers");
-        if (answers) q->answers = answers;
-        if (!read_ranks("ranks", value_of(q, argv[i], "ranks"), &q->ranks, why) ||
-            !read_ranks("per_host", value_of(q, argv[i], "per_host"), &q->per_host, why))
-            return false;
+    int64_t number[OWN_WORDS] = { [OWN_RANKS] = 1, [OWN_PER_HOST] = 8 };
+    const char *text;
+    for (int i = 1; i < argc; i++) {
+        const int own = own_of(q, argv[i], &text);
+        if (own == OWN_ANSWERS) q->answers = text;
+        else if (own < OWN_WORDS &&
+                 (!deck_whole(text, &number[own]) || number[own] < 1 || number[own] > RANKS_MOST))
+            return sentence_refuse(why, "%.*s = %.200s; allowed: a whole number from 1 to %d",
+                                   (int)strlen(own_word[own]) - 1, argv[i], text, RANKS_MOST);
     }
-    if (q->per_host > q->ranks) q->per_host = q->ranks;
+    q->ranks = (int)number[OWN_RANKS];
+    q->per_host = (int)(number[OWN_PER_HOST] < q->ranks ? number[OWN_PER_HOST] : q->ranks);
     if (!q->json || q->dry_run) return true;
-    return sentence_refuse(why, "--json is of --dry-run, which was not given");
+    return sentence_refuse(why, "--json needs --dry-run, which was not given");
 }
 
 static bool is_restart(const char *argument)
@@ -96,8 +88,7 @@ static bool is_restart(const char *argument)
     return strcmp(argument, "--restart") == 0 || strcmp(argument, "--restart-if-any") == 0;
 }
 
-/* Options and the deck's path; assignments are left for later, since they win over the deck. */
-static bool parse_options(request *q, const char **deck_path, int argc, char **argv, sentence *why)
+static bool parse_options(request *q, int argc, char **argv, sentence *why)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry-run") == 0) {
@@ -116,35 +107,31 @@ static bool parse_options(request *q, const char **deck_path, int argc, char **a
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
         } else if (argv[i][0] == '-') {
-            cmd_option_unknown(request_options, argv[i], why);
-            return false;
+            return cmd_option_unknown(request_options, argv[i], why);
         } else if (!strchr(argv[i], '=')) {
-            if (*deck_path)
+            if (q->deck)
                 return sentence_refuse(
                     why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
-                    *deck_path);
-            *deck_path = argv[i];
+                    q->deck);
+            q->deck = argv[i];
         }
     }
-    if (*deck_path) return true;
+    if (q->deck) return true;
     return sentence_refuse(why, "no deck; usage: weft run DECK [section.key=value ...]");
 }
 
 /* grid.boundary stands for all four sides: on the command line it wins over the sides that the deck names. */
-static void clear_sides(deck *d)
-{
-    static const char *const sides[] = { "grid.x_low", "grid.x_high", "grid.y_low", "grid.y_high" };
-    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) deck_remove(d, sides[i]);
-}
-
 static bool apply_assignments(const request *q, deck *d, int argc, char **argv, sentence *why)
 {
+    static const char *const sides[] = { "grid.x_low", "grid.x_high", "grid.y_low", "grid.y_high" };
+    const char *text;
     for (int i = 1; i < argc; i++)
-        if (strncmp(argv[i], "grid.boundary=", strlen("grid.boundary=")) == 0) clear_sides(d);
+        for (int side = 0; side < 4 && begins(argv[i], "grid.boundary="); side++) deck_remove(d, sides[side]);
     for (int i = 1; i < argc; i++) {
         if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
-        else if (is_own(q, argv[i])) continue;
-        else if (argv[i][0] != '-' && strchr(argv[i], '=') && !deck_set(d, argv[i], why)) return false;
+        else if (argv[i][0] == '-' || !strchr(argv[i], '=') || own_of(q, argv[i], &text) < OWN_WORDS)
+            continue;
+        else if (!deck_set(d, argv[i], why)) return false;
     }
     return true;
 }
@@ -153,7 +140,7 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
 {
     deck d = { NULL, 0 };
     memset(q, 0, sizeof *q);
-    const bool ok = parse_options(q, &q->deck, argc, argv, why) && parse_own(q, argc, argv, why) &&
+    const bool ok = parse_options(q, argc, argv, why) && parse_own(q, argc, argv, why) &&
                     read_deck(&d, q->deck, why) && apply_assignments(q, &d, argc, argv, why) &&
                     config_from_deck(&q->cfg, &d, why);
     if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);

@@ -1,10 +1,10 @@
-/* What the command line of `weft run` asks for: a deck with the overrides applied, checked, the same on every
+/* The request of a command line of `weft run`: a deck with the overrides applied, checked, the same on every
  * rank. */
 #pragma once
 
 #include <stdbool.h>
 
-#include "base/cmd_option.h"
+#include "base/cmd.h"
 #include "config/config.h"
 
 typedef struct request {
@@ -25,3 +25,11 @@ extern const cmd_option request_options[CMD_OPTIONS_MAX];
 /* Collective over MPI_COMM_WORLD. False with one sentence in why, the same on every rank. */
 bool request_make(request *q, int argc, char **argv, sentence *why);
 void request_free(request *q);
+
+/* Looks at the outputs of a run. A file that is replaced (output.final and its description, picture, trace)
+ * is new or a regular file, since a device, a pipe or a link would be lost to it; output.record is appended
+ * to, so it may be any of these. A folder is one, or new. No two outputs have one name, however it is spelt,
+ * and none has that of an input (a folder may be gone on with). Names leave room for a suffix.
+ *
+ * Rank 0 looks; collective, also without MPI. 0, or the exit status with one sentence in why. */
+int request_check_outputs(const request *q, sentence *why);

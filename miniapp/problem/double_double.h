@@ -59,7 +59,7 @@ static inline double_double double_double_div(double_double a, double b)
     return double_double_renormalize(q, (r + a.lo) / b);
 }
 
-/* Of a >= 0: Newton's step on the rounded root. */
+/* The root of a >= 0: Newton's step on the rounded one. */
 static inline double_double double_double_sqrt(double_double a)
 {
     if (!(a.hi > 0.0)) return double_double_of(0.0);

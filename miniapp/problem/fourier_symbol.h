@@ -7,12 +7,12 @@
 #include "core/stencil.h"
 #include "problem/mode_axis.h"
 
-/* Of a form with factors the sum of A_k(theta_x) B_k(theta_y), the symbols of its rows and columns.
+/* A form with factors has the sum of A_k(theta_x) B_k(theta_y), the symbols of its rows and columns.
  * For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
 double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
-/* Of the weights by which cells are multiplied, be they given as factors: their sum, and the sum of their
- * sizes, of a product of factors the product of its factors' sizes. */
+/* The sum of the weights by which cells are multiplied, also of those given as factors, and the sum of their
+ * sizes, where the size of a product is the product of its factors' sizes. */
 typedef struct weight_sums {
     double_double sum, size;
 } weight_sums;

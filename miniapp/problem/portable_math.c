@@ -1,7 +1,7 @@
 /* The reduction: 8 p / q gives the octant in integers; what is left, folded to [0, pi/4], is a quotient of
  * integers below 2^53, hence a double-double with a relative error near 2^-105. The series are Taylor's: one
- * or two terms longer than a minimax fit, but their coefficients are reciprocals of factorials that anybody
- * can check. */
+ * or two terms longer than a minimax fit, but their coefficients are reciprocals of factorials, easy to
+ * check. */
 #include "problem/portable_math.h"
 
 #include <assert.h>

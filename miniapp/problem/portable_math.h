@@ -8,8 +8,7 @@
 
 #include "problem/double_double.h"
 
-/* Sine and cosine of 2 pi p / q, 0 <= p < q <= 2^50, each within 1 ulp; exact at multiples of a quarter turn.
- * */
+/* Sine and cosine of 2 pi p / q, 0 <= p < q <= 2^50, each within 1 ulp; exact at quarters of a turn. */
 void portable_math_sincos(uint64_t p, uint64_t q, double *sine, double *cosine);
 /* The same to about 2^-104 of 1, some forty times slower: for eigenvalues. */
 void portable_math_sincos_double_double(uint64_t p, uint64_t q, double_double *sine, double_double *cosine);

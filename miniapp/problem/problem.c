@@ -143,8 +143,7 @@ static void set_operator(stencil *op, const config *c)
 
 static bool periodic(boundary_side s) { return s.kind == BOUNDARY_PERIODIC; }
 
-/* Collects the dirichlet values as the field's type has them. False: they differ. No dirichlet side: V = 0.
- * */
+/* Collects the dirichlet values as the field's type has them; V = 0 without any. False: they differ. */
 static bool dirichlet_value(const config *c, double *v, bool *any)
 {
     const boundary *b = &c->grid.sides;
@@ -171,8 +170,8 @@ static bool given_weights(const config *c)
     return from == KIND_STENCIL_WEIGHTS || from == KIND_STENCIL_FACTORS;
 }
 
-/* Of the update with beta: then a constant stays constant. Only weights of the deck's own can miss 1 by more
- * than rounding. */
+/* Whether the update, beta included, keeps a constant constant. Only weights of the deck's own can miss 1 by
+ * more than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
     if (!given_weights(c)) return true;
@@ -346,7 +345,7 @@ static void chain_add(chain *c, double coefficient)
     c->prefixes += c->size;
 }
 
-/* What a row's sum has lost comes into the cell with the factor of its column. */
+/* The error of a row's sum comes into the cell with the factor of its column. */
 static double prefix_sum_of_factors(const stencil *op)
 {
     const int r = op->radius, products = stencil_products(op->form);
@@ -396,7 +395,6 @@ void problem_make(problem *p, const config *c)
         c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,
                  "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after "
-                 "%lld steps "
-                 "take f64 or a dirichlet side",
+                 "%lld steps take f64 or a dirichlet side",
                  (long long)c->time.steps);
 }

@@ -25,13 +25,13 @@ typedef struct problem {
     double prefix_sum;          /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     double limit;               /* stability limit on alpha, 0 where there is none */
-    double slow; /* of the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
+    double slow; /* in the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
     char warning[256];          /* to be said once, "" if none (f32 wave without a dirichlet side) */
 } problem;
 
 void problem_make(problem *p, const config *c);
 
-/* Of the modes with these numbers; y of a 1D problem: the absent axis. */
+/* The axes of the modes with these numbers; y of a 1D problem: the absent axis. */
 void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x, mode_axis *y);
 
 /* Tables for the cells `own` (global coordinates) of this rank, host memory, owned by the struct. */
@@ -46,10 +46,9 @@ typedef struct problem_tables {
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own);
 void problem_tables_free(problem_tables *t);
 
-/* The factor and shift of level `level` (-1, 0, n) put into a copy of base: what u holds there. Modes only.
- * */
+/* A copy of base with the factor and shift of level `level` (-1, 0, n): the values of u there. Modes only. */
 value problem_value_at(const problem *p, const config *c, const value *base, int64_t level);
-/* What multiplies the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
+/* The factor of the mode at level n >= 0: g^n; wave cos(n w); advect e^(-i n p). */
 double_double_complex problem_factor(const problem *p, const config *c, int64_t level);
 /* The value of the level before the first, for wave and advect: exact for a mode with a closed form, else the
  * same as the initial value. */

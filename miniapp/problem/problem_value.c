@@ -129,8 +129,7 @@ static bool count_is_exact(dtype t, int64_t n)
     return n * ((__int128)n - 1) / 2 + (__int128)n * (VALUE_COUNT_TABLE - 1) <= limit;
 }
 
-/* Of doubles that are f32 values the sum, rounded to f32, is that of f32: 53 bits are more than 2 * 24 + 1.
- * */
+/* The double sum of two f32 values, rounded to f32, is their f32 sum: 53 bits are more than 2 * 24 + 1. */
 static double rounded(dtype t, double v) { return t == DTYPE_F32 ? (double)(float)v : v; }
 
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)

@@ -6,7 +6,7 @@
 
 enum { GPUS, ENERGY_J, LIMIT_W, BY_POWER, BY_HEAT };
 
-/* What is unknown of one GPU makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
+/* One GPU whose value is unknown makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
 static double known(const timer_spread *all, double value) { return isnan(all->sum) ? NAN : value; }
 
 void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after)

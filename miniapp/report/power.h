@@ -1,5 +1,5 @@
-/* What a run's GPUs took while it stepped, by their own counters (nvml.h): energy, and how long the clock was
- * held down. */
+/* The energy that a run's GPUs took while it stepped, and how long their clocks were held down, by their own
+ * counters (nvml.h). */
 #pragma once
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 /* The counters go in steps of a tenth of a second: a shorter loop says nothing. */
 #define POWER_LOOP_LEAST_S 1.0
 
-/* What a rank adds to the sums over all ranks. */
+/* How many numbers a rank adds to the sums over all ranks. */
 enum { POWER_NUMBERS = 5 };
 
 typedef struct power_use { /* NaN: unknown */
@@ -26,7 +26,7 @@ typedef struct power_use { /* NaN: unknown */
 
 /* The numbers of a rank; speaks: of the ranks that share a GPU one does, on the host none. */
 void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after);
-/* Of what all ranks read, and `seconds` between before and after, in which all together made `updates`
+/* From the numbers of all ranks, and `seconds` between before and after, in which all together made `updates`
  * updates (cells times steps). */
 power_use power_of(const timer_spread all[POWER_NUMBERS], double seconds, double updates);
 

@@ -1,5 +1,4 @@
-/* What a run prints for people. Its head is what a log holds from the first second on: what runs, where, and
- * how. */
+/* The table of a run. Its head stands in a log from the first second on: what runs, where, and how. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -62,7 +61,7 @@ static const char *stencil_text(char *out, size_t bytes, const sim *s)
     return out;
 }
 
-/* What the choice of a transport was made from. */
+/* The trials of one transport, inside a host and between hosts. */
 static void print_trial(FILE *to, const plan_exchange *e, transport_kind t, bool *first)
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
@@ -113,8 +112,7 @@ void report_print_head(const sim *s, report *r)
     else if (s->plan.block_steps > 1)
         fprintf(to,
                 "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where "
-                "boxes and ranks "
-                "meet\n",
+                "boxes and ranks meet\n",
                 s->plan.block_steps, 100 * r->redundant_fraction);
     print_transports(to, s);
     print_notes(to, s, 0);
@@ -141,7 +139,7 @@ void report_print_start(const sim *s, report *r)
 
 static const double shown_from = 0.001; /* of the run */
 
-/* Of phase i, what the phases in it do not account for; 0 where there is none in it. */
+/* The seconds of phase i that the phases in it do not account for; 0 where there is none in it. */
 static double rest_of(const report *r, int i)
 {
     const int depth = r->phase[i].depth + 1;
@@ -268,7 +266,7 @@ static void print_verdict(FILE *to, const report *r)
     fputc('\n', to);
 }
 
-/* What the run left on disk, by name. */
+/* The files that the run left, by name. */
 static void print_files(FILE *to, const sim *s, const report *r)
 {
     const config *c = s->cfg;

@@ -1,4 +1,4 @@
-/* What a run prints and leaves: the table for people and the JSON record. Both read the same struct. */
+/* The table that a run prints for people, and its JSON record. Both read the same struct. */
 #pragma once
 
 #include <jansson.h>
@@ -41,7 +41,7 @@ typedef struct report {
     int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on
                                   * rank 0, and their mean */
     double beside_write_step_s;
-    int64_t series_states;       /* files written into output.series; of the other outputs: */
+    int64_t series_states;       /* files written into output.series; which of the others were: */
     bool wrote_record, wrote_final, wrote_picture, wrote_trace;
     power_use power;             /* beside the loop */
     double last_change;          /* NaN: no norm was asked for */

@@ -77,7 +77,7 @@ static json_t *streaming_json(const sim *s)
                      "device_bytes", record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 
-/* What the choice of run.fuse = 0 was made from; null: nothing was tried. */
+/* The trial behind the choice of run.fuse = 0; null: nothing was tried. */
 static json_t *temporal_trial_json(const plan_temporal_trial *t)
 {
     if (!t->tried) return json_null();
@@ -92,7 +92,7 @@ static json_t *temporal_trial_json(const plan_temporal_trial *t)
         t->persistent_steps > 0 ? record_number(t->persistent_step_s) : json_null(), "tried", tried);
 }
 
-/* What overlapped or exchange first was chosen from; null: nothing was tried. */
+/* The trial of overlapped steps and of those that exchange first; null: nothing was tried. */
 static json_t *form_trial_json(const plan_form_trial *t)
 {
     if (!t->tried) return json_null();
@@ -101,7 +101,7 @@ static json_t *form_trial_json(const plan_form_trial *t)
                      record_number(t->pass_s[STEP_MIXED]));
 }
 
-/* What the choice of a transport was made from. */
+/* The trial behind the choice of a transport. */
 static json_t *transports_json(const sim *s)
 {
     const plan_exchange *e = &s->plan.exchange;
@@ -143,8 +143,7 @@ static json_t *notes_json(const sim *s)
     return all;
 }
 
-/* async false although it was asked for: one of the notes says why. */
-/* What a file's seconds were spent on. */
+/* The parts of write_s. */
 static json_t *write_json(const state_stats *c)
 {
     const bool known = c->count > 0;
@@ -155,6 +154,7 @@ static json_t *write_json(const state_stats *c)
                      record_number(known ? c->publish_s : NAN));
 }
 
+/* Where async is false although it was asked for, one of the notes says why. */
 static json_t *checkpoint_json(const report *r)
 {
     const state_stats *c = &r->checkpoints;

@@ -13,8 +13,6 @@
 #include "config/config.h"
 
 /* A sound deck, then assignments separated by newlines; an assignment "-key" takes a key away. */
-#define SEMICOLONS_16 ";;;;;;;;;;;;;;;;"
-#define SEMICOLONS_64 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16 SEMICOLONS_16
 
 static const char *const base[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64", "grid.ny=32",
                                     "time.steps=10" };
@@ -174,11 +172,11 @@ static const mistake mistakes[] = {
     { "problem.kind=separable\nproblem.factors=1 2 1 | 1 2", "problem.factors", NULL,
       "row 2 has 2 numbers, the first has 3" },
     { "problem.kind=separable\nproblem.factors=1 2 | 1 2", "problem.factors", NULL,
-      "rows of 2 numbers; allowed are 3, 5, 7 and 9" },
+      "a row of 2 numbers; allowed are 3, 5, 7 .. 9" },
     { "problem.kind=separable\nproblem.factors=1 | 1", "problem.factors", NULL,
-      "rows of 1 numbers; allowed are 3, 5, 7 and 9" },
+      "a row of 1 numbers; allowed are 3, 5, 7 .. 9" },
     { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 5 4 3 2 1 | 1 2 3 4 5 6 5 4 3 2 1",
-      "problem.factors", NULL, "rows of 11 numbers; allowed are 3, 5, 7 and 9 (2r+1, radius r = 1 .. 4)" },
+      "problem.factors", NULL, "a row of 11 numbers; allowed are 3, 5, 7 .. 9 (2r+1, radius r = 1 .. 4)" },
     { "problem.kind=separable\nproblem.factors=1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 9 10 | 1 2 3 4 5 6 7 8 "
       "9 10 | 1 2 3 4 5 6 7 8 9 10",
       "problem.factors", NULL,
@@ -207,13 +205,7 @@ static const mistake mistakes[] = {
     { "run.wall_limit=-1", "run.wall_limit", "-1", "a number, 0 .. 1e9" },
     { "run.stall_limit=1e10", "run.stall_limit", "1e10", "a number, 0 .. 1e9" },
     { "output.final=a ;b", "output.final", "a ;b", "cannot stand in a deck" },
-    { "output.final=a \\ ;b", "output.final", "a \\ ;b", "cannot stand in a deck" },
     { "checkpoint.dir=;b", "checkpoint.dir", ";b", "cannot stand in a deck" },
-    { "checkpoint.dir=\\ ;b", "checkpoint.dir", "\\ ;b", "cannot stand in a deck" },
-    { "checkpoint.dir=\\  b", "checkpoint.dir", "\\  b", "cannot stand in a deck" },
-    { "checkpoint.dir=a\\\\  b", "checkpoint.dir", "a\\\\  b",
-      "cannot stand in a deck" }, /* a\ b would be read as ab */
-    { "output.final=a" SEMICOLONS_64 ";", "output.final", NULL, "cannot stand in a deck" },
 };
 
 static void each_is_refused(void **state)

@@ -64,14 +64,6 @@ bad() { # key=value text...
     deck d.ini problem.kind=heat grid.nx=40 time.steps=5
     run weft_run 2 d.ini
     refused 2 problem.alpha
-    deck d.ini problem.kind=custom grid.nx=40 time.steps=5
-    run weft_run 2 d.ini
-    refused 2 problem.weights
-    deck d.ini problem.kind=separable grid.nx=40 grid.ny=30 time.steps=5
-    run weft_run 2 d.ini
-    refused 2 problem.factors
-    run weft_run 2 d.ini grid.ny=1 "problem.factors=1 2 1 | 1 2 1"
-    refused 2 grid.ny custom
     deck d.ini problem.kind=heat problem.alpha=.1 time.steps=5
     run weft_run 2 d.ini
     refused 2 grid.nx
@@ -80,13 +72,7 @@ bad() { # key=value text...
     refused 2 time.steps
 }
 
-@test "weights that are no square, a deck line that is too long, a key given twice" {
-    deck d.ini problem.kind=custom grid.nx=40 grid.ny=30 time.steps=5 "problem.weights=1 2 3 | 4 5"
-    run weft_run 2 d.ini
-    refused 2 problem.weights
-    deck d.ini "${good[@]}" "output.final=$(printf 'a%.0s' {1..250})"
-    run weft_run 2 d.ini
-    refused 2 d.ini 199
+@test "a key given twice" {
     deck d.ini "${good[@]}" grid.nx=41
     run weft_run 2 d.ini
     refused 2 grid.nx

@@ -69,6 +69,7 @@ completed() { # command line
     expect options "--dry-run" "$(completed 'weft run a.ini --d')"
     expect keys "grid.nx= grid.ny=" "$(completed 'weft run a.ini grid.n')"
     expect kinds "wave" "$(completed 'weft run a.ini problem.kind=w')"
+    expect "words of a sentence" "" "$(completed 'weft run a.ini ' | tr ' ' '\n' | grep '^[^.]*=')"
     expect "values of a switch" "false true" "$(completed 'weft run a.ini checkpoint.async=')"
     expect "decks and folders" "a.ini folder" "$(completed 'weft run ' | tr ' ' '\n' | grep -v = | xargs)"
     expect "state files" "a.h5 folder" "$(completed 'weft verify ')"

@@ -45,7 +45,6 @@ static inline void gather_deck_words(void)
         " ;",
         "#",
         "|",
-        "\\ ",
         "\r\n",
         "-1",
         "0",

@@ -39,7 +39,6 @@ class Weft(MakefilePackage, CudaPackage):
     depends_on("pkgconfig", type="build")
     depends_on("mpi@3.1:")
     depends_on("hdf5@1.10: ~mpi")  # weft makes no parallel HDF5 call, and one of another MPI crashes
-    depends_on("libinih")
     depends_on("jansson")
     depends_on("libpng")
     depends_on("cuda@12.0:", when="+cuda")

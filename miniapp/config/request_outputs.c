@@ -1,8 +1,11 @@
-#include "config/outputs.h"
+/* The outputs of a run, looked at before any is made: a long run must not find out at its end that a file
+ * cannot be made, replaces what is no file, or stands in the way of another. */
+#include "config/request.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,8 @@
 #include "ranks/ranks.h"
 #include "state/state_xdmf.h"
 
+/* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
+enum { TMP_BYTES = 21 };
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
 enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.xmf" };
 
@@ -41,7 +46,7 @@ static void split(const char *path, char folder[PATH_BYTES], char name[PATH_BYTE
     snprintf(name, PATH_BYTES, "%s", basename(copy));
 }
 
-/* As realpath(3), but the last names need not be there. */
+/* Like realpath(3), but the last names need not be there. */
 static void find_full(const char *path, char *out, size_t out_bytes)
 {
     char folder[PATH_BYTES], name[PATH_BYTES], found[PATH_MAX];
@@ -70,8 +75,9 @@ static void add(places *all, const char *key, place_use use, const char *path)
     p->there = stat(p->path, &p->info) == 0;
 }
 
-static void gather(places *all, const config *c, const char *deck_path, const char *restart)
+static void gather(places *all, const request *q)
 {
+    const config *const c = &q->cfg;
     char beside[PATH_BYTES];
     add(all, "output.record", PLACE_APPENDED, c->output.record);
     add(all, "output.final", PLACE_REPLACED, c->output.final);
@@ -84,9 +90,9 @@ static void gather(places *all, const config *c, const char *deck_path, const ch
     add(all, "output.trace", PLACE_REPLACED, c->output.trace);
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
     if (c->checkpoint.every > 0) add(all, "checkpoint.dir", PLACE_FOLDER, c->checkpoint.dir);
-    add(all, "the deck", PLACE_INPUT, deck_path);
+    add(all, "the deck", PLACE_INPUT, q->deck);
     if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, c->problem.file);
-    add(all, "--restart", PLACE_INPUT, restart);
+    add(all, "--restart", PLACE_INPUT, q->restart);
 }
 
 /* ---- each by itself ---- */
@@ -99,7 +105,7 @@ static const char *what_is(mode_t mode)
                             : "a device";
 }
 
-/* What would be lost to the file that gets the name. */
+/* Refuses a name whose link, pipe, socket or device the file would replace. */
 static int check_sort(const place *p, sentence *why)
 {
     struct stat own;
@@ -118,19 +124,14 @@ static int check_length(const place *p, sentence *why)
     char folder[PATH_BYTES], name[PATH_BYTES];
     split(p->path, folder, name);
     const long limit = pathconf(folder, _PC_NAME_MAX);
-    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : OUTPUTS_TMP_BYTES,
-                 in_it = LONGEST_IN_FOLDER_BYTES - 1;
+    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : TMP_BYTES, in_it = LONGEST_IN_FOLDER_BYTES - 1;
     const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
     const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
-    if (strlen(name) > name_max)
-        sentence_set(why,
-                     "%s = %.300s...: the name has %zu bytes; allowed are %zu, which leave room for a suffix",
-                     p->key, p->path, strlen(name), name_max);
-    else if (strlen(p->path) > path_max)
-        sentence_set(why,
-                     "%s = %.300s...: the path has %zu bytes; allowed are %zu, which leave room for a suffix",
-                     p->key, p->path, strlen(p->path), path_max);
-    else return 0;
+    const bool long_name = strlen(name) > name_max;
+    if (!long_name && strlen(p->path) <= path_max) return 0;
+    sentence_set(why, "%s = %.300s...: the %s has %zu bytes; allowed are %zu, which leave room for a suffix",
+                 p->key, p->path, long_name ? "name" : "path", strlen(long_name ? name : p->path),
+                 long_name ? name_max : path_max);
     return CHECK_EXIT_USAGE;
 }
 
@@ -191,15 +192,15 @@ static int check_all(const places *all, sentence *why)
     return status;
 }
 
-int outputs_check(MPI_Comm comm, const config *c, const char *deck_path, const char *restart, sentence *why)
+int request_check_outputs(const request *q, sentence *why)
 {
     int status = 0;
-    if (ranks_mine(comm) == 0) {
+    if (ranks_mine(ranks_world()) == 0) {
         places *all = CHECK_ALLOC(calloc(1, sizeof *all));
-        gather(all, c, deck_path, restart);
+        gather(all, q);
         status = check_all(all, why);
         free(all);
     }
-    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, comm));
+    MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
     return status;
 }
