@@ -52,8 +52,8 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of all
- * devices of this build, or of one, which need not be there. */
+/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of
+ * all devices of this build, or of one, which need not be there. */
 static int choose_device(bench_request *q, const topology *top, sentence *why)
 {
     const char *reason = NULL;

@@ -42,10 +42,10 @@ static void assert_begins(const char *page, const char *words)
     assert_memory_equal(page, words, strlen(words));
 }
 
-static made_machine made(int ranks, int hosts)
+static made_machine made(int ranks, int host_count)
 {
     return (made_machine){
-        .ranks = ranks, .hosts = hosts, .rounds = 2, .load = 0.003, .noise = 0.001, .seed = 5, .by = 0.81
+        .ranks = ranks, .hosts = host_count, .rounds = 2, .load = 0.003, .noise = 0.001, .seed = 5, .by = 0.81
     };
 }
 
