@@ -55,8 +55,8 @@ static void any_number_of_ranks(void **state)
     int items[PARTS], all[PARTS];
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
         for (size_t i = 0; i < sizeof trial_s / sizeof *trial_s; i++)
-            for (int hosts = 1; hosts <= ranks[r]; hosts *= 8)
-                assert_true(rounds_of((machine){ ranks[r], hosts, 2, trial_s[i] }, items, all) >= 2);
+            for (int on = 1; on <= ranks[r]; on *= 8)
+                assert_true(rounds_of((machine){ ranks[r], on, 2, trial_s[i] }, items, all) >= 2);
 }
 
 static void what_has_no_time(void **state)
