@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/frames.h"
+#include "output/picture.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/state_xdmf.h"
+#include "state/state_index.h"
 
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
 enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.xmf" };

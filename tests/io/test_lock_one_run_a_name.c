@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "state/lock.h"
+#include "state/state_folder.h"
 #include "support/state_tests.h"
 
 static sentence note;

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/frames.h"
 #include "output/picture.h"
 #include "support/state_tests.h"
 

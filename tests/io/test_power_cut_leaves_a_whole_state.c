@@ -179,7 +179,7 @@ static void open_of(model *m, const disk_note *n)
     must(n->handle < HANDLES, "too many handles");
     m->handle_file[n->rank][n->handle] = -1;
     if (file < 0) {
-        if (!n->creates) return; /* the description, which stdio made */
+        must(n->creates, n->name);
         file = new_file(m, n->name, false);
         add(m, DISK_OPEN, n, file);
     } else if (n->empties) {
@@ -193,8 +193,7 @@ static void take(model *m, const disk_note *n, omit without)
     const int file =
         n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
     const int other = file_of(m, n->to);
-    /* of the description */
-    if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return;
+    must(file >= 0 || n->what == DISK_OPEN || n->what == DISK_MKDIR || n->what == DISK_PROMISE, n->name);
     switch (n->what) {
     case DISK_OPEN: open_of(m, n); break;
     case DISK_WRITE:
