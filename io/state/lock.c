@@ -8,7 +8,7 @@
  * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended.
  * All else is refused, and the sentence says which file to delete, and when. Where there is no flock the file
  * alone is the lock. */
-#include "state/lock.h"
+#include "state/state_folder.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +24,6 @@
 #include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/state_folder.h"
 
 enum {
     WORD_BYTES = 64,

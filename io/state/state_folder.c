@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "files/replace.h"
+#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/state_index.h"
-#include "state/state_xdmf.h"
 
 enum { DIGITS = 8, SEEN_WITHIN_S = 10, SEEN_TRIES = 200 };
 
@@ -59,6 +59,14 @@ bool state_look_again(int code, int *tries)
     return true;
 }
 
+int state_look_for(const char *path)
+{
+    int code, tries = 0;
+    do code = access(path, F_OK) != 0 ? errno : 0;
+    while (state_look_again(code, &tries));
+    return code;
+}
+
 state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why)
 {
     const int rank = ranks_mine(comm);
@@ -93,24 +101,18 @@ static void make_mark(char mark[STATE_PATH_BYTES], const char *dir)
     if (state_nearest_folder(folder, dir) != 0) return;
     snprintf(name, sizeof name, "%s/.weft", folder);
     if (!replace_temporary(mark, STATE_PATH_BYTES, name, replace_token())) mark[0] = '\0';
-    const int fd = mark[0] ? replace_create_new(mark) : -1;
-    if (fd >= 0) close(fd);
-    else mark[0] = '\0';
+    if (mark[0] && transfer_new_file(mark, "", 0) != 0) mark[0] = '\0';
 }
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
 {
     char mark[STATE_PATH_BYTES], folder[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
-    struct stat info;
     const int rank = ranks_mine(comm);
-    int code = 0, tries = 0;
     state_status status = STATE_OK;
     if (rank == 0) make_mark(mark, dir);
     MPI_CHECK(ranks_bcast(mark, sizeof mark, MPI_CHAR, 0, comm));
-    do code = mark[0] && stat(mark, &info) != 0 ? errno : 0;
-    while (state_look_again(code, &tries));
     replace_directory_of(folder, sizeof folder, mark);
-    if (code)
+    if (mark[0] && state_look_for(mark) != 0)
         status = state_fail(
             STATE_IO, why,
             "rank %d on %s does not see what rank 0 writes to %s: state files need a folder that all "

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "state/lock.h"
 #include "state/state.h"
 
 /* Makes dir and its parents if they are missing. Collective. */
@@ -27,6 +26,33 @@ state_status state_list_here(const char *dir, int64_t **steps, size_t *count);
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
 bool state_look_again(int code, int *tries);
+/* Looks for it in this way. 0 or errno. */
+int state_look_for(const char *path);
+
+/* ---- One run a name: a lock file says which run writes there, and which attempts may be left half written.
+ * ---- */
+
+#define LOCK_NAME ".weft.lock" /* of a folder, in it; of one file NAME it is NAME.lock */
+
+typedef struct lock lock;
+
+/* Takes the lock file `path`, whose folder exists. BUSY: a run that may be alive has it; why names that run's
+ * host, pid and job. IO: the file cannot be made. NULL in both cases, the same status and sentence on every
+ * rank. note, on rank 0: from which dead run it was taken over, else "". Collective. */
+lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence *note, sentence *why);
+/* Deletes the file if it is still this run's. When no rank writes any more; accepts NULL. */
+void lock_release(lock **l);
+
+/* On rank 0, by one thread at a time: */
+
+/* Is it still this run's? */
+bool lock_is_held(const lock *l);
+/* Adds the name of an attempt, on disk before it returns. 0 or errno. */
+int lock_note(lock *l, const char *name);
+/* Whatever was noted is whole or gone. */
+void lock_settle(lock *l);
+/* The next name that a dead run had noted; false: no more. */
+bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);
 
 /* ---- attempts: folders NAME.<8 hex digits> beside NAME.h5, with a state's parts, also while it is written.
  * By one rank, in any thread. ---- */

@@ -1,5 +1,5 @@
 /* Cells out of parts: a block at a time, each compared with its CRC-32C. */
-#include "state/state_read.h"
+#include "state/state_index.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
-#include "state/state_index.h"
 
 /* ---- parts ---- */
 

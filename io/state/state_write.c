@@ -33,11 +33,8 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "state/collect.h"
-#include "state/lock.h"
 #include "state/state_folder.h"
 #include "state/state_index.h"
-#include "state/state_read.h"
-#include "state/state_xdmf.h"
 
 #if WEFT_SIM
 /* A non-blocking collective of SMPI sends P^2 messages: 256 ranks came to no end. Its blocking ones are
@@ -169,10 +166,8 @@ static state_status make_attempt(state_writer *w)
 static state_status see_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
-    int code, tries = 0;
     attempt_path(w, "", path);
-    do code = access(path, F_OK) != 0 ? errno : 0;
-    while (state_look_again(code, &tries));
+    const int code = state_look_for(path);
     if (!code) return STATE_OK;
     return state_fail(STATE_IO, &w->why, "rank %d on %s does not see %s, which rank 0 made: %s", w->rank,
                       state_host(host), path, strerror(code));
@@ -385,7 +380,7 @@ static int complete(const state_writer *w, const char *index, const char *xdmf)
     }
     attempt_path(w, "", folder);
     int code = state_trailer_append(index, &t);
-    if (!code) code = state_xdmf_write(xdmf, w->s.path, &w->s);
+    if (!code) code = state_xdmf_write(xdmf, &w->s);
     if (!code) code = state_sync_folder(folder);
     return code ? code : state_sync_folder(w->dir);
 }

@@ -2,16 +2,17 @@
  * transpose has two) a collection over time of uniform grids of cells with unit spacing, row 0 at y = 0, the
  * step as time. A plate one cell thick, because VTK's reader puts a mesh of two dimensions into the plane of
  * y and z, where a view from above shows nothing. */
-#include "state/state_xdmf.h"
+#include "state/state_index.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "files/replace.h"
+#include "files/transfer.h"
 
 bool state_xdmf_path(char *out, size_t out_bytes, const char *path)
 {
@@ -87,19 +88,16 @@ static void put_all(FILE *out, const state_info *s, const char *path, const int6
     fputs(" </Domain>\n</Xdmf>\n", out);
 }
 
-int state_xdmf_write(const char *to, const char *path, const state_info *s)
+int state_xdmf_write(const char *to, const state_info *s)
 {
-    const int fd = replace_create_new(to);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        const int code = errno;
-        if (fd >= 0) close(fd);
-        return code;
-    }
-    put_all(out, s, path, &s->step, 1);
-    const bool failed = ferror(out);
-    if (fclose(out) != 0) return errno;
-    return failed ? EIO : replace_sync_path(to);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const out = open_memstream(&text, &bytes);
+    if (!out) return errno;
+    put_all(out, s, s->path, &s->step, 1);
+    const int code = fclose(out) != 0 ? errno : transfer_new_file(to, text, bytes);
+    free(text);
+    return code;
 }
 
 int state_xdmf_write_series(const char *to, const state_info *s, const int64_t *steps, size_t count)

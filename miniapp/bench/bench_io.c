@@ -128,16 +128,6 @@ static void forget(char *path)
 
 /* ---- one file per rank ---- */
 
-/* 0 or errno. */
-static int write_raw(const filing *f)
-{
-    const int fd = open(f->raw, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int code = fd < 0 ? errno : transfer_pwrite(fd, f->data, f->bytes, 0);
-    if (!code && fsync(fd) != 0) code = errno;
-    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
-    return code;
-}
-
 static int read_raw(const filing *f)
 {
     const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
@@ -178,7 +168,7 @@ static void raw_turn(ladder_case *c, filing *f)
     else drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
-    check_raw(f, writes(c) ? write_raw(f) : read_raw(f));
+    check_raw(f, writes(c) ? transfer_new_file(f->raw, f->data, f->bytes) : read_raw(f));
     const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
     if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
     if (writes(c)) forget(f->raw);
@@ -289,7 +279,7 @@ static int filing_prepare(ladder_case *c)
     next_shared(c, f);
     store(c, f);
     next_raw(c, f);
-    check_raw(f, write_raw(f));
+    check_raw(f, transfer_new_file(f->raw, f->data, f->bytes));
     return 0;
 }
 

@@ -96,14 +96,7 @@ static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 }
 
 /* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path)
-{
-    const int fd = replace_create_new(path);
-    int code = fd < 0 ? errno : transfer_pwrite(fd, "w", 1, 0);
-    if (!code && fsync(fd) != 0) code = errno;
-    if (fd >= 0 && close(fd) != 0 && !code) code = errno;
-    return code;
-}
+static int make_file(const char *path) { return transfer_new_file(path, "w", 1); }
 
 static void forget(trials *t, const char *path)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "config/config_table.h"
-#include "output/frames.h"
+#include "output/picture.h"
 
 /* Up to here reading a file back takes seconds. */
 #define FULLY_VERIFIED_BYTES ((double)((int64_t)4 << 30))

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/frames.h"
+#include "output/picture.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/state_xdmf.h"
+#include "state/state_index.h"
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { TMP_BYTES = 21 };

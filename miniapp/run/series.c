@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cmd.h"
-#include "output/frames.h"
+#include "output/picture.h"
 #include "ranks/check.h"
 #include "sim/sim_state.h"
 #include "state/state_folder.h"

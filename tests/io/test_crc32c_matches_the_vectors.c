@@ -12,7 +12,6 @@
 
 static void vectors(void **state)
 {
-    (void)state;
     unsigned char zeros[32] = { 0 }, ones[32], up[32], down[32];
     for (unsigned i = 0; i < 32; i++) {
         ones[i] = 0xff;
@@ -55,7 +54,6 @@ static void check(size_t at, size_t bytes, uint32_t wanted)
 
 static void lengths_and_alignments(void **state)
 {
-    (void)state;
     const size_t lengths[] = { 4095, 4096, 3 * 4096 - 1, 3 * 4096, 3 * 4096 + 1, 6 * 4096 + 13, LONGEST };
     for (size_t at = 0; at < ALIGNMENTS; at++) {
         uint32_t wanted = 0x1234567;
@@ -71,7 +69,6 @@ static void lengths_and_alignments(void **state)
 
 static void parts(void **state)
 {
-    (void)state;
     const uint32_t whole = crc32c(0, text, LONGEST);
     for (size_t cut = 0; cut <= LONGEST; cut += 1543)
         assert_int_equal(crc32c(crc32c(0, text, cut), text + cut, LONGEST - cut), whole);

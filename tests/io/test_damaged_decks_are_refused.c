@@ -15,7 +15,6 @@ static const char *deck_number(uint64_t seed, fuzz_input *in)
 
 static void damaged_decks(void **state)
 {
-    (void)state;
     assert_int_equal(fuzz_all("deck", deck_number, fuzz_asked("WEFT_FUZZ_DECKS", 9000)), 0);
 }
 

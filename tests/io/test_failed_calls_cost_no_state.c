@@ -5,12 +5,6 @@
  * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
  * blocks in the folder, one rank's n-th fails; and then it and all that follow; for every n until there are
  * no more. And its n-th write says that it is done and is not: cells are written once more. ranks: 1 2 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +13,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 #include "support/libc_call.h"
 
 enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES];
 
 /* ---- calls that fail ---- */
 
@@ -61,29 +53,29 @@ static bool fd_fails(const char *call, int fd)
     return fails(call, path);
 }
 
-#define OPEN_AS(NAME)                                                           \
-    int NAME(const char *path, int flags, ...)                                  \
-    {                                                                           \
-        LIBC_OPEN_MODE(mode, flags)                                             \
-        if ((flags & O_CREAT) && fails(#NAME, path)) return -1;                 \
-        return LIBC_CALL(NAME)(path, flags, mode);                              \
+#define OPEN_AS(NAME)                                           \
+    int NAME(const char *path, int flags, ...)                  \
+    {                                                           \
+        LIBC_OPEN_MODE(mode, flags)                             \
+        if ((flags & O_CREAT) && fails(#NAME, path)) return -1; \
+        return LIBC_CALL(NAME)(path, flags, mode);              \
     }
 OPEN_AS(open)
 OPEN_AS(open64)
 
-#define PWRITE_AS(NAME)                                                         \
-    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)              \
-    {                                                                           \
-        if (!fd_fails(#NAME, fd)) return LIBC_CALL(NAME)(fd, data, bytes, at);  \
-        return how == A_LIE ? (ssize_t)bytes : -1;                              \
+#define PWRITE_AS(NAME)                                                        \
+    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)             \
+    {                                                                          \
+        if (!fd_fails(#NAME, fd)) return LIBC_CALL(NAME)(fd, data, bytes, at); \
+        return how == A_LIE ? (ssize_t)bytes : -1;                             \
     }
 PWRITE_AS(pwrite)
 PWRITE_AS(pwrite64)
 
-#define PWRITEV_AS(NAME)                                                        \
-    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)            \
-    {                                                                           \
-        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, piece, n, at);    \
+#define PWRITEV_AS(NAME)                                                     \
+    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)         \
+    {                                                                        \
+        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, piece, n, at); \
     }
 PWRITEV_AS(pwritev)
 PWRITEV_AS(pwritev64)
@@ -194,7 +186,6 @@ static void every_call(bool async, int writers, int as, const char *name)
 
 static void beside_the_steps(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     every_call(true, ranks, ALONE, "beside");
     every_call(true, ranks, AND_ALL_AFTER, "beside_on");
@@ -203,21 +194,9 @@ static void beside_the_steps(void **unused)
 
 static void while_they_wait(void **unused)
 {
-    (void)unused;
     every_call(false, 1, ALONE, "wait");
     every_call(false, 1, AND_ALL_AFTER, "wait_on");
     every_call(false, 1, A_LIE, "wait_lie");
 }
 
-int main(int argc, char **argv)
-{
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(beside_the_steps),
-                                        cmocka_unit_test(while_they_wait) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(beside_the_steps), cmocka_unit_test(while_they_wait))

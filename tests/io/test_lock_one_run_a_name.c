@@ -1,11 +1,5 @@
 /* A name is one run's: a lock of a run that may be alive is refused, one of a run that is known to be gone is
  * taken over, with the names of what it may have left. ranks: 3 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "state/lock.h"
-#include "support/state_fixture.h"
+#include "state/state_folder.h"
+#include "support/state_tests.h"
 
-static sentence why, note;
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
+static sentence note;
+static char path[FIXTURE_PATH_BYTES + 32];
 static bool no_flock; /* on this file system */
 
 int flock(int fd, int operation)
@@ -77,7 +71,7 @@ static void remove_it(void)
 /* A test that failed leaves nothing to the next one. */
 static int begin(void **unused)
 {
-    (void)unused;
+    snprintf(path, sizeof path, "%s/%s", folder, LOCK_NAME);
     no_flock = false;
     unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_RESTART_COUNT");
@@ -87,7 +81,6 @@ static int begin(void **unused)
 
 static void the_second_is_refused(void **unused)
 {
-    (void)unused;
     state_status status;
     char words[64];
     long pid = (long)getpid();
@@ -106,7 +99,6 @@ static void the_second_is_refused(void **unused)
 
 static void of_the_dead(void **unused)
 {
-    (void)unused;
     const char *const texts[] = { "", "host=h pid=1", "\x01\x02 nothing of the kind\n" };
     put_lock(NULL, "77", 0);
     expect_taken("from a run that is gone");
@@ -127,7 +119,6 @@ static bool notes(lock *l, const char *wanted)
 
 static void of_another_host(void **unused)
 {
-    (void)unused;
     int fd = -1;
     put_lock("elsewhere", "77", 0);
     expect_busy("host elsewhere");
@@ -155,7 +146,6 @@ static void of_another_host(void **unused)
 
 static void without_flock(void **unused)
 {
-    (void)unused;
     state_status status;
     no_flock = true;
     lock *l = take(&status);
@@ -171,7 +161,6 @@ static void without_flock(void **unused)
 
 static void names_outlive_a_run(void **unused)
 {
-    (void)unused;
     state_status status;
     char text[300], own[64] = "";
     gethostname(own, sizeof own - 1);
@@ -197,7 +186,6 @@ static void names_outlive_a_run(void **unused)
 
 static void what_cannot_be_a_lock(void **unused)
 {
-    (void)unused;
     state_status status;
     char file[FIXTURE_PATH_BYTES + 32];
     assert_null(lock_take(MPI_COMM_WORLD, "/nowhere/at/all", &status, &note, &why));
@@ -214,21 +202,7 @@ static void what_cannot_be_a_lock(void **unused)
     }
 }
 
-int main(int argc, char **argv)
-{
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    snprintf(path, sizeof path, "%s/%s", folder, LOCK_NAME);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_second_is_refused, begin),
-        cmocka_unit_test_setup(of_the_dead, begin),
-        cmocka_unit_test_setup(of_another_host, begin),
-        cmocka_unit_test_setup(without_flock, begin),
-        cmocka_unit_test_setup(names_outlive_a_run, begin),
-        cmocka_unit_test_setup(what_cannot_be_a_lock, begin),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test_setup(the_second_is_refused, begin),
+            cmocka_unit_test_setup(of_the_dead, begin), cmocka_unit_test_setup(of_another_host, begin),
+            cmocka_unit_test_setup(without_flock, begin), cmocka_unit_test_setup(names_outlive_a_run, begin),
+            cmocka_unit_test_setup(what_cannot_be_a_lock, begin))

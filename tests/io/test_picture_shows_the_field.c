@@ -1,20 +1,15 @@
 /* A picture's pixels are the means of their cells in colours of rising luminance, the same on any ranks; NaN
- * stands out. ranks: 1 2 3 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+ * stands out. The frames of a run have one scale. ranks: 1 2 3 */
 #include <math.h>
 #include <png.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "output/picture.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
+static char path[FIXTURE_PATH_BYTES + 32];
 
 typedef struct image {
     png_image head;
@@ -72,7 +67,6 @@ static void expect_size(int64_t nx, int64_t ny, unsigned width, unsigned height)
 
 static void sizes(void **state)
 {
-    (void)state;
     expect_size(300, 200, 300, 200);
     expect_size(1000, 1000, 1000, 1000);
     expect_size(1001, 1000, 501, 500);
@@ -86,7 +80,6 @@ static void sizes(void **state)
 
 static void luminance_follows_the_value(void **state)
 {
-    (void)state;
     draw(along_y, 256, 300, DTYPE_F64);
     image i = load();
     for (unsigned y = 1; y < i.head.height; y++)
@@ -107,7 +100,6 @@ static double patterns(int64_t x, int64_t y)
 
 static void pixels_are_means(void **state)
 {
-    (void)state;
     draw(patterns, 1201, 1200, DTYPE_F64);
     image i = load();
     assert_int_equal(i.head.width, 601);
@@ -121,7 +113,6 @@ static void pixels_are_means(void **state)
 
 static void not_a_number(void **state)
 {
-    (void)state;
     draw(hole, 256, 256, DTYPE_F32);
     image i = load();
     const png_byte *red = dot(&i, 5, 3);
@@ -139,7 +130,6 @@ static void not_a_number(void **state)
 
 static void says_its_scale(void **state)
 {
-    (void)state;
     draw(along_x, 300, 3, DTYPE_F64);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         FILE *f = fopen(path, "rb");
@@ -165,7 +155,6 @@ static void says_its_scale(void **state)
 
 static void unwritable(void **state)
 {
-    (void)state;
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     const box own = fixture_box(4, 4, ranks, 1, rank);
     const double data[16] = { 0 };
@@ -177,21 +166,78 @@ static void unwritable(void **state)
     assert_int_equal(fixture_left(folder), 0);
 }
 
-int main(int argc, char **argv)
+/* ---- by one rank: the frames of a run have one scale, and a picture that cannot be written leaves what had
+ * its name ---- */
+
+enum { NX = 300, NY = 70, EVERY = 5, FRAMES = 4 };
+static char picture[FIXTURE_PATH_BYTES + 16], frames[FIXTURE_PATH_BYTES + 16];
+static picture_scale scale;
+
+/* A bar that wanders to the right and grows. */
+static void draw_bar(const char *to, int64_t step, int nx, picture_scale *by)
 {
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    snprintf(path, sizeof path, "%s/field.png", folder);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(luminance_follows_the_value),
-        cmocka_unit_test(pixels_are_means),
-        cmocka_unit_test(not_a_number),
-        cmocka_unit_test(says_its_scale),
-        cmocka_unit_test(unwritable),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
+    static double data[NX * NY];
+    for (int i = 0; i < nx * NY; i++) data[i] = i % nx < 10 * (step + 1) ? (double)step + 1 : i % nx * 1e-3;
+    if (!picture_write(MPI_COMM_SELF, to, DTYPE_F64, nx, NY, box_make(0, nx, 0, NY), data, "a bar", by, &why))
+        fail_msg("%s", why.text);
 }
+
+static void draw_frame(int64_t step, int nx)
+{
+    char to[FIXTURE_PATH_BYTES + 64];
+    frames_path(to, sizeof to, frames, step);
+    draw_bar(to, step, nx, &scale);
+}
+
+/* A bar of value 1 at step 0 is the brightest then and dark when a later one has 16. */
+static void one_scale_for_all(void **state)
+{
+    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
+    for (int i = 0; i <= FRAMES; i++) draw_frame(i * EVERY, NX);
+    assert_true(scale.begun && scale.low == 0.01 && scale.high == FRAMES * EVERY + 1);
+    picture_scale asked = { .low = -1, .high = 3, .fixed = true };
+    draw_bar(picture, 100, 20, &asked);
+    assert_true(asked.low == -1 && asked.high == 3);
+}
+
+static size_t load_bytes(unsigned char bytes[65536])
+{
+    FILE *from = fopen(picture, "rb");
+    assert_non_null(from);
+    const size_t count = fread(bytes, 1, 65536, from);
+    fclose(from);
+    return count;
+}
+
+static void no_room(void **state)
+{
+    if (fixture_rank(MPI_COMM_WORLD) > 0) return;
+    static double noise[NX * NY];
+    static unsigned char before[65536], after[65536];
+    struct rlimit limit;
+    for (int i = 0; i < NX * NY; i++) noise[i] = cell_random(1, (uint64_t)i);
+    draw_bar(picture, 3, NX, NULL);
+    const size_t bytes = load_bytes(before);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, limit.rlim_max }), 0);
+    const bool drawn = picture_write(MPI_COMM_SELF, picture, DTYPE_F64, NX, NY, box_make(0, NX, 0, NY), noise,
+                                     "", NULL, &why);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    if (drawn || fixture_left(folder) != 0 || !strstr(why.text, "bar.png: File too large"))
+        fail_msg("%s", why.text);
+    assert_int_equal(load_bytes(after), bytes);
+    assert_memory_equal(before, after, bytes);
+}
+
+static int set_up(void **unused)
+{
+    snprintf(path, sizeof path, "%s/field.png", folder);
+    snprintf(picture, sizeof picture, "%s/bar.png", folder);
+    const bool fits = frames_folder(frames, sizeof frames, picture);
+    return fits && fixture_rank(MPI_COMM_WORLD) == 0 ? mkdir(frames, 0777) : !fits;
+}
+
+STATE_TESTS(set_up, cmocka_unit_test(sizes), cmocka_unit_test(luminance_follows_the_value),
+            cmocka_unit_test(pixels_are_means), cmocka_unit_test(not_a_number),
+            cmocka_unit_test(says_its_scale), cmocka_unit_test(unwritable),
+            cmocka_unit_test(one_scale_for_all), cmocka_unit_test(no_room))

@@ -7,17 +7,11 @@
  * name is there for certain only once its folder was fsynced. The same replay with one kind of fsync left out
  * has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by chance for each
  * cut instead of 30. ranks: 1 2 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "files/replace.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 #include "support/recorded_disk.h"
 
 enum {
@@ -33,8 +27,7 @@ enum {
 enum { FILE_BYTES_MAX = 1 << 17 };
 typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT, OMIT_ATTEMPT } omit;
 
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES], found[FIXTURE_PATH_BYTES];
+static char found[FIXTURE_PATH_BYTES];
 
 /* ---- the run that is recorded ---- */
 
@@ -59,8 +52,9 @@ static void record_run(bool async)
     sentence note;
     snprintf(dir, sizeof dir, "%s/%s/run", folder, async ? "back" : "fore");
     disk_record(folder, fixture_rank(MPI_COMM_WORLD));
-    const state_writer_options o = { .folder = dir, .keep = { 1, 0 }, .async = async,
-                                     .writers = async ? fixture_ranks(MPI_COMM_WORLD) : 1 };
+    const state_writer_options o = {
+        .folder = dir, .keep = { 1, 0 }, .async = async, .writers = async ? fixture_ranks(MPI_COMM_WORLD) : 1
+    };
     state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
     assert_int_equal(status, STATE_OK);
     for (int64_t i = 1; i <= STEPS + 1; i++) {
@@ -185,7 +179,7 @@ static void open_of(model *m, const disk_note *n)
     must(n->handle < HANDLES, "too many handles");
     m->handle_file[n->rank][n->handle] = -1;
     if (file < 0) {
-        if (!n->creates) return; /* the description, which stdio made */
+        must(n->creates, n->name);
         file = new_file(m, n->name, false);
         add(m, DISK_OPEN, n, file);
     } else if (n->empties) {
@@ -199,8 +193,7 @@ static void take(model *m, const disk_note *n, omit without)
     const int file =
         n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
     const int other = file_of(m, n->to);
-    /* of the description */
-    if (file < 0 && n->what != DISK_OPEN && n->what != DISK_MKDIR && n->what != DISK_PROMISE) return;
+    must(file >= 0 || n->what == DISK_OPEN || n->what == DISK_MKDIR || n->what == DISK_PROMISE, n->name);
     switch (n->what) {
     case DISK_OPEN: open_of(m, n); break;
     case DISK_WRITE:
@@ -369,11 +362,11 @@ static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *byt
         for (int i = 0; i < count; i++) {
             entry *e = &m->entry[open_at[i]];
             *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-            e->chosen = k == 0               ? false
-                        : k == 1             ? true
-                        : k < 2 + count      ? i == k - 2
-                        : k < 2 + 2 * count  ? i != k - 2 - count
-                                             : *seed >> 63;
+            e->chosen = k == 0              ? false
+                        : k == 1            ? true
+                        : k < 2 + count     ? i == k - 2
+                        : k < 2 + 2 * count ? i != k - 2 - count
+                                            : *seed >> 63;
             e->torn = k < 2 ? 0 : (int)(*seed >> 40) % 3;
         }
         t->disks++;
@@ -427,7 +420,6 @@ static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
     static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };
     char path[FIXTURE_PATH_BYTES + 16];
     replace r;
-    (void)unused;
     if (fixture_rank(MPI_COMM_WORLD) > 0) return;
     snprintf(path, sizeof path, "%s/picture.png", folder);
     disk_record(folder, 0);
@@ -441,33 +433,17 @@ static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
     assert_string_equal(disk.note[3].name, ""); /* the folder */
 }
 
-static void in_the_background(void **unused)
+static void cut_at_any_call(void **unused)
 {
-    (void)unused;
     cut_anywhere(true);
-}
-
-static void in_the_foreground(void **unused)
-{
-    (void)unused;
     cut_anywhere(false);
 }
 
-int main(int argc, char **argv)
+static int set_up(void **unused)
 {
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    snprintf(found, sizeof found, "%.290s_f", folder);
-    if (fixture_rank(MPI_COMM_WORLD) == 0 && mkdir(found, 0700) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_the_background),
-                                        cmocka_unit_test(in_the_foreground),
-                                        cmocka_unit_test(what_is_replaced_is_on_disk_before_it_is_named) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    fixture_remove(found);
-    free(disk.note);
-    free(disk.data);
-    MPI_Finalize();
-    return failed ? 1 : 0;
+    snprintf(found, sizeof found, "%.290s/found", folder);
+    return fixture_rank(MPI_COMM_WORLD) == 0 ? mkdir(found, 0700) : 0;
 }
+
+STATE_TESTS(set_up, cmocka_unit_test(cut_at_any_call),
+            cmocka_unit_test(what_is_replaced_is_on_disk_before_it_is_named))

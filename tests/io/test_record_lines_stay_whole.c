@@ -29,7 +29,6 @@ static json_t *numbered(int writer, int line)
 
 static void at_the_same_time(void **state)
 {
-    (void)state;
     for (int w = 0; w < WRITERS; w++)
         if (fork() == 0) {
             bool ok = true;
@@ -80,7 +79,6 @@ static long count_lines_after(const char *before)
 
 static void after_a_line_cut_short(void **state)
 {
-    (void)state;
     assert_int_equal(count_lines_after(""), 1);
     assert_int_equal(count_lines_after("{}\n"), 2);
     assert_int_equal(count_lines_after("{\"half\":"), 2);
@@ -88,7 +86,6 @@ static void after_a_line_cut_short(void **state)
 
 static void failures(void **state)
 {
-    (void)state;
     json_t *o = numbered(0, 0);
     assert_false(record_append("/nonexistent/r.jsonl", o, &why));
     assert_string_equal(why.text,
@@ -118,7 +115,6 @@ static void failures(void **state)
 
 static void values(void **state)
 {
-    (void)state;
     json_t *n = record_number(0.1), *nan_value = record_number(NAN), *infinite = record_number(-INFINITY),
            *now = record_now();
     assert_true(json_is_real(n) && json_real_value(n) == 0.1);

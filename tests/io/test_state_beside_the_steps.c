@@ -1,36 +1,24 @@
-/* A state written in the background has the cells that the foreground writes, for any shape, cut and number
- * of writers; no rank waits for it before it is asked for; an error of one rank's thread is every rank's, in
- * one sentence, and costs no older file. ranks: 1 2 4 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+/* No rank waits for a state that is written in the background, or collected, before it is asked for; an error
+ * of one rank's thread is every rank's, in one sentence, and costs no older file. ranks: 1 2 4 */
 #include <errno.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
 enum { PATH_BYTES = FIXTURE_STEP_BYTES };
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES];
 
-static state_writer *writer_in(const char *name, bool async, int writers)
+static state_writer *writer_in(const char *name, int writers)
 {
-    static char dir[4][PATH_BYTES];
-    static int next;
-    char *const here = dir[next++ % 4];
+    static char dir[PATH_BYTES];
     state_status status;
     sentence note;
-    snprintf(here, PATH_BYTES, "%s/%s", folder, name);
-    const state_writer_options o = { .folder = here, .async = async, .writers = writers };
+    snprintf(dir, PATH_BYTES, "%s/%s", folder, name);
+    const state_writer_options o = { .folder = dir, .async = true, .writers = writers };
     state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
     assert_int_equal(status, STATE_OK);
-    assert_int_equal(state_writer_stats(w).async, async);
+    assert_true(state_writer_stats(w).async);
     return w;
 }
 
@@ -38,75 +26,6 @@ static state_status submit(state_writer *w, const state_level *s)
 {
     const state_request request = { s, NULL, NULL, NULL };
     return state_writer_begin(w, &request, &why);
-}
-
-/* Two fields, cut among columns x rows of ranks, in either direction where the field is transposed. */
-static state_level state_of(int64_t nx, int64_t ny, dtype type, int columns, int rows, bool transposed,
-                            int64_t step)
-{
-    state_level s = { .kind = transposed ? "transpose" : "wave",
-                      .type = type,
-                      .step = step,
-                      .deck = "[grid]\nnx = 5\n",
-                      .fields = 2,
-                      .main_field = transposed };
-    const int rank = fixture_rank(MPI_COMM_WORLD);
-    s.field[0] = fixture_cut(transposed ? "a" : "u", nx, ny, columns, rows, rank, type);
-    s.field[1] = transposed ? fixture_cut("b", ny, nx, rows, columns, rank, type)
-                            : fixture_cut("u_prev", nx, ny, columns, rows, rank, type);
-    for (int i = 0; i < 2; i++) fixture_fill(&s.field[i], type, i);
-    return s;
-}
-
-static void level_free(state_level *s)
-{
-    for (int i = 0; i < s->fields; i++) free(s->field[i].data);
-}
-
-/* Any shape, cut and number of writers: the same cells as in the foreground. */
-static void the_foreground_s_cells(void **unused)
-{
-    (void)unused;
-    const struct {
-        int64_t nx, ny;
-        dtype type;
-        bool transposed;
-    } of[] = { { 53, 41, DTYPE_F64, false },
-               { 211, 1, DTYPE_F32, false },
-               { 53, 41, DTYPE_F32, true },
-               { 4, 700, DTYPE_F64, false } };
-    const int ranks = fixture_ranks(MPI_COMM_WORLD);
-    int64_t step = 0;
-    for (int writers = 1; writers <= ranks; writers++) {
-        state_writer *fore = writer_in("fore", false, writers), *back = writer_in("back", true, writers);
-        for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-            for (int columns = 1; columns <= ranks; columns++) {
-                if (ranks % columns != 0 || (of[i].ny == 1 && columns < ranks)) continue;
-                state_level s = state_of(of[i].nx, of[i].ny, of[i].type, columns, ranks / columns,
-                                         of[i].transposed, ++step);
-                assert_int_equal(submit(fore, &s), STATE_OK);
-                assert_int_equal(submit(back, &s), STATE_OK);
-                assert_int_equal(state_writer_wait(back, &why), STATE_OK);
-                for (int side = 0; side < 2; side++) {
-                    char path[PATH_BYTES];
-                    fixture_step(path, folder, side ? "fore" : "back", step, ".h5");
-                    for (int n = 0; n < 2; n++)
-                        memset(s.field[n].data, 0xff,
-                               (size_t)box_cells(s.field[n].own) * dtype_bytes(s.type));
-                    if (fixture_load(MPI_COMM_WORLD, path, &s, &why) != STATE_OK) fail_msg("%s", why.text);
-                    for (int n = 0; n < 2; n++)
-                        assert_true(on_all(MPI_COMM_WORLD, fixture_holds(&s.field[n], s.type, n)));
-                }
-                assert_int_equal(fixture_left_in(folder, "back"), 0);
-                level_free(&s);
-            }
-        const state_stats f = state_writer_stats(fore), b = state_writer_stats(back);
-        assert_true(b.count == f.count && b.bytes == f.bytes && b.parts >= 1 && b.parts <= writers);
-        assert_true(b.verify_s > 0 && b.write_s > 0);
-        assert_true(f.verify_s > 0 && f.write_s > 0 && f.stall_s >= f.write_s);
-        state_writer_destroy(&fore);
-        state_writer_destroy(&back);
-    }
 }
 
 static bool never;
@@ -121,8 +40,7 @@ static bool on_the_third_look(void *owner, state_level *s, double *held_s)
 
 static void no_rank_waits(void **unused)
 {
-    (void)unused;
-    state_writer *w = writer_in("poll", true, 0);
+    state_writer *w = writer_in("poll", 1);
     state_level s = fixture_state(MPI_COMM_WORLD, 64, 64, DTYPE_F64, 7);
     int looks = 0;
     never = true;
@@ -142,7 +60,8 @@ static void no_rank_waits(void **unused)
     assert_true(looks >= 3);
     assert_true(fixture_has(folder, "poll", 7, ".h5"));
     const state_stats stats = state_writer_stats(w);
-    assert_int_equal(stats.count, 1);
+    assert_true(stats.count == 1 && stats.parts == 1 && stats.bytes == 64 * 64 * 8 && stats.write_s > 0 &&
+                stats.verify_s > 0);
     assert_true(stats.snapshot_s == 0.25 && stats.stall_s >= 0.25 &&
                 stats.stall_s < 0.25 + stats.write_s + stats.verify_s + 0.05);
     state_writer_destroy(&w);
@@ -153,11 +72,10 @@ static void no_rank_waits(void **unused)
  * alone. */
 static void one_rank_s_error(void **unused)
 {
-    (void)unused;
     const int rank = fixture_rank(MPI_COMM_WORLD), ranks = fixture_ranks(MPI_COMM_WORLD);
     struct rlimit old, small;
     if (ranks == 1) return; /* the main thread of rank 0 would meet the limit first */
-    state_writer *w = writer_in("error", true, fixture_ranks(MPI_COMM_WORLD));
+    state_writer *w = writer_in("error", fixture_ranks(MPI_COMM_WORLD));
     state_level first = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 1);
     state_level second = fixture_state(MPI_COMM_WORLD, 100, 1000, DTYPE_F64, 2);
     assert_int_equal(submit(w, &first), STATE_OK);
@@ -204,8 +122,7 @@ static bool with_another_fingerprint(void *owner, state_level *s, double *held_s
 
 static void a_snapshot_that_went_wrong(void **unused)
 {
-    (void)unused;
-    state_writer *w = writer_in("snapshot", true, 0);
+    state_writer *w = writer_in("snapshot", fixture_ranks(MPI_COMM_WORLD));
     state_level s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
     const state_request request = { &s, with_another_fingerprint, NULL, NULL };
     assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
@@ -220,8 +137,7 @@ static void a_snapshot_that_went_wrong(void **unused)
 /* The folder goes away under a write. */
 static void no_folder(void **unused)
 {
-    (void)unused;
-    state_writer *w = writer_in("gone", true, 0);
+    state_writer *w = writer_in("gone", fixture_ranks(MPI_COMM_WORLD));
     state_level s = fixture_state(MPI_COMM_WORLD, 30, 40, DTYPE_F32, 1);
     char path[PATH_BYTES], locked[PATH_BYTES + 16];
     snprintf(path, sizeof path, "%s/gone", folder);
@@ -238,18 +154,5 @@ static void no_folder(void **unused)
     free(s.field[0].data);
 }
 
-int main(int argc, char **argv)
-{
-    (void)signal(SIGXFSZ, SIG_IGN); /* as in the program: the error of the call that meets the limit */
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_foreground_s_cells),
-                                        cmocka_unit_test(no_rank_waits), cmocka_unit_test(one_rank_s_error),
-                                        cmocka_unit_test(a_snapshot_that_went_wrong),
-                                        cmocka_unit_test(no_folder) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(no_rank_waits), cmocka_unit_test(one_rank_s_error),
+            cmocka_unit_test(a_snapshot_that_went_wrong), cmocka_unit_test(no_folder))

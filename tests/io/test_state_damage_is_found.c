@@ -1,23 +1,16 @@
 /* Whatever happens to a state's bytes on disk is found by verify and by a restart, with one sentence: 1,000
- * flips and cuts of index and parts, parts that are lost, exchanged or another state's. Nothing crashes, and
- * no state is taken for whole that holds other values. ranks: 1 2 release: all of them */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+ * flips and cuts of index and parts, parts that are lost, exchanged or another state's, other fingerprints.
+ * Nothing crashes, and no state with other values passes for whole. ranks: 1 2 release: all of them */
 #include <hdf5.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/sanitized.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
 enum { NX = 601, NY = 1501, FILE_MAX = 3, PATH = FIXTURE_PATH_BYTES + 400 };
-static char folder[FIXTURE_PATH_BYTES], path[PATH], file[FILE_MAX][PATH];
+static char path[PATH], file[FILE_MAX][PATH];
 static int files;
-static sentence why;
 static state_info whole;
 
 /* A state of that many parts, kept as `whole`: the index, then its parts. */
@@ -138,22 +131,16 @@ static int asked(int otherwise)
     return flips ? atoi(flips) : otherwise;
 }
 
-static void of_one_file(void **unused)
-{
-    (void)unused;
-    flips_and_cuts(1, asked(SANITIZED ? 40 : 400));
-}
+static void of_one_file(void **unused) { flips_and_cuts(1, asked(SANITIZED ? 40 : 400)); }
 
 static void of_parts(void **unused)
 {
-    (void)unused;
     flips_and_cuts(fixture_ranks(MPI_COMM_WORLD), asked(SANITIZED ? 40 : 510));
 }
 
 /* Damage is named by part, block and rows. */
 static void damage_is_named(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD), last = ranks - 1;
     const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
     char part[32], second[PATH], aside[PATH], text[64];
@@ -194,10 +181,36 @@ static void damage_is_named(void **unused)
     state_close(&whole);
 }
 
+/* Blocks are right, and the index records another fingerprint, of each field. */
+static void another_fingerprint(void **unused)
+{
+    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
+    char name[64];
+    state_level l = { .kind = "wave", .type = DTYPE_F64, .deck = "", .fields = 2 };
+    snprintf(path, sizeof path, "%s/state.h5", folder);
+    for (int i = 0; i < 2; i++) {
+        l.field[i] = fixture_cut(i ? "u_prev" : "u", 40, 30, 1, ranks, rank, DTYPE_F64);
+        fixture_fill(&l.field[i], DTYPE_F64, i);
+    }
+    assert_int_equal(fixture_write(MPI_COMM_WORLD, path, &l, ranks, &why), STATE_OK);
+    for (int i = 0; i < 2; i++) {
+        state_info s;
+        state_report r;
+        assert_int_equal(state_open(MPI_COMM_WORLD, path, &s, &why), STATE_OK);
+        s.field[i].fingerprint ^= 1;
+        snprintf(name, sizeof name, "/fields/%s has fingerprint", l.field[i].name);
+        assert_int_equal(state_load(MPI_COMM_WORLD, &s, &l, &why), STATE_DAMAGED);
+        assert_non_null(strstr(why.text, name));
+        assert_int_equal(state_verify(MPI_COMM_WORLD, &s, &r, &why), STATE_DAMAGED);
+        assert_true(r.damaged == 1 && strstr(r.damage[0].text, name));
+        state_close(&s);
+    }
+    for (int i = 0; i < 2; i++) free(l.field[i].data);
+}
+
 /* Not a state: another step's name, an empty file, a pipe, what another program wrote or changed. */
 static void what_is_no_state(void **unused)
 {
-    (void)unused;
     const bool acts = fixture_rank(MPI_COMM_WORLD) == 0;
     char other[PATH];
     make(1);
@@ -220,16 +233,6 @@ static void what_is_no_state(void **unused)
     expect_found("nothing", "no such file");
 }
 
-int main(int argc, char **argv)
-{
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(of_one_file), cmocka_unit_test(of_parts),
-                                        cmocka_unit_test(damage_is_named),
-                                        cmocka_unit_test(what_is_no_state) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(of_one_file), cmocka_unit_test(of_parts),
+            cmocka_unit_test(damage_is_named), cmocka_unit_test(another_fingerprint),
+            cmocka_unit_test(what_is_no_state))

@@ -1,12 +1,6 @@
 /* A folder of states lists them newest first and keeps as many as asked. Milestones and the last verified one
  * stay besides; what a dead run left half written goes when a run takes the folder, and nothing else.
  * ranks: 1 3 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,10 +8,7 @@
 #include <unistd.h>
 
 #include "state/state_folder.h"
-#include "support/state_fixture.h"
-
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES];
+#include "support/state_tests.h"
 
 static int names_until_error = -1; /* of folders that are read; -1: no error */
 
@@ -62,7 +53,6 @@ static void apply(const char *dir, state_keep rule, int64_t last, int64_t verifi
 
 static void lists(void **unused)
 {
-    (void)unused;
     char dir[FIXTURE_PATH_BYTES + 32];
     int64_t *steps;
     size_t count;
@@ -98,7 +88,6 @@ static void lists(void **unused)
 /* Half a list would have a run go on from an older checkpoint, and an empty one from the start. */
 static void half_a_list_is_none(void **unused)
 {
-    (void)unused;
     char dir[FIXTURE_PATH_BYTES + 32];
     int64_t *steps;
     size_t count;
@@ -165,15 +154,9 @@ static void writes_in_turn(bool async)
     free(s.field[0].data);
 }
 
-static void in_the_foreground(void **unused)
+static void writes_as_it_goes(void **unused)
 {
-    (void)unused;
     writes_in_turn(false);
-}
-
-static void in_the_background(void **unused)
-{
-    (void)unused;
     writes_in_turn(true);
 }
 
@@ -188,7 +171,6 @@ static void keeps(const char *dir, const int64_t *steps, const char *there)
 
 static void milestones_and_the_last_verified(void **unused)
 {
-    (void)unused;
     const int64_t steps[] = { 10, 20, 25, 30, 40, 50, 60, 90 };
     char dir[FIXTURE_PATH_BYTES + 32], name[64];
     snprintf(dir, sizeof dir, "%s/milestones", folder);
@@ -210,7 +192,6 @@ static void milestones_and_the_last_verified(void **unused)
 /* Of this problem there are steps 10 20 50; the others stand between and below. */
 static void of_others(void **unused)
 {
-    (void)unused;
     const int64_t steps[] = { 5, 10, 20, 30, 40, 50 };
     const uint32_t whose[] = { 8, 7, 7, 8, 0, 7 };
     char dir[FIXTURE_PATH_BYTES + 32], name[64];
@@ -259,7 +240,6 @@ static state_writer *take_folder(const char *dir, sentence *note)
  * like name. */
 static void leftovers_of_a_dead_run(void **unused)
 {
-    (void)unused;
     char dir[FIXTURE_PATH_BYTES + 32], path[FIXTURE_PATH_BYTES + 64], attempt[STATE_NAME_BYTES] = "",
                                                                       host[64] = "";
     sentence note;
@@ -304,7 +284,6 @@ static void leftovers_of_a_dead_run(void **unused)
 /* The same step once more: the parts before stay until the new index has its name, then they go. */
 static void the_same_step_again(void **unused)
 {
-    (void)unused;
     char dir[FIXTURE_PATH_BYTES + 32], first[STATE_NAME_BYTES] = "", second[STATE_NAME_BYTES] = "";
     sentence note;
     snprintf(dir, sizeof dir, "%s/again", folder);
@@ -324,7 +303,6 @@ static void the_same_step_again(void **unused)
 
 static void unusable_folder(void **unused)
 {
-    (void)unused;
     char dir[FIXTURE_PATH_BYTES + 32];
     state_status status;
     touch(folder, "file");
@@ -339,22 +317,7 @@ static void unusable_folder(void **unused)
     assert_non_null(strstr(why.text, dir));
 }
 
-int main(int argc, char **argv)
-{
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(lists),
-                                        cmocka_unit_test(half_a_list_is_none),
-                                        cmocka_unit_test(in_the_foreground),
-                                        cmocka_unit_test(in_the_background),
-                                        cmocka_unit_test(milestones_and_the_last_verified),
-                                        cmocka_unit_test(of_others),
-                                        cmocka_unit_test(leftovers_of_a_dead_run),
-                                        cmocka_unit_test(the_same_step_again),
-                                        cmocka_unit_test(unusable_folder) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
+            cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(milestones_and_the_last_verified),
+            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run),
+            cmocka_unit_test(the_same_step_again), cmocka_unit_test(unusable_folder))

@@ -1,24 +1,16 @@
 /* No file is opened for writing by two ranks, and none under a name that one had before, but for the lock; a
  * reader opens none for writing. What another host sees late is waited for: a new folder that a rank does not
  * know for its first looks. open and access are taken over. ranks: 2 4 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <stdatomic.h>
 
 #include "support/libc_call.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
 enum { NAMES_MAX = 400, NAME_BYTES = 320 };
-static char folder[FIXTURE_PATH_BYTES];
 static char written[NAMES_MAX][NAME_BYTES];
 static int names;
 static atomic_int late_looks;
-static sentence why;
 
 static void note(const char *path, int flags)
 {
@@ -55,7 +47,6 @@ int access(const char *path, int how)
 
 static void each_file_has_one(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     char path[FIXTURE_PATH_BYTES + 32], (*all)[NAMES_MAX][NAME_BYTES] = calloc((size_t)ranks, sizeof *all);
     int counts[64] = { 0 };
@@ -82,7 +73,6 @@ static void each_file_has_one(void **unused)
 
 static void a_folder_that_is_seen_late(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     char path[FIXTURE_PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/late.h5", folder);
@@ -94,17 +84,4 @@ static void a_folder_that_is_seen_late(void **unused)
     free(l.field[0].data);
 }
 
-int main(int argc, char **argv)
-{
-    char made[FIXTURE_PATH_BYTES];
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(made);
-    memcpy(folder, made, sizeof folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_file_has_one),
-                                        cmocka_unit_test(a_folder_that_is_seen_late) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(made);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(each_file_has_one), cmocka_unit_test(a_folder_that_is_seen_late))

@@ -1,22 +1,15 @@
 /* A field is read from what other programs write: any number type, byte order and layout; what does not fit
  * is one sentence. ranks: 1 2 3 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <hdf5.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ranks/check.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
 enum { NX = 30, NY = 21, CELLS = NX * NY };
-static sentence why;
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
+static char path[FIXTURE_PATH_BYTES + 32];
 
 /* Whole numbers that every type of the table holds. */
 static double value_at(int64_t linear) { return (double)(linear * 7 % 101); }
@@ -91,7 +84,6 @@ static hid_t half(void)
 
 static void types_and_layouts(void **unused)
 {
-    (void)unused;
     const hid_t f16 = half();
     const hid_t types[] = { H5T_STD_I8LE,   H5T_STD_U8BE,   H5T_STD_I16LE,  H5T_STD_U16BE,
                             H5T_STD_I32BE,  H5T_STD_I64LE,  H5T_STD_U64BE,  H5T_IEEE_F32LE,
@@ -116,24 +108,33 @@ static void types_and_layouts(void **unused)
     H5Tclose(f16);
 }
 
-static void rounds_once(void **unused)
+/* A file with one dataset, whose only number is *number (NULL: nobody wrote its numbers). False on all ranks:
+ * this HDF5 makes none. */
+static bool write_alone(const char *name, hid_t type, int dims, const hsize_t *shape, hid_t layout,
+                        const double *number)
 {
-    (void)unused;
-    const double one_third = 1.0 / 3.0;
-    const hsize_t one = 1;
+    bool made = true;
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                    space = H5Screate_simple(1, &one, NULL);
-        const hid_t dataset =
-            H5Dcreate2(file, "v", H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one_third);
-        H5Dclose(dataset);
+                    space = H5Screate_simple(dims, shape, NULL),
+                    dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+        made = dataset >= 0;
+        if (number) H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, number);
+        if (made) H5Dclose(dataset);
         H5Sclose(space);
         H5Fclose(file);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    return on_all(MPI_COMM_WORLD, made);
+}
+
+static const hsize_t one_number = 1;
+
+static void rounds_once(void **unused)
+{
+    const double one_third = 1.0 / 3.0;
     float f = 0;
     double d = 0;
+    assert_true(write_alone("v", H5T_IEEE_F64BE, 1, &one_number, H5P_DEFAULT, &one_third));
     state_foreign v = { path, "/v", DTYPE_F32, 1, 1, box_make(0, 1, 0, 1) };
     assert_int_equal(state_read_foreign(MPI_COMM_WORLD, &v, &f, NULL, NULL, &why), STATE_OK);
     v.type = DTYPE_F64;
@@ -143,7 +144,6 @@ static void rounds_once(void **unused)
 
 static void earlier_level(void **unused)
 {
-    (void)unused;
     const hsize_t plane[2] = { NY, NX };
     bool has_prev = true;
     write_on_rank_0(H5T_IEEE_F32LE, "/fields/u", 2, plane, NULL, false);
@@ -170,7 +170,6 @@ static void expect_sentence(const char *file, const char *dataset, int64_t nx, i
 
 static void what_does_not_fit(void **unused)
 {
-    (void)unused;
     const hsize_t plane[2] = { NY, NX };
     const hsize_t cube[3] = { 3, 7, NX };
     write_on_rank_0(H5T_IEEE_F64LE, "/run/temperature", 2, plane, NULL, false);
@@ -240,7 +239,6 @@ static void read_in_a_child(void)
 
 static void what_crashes_hdf5(void **unused)
 {
-    (void)unused;
     const hsize_t shape[2] = { NY, NX }, chunk[2] = { 8, 16 };
     write_on_rank_0(H5T_STD_I16BE, "/fields/u", 2, shape, chunk, true);
     assert_int_equal(read_field(path, "/fields/u", DTYPE_F64, NX, NY, NULL), STATE_OK);
@@ -253,22 +251,10 @@ static void what_crashes_hdf5(void **unused)
 /* A number is as long as the file says, and HDF5 makes room for some of them. */
 static void numbers_too_long(void **unused)
 {
-    (void)unused;
-    const hsize_t one = 1;
-    int written = 0;
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                    space = H5Screate_simple(1, &one, NULL);
-        const hid_t number = H5Tcopy(H5T_STD_U64LE);
-        must(H5Tset_size(number, 8191) >= 0, "no such number");
-        const hid_t dataset = H5Dcreate2(file, "v", number, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        written = dataset >= 0;
-        if (written) H5Dclose(dataset);
-        H5Tclose(number);
-        H5Sclose(space);
-        H5Fclose(file);
-    }
-    MPI_Bcast(&written, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const hid_t number = H5Tcopy(H5T_STD_U64LE);
+    must(H5Tset_size(number, 8191) >= 0, "no such number");
+    const bool written = write_alone("v", number, 1, &one_number, H5P_DEFAULT, NULL);
+    H5Tclose(number);
     if (!written) skip(); /* HDF5 1.14 writes none */
     expect_sentence(path, "/v", 1, 1, "no integers or floats", "at most 32 bytes");
 }
@@ -277,21 +263,12 @@ static void numbers_too_long(void **unused)
  * it. */
 static void large_and_of_another_shape(void **unused)
 {
-    (void)unused;
     const hsize_t shape[2] = { 1 << 20, 1 << 20 }, chunk[2] = { 64, 1 << 10 };
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                    layout = H5Pcreate(H5P_DATASET_CREATE);
-        H5Pset_chunk(layout, 2, chunk);
-        H5Pset_deflate(layout, 6);
-        const hid_t space = H5Screate_simple(2, shape, NULL);
-        const hid_t dataset = H5Dcreate2(file, "map", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-        H5Dclose(dataset);
-        H5Sclose(space);
-        H5Pclose(layout);
-        H5Fclose(file);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(layout, 2, chunk);
+    H5Pset_deflate(layout, 6);
+    assert_true(write_alone("map", H5T_STD_I16LE, 2, shape, layout, NULL));
+    H5Pclose(layout);
     expect_sentence(path, "/map", NX, NY, "(1048576, 1048576)", "(21, 30)");
 }
 
@@ -299,7 +276,6 @@ static void large_and_of_another_shape(void **unused)
  * none. */
 static void links_that_go_round(void **unused)
 {
-    (void)unused;
     const hsize_t plane[2] = { NY, NX };
     write_on_rank_0(H5T_IEEE_F64LE, "/a/zero", 2, plane, NULL, false);
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
@@ -375,7 +351,6 @@ static void make_others(void)
  * works. */
 static void values_in_other_files(void **unused)
 {
-    (void)unused;
     const struct {
         void (*make)(hid_t file);
         const char *refusal;
@@ -414,7 +389,6 @@ static void values_in_other_files(void **unused)
 /* A state of weft, of parts, in the other type; a part that is lost is no zeros. */
 static void a_state_of_parts(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
     char name[FIXTURE_PATH_BYTES + 32], command[2 * FIXTURE_PATH_BYTES];
     state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F32, 3);
@@ -443,26 +417,14 @@ static void a_state_of_parts(void **unused)
     free(l.field[0].data);
 }
 
-int main(int argc, char **argv)
+static int set_up(void **unused)
 {
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
     snprintf(path, sizeof path, "%s/ic.h5", folder);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_and_layouts),
-        cmocka_unit_test(rounds_once),
-        cmocka_unit_test(earlier_level),
-        cmocka_unit_test(what_does_not_fit),
-        cmocka_unit_test(what_crashes_hdf5),
-        cmocka_unit_test(numbers_too_long),
-        cmocka_unit_test(large_and_of_another_shape),
-        cmocka_unit_test(links_that_go_round),
-        cmocka_unit_test(values_in_other_files),
-        cmocka_unit_test(a_state_of_parts),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
+    return 0;
 }
+
+STATE_TESTS(set_up, cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once),
+            cmocka_unit_test(earlier_level), cmocka_unit_test(what_does_not_fit),
+            cmocka_unit_test(what_crashes_hdf5), cmocka_unit_test(numbers_too_long),
+            cmocka_unit_test(large_and_of_another_shape), cmocka_unit_test(links_that_go_round),
+            cmocka_unit_test(values_in_other_files), cmocka_unit_test(a_state_of_parts))

@@ -1,16 +1,9 @@
 /* A state written by one process grid and any number of writers is read to the same bits by every other grid,
- * 1D and 2D, f32 and f64, one and two fields, in windows and blocks that end anywhere. ranks: 1 2 3 5 7
- * release: all cases */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+ * 1D and 2D, f32 and f64, one and two fields, in windows and blocks that end anywhere, beside the steps or
+ * while they wait. ranks: 1 2 3 5 7 release: all cases */
 #include "state/collect.h"
 #include "support/sanitized.h"
-#include "support/state_fixture.h"
+#include "support/state_tests.h"
 
 typedef struct layout {
     int64_t nx, ny;
@@ -21,8 +14,7 @@ static const layout layouts[] = {
     { 1, 1, NULL },       { 3, 1, NULL }, { 1009, 1, "u_prev" }, { 64, 48, NULL },
     { 37, 53, "u_prev" }, { 5, 2, NULL }, { 41, 19, "b" },       { 1, 7, NULL },
 };
-static char folder[FIXTURE_PATH_BYTES], path[FIXTURE_PATH_BYTES + 32];
-static sentence why;
+static char path[FIXTURE_PATH_BYTES + 32];
 
 /* The g-th way to cut nx x ny among the ranks: columns, rows, and where there is one, a grid of both. */
 static state_cells cut(int g, const char *name, int64_t nx, int64_t ny, dtype type, MPI_Comm comm)
@@ -90,7 +82,6 @@ static void expect_description(const state_level *l, int writers)
 
 static void any_layout(void **unused)
 {
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     const int writers[] = { 1, ranks, (ranks + 1) / 2 };
     const size_t windows[] = { 1, 200, 32 << 20 };
@@ -105,7 +96,8 @@ static void any_layout(void **unused)
                 for (int i = 0; i < s.fields; i++) fixture_fill(&s.field[i], type, i);
                 collect_window_bytes = windows[number % 3];
                 const int by = writers[number / 2 % 3];
-                const state_status status = fixture_write(MPI_COMM_WORLD, path, &s, by, &why);
+                const state_status status =
+                    fixture_write_as(number / 6 % 2, MPI_COMM_WORLD, path, &s, by, &why);
                 if (!on_all(MPI_COMM_WORLD, status == STATE_OK)) fail_msg("%s", why.text);
                 expect_description(&s, by);
                 for (int other = 0; other < 3; other++) expect_read(&layouts[n], type, other, MPI_COMM_WORLD);
@@ -119,7 +111,6 @@ static void any_layout(void **unused)
 static void any_rectangle(void **unused)
 {
     enum { NX = 1100, NY = 1300 };
-    (void)unused;
     const int ranks = fixture_ranks(MPI_COMM_WORLD);
     const box wanted[] = { { 0, NX, 0, NY },        { 3, 5, 0, NY },        { 0, NX, 700, 701 },
                            { 999, 1100, 17, 1290 }, { 549, 551, 649, 651 }, { 0, 1, NY - 1, NY } };
@@ -147,7 +138,6 @@ static void any_rectangle(void **unused)
 /* Pieces follow one another in the order of the rectangle's rows and have all of it. */
 static void pieces_tile_a_rectangle(void **unused)
 {
-    (void)unused;
     const box of[] = { { 3, 10, 5, 9 }, { 0, 1, 0, 1 }, { 7, 7, 0, 4 }, { 0, 100, 2, 3 }, { 2, 5, 0, 1000 } };
     for (size_t n = 0; n < sizeof of / sizeof of[0]; n++)
         for (size_t bytes = 1; bytes < 4000; bytes = bytes * 3 + 1) {
@@ -166,7 +156,6 @@ static void pieces_tile_a_rectangle(void **unused)
 
 static void how_many_write(void **unused)
 {
-    (void)unused;
     const uint64_t mib = 1 << 20;
     assert_int_equal(state_writers(1, 8, 0, 0), 1);
     assert_int_equal(state_writers(64 * mib, 8, 0, 0), 1);
@@ -179,16 +168,5 @@ static void how_many_write(void **unused)
     assert_int_equal(state_writers((1 << 30) + mib, 8, 0, STATE_ONE_FILE_BYTES), 8);
 }
 
-int main(int argc, char **argv)
-{
-    state_before_mpi_init();
-    MPI_Init(&argc, &argv);
-    fixture_folder(folder);
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_tile_a_rectangle),
-                                        cmocka_unit_test(how_many_write), cmocka_unit_test(any_layout),
-                                        cmocka_unit_test(any_rectangle) };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    fixture_remove(folder);
-    MPI_Finalize();
-    return failed ? 1 : 0;
-}
+STATE_TESTS(NULL, cmocka_unit_test(pieces_tile_a_rectangle), cmocka_unit_test(how_many_write),
+            cmocka_unit_test(any_layout), cmocka_unit_test(any_rectangle))

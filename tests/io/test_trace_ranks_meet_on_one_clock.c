@@ -68,7 +68,6 @@ static int count_right(json_t *events)
 
 static void on_one_clock(void **state)
 {
-    (void)state;
     trace_span span[SPANS];
     char process[32];
     long wrong = 0;
@@ -93,7 +92,6 @@ static void on_one_clock(void **state)
 /* On one host all ranks read one clock, and the pings must find no offset between them. */
 static void one_host_has_one_clock(void **state)
 {
-    (void)state;
     const double before_s = timer_now_s();
     const trace_offset o = trace_measure_offset(harness.comm);
     long wrong = o.at_s < before_s || o.at_s > timer_now_s() || o.error_s < 0 || o.error_s > 10;
@@ -103,7 +101,6 @@ static void one_host_has_one_clock(void **state)
 
 static void nothing_is_left_where_it_cannot_be_written(void **state)
 {
-    (void)state;
     trace_span span[SPANS];
     char text[96];
     const trace_timeline t = make_timeline(span, "rank");

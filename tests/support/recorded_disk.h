@@ -123,10 +123,10 @@ static void disk_note_bytes(disk_what what, int fd, const void *data, int64_t by
 
 /* ---- the test's ---- */
 
-static void disk_record(const char *folder, int rank)
+static void disk_record(const char *below, int rank)
 {
-    if (strlen(folder) >= DISK_NAME_BYTES) abort();
-    strcpy(disk.folder, folder);
+    if (strlen(below) >= DISK_NAME_BYTES) abort();
+    strcpy(disk.folder, below);
     disk.rank = rank;
     disk.notes = disk.handles = 0;
     disk.data_bytes = 0;

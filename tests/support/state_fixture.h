@@ -201,17 +201,24 @@ static inline state_level fixture_state(MPI_Comm comm, int64_t nx, int64_t ny, d
     return s;
 }
 
-/* The state `path` by that many writers (0: the writer's choice), while the caller waits. */
-static inline state_status fixture_write(MPI_Comm comm, const char *path, const state_level *l, int writers,
-                                         sentence *why)
+/* The state `path` by that many writers (0: the writer's choice), beside the caller or while it waits. */
+static inline state_status fixture_write_as(bool async, MPI_Comm comm, const char *path, const state_level *l,
+                                            int writers, sentence *why)
 {
-    const state_writer_options o = { .file = path, .writers = writers };
+    const state_writer_options o = { .file = path, .async = async, .writers = writers };
     state_status status;
     sentence note;
     state_writer *w = state_writer_create(comm, &o, &status, &note, why);
     if (w) status = state_writer_begin(w, &(state_request){ .level = l }, why);
+    if (w && status == STATE_OK) status = state_writer_wait(w, why);
     state_writer_destroy(&w);
     return status;
+}
+
+static inline state_status fixture_write(MPI_Comm comm, const char *path, const state_level *l, int writers,
+                                         sentence *why)
+{
+    return fixture_write_as(false, comm, path, l, writers, why);
 }
 
 static inline state_status fixture_load(MPI_Comm comm, const char *path, state_level *l, sentence *why)
