@@ -70,15 +70,22 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     expect "who says nothing" "0 1" "$(sed -nE 's/^weft: rank ([0-9]) on .*/\1/p' err | sort -u | xargs)"
 }
 
+# A launcher that sends TERM kills a second later: where the trial under way lasts longer than .8 s, the ranks
+# leave with status 3 and without the page; the record of the rounds before is there.
+stopped() { # signal
+    ends
+    [ "$(record_of_check .check.verdict)" != incomplete ] || { cat out err; return 1; }
+    [ -s out ] || { [ "$1" != USR1 ] && [ "$status" != 0 ]; } || { cat out err; return 1; }
+    expect "files that stay after $1" "" "$(ls files)"
+    rm check.jsonl
+}
+
 @test "a soak that is stopped by USR1 or by TERM has its verdict from the rounds before" {
     local signal
     for signal in USR1 TERM; do
         endless 2
         kill -$signal $mpirun
-        ends
-        [[ "$(record_of_check .check.verdict)" != incomplete && -s out ]]
-        expect "files that stay" "" "$(ls files)"
-        rm check.jsonl
+        stopped $signal
     done
 }
 
@@ -87,10 +94,7 @@ a_rank() { pgrep -P $mpirun -f "check device" | tail -n 1; } # the last one
     for signal in USR1 TERM INT; do
         endless 3
         kill -$signal "$(a_rank)"
-        ends
-        [[ "$(record_of_check .check.verdict)" != incomplete && -s out ]] || { cat out err; return 1; }
-        expect "files that stay after $signal" "" "$(ls files)"
-        rm check.jsonl
+        stopped $signal
     done
 }
 
