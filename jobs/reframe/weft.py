@@ -31,10 +31,10 @@ inputs = os.path.join(top, 'inputs')
 in_a_clone = os.path.exists(os.path.join(top, 'Makefile'))  # beside installed files weft is on PATH
 
 host_families = [
-    'ceiling', 'memory', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming', 'halo',
+    'ceiling', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming', 'halo',
     'alltoall', 'io'
 ]
-cuda_families = host_families + ['arith', 'constant', 'launch', 'product', 'shared', 'streams']
+cuda_families = host_families + ['arith', 'constant', 'launch', 'memory', 'product', 'shared', 'streams']
 several_ranks = ['halo', 'alltoall', 'io']
 
 
