@@ -304,6 +304,15 @@ static const device functions = {
     DEVICE_CUDA_FUNCTIONS(DEVICE_SET)
 };
 
+/* "GPU-...", as nvidia-smi writes it. */
+static void uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
+{
+    const unsigned char *b = (const unsigned char *)uuid->bytes;
+    snprintf(text, DEVICE_UUID_BYTES,
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+             b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
 device *device_cuda_create(int ordinal, int *code)
 {
     struct cudaDeviceProp properties;
@@ -320,7 +329,7 @@ device *device_cuda_create(int ordinal, int *code)
     self->base.ordinal = ordinal;
     self->follows = properties.major >= 9;
     snprintf(self->base.name, sizeof self->base.name, "%s", properties.name);
-    device_cuda_uuid_text(&properties.uuid, self->base.uuid);
+    uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
     self->base.no_fabric = memory_cuda_no_fabric(&self->base);
@@ -355,7 +364,7 @@ void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
     struct cudaDeviceProp properties;
     uuid[0] = '\0';
     if (device_cuda_checked(cudaGetDeviceProperties(&properties, ordinal)) == 0)
-        device_cuda_uuid_text(&properties.uuid, uuid);
+        uuid_text(&properties.uuid, uuid);
 }
 
 /* ---- errors ---- */
@@ -393,14 +402,6 @@ const char *device_cuda_error_text(int code)
     if (!xid) return said;
     snprintf(text, sizeof text, "%s; this GPU is lost to the job, dmesg has the cause (Xid %s)", said, xid);
     return text;
-}
-
-void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES])
-{
-    const unsigned char *b = (const unsigned char *)uuid->bytes;
-    snprintf(text, DEVICE_UUID_BYTES,
-             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
-             b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 int device_cuda_built(void) { return CUDART_VERSION; }

@@ -50,9 +50,6 @@ static inline int device_cuda_checked(cudaError_t e)
     return (int)e;
 }
 
-/* "GPU-...", as nvidia-smi writes it. */
-void device_cuda_uuid_text(const cudaUUID_t *uuid, char text[DEVICE_UUID_BYTES]);
-
 /* The launchers, and the struct's member for each. */
 #define DEVICE_CUDA_FUNCTIONS(X) \
     X(handle_make, memory_cuda_handle_make) \

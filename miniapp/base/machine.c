@@ -46,7 +46,7 @@ json_t *machine_gather(const topology *t, json_t *mine)
     char *const padded = CHECK_ALLOC(calloc((size_t)width, 1)), *const all = CHECK_ALLOC(
                                                                     calloc((size_t)t->ranks, (size_t)width));
     memcpy(padded, text, (size_t)bytes);
-    MPI_CHECK(ranks_gather(padded, width, MPI_CHAR, all, width, MPI_CHAR, 0, t->comm));
+    MPI_CHECK(ranks_gather(padded, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
     json_t *const ranks = t->rank == 0 ? json_array() : NULL;
     for (int i = 0; i < t->ranks && ranks; i++)
         json_array_append_new(ranks, json_loads(all + (size_t)i * (size_t)width, JSON_DECODE_ANY, NULL));
@@ -57,24 +57,26 @@ json_t *machine_gather(const topology *t, json_t *mine)
     return ranks;
 }
 
-/* A host's name comes from one of its ranks, a GPU from those that have one. */
+/* An array, without keys: it is gathered from all ranks. A host's name comes from one of its ranks, a GPU
+ * from those that have one. */
+enum { RANK_HOST, RANK_BINDING, RANK_GPU };
 static json_t *rank_json(const topology *t, const device *d)
 {
     json_t *const gpu = d->uuid[0] ? json_pack("{s:i, s:o, s:s, s:i, s:i}", "rank", t->rank, "name",
                                                record_text(d->name), "uuid", d->uuid, "sm_clock_mhz",
                                                d->sm_clock_mhz, "mem_clock_mhz", d->mem_clock_mhz)
                                    : json_null();
-    return json_pack("{s:o, s:o, s:o}", "host", t->local_rank == 0 ? record_text(t->host) : json_null(),
-                     "binding", record_text(t->binding), "gpu", gpu);
+    return json_pack("[o, o, o]", t->local_rank == 0 ? record_text(t->host) : json_null(),
+                     record_text(t->binding), gpu);
 }
 
-/* Each rank's value of a key, but null; once: and but those that were there before. */
-static json_t *column(const json_t *ranks, const char *key, bool once)
+/* Each rank's element, but null; once: and but those that were there before. */
+static json_t *column(const json_t *ranks, size_t element, bool once)
 {
     json_t *const all = json_array(), *const known = json_object(), *rank;
     size_t i;
     json_array_foreach(ranks, i, rank) {
-        json_t *const v = json_object_get(rank, key);
+        json_t *const v = json_array_get(rank, element);
         const char *const text = once ? json_string_value(v) : NULL;
         if (json_is_null(v) || (text && json_object_get(known, text))) continue;
         json_array_append(all, v);
@@ -91,9 +93,9 @@ json_t *machine_json(const topology *t, const device *d)
     if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
     if (ranks)
         machine = json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts",
-                            column(ranks, "host", true), "gpus", column(ranks, "gpu", false), "driver",
+                            column(ranks, RANK_HOST, true), "gpus", column(ranks, RANK_GPU, false), "driver",
                             record_text_or_null(d->driver), "mpi", t->mpi_version, "hdf5",
-                            machine_hdf5_version(), "binding", column(ranks, "binding", false), "processor",
+                            machine_hdf5_version(), "binding", column(ranks, RANK_BINDING, false), "processor",
                             d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
                             "simulated", simulated_json(d->simulated, most_bytes));
     json_decref(ranks);

@@ -225,14 +225,14 @@ for word; do case $word in
     BUILD=*) mkdir -p "${{word#*=}}" && ln -s {WEFT} "${{word#*=}}/weft" ;;
 esac; done
 """)  # fmt: skip
-    small = "weft_bench.keys=samples=1,nx=256,ny=256,n=64k"
+    small = "weft_bench.keys=samples=1,nx=256,ny=256"
     path = here + "/bin" + os.pathsep + os.environ["PATH"]
     out = reframe(settings, "-n", "weft_deck.*heat1d|weft_bench.*stencil", "-S", small, "-r", PATH=path)
     assert re.search(r"PASSED.* Ran 5/5 test case\(s\)", out), out
     made = re.sub("^-j [0-9]*", "-j", re.sub("_build_[0-9a-f]*.build", "_build_", open("made").read()))
     assert made == f"-j -C {TOP} BUILD={here}/r/stage/local/default/builtin/weft_build_ CUDA=0\n"
     assert len(re.findall("^P: rate: [0-9.e-]* GCells/s", out, re.M)) == 3
-    assert len(re.findall("^P: [A-Za-z]*_f32: [0-9.e-]* of the ceiling", out, re.M)) == 5
+    assert len(re.findall("^P: [A-Za-z]*_f32: [0-9.e-]* of the ceiling", out, re.M)) == 3
     records = [r for f in pathlib.Path("r/output").rglob("weft_deck_*/record.jsonl") for r in read(f)]
     for record in records:
         record["fraction_of_ceiling"], record["step_s"]["mean"] = 5, record["step_s"]["p50"]
