@@ -92,12 +92,12 @@ json_t *machine_json(const topology *t, const device *d)
     int64_t most_bytes = memory_sim_bytes();
     if (d->simulated) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MAX, t->comm));
     if (ranks)
-        machine = json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts",
-                            column(ranks, RANK_HOST, true), "gpus", column(ranks, RANK_GPU, false), "driver",
-                            record_text_or_null(d->driver), "mpi", t->mpi_version, "hdf5",
-                            machine_hdf5_version(), "binding", column(ranks, RANK_BINDING, false), "processor",
-                            d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
-                            "simulated", simulated_json(d->simulated, most_bytes));
+        machine = json_pack(
+            "{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:o, s:o}", "hosts", column(ranks, RANK_HOST, true),
+            "gpus", column(ranks, RANK_GPU, false), "driver", record_text_or_null(d->driver), "mpi",
+            t->mpi_version, "hdf5", machine_hdf5_version(), "binding", column(ranks, RANK_BINDING, false),
+            "processor", d->name, "threads", d->threads, "placement", record_text_or_null(t->worst.text),
+            "simulated", simulated_json(d->simulated, most_bytes));
     json_decref(ranks);
     return machine;
 }
