@@ -7,7 +7,7 @@
  *              TRIAL_BUDGET_S are spent; a way slower by more than TRIAL_RETIRES takes no further part
  *   budget     of undisturbed rounds: each counts as the shortest does; all take at most three times as long
  *
- * What disturbs a round makes it longer on a rank and on those that wait for it, never shorter. A quartile
+ * A disturbance makes a round longer on a rank and on those that wait for it, never shorter. A quartile
  * stands while a quarter of the rounds are clean: with a tenth of them disturbed, several in a row, the
  * median spoils 5 of 1000 choices. A minimum belongs to a lucky round: with noise of 1 %, of 17 ways of which
  * one is 2.5 % faster it takes another 3 times in 1000. The interval is 2.5 (9 rounds) to 4 (64) standard

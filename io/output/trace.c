@@ -72,7 +72,7 @@ static void put_text(FILE *f, const char *text)
     json_decref(quoted);
 }
 
-/* Of a process or a thread: its name, and where it stands among the others. */
+/* The name of a process or a thread, and where it stands among the others. */
 static void put_label(FILE *f, const char *what, int rank, int track, const char *name, int order)
 {
     fprintf(f, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what, rank,

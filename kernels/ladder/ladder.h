@@ -36,7 +36,7 @@ typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_uni
  * it reaches a stream. */
 typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
 
-/* What theory predicts of a point, printed and recorded beside its rate: 4 sectors per load, say. */
+/* The prediction of theory for a point, printed and recorded beside its rate: 4 sectors per load, say. */
 typedef struct ladder_predicted {
     const char *what; /* NULL: nothing */
     double value;
@@ -122,7 +122,7 @@ static inline bool ladder_scans(const ladder_rung *r, int parameter)
     return r->scan_count > 0 && r->scan == parameter;
 }
 
-/* What rungs that solve one problem in one way have in common: for the builders of tables. */
+/* The common part of rungs that solve one problem in one way: for the builders of tables. */
 typedef struct ladder_way {
     int (*prepare)(ladder_case *c);
     int (*enqueue)(ladder_case *c);

@@ -85,7 +85,7 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 
 enum { PACK, UNPACK, FACE_COPY };
 
-/* What is sent lies just inside the own cells, what is received just outside. */
+/* The cells that are sent lie just inside the own cells, those that are received just outside. */
 static void pieces_make(problem *s, bool outside)
 {
     const field_shape *f = &s->field.shape;

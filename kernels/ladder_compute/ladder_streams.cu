@@ -203,7 +203,7 @@ int order_trap(ladder_case *c)
     return code ? code : join(c);
 }
 
-/* What the process was started with; cmd_bench puts the key's value there before anything else is done. */
+/* The process's own value; cmd_bench puts the key's value there before anything else is done. */
 int64_t connections()
 {
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");

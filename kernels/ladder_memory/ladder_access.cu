@@ -219,7 +219,7 @@ int64_t window_cells(const ladder_case *c)
     return cells > 0 ? cells : (int64_t)CHUNK;
 }
 
-/* What the window needs of L2 is set aside, or as much as may be; then the window, for kernels on this
+/* L2 for the window is set aside, or as much as may be; then the window, for kernels on this
  * stream. Zero bytes take both back. */
 int declare_window(const ladder_case *c, void *base, size_t bytes)
 {

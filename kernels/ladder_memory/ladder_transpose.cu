@@ -9,7 +9,7 @@ enum { TILE = 32, UNROLL = 4 };
 
 /* ---- straight from memory to memory: on which side does a warp scatter? ---- */
 
-/* What a kernel's x and y are: a column and a row of A (naiveRow: whole lines are read, single cells written)
+/* A kernel's x and y: a column and a row of A (naiveRow: whole lines are read, single cells written)
  * or of B (naiveCol: the other way round). The copies go along rows, or along columns, on both sides; along
  * columns they take both arrays for nx rows of ny cells. */
 enum order { COPY_ROW, COPY_COL, ALONG_A, ALONG_B };

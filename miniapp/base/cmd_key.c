@@ -1,5 +1,6 @@
 #include "base/cmd_key.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
     if (!k) {
         const char *known[CMD_KEYS_MAX];
         char *const key = strndup(typed, (size_t)(text - 1 - typed));
-        for (int i = 0; i < count && i < CMD_KEYS_MAX; i++) known[i] = keys[i].key;
+        assert(count <= CMD_KEYS_MAX);
+        for (int i = 0; i < count; i++) known[i] = keys[i].key;
         sentence_set(why, "unknown key %.200s; the nearest is %s", key,
                      deck_nearest(key, known, (size_t)count));
         free(key);

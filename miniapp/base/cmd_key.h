@@ -1,5 +1,4 @@
-/* key=value words of a command line: a table of keys, each with the member of a struct that its value sets.
- */
+/* key=value words of a command line: a table of keys, each with the member of a struct that it sets. */
 #pragma once
 
 #include <stdbool.h>

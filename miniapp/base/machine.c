@@ -43,8 +43,8 @@ json_t *machine_gather(const topology *t, json_t *mine)
     const int bytes = (int)strlen(text) + 1;
     int width = bytes;
     MPI_CHECK(ranks_allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
-    char *const padded = CHECK_ALLOC(calloc((size_t)width, 1)), *const all = CHECK_ALLOC(
-                                                                    calloc((size_t)t->ranks, (size_t)width));
+    char *const padded = CHECK_ALLOC(calloc((size_t)width, 1));
+    char *const all = CHECK_ALLOC(calloc((size_t)t->ranks, (size_t)width));
     memcpy(padded, text, (size_t)bytes);
     MPI_CHECK(ranks_gather(padded, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
     json_t *const ranks = t->rank == 0 ? json_array() : NULL;

@@ -21,7 +21,7 @@ static int columns_of(const char *at, const char *end)
     return columns;
 }
 
-/* Where a line is broken: at the last space that fits, else at the first one; `end`: it fits, or has none. */
+/* The place to break a line: the last space that fits, else the first one; `end`: it fits, or has none. */
 static const char *break_of(const char *line, const char *end, int room)
 {
     const char *at = end;

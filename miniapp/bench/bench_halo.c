@@ -42,7 +42,7 @@ static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
     return NULL;
 }
 
-/* Who exchanges with whom, and what: sizes from `bytes`, which becomes what they came to. */
+/* The partners of an exchange and its sizes, from `bytes`, which becomes the bytes that they came to. */
 static void make_domain(ladder_case *c, exchange *e, pattern p)
 {
     const topology *top = bench_world_of(c)->top;
@@ -70,7 +70,7 @@ static void make_domain(ladder_case *c, exchange *e, pattern p)
 
 /* ---- the field: every own cell tells its global place ---- */
 
-/* Of a cell in own coordinates, ghosts included: around the domain where it is periodic. */
+/* The value of a cell in own coordinates, ghosts included: around the domain where it is periodic. */
 static int64_t place_of(const exchange *e, int64_t x, int64_t y)
 {
     const decomp *d = &e->dec;
@@ -124,7 +124,7 @@ static void consider_part(ladder_case *c, const bench_world_known *k)
     c->part_rate = k->rate;
 }
 
-/* Of staged: on a GPU its copies, and MPI unless it carries nothing on any rank. */
+/* The parts of staged: on a GPU its copies, and MPI unless it carries nothing on any rank. */
 static void set_slowest_part(ladder_case *c, const exchange *e, pattern p)
 {
     int by_mpi = halo_mpi_bytes(e->halo) > 0;

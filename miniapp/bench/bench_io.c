@@ -197,7 +197,7 @@ static void forget_shared(ladder_case *c, filing *f)
     f->shared[0] = '\0';
 }
 
-/* Of a new name; the one before is deleted. */
+/* A file of a new name; the one before is deleted. */
 static void next_shared(ladder_case *c, filing *f)
 {
     forget_shared(c, f);
@@ -304,7 +304,7 @@ static int filing_enqueue(ladder_case *c)
     return 0;
 }
 
-/* What was written is read once more; what was read is what was written. */
+/* A file that was written is read once more; one that was read holds the cells that were written. */
 static int filing_verify(ladder_case *c, ladder_verdict *v)
 {
     filing *f = c->state;

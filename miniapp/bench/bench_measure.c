@@ -41,7 +41,7 @@ void bench_destroy(bench *b)
     DEVICE_CALL(d, stream_destroy, &b->stream);
 }
 
-/* Of the last rank, a minute more, which no load brings about. */
+/* WEFT_FAULT=slow_rank: the last rank is a minute slower, which no load brings about. */
 static double handicap_s(const bench *b)
 {
     return fault_asked("slow_rank") >= 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
@@ -78,8 +78,7 @@ static double own_timed_s(bench *b, ladder_case *c, int repeats)
     return seconds;
 }
 
-/* Of ranks that climb together the slowest one's seconds, so that all of them decide alike how often and how
- * long. */
+/* The seconds of the slowest rank: all decide alike how often and how long. */
 static double timed_s(bench *b, ladder_case *c, int repeats)
 {
     double seconds = 0;

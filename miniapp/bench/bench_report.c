@@ -319,7 +319,7 @@ static json_t *part_json(const bench_point *p)
                      record_number(p->rate / p->part));
 }
 
-/* What holds for one point: a rung's own figures, or an entry of its scan. */
+/* The part of a record that holds for one point: a rung's own figures, or an entry of its scan. */
 static json_t *point_json(const bench_item *item, const bench_point *p)
 {
     return json_pack(

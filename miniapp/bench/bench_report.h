@@ -23,7 +23,7 @@ void bench_report_row(bench_table *t, const bench *b, const bench_item *item, co
 /* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a
  * sentence on stderr tells why; otherwise the sentence is about this point. */
 void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);
-/* What stood behind the fractions, how quiet the machine was, and how many rungs are missing. */
+/* The ceilings behind the fractions, how quiet the machine was, and how many rungs are missing. */
 void bench_report_foot(bench_table *t, const bench *b);
 
 /* A rung's record: the figures of its last point, and with a scan all points. Adds to o what is the rung's

@@ -1,4 +1,4 @@
-/* What the command line of `weft bench` asks for, checked. */
+/* The request of a command line of `weft bench`, checked. */
 #pragma once
 
 #include <stdbool.h>

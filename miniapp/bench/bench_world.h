@@ -1,4 +1,4 @@
-/* What the families that all ranks climb together know of their world: ladder_case's `world` points at one.
+/* The world of the families that all ranks climb together: ladder_case's `world` points at one.
  * */
 #pragma once
 
@@ -51,7 +51,7 @@ static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs),
                                     void *context);
 
-/* What is measured once for each subject, type and size; all 0 until the caller has filled it in. */
+/* Measured once for each subject, type and size; all 0 until the caller has filled it in. */
 typedef struct bench_world_known {
     int subject;
     dtype type;

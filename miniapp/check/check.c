@@ -57,7 +57,7 @@ static check_sizes sizes_of(const check_request *ask, device_kind kind)
 
 /* Files come between the patterns and the rates of memory: what frees most of a GPU's memory is followed by
  * some tenths of a second in which copies reach .86 of their rate, as if the driver cleared what was freed.
- * What grows with the number of ranks comes last, so that a quick check leaves that out. */
+ * Parts that grow with the number of ranks come last, so that a quick check leaves these out. */
 static const trials *const parts[] = { &trials_patterns, &trials_files,       &trials_at_once,
                                        &trials_pairs,    &trials_pairs_alone, &trials_host_pairs,
                                        &trials_job,      &trials_alone };
@@ -122,7 +122,7 @@ static void judge(rounds *e)
 
 /* ---- rounds ---- */
 
-/* Of the level, from the budget of a round; a soak has its own. */
+/* The time of all rounds of the level, from the budget of one; a soak has its own. */
 static double all_rounds_s(const check_request *ask)
 {
     static const int usual[] = { [CHECK_QUICK] = 6, [CHECK_FULL] = 9 };

@@ -9,7 +9,7 @@
 typedef enum check_level { CHECK_QUICK, CHECK_FULL, CHECK_SOAK } check_level;
 extern const char *const check_level_words[]; /* NULL ends them */
 
-/* What the command line asks for, checked. */
+/* The request of the command line, checked. */
 typedef struct check_request {
     check_level level;
     topology_choice kind;

@@ -82,7 +82,7 @@ static void flip_a_bit(const memory *m)
     flipped = true;
 }
 
-/* What all chunks have wrong goes to wrong_host. */
+/* The sum of all chunks' wrong words goes to wrong_host. */
 static void write_and_check(memory *m, const pass *p)
 {
     device *d = m->d;

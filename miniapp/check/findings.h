@@ -1,4 +1,4 @@
-/* What `weft check` measures and what it finds wrong: figures of components, gathered on rank 0.
+/* The measurements of `weft check` and the errors that it finds: figures of components, gathered on rank 0.
  *
  * A component is what may be to blame: a GPU (or, on the host device, a rank's share of its host), the link
  * of two ranks, a host, the link of two hosts, the disk, or the job as a whole. A figure is one measurement
@@ -25,7 +25,7 @@ typedef enum check_part {
     CHECK_PARTS
 } check_part;
 
-/* What is measured; figures of one like, alone or not, are compared with each other. */
+/* The kinds of figures; those of one like, alone or not, are compared with each other. */
 typedef enum check_like {
     CHECK_COPY,     /* device memory to device memory; bytes/s, each byte counted twice */
     CHECK_READ,     /* device memory; bytes/s */
@@ -81,7 +81,7 @@ typedef struct check_fault {
     sentence where; /* step, place, pattern: "word 123 of 4 GiB: wrote 0x..., read 0x..." */
 } check_fault;
 
-/* What a rank drives. */
+/* A rank and the device that it drives. */
 typedef struct check_rank {
     char host[64];
     int first_of_host, first_of_gpu; /* the lowest rank of the same host; that drives the same GPU */

@@ -116,7 +116,7 @@ void trial_figure(check *c, check_figure f);
 void trial_fault(check *c, check_like like, int a, int b, const char *where);
 /* The figure of a rung that was verified and timed, with this rate; or its fault. */
 void trial_point(check *c, check_figure f, const bench_point *p);
-/* Of the median of repeats: (p90 - min) / p50 / sqrt(repeats). */
+/* The noise of a median of repeats: (p90 - min) / p50 / sqrt(repeats). */
 double trial_noise(const timer_percentiles *t);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);

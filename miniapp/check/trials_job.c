@@ -13,7 +13,7 @@
 
 /* ---- neighbours and all-to-all, by every transport ---- */
 
-/* Of a figure that all ranks have alike rank 0 reports. */
+/* Rank 0 reports a figure that all ranks have alike. */
 static void report_point(check *c, check_like like, double rate, const bench_point *p)
 {
     if (c->top->rank == 0) trial_point(c, (check_figure){ like, -1, -1, true, 0, rate, NAN }, p);

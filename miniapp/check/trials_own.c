@@ -26,7 +26,7 @@ static void try_patterns(check *c, int item)
     check_patterns p;
     trial_name(c, "patterns over free memory");
     const int64_t bytes = c->sizes.pattern_bytes > 0 ? c->sizes.pattern_bytes : free_share_bytes(c);
-    MPI_CHECK(MPI_Barrier(c->top->comm)); /* nobody takes memory that another still counts as free */
+    MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
     check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round, &p);
     if (p.wrong.text[0]) trial_fault(c, CHECK_PATTERNS, c->top->rank, -1, p.wrong.text);
     else if (p.bytes > 0)

@@ -67,7 +67,7 @@ static void give_core_back(cpu_set_t allowed)
     if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-/* Of a pair the lower one sends up; or the other one, or both. */
+/* The lower rank of a pair sends up; or the other one sends, or both. */
 static void measure(check *c, const meeting *m, int way)
 {
     const int me = m->top.rank, partner = m->partner;

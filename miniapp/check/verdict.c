@@ -87,13 +87,13 @@ static bool is_guilty(const check_findings *f, check_part part, int rank)
 static void judge_wrong(judge *j)
 {
     const check_findings *f = j->f;
-    bool somebody = false;
-    for (int i = 0; i < f->faults; i++) somebody = somebody || f->fault[i].a >= 0;
+    bool of_a_rank = false;
+    for (int i = 0; i < f->faults; i++) of_a_rank = of_a_rank || f->fault[i].a >= 0;
     for (int i = 0; i < f->faults; i++) {
         const check_fault *g = &f->fault[i];
         check_part part = check_likes[g->like].part;
         int a = g->a, b = g->b;
-        if (a < 0 && part != CHECK_DISK && somebody) continue; /* of all ranks: explained */
+        if (a < 0 && part != CHECK_DISK && of_a_rank) continue; /* of all ranks: explained */
         if (b >= 0 && (is_guilty(f, part, a) || is_guilty(f, part, b))) {
             a = is_guilty(f, part, a) ? a : b;
             part = part == CHECK_LINK ? CHECK_GPU : CHECK_HOST;

@@ -33,7 +33,7 @@
 #include "ranks/timer.h"
 #include "state/state_folder.h"
 
-/* What is not kept is BROKEN where weft relies on it, and else a NOTE; of FAILED it is not known; of NONE
+/* A promise that is not kept is BROKEN where weft relies on it, else a NOTE. FAILED: it is not known. NONE:
  * there is nothing to try here. */
 typedef enum fs_word { NONE, FIGURE, KEPT, NOTE, BROKEN, FAILED } fs_word;
 static const char *const word_name[] = { "", "figure", "kept", "note", "BROKEN", "FAILED" };
@@ -353,7 +353,7 @@ static void try_one(trials *t, int i)
     if (one->made) forget(t, path);
 }
 
-/* What it means for weft, or "". */
+/* The meaning for weft, or "". */
 static const char *means_of(const trials *t, int i)
 {
     return t->word[i] == NOTE || t->word[i] == BROKEN ? all_trials[i].means : "";
@@ -486,7 +486,7 @@ static bool read_words(trials *t, int argc, char **argv, sentence *why)
                                 "[output=none]");
 }
 
-/* As rank 0 sees it. */
+/* The folder, as rank 0 sees it. */
 static bool look_at_folder(const trials *t, sentence *why)
 {
     char path[STATE_PATH_BYTES];

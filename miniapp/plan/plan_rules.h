@@ -26,7 +26,7 @@ int64_t plan_steps_in_a_row(const config *c);
 int plan_persistent_steps(const plan_question *q);
 int plan_longest_block(plan *p, const plan_question *q, sentence *why);
 int plan_shorter_block(const plan_question *q, int steps);
-/* are the ranks, for blocks of p->block_steps that nobody asks for? */
+/* are the ranks, for blocks of p->block_steps that the deck does not ask for? */
 bool plan_wide_enough(const plan *p, const plan_question *q);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);

@@ -159,7 +159,7 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
     return slower_s[best] < slower_s[favourite] * (1 - margin) ? best : favourite;
 }
 
-/* The transport that serves a kind of link on most machines, where nobody asks how long it takes. */
+/* The transport that serves a kind of link on most machines, where no trial measures it. */
 static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
 {
     if (asked != TRANSPORT_AUTO) return reaches(f, e, asked, kind) ? asked : TRANSPORT_STAGED;

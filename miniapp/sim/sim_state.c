@@ -181,7 +181,7 @@ static int initialise_from_file(sim *s, sentence *why)
     return 0;
 }
 
-/* Debug builds: NaN in all cells and ghosts, so that a ghost that nobody fills shows. The allocation's own
+/* Debug builds: NaN in all cells and ghosts, so that a ghost that is not filled shows. The allocation's own
  * poison is gone by then: the calibration has exchanged halos in these fields. */
 static void poison(sim *s)
 {
