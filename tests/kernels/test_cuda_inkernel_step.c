@@ -1,6 +1,6 @@
 /* In-kernel steps, one launch each or all of a rank's captured in a graph, on a grid cut among ranks that
  * stand beside each other in this process, give after several levels the cells that the host's steps give on
- * the uncut grid: every image and every flag word is right. gpus: 1 */
+ * the uncut grid: every image and every flag word is right. gpus: part */
 #include "support/cuda_twin.h"
 
 #include "exchange/inkernel_plan.h"

@@ -1,5 +1,7 @@
 /* Passes and boundary fills give on CUDA, from the same input, the bits that they give on the host, and write
- * nothing else: whole allocations are compared, padding and ghosts included. gpus: 1 */
+ * nothing else: whole allocations are compared, padding and ghosts included.
+ * gpus: part
+ * slow: a minute, as long as all other units of a GPU together begin and end */
 #include "support/cuda_twin.h"
 
 /* ---- the pass ---- */

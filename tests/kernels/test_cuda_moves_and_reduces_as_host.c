@@ -1,6 +1,6 @@
 /* Messages, transposes, values, reductions, memory patterns and copies give on CUDA, from the same input, the
  * bits that they give on the host, and write nothing else: whole allocations are compared, padding and ghosts
- * included. gpus: 1 */
+ * included. gpus: part */
 #include "support/cuda_twin.h"
 
 #include "core/pattern.h"

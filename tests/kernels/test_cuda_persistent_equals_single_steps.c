@@ -1,6 +1,6 @@
 /* A persistent pass gives the bits of as many single steps on the host, whatever the sides and however often
  * its blocks exchange, and so does the next one, from what the first gave; neither changes cur, nor reads or
- * writes a ghost. gpus: 1 */
+ * writes a ghost. gpus: part */
 #include "support/cuda_twin.h"
 #include "support/host_field.h"
 #include "support/side_pairs.h"

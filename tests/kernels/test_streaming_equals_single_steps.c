@@ -5,7 +5,7 @@
  *
  * The answer: single steps over a whole domain, on the host. The visit gets some rows of it, as a rank would
  * own them: beyond cut sides with the rows of others, steps * radius deep. All other ghosts are NaN and must
- * not be used, and what is not the visit's own stays as it is. gpus: 1
+ * not be used, and what is not the visit's own stays as it is. gpus: part
  * release: eight times as many cases */
 #include "support/host_field.h"
 

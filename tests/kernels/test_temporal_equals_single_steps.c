@@ -3,7 +3,7 @@
  *
  * The answer: passes of one step over a whole domain, on the host. Then a window of it, as a rank would own
  * it: cut sides have data in their ghosts, steps * radius deep (of the level before, radius less), periodic
- * sides too; ghosts beyond dirichlet and neumann sides are NaN and must not be used. gpus: 1
+ * sides too; ghosts beyond dirichlet and neumann sides are NaN and must not be used. gpus: part
  * release: three times as many cases, and larger fields */
 #include "support/host_field.h"
 

@@ -174,19 +174,19 @@ right_on_the_gpu() { # type families...
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
-# bats test_tags=gpus:1
+# bats test_tags=gpus:part
 @test "every rung of the GPU's memory is right in f32" { right_on_the_gpu f32 "${of_memory[@]}"; }
 
-# bats test_tags=gpus:1
+# bats test_tags=gpus:part
 @test "every rung of the GPU's memory is right in f64" { right_on_the_gpu f64 "${of_memory[@]}"; }
 
-# bats test_tags=gpus:1
+# bats test_tags=gpus:part
 @test "every rung of the GPU's work is right in f32" { right_on_the_gpu f32 "${of_work[@]}"; }
 
-# bats test_tags=gpus:1
+# bats test_tags=gpus:part
 @test "every rung of the GPU's work is right in f64" { right_on_the_gpu f64 "${of_work[@]}"; }
 
-# bats test_tags=gpus:1
+# bats test_tags=gpus:part
 @test "every rung of the GPU's products is right, all families are right at odd sizes, and these are all" {
     needs_gpu
     local type

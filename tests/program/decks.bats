@@ -28,10 +28,9 @@ every_deck() { # ranks
     expect runs "$(ls inputs/*.ini | wc -l)" $runs
 }
 
-# bats test_tags=gpus:part
+# bats test_tags=slow,gpus:part
 @test "every deck runs to its fingerprint on one rank" { every_deck 1; }
 
-# bats test_tags=gpus:part
 @test "every deck runs to its fingerprint on three ranks" { every_deck 3; }
 
 # bats test_tags=gpus:all

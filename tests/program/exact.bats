@@ -30,7 +30,6 @@ orders=(2 4 8 16)
     for o in 0 1 2 3; do all_sides $o problem.kind=heat problem.alpha=0.13 problem.order=${orders[o]}; done
 }
 
-# bats test_tags=gpus:part
 @test "wave: orders 2 4 8 16, all pairs of sides" {
     for o in 0 1 2 3; do all_sides $o problem.kind=wave problem.alpha=0.26 problem.order=${orders[o]}; done
 }

@@ -98,7 +98,6 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "bytes_per_s, transpose f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 4 * 8')"
 }
 
-# bats test_tags=gpus:part
 @test "the command line wins over the deck, and the record holds the resolved deck" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
     weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2 run.transport=staged
@@ -132,7 +131,6 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "lines that are whole objects" 6 "$(jq -c 'select(.program == "weft")' results.jsonl | wc -l)"
 }
 
-# bats test_tags=gpus:part
 @test "a picture is a PNG of at most a megapixel" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1500 grid.ny=900 time.steps=2 problem.mode_x=3 output.picture=p.png
     weft_run 3 d.ini

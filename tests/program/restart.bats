@@ -23,7 +23,6 @@ cut_and_go_on() { # key=value...
     cut_and_go_on problem.kind=heat problem.alpha=0.2 "${plate[@]}" "grid.x_low=dirichlet 0" grid.x_high=neumann
     expect verdict exact "$(record .verdict)"
 }
-# bats test_tags=gpus:part
 @test "wave goes on, with the level before" {
     cut_and_go_on problem.kind=wave problem.order=4 problem.alpha=0.3 problem.dtype=f32 problem.initial=gaussian "${plate[@]}"
 }
@@ -42,7 +41,6 @@ cut_and_go_on() { # key=value...
     expect status 2 "$status"
     [[ $output == *problem.factors* ]]
 }
-# bats test_tags=gpus:part
 @test "transpose goes on with A and B" {
     cut_and_go_on problem.kind=transpose "${plate[@]}"
     expect verdict exact "$(record .verdict)"

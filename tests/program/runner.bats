@@ -49,7 +49,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         END { print most + 0 }'
 }
 
-@test "jobs without GPUs see none, run beside those with GPUs, and a GPU has one job at a time" {
+@test "jobs without GPUs see none, run beside those with GPUs, and a GPU of one's own is one's own" {
     gpus 2
     unit plain "release: it tells" "await one_a"
     unit one_a "gpus: 1" "await plain; await one_b"
@@ -62,7 +62,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     a_launcher
     MPIRUN=mpirun run tests/run
     expect status 0 "$status" || { echo "$output"; return 1; }
-    expect "first line" "15 tests in 15 jobs, 4 at a time; 6 of them with GPUs, of which there are 2: about 13 s" \
+    expect "first line" "15 tests in 15 jobs, 4 at a time; 6 of them with GPUs, of which there are 2: about 11 s" \
         "${lines[0]}"
     expect "last line" "15 passed, 0 failed, 0 skipped" "${lines[-1]}"
     cat log
@@ -71,7 +71,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "what all see" "0,1" "$(seen_by all)"
     expect "how many one and two ranks see" "1 2" "$(seen_by ranks | awk -F , '{ print NF }' | sort | xargs)"
     expect "ranks without GPUs" "1 2 3" "$(sed -n 's/^sanitized ranks //p' log | sort | xargs)"
-    expect "jobs on a GPU" 1 "$(grep -v plain log | most_on_a_gpu)"
+    expect "jobs on a GPU that do not share it" 1 "$(grep -v 'plain\|ranks [01]$' log | most_on_a_gpu)"
     expect "the record" "2 Made Up M0 15 0" "$(jq -r '"\(.gpus) \(.gpu) \(.passed) \(.failed)"' build/tests.json)"
 }
 
@@ -87,6 +87,34 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "jobs on the GPU" 2 "$(grep -v alone log | most_on_a_gpu)"
     expect "the last of all" "begins alone /ends alone /sanitized alone alone" "$(tail -n 3 log | paste -sd /)"
     [ ! -e build/tests.json ] # these were not all
+}
+
+@test "of jobs that need as much, one that is said to be slow begins first, until it was measured" {
+    gpus 1
+    unit a "gpus: part" ""
+    unit b "gpus: part
+ * slow: a minute" ""
+    TEST_GPU_JOBS=1 tests/run
+    expect "in the first run" "b a" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
+    printf '%s\trun_unit made/test_%s . 0 gpus\n' 2000 a 1000 b >build/tests.times
+    : >log
+    TEST_GPU_JOBS=1 tests/run
+    expect "in the next one" "a b" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
+}
+
+@test "beside a job of several GPUs each of them has one job that shares it, and a job of one GPU has none" {
+    gpus 2
+    unit two_a "gpus: 2" "await part_1; await part_2; sleep .3"
+    unit two_b "gpus: 2" "await two_a"
+    unit one "gpus: 1" "await two_b; sleep .3"
+    local n
+    for n in 1 2; do unit part_$n "gpus: part" "await two_a"; done
+    for n in 3 4 5; do unit part_$n "gpus: part" "await two_b"; done
+    run tests/run two one part
+    expect status 0 "$status" || { echo "$output"; return 1; }
+    cat log
+    expect "jobs on a GPU beside those of two" 2 "$(grep -v one log | sed '/ends two_b/,$d' | most_on_a_gpu)"
+    expect "the one" 1 "$(sed -n '/begins one/,/ends one/p' log | grep -c "^begins .* $(seen_by one)\$")"
 }
 
 @test "a job that fits beside those GPUs for which a larger one waits does not wait with it" {
@@ -213,7 +241,7 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         '    assert seen == 4' 'def test_left_out():' '    pytest.skip("no numpy here")' >tests/jobs/test_made.py
     echo 'def test_more(): pass' >tests/jobs/test_other.py
     run tests/run
-    expect "first line" "4 tests in 1 jobs, 4 at a time" "${lines[0]%:*}"
+    expect "first line" "4 tests in 1 jobs, 4 at a time" "$(sed -n '1s/[;:].*//p' <<<"$output")"
     expect "lines" "ok test_made.py: that adds up / FAIL test_made.py: wrong / skip test_made.py: left out  (no numpy here) / \
 ok test_other.py: more" "$(sed -nE 's/^(ok|FAIL|skip) +[0-9.]+ s  /\1 /p' <<<"$output" | paste -sd / | sed 's,/, / ,g')"
     [[ $output == *"    # E   assert 3 == 4"* ]]

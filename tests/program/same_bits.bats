@@ -63,7 +63,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-# bats test_tags=gpus:part
 @test "wave in 1D, order 16, f32, gaussian" {
     deck d.ini problem.kind=wave problem.order=16 problem.alpha=0.5 problem.dtype=f32 problem.initial=gaussian \
         grid.nx=150 "grid.x_low=dirichlet 0" grid.x_high=neumann time.steps=17
@@ -85,7 +84,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     [ "$(record .steps)" -lt 5000 ]
 }
 
-# bats test_tags=gpus:part
 @test "custom box, 5 x 5, no symmetry, periodic: corners arrive" {
     deck d.ini problem.kind=custom "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
         "problem.weights=.01 .02 .03 .04 .05 | .02 .03 .04 .05 .06 | .03 .04 .12 .04 .03

@@ -5,7 +5,6 @@ load ../support/helper
 heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 grid.ny=30 time.steps=25 output.every=6
     output.picture=h.png output.picture_low=-0.5 output.picture_high=1 output.series=series)
 
-# bats test_tags=gpus:part
 @test "every sixth step from 0 on is there, with the bits of any ranks and fuse depth, and of a run that was restarted" {
     deck h.ini "${heat[@]}"
     weft_run 3 h.ini run.fuse=4

@@ -241,7 +241,6 @@ END
     done
 }
 
-# bats test_tags=gpus:part
 @test "a rank that is killed: mpirun ends with 137, the newest checkpoint is whole" {
     endless
     kill -9 "$(a_rank)"
