@@ -98,6 +98,7 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     expect "bytes_per_s, transpose f64" true "$(near .bytes_per_s '.gcells_per_s * 1e9 * 4 * 8')"
 }
 
+# bats test_tags=gpus:part
 @test "the command line wins over the deck, and the record holds the resolved deck" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6
     weft_run 2 d.ini time.steps=4 run.lanes=2 run.feed=openmp run.threads=1 run.ranks_y=2 run.transport=staged
