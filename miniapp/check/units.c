@@ -94,9 +94,10 @@ static void place(units *u, entry *all, int entries)
         u->b[u->count++] = all[i].b;
     }
     const int columns = u->rounds + 1, cells = u->count * columns;
-    u->x = CHECK_ALLOC(malloc((size_t)(2 * cells + u->count + 1) * sizeof *u->x));
+    u->x = CHECK_ALLOC(malloc((size_t)(2 * cells + 2 * u->count + 1) * sizeof *u->x));
     u->beside = u->x + cells;
     u->never = u->beside + cells;
+    u->often = u->never + u->count;
     for (int i = 0; i < cells; i++) u->x[i] = NAN;
     for (int i = 0, unit = -1; i < entries; i++) {
         unit += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
@@ -158,7 +159,8 @@ static void set_noise(units *u, double repeated, double *scratch)
 }
 
 /* On a machine that others use, rates are lost by factors now and then, and none is won: a unit like the
- * others exceeds a rate as often as they do. */
+ * others exceeds a rate as often as they do. A rate counts as higher from a tenth of the unit's effect on:
+ * ranks that share a core have the same lower level, but for a hair. */
 static void set_never(units *u, double *scratch)
 {
     int all = 0, own = 0;
@@ -167,8 +169,19 @@ static void set_never(units *u, double *scratch)
     (void)median_of(scratch, all);
     for (int i = 0; i < u->count; i++) {
         own = numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all);
-        const int above = all - 1 - less_than(scratch, all, units_best(u, i));
+        const int above = all - less_than(scratch, all, units_best(u, i) - fmin(units_effect(u, i) / 10, 0));
         u->never[i] = own * log1p(-(double)above / (all - own + 1));
+    }
+}
+
+/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
+ * that had none is no slower in most rounds. */
+static void set_often(units *u, double *scratch)
+{
+    for (int i = 0; i < u->count; i++) {
+        const int rounds = numbers_of(u->beside + i * (u->rounds + 1), u->rounds, 1, scratch);
+        (void)median_of(scratch, rounds);
+        u->often[i] = scratch[rounds - 1 - rounds / 10];
     }
 }
 
@@ -192,6 +205,7 @@ units units_create(const check_findings *f, check_like like, bool alone, unit_ki
         set_beside(&u, scratch);
         set_noise(&u, median_of(repeats, figures), scratch);
         set_never(&u, scratch);
+        set_often(&u, scratch);
     }
     free(scratch);
     free(all);

@@ -18,6 +18,7 @@ typedef struct units {
     double *beside;    /* [count][rounds + 1] the same next to the median of the others of that round */
     double *never;     /* [count] logarithm of the probability that chance keeps a unit below its best in all
                         * rounds */
+    double *often;     /* [count] the effect that nine of ten rounds of a unit are below */
     double spread;     /* of the best round, by how rates differ from round to round */
     double noise;      /* the same, of rates next to the others */
     double scatter;    /* of units, by their best rounds */

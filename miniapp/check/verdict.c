@@ -145,20 +145,28 @@ static bool same(const units *u, int i, const units *w, int k)
 
 /* Is the unit less than half as fast as its peers, and does chance keep it below its best in less than one of
  * a thousand checks? By all rows that have it, of a pair's two ways the nearer one; combined as Fisher did.
- */
+ * A row in which it has less than a third of this effect tells nothing of it. */
 static bool is_never_high(const judge *j, const units u[], int row, int i)
 {
     double sum = 0, term = 1, terms = 0;
     int n = 0;
-    if (u[row].count < 3 || units_effect(&u[row], i) >= log1p(-looked_for)) return false;
+    const double effect = units_effect(&u[row], i);
+    if (u[row].count < 3 || effect >= log1p(-looked_for)) return false;
     for (int r = 0; r < j->v->rows; r++) {
         double here = -INFINITY;
         for (int k = 0; k < u[r].count; k++)
-            if (same(&u[row], i, &u[r], k)) here = fmax(here, u[r].never[k]);
+            if (same(&u[row], i, &u[r], k))
+                here = fmax(here, units_effect(&u[r], k) < effect / 3 ? u[r].never[k] : 0);
         if (here > -INFINITY) n++, sum += here;
     }
     for (int k = 0; k < n; k++, term *= -sum / k) terms += term;
     return sum + log(terms) < -log(1e3 * j->comparisons);
+}
+
+/* Low in nine of ten rounds too, by a third of its effect at least. */
+static bool is_often_low(const units *u, int i)
+{
+    return u->often[i] < fmin(log1p(-CHECK_LEAST_DIFFERENCE), units_effect(u, i) / 3);
 }
 
 /* The lowest unit of a row, of those that are slow if `slow`; -1: none. */
@@ -168,7 +176,9 @@ static int lowest_of(const judge *j, const units u[], int row, bool slow)
     for (int i = 0; i < u[row].count && u[row].count > 1; i++) {
         const double effect = units_effect(&u[row], i);
         if (lowest >= 0 && effect >= units_effect(&u[row], lowest)) continue;
-        if (!slow || effect < -least_of(j, &u[row]) || is_never_high(j, u, row, i)) lowest = i;
+        const bool is_slow =
+            (effect < -least_of(j, &u[row]) && is_often_low(&u[row], i)) || is_never_high(j, u, row, i);
+        if (!slow || is_slow) lowest = i;
     }
     return lowest;
 }
