@@ -46,7 +46,7 @@ copy_tree() {
     cp -a "$BUILD"/{kernels,comm,io,miniapp,weft,*.flags} tree/build/
 }
 
-# bats test_tags=gpus:part
+# bats test_tags=slow,gpus:part
 @test "the commands of README.md and the guide run as they stand" {
     copy_tree
     follow "$top/README.md" "$top/docs/guide.md"
