@@ -196,3 +196,10 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     weft_alone d.ini >table
     expect "alone, nobody is slow" "null 0" "$(record .slowest.copies) $(grep -c '^slow rank' table)"
 }
+
+@test "of more steps than a million every other time is kept" {
+    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4 grid.ny=1 time.steps=1100000 run.fuse=1
+    weft_alone d.ini --quiet output.record=long.jsonl
+    expect "samples, in order" "550000 true" \
+        "$(record '"\(.step_histogram | add) \(.step_s | 0 < .min and .min <= .p50 and .p50 <= .p99 and .p99 <= .max)"' long.jsonl)"
+}
