@@ -72,8 +72,7 @@ void topology_create(topology *t)
     char host_name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
     if (WEFT_SIM) MPI_CHECK(MPI_Get_processor_name(host_name, &length)); /* its simulated host */
-    else if (gethostname(host_name, sizeof host_name - 1) != 0)
-        (void)snprintf(host_name, sizeof host_name, "unknown");
+    else (void)gethostname(host_name, sizeof host_name - 1);
     (void)printable(t->host, sizeof t->host, host_name);
     binding_list(t->binding, sizeof t->binding);
     topology_mpi_version(t->mpi_version, sizeof t->mpi_version);

@@ -3,18 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 uint64_t replace_token(void)
 {
     uint64_t token = 0;
-    if (getrandom(&token, sizeof token, 0) == (ssize_t)sizeof token) return token;
-    struct timespec now; /* a kernel without getrandom */
-    clock_gettime(CLOCK_REALTIME, &now);
-    return ((uint64_t)now.tv_sec << 32 ^ (uint64_t)now.tv_nsec) * 6364136223846793005u + (uint64_t)getpid();
+    if (getrandom(&token, sizeof token, 0) != (ssize_t)sizeof token) abort(); /* Linux before 3.17 */
+    return token;
 }
 
 bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t token)

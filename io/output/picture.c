@@ -139,11 +139,6 @@ static void on_error(png_structp png, png_const_charp text)
     longjmp(c->back, 1);
 }
 
-static void on_warning(png_structp png, png_const_charp text)
-{
-    (void)text; /* about text chunks and the like: the picture is whole */
-}
-
 static void put_texts(png_structp png, png_infop info, const char *title, picture_scale s)
 {
     char low[32], high[32], name[1024];
@@ -169,7 +164,7 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
                    png_byte *line, complaint *c)
 {
     snprintf(c->text, sizeof c->text, "out of memory");
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info || setjmp(c->back)) {
         png_destroy_write_struct(&png, &info);

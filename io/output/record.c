@@ -87,10 +87,8 @@ static int append_line(int fd, const char *line)
 bool record_append(const char *path, const json_t *object, sentence *why)
 {
     char *text = json_dumps(object, JSON_COMPACT), *line = NULL;
-    if (!text)
-        return sentence_refuse(why, "cannot write the record to %s: jansson could not encode it", path);
     int code = ENOMEM;
-    if (asprintf(&line, "\n%s\n", text) >= 0) {
+    if (text && asprintf(&line, "\n%s\n", text) >= 0) {
         const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666); /* read: its last byte */
         code = fd < 0 ? errno : append_line(fd, line);
         if (fd >= 0 && close(fd) != 0 && !code) code = errno;

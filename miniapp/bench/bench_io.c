@@ -264,8 +264,10 @@ static int filing_prepare(ladder_case *c)
     filing *f = ladder_state(c, sizeof *f);
     if (has_blocks(c->rung)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
     if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1,
-                     &why))
-        check_fail(__FILE__, __LINE__, "decomp_make", why.text);
+                     &why)) {
+        sentence_set(&c->missing, "needs at least one row per rank");
+        return 0;
+    }
     f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
     f->data = CHECK_ALLOC(malloc(f->bytes));
     f->found = CHECK_ALLOC(malloc(f->bytes));

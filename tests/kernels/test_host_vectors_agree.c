@@ -20,7 +20,7 @@ static int own_kind(void)
     return 0;
 #endif
 }
-static int may_use(const char *name) { return kind >= (name[3] == '5' ? 2 : 1); }
+static inline int may_use(const char *name) { return kind >= (name[3] == '5' ? 2 : 1); }
 #define __builtin_cpu_supports(NAME) may_use(NAME)
 #define stencil_host_rows rows_of_kind
 #include "stencil/stencil_host_rows.c"

@@ -83,6 +83,11 @@ rungs() { jq -rs 'map(.rung) | join(" ")' results.jsonl; }
     refused 2 "dir = nowhere: No such file" "allowed"
 }
 
+@test "io: more ranks than rows: skipped, with the reason" {
+    run launch 11 "$weft" bench io/write_slabs device=host dtype=f64 bytes=64 samples=none output=none
+    expect said 1 "$(grep -c "io/write_slabs skipped: needs at least one row per rank" <<<"$output")"
+}
+
 @test "io: USR1, TERM or INT to a rank ends it with the signal's status, and nothing is left" {
     mkdir there
     some_file() { compgen -G 'there/weft_bench_io.*' >/dev/null; }

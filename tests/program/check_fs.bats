@@ -24,6 +24,8 @@ lying() { # what... : preloaded, in what is started here
     expect "left" "" "$(ls -A good)"
     "$weft" check fs good seconds=1 >alone
     grep -q '1 rank on 1 host' alone
+    run "$weft" check fs good bad
+    refused 2 "takes one folder, and was given good and bad"
 }
 
 @test "what is not kept is named, and is exit 1 where weft relies on it" {

@@ -122,6 +122,9 @@ load ../support/helper
         and (.links.way | length) > 0 and (.links.bytes_per_s | length) == 3
         and ([.links.bytes_per_s | to_entries[] | .key as $from | .value | to_entries[]
               | if .key == $from then .value == null else .value > 1e5 end] | length == 9 and all)' info.json
+    launch 2 "$weft" info --measure | sed -n '/^links /,$p' >links
+    expect "table of rates" "0 - rate 1 rate -" \
+        "$(awk 'NR > 1 { print $1, ($2 > 0 ? "rate" : $2), ($3 > 0 ? "rate" : $3) }' links | xargs)"
 }
 
 # bats test_tags=gpus:part

@@ -241,12 +241,18 @@ bad() { # key=value text...
     mkdir small
     mount -t tmpfs -o size=3m none small 2>/dev/null || skip "no file system can be mounted here"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=512 grid.ny=500 time.steps=6 checkpoint.every=3 checkpoint.dir=small
+    run weft_run 3 d.ini --dry-run grid.nx=1024
+    local dry=$output dry_status=$status
+    run "$weft" bench io/write_slabs device=host dir=small bytes=4M samples=none output=none
+    local bench=$output
     run weft_run 3 d.ini
     local files
     files=$(cd small && echo *)
     cp -a small kept
     umount small
     refused 3 small/step_0000000006.h5
+    output=$dry status=$dry_status refused 3 "checkpoint.dir = small: a file needs 4.1 MB, but only"
+    [[ $bench = *"io/write_slabs skipped: dir = small: needs 10.5 MB, but only"* ]]
     [[ $files != *.tmp* ]]
     "$weft" verify kept/step_0000000003.h5
 }

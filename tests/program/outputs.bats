@@ -77,3 +77,10 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     run dry checkpoint.every=1 "checkpoint.dir=$path"
     refused 2 "allowed are 4054"
 }
+
+@test "an XDMF description names its data, whatever characters the name has" {
+    weft_alone d.ini --quiet 'output.final=a & b <"c">.h5'
+    expect "data of the description" 'a & b <"c">.h5' "$(python3 -c 'import sys, xml.etree.ElementTree as tree
+for item in tree.parse(sys.argv[1]).iter("DataItem"):
+    if item.get("Format") == "HDF": print(item.text.strip().split(":")[0])' 'a & b <"c">.xmf')"
+}

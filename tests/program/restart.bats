@@ -262,6 +262,25 @@ unprivileged() {
     refused 2 empty
 }
 
+@test "weft diff: f32 counts in its own ulp; what has nothing to compare is said" {
+    deck d.ini problem.kind=custom problem.initial=zero "problem.weights=0 0 1" problem.dtype=f32 grid.nx=5 \
+        "grid.x_low=dirichlet 0" time.steps=1
+    local v
+    for v in 1 1.00000011920929 -1; do weft_alone d.ini "grid.x_high=dirichlet $v" "output.final=$v.h5"; done
+    run "$weft" diff 1.h5 1.00000011920929.h5
+    [[ $status = 1 && $output == *"u: 1 cells "*"; 1 ulp at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
+    run "$weft" diff 1.h5 ./-1.h5
+    [[ $status = 1 && $output == *"; 2130706432 ulp at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
+    weft_alone d.ini "grid.x_high=dirichlet 1" checkpoint.every=1 checkpoint.dir=one grid.nx=6 output.final=w.h5
+    weft_alone d.ini "grid.x_high=dirichlet 1" checkpoint.every=2 checkpoint.dir=two time.steps=2
+    run "$weft" diff 1.h5 w.h5
+    refused 1 "1.h5 (custom, f32, 5 x 1)" "w.h5 (custom, f32, 6 x 1) differ in kind, type or grid"
+    run "$weft" diff one two
+    refused 2 "one and two hold no checkpoint of the same step"
+    run "$weft" diff 1.h5
+    refused 2 "diff needs two state files"
+}
+
 @test "a state file holds what it promises" {
     three_checkpoints
     local f=checkpoints/step_0000000030.h5

@@ -82,11 +82,6 @@ gpus() { "$weft" info | awk '/^gpus / { print $2 + 0 }'; }
 needs_gpu() { [ "$(gpus)" -gt 0 ] || skip "no GPU"; }
 by_device() { if [ "$(record .device)" = cuda ]; then echo "$2"; else echo "$1"; fi; } # of the last run: on the host, on a GPU
 
-python_with() { # modules...: sets python to one that has them all, or skips the test
-    for python in /usr/bin/python3 python3; do "$python" -c "import $(IFS=,; echo "$*")" 2>/dev/null && return 0; done
-    skip "no Python here has $*"
-}
-
 expect() { # what wanted found
     [ "$2" = "$3" ] && return 0
     echo "$1: expected '$2', found '$3'"
