@@ -1,7 +1,6 @@
 /* weft info: what this build, this MPI and the devices of these ranks offer. Everything is put into one JSON
  * object first; the table for people is read from that, so that the two never differ. */
 #include <hdf5.h>
-#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include "base/machine.h"
 #include "base/terminal.h"
 #include "base/version.h"
-#include "cli/info_measure.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -21,9 +19,6 @@
 
 const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
     { "--json", NULL, "print one JSON object, for programs" },
-    { "--measure", NULL,
-      "also measure copies within device memory, on all ranks at once, and from every rank to every other, "
-      "one pair at a time, over the shortest path (at most 16 ranks)" },
 };
 
 /* ---- the object ---- */
@@ -39,7 +34,7 @@ static const char *thread_level_name(int level)
     }
 }
 
-static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
+static json_t *rank_json(const topology *t, device *d)
 {
     const placement *at = &t->at;
     char near[128];
@@ -52,15 +47,15 @@ static json_t *rank_json(const topology *t, device *d, double copy_bytes_per_s)
     const double mine_bytes = topology_free_bytes(t, d, &by);
     if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;
     return json_pack(
-        "{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
+        "{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "rank",
         t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name",
         record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(), "uuid",
         record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci), "memory_bytes",
         (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by],
         "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
         "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(), "gpu_cpus",
-        record_text_or_null(at->near_cpus), "nics", record_text_or_null(near), "copy_bytes_per_s",
-        record_number(copy_bytes_per_s), "wrong", record_text_or_null(t->wrong.text));
+        record_text_or_null(at->near_cpus), "nics", record_text_or_null(near), "wrong",
+        record_text_or_null(t->wrong.text));
 }
 
 static json_t *built_json(void)
@@ -96,20 +91,6 @@ static json_t *hdf5_json(void)
     const bool parallel = false;
 #endif
     return json_pack("{s:s, s:b}", "version", machine_hdf5_version(), "parallel", parallel);
-}
-
-static json_t *links_json(const info_links *l, int ranks)
-{
-    if (!l->way) return json_null();
-    json_t *rows = json_array();
-    for (int from = 0; from < ranks; from++) {
-        json_t *row = json_array();
-        for (int to = 0; to < ranks; to++)
-            json_array_append_new(row, record_number(l->bytes_per_s[from * ranks + to]));
-        json_array_append_new(rows, row);
-    }
-    return json_pack("{s:s, s:I, s:o}", "way", l->way, "message_bytes", (json_int_t)l->bytes, "bytes_per_s",
-                     rows);
 }
 
 /* ---- the table ---- */
@@ -181,7 +162,6 @@ static void print_headings(FILE *to)
 static void print_rank(FILE *to, const json_t *r)
 {
     static const double gb = 1e-9;
-    const json_t *copy = json_object_get(r, "copy_bytes_per_s");
     char cell[32] = "-";
     if (json_is_string(json_object_get(r, "uuid")))
         snprintf(cell, sizeof cell, "%d %.12s", int_of(r, "gpu"), text_of(r, "uuid"));
@@ -196,7 +176,6 @@ static void print_rank(FILE *to, const json_t *r)
             gb * json_number_value(json_object_get(r, "memory_bytes")));
     if (strcmp(text_of(r, "memory_limit"), host_limit_name[HOST_LIMIT_MACHINE]) != 0)
         fprintf(to, " by %s", text_of(r, "memory_limit"));
-    if (json_is_number(copy)) fprintf(to, "; copies %.4g GB/s", gb * json_number_value(copy));
     fputc('\n', to);
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
 }
@@ -232,26 +211,6 @@ static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
     free(t.like);
 }
 
-static void print_links(FILE *to, const json_t *links)
-{
-    size_t from, at;
-    json_t *row, *rate;
-    if (!json_is_object(links)) return;
-    fprintf(to,
-            "links    GB/s from a rank (row) to a rank (column), by %s, %.3g MB per message, one pair at a "
-            "time\n",
-            text_of(links, "way"),
-            1e-6 * (double)json_integer_value(json_object_get(links, "message_bytes")));
-    json_array_foreach(json_object_get(links, "bytes_per_s"), from, row) {
-        fprintf(to, "%-4zu", from);
-        json_array_foreach(row, at, rate) {
-            if (json_is_number(rate)) fprintf(to, "%9.4g", 1e-9 * json_number_value(rate));
-            else fprintf(to, "%9s", "-");
-        }
-        fputc('\n', to);
-    }
-}
-
 static void print_table(FILE *to, const json_t *o, const hosts *where)
 {
     const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"),
@@ -277,7 +236,6 @@ static void print_table(FILE *to, const json_t *o, const hosts *where)
                 json_integer_value(gpus), text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
     print_hosts(to, json_object_get(o, "ranks"), where);
-    print_links(to, json_object_get(o, "links"));
     if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));
 }
 
@@ -295,35 +253,25 @@ static void print_object(const json_t *o, const hosts *where, bool as_json)
 
 /* ---- the command ---- */
 
-static int inform(const topology *t, device *d, bool as_json, bool measure, const char *notes)
+static void inform(const topology *t, device *d, bool as_json, const char *notes)
 {
     sentence why = { "" };
     const char *no_gpu = NULL;
-    info_links links = { NULL, 0, NULL };
-    int status = 0;
-    double copy_bytes_per_s = NAN;
     const bool takes = topology_probe_aware(t, d, TOPOLOGY_SELF_EXE, &why);
     json_t *mpi = mpi_json(t, d, takes, why.text);
-    if (measure) {
-        copy_bytes_per_s = info_measure_copy(t, d);
-        if (t->ranks > 1 && !info_measure_links(t, d, &links, &why))
-            status = cmd_say(t->ranks > INFO_LINKS_RANKS_MAX ? 0 : CHECK_EXIT_FAILED, "%s", why.text);
-    }
-    json_t *ranks = machine_gather(t, rank_json(t, d, copy_bytes_per_s));
+    json_t *ranks = machine_gather(t, rank_json(t, d));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
         json_t *o =
-            json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o, s:o}", "program", "weft",
+            json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o}", "program", "weft",
                       "version", version_number, "git", version_git, "built", built_json(), "mpi", mpi,
                       "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver), "gpus_visible", gpus,
-                      "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "links",
-                      links_json(&links, t->ranks), "note", record_text_or_null(notes));
+                      "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "note",
+                      record_text_or_null(notes));
         print_object(o, t->where, as_json);
         json_decref(o);
     }
     json_decref(mpi);
-    free(links.bytes_per_s);
-    return status;
 }
 
 int cmd_info(int argc, char **argv)
@@ -337,7 +285,7 @@ int cmd_info(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-')
             return cmd_end(
-                cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json, --measure", argv[i]));
+                cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json", argv[i]));
     topology t;
     topology_create(&t);
     device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), &why, &notes);
@@ -345,9 +293,8 @@ int cmd_info(int argc, char **argv)
         d = topology_device(&t, TOPOLOGY_HOST, topology_threads(&t, 0), &notes, &notes);
         notes = why;
     }
-    const int status = inform(&t, d, cmd_has_option(argc, argv, "--json"),
-                              cmd_has_option(argc, argv, "--measure"), notes.text);
+    inform(&t, d, cmd_has_option(argc, argv, "--json"), notes.text);
     device_destroy(&d);
     topology_destroy(&t);
-    return cmd_end(status);
+    return cmd_end(0);
 }

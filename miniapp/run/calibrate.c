@@ -214,14 +214,6 @@ static overlap measure_exchange(sim *s)
     return o;
 }
 
-double calibrate_ceiling(sim *s)
-{
-    calibrate_result r;
-    sim_touch(s);
-    measure_ceiling(s, &r);
-    return r.ceiling_bytes_per_s;
-}
-
 calibrate_result calibrate(sim *s)
 {
     calibrate_result r = { .overlap = overlap_none("there is no halo exchange"), .host_step_s = NAN };

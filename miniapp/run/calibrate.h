@@ -29,9 +29,8 @@ typedef struct calibrate_result {
                                device and for kinds with transposes */
 } calibrate_result;
 
-/* Collective; both leave the fields' values meaningless. */
+/* Collective; leaves the fields' values meaningless. */
 calibrate_result calibrate(sim *s);
-double calibrate_ceiling(sim *s); /* its ceiling_bytes_per_s alone */
 
 /* Pure arithmetic on OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair
  * from the same moment; comm_s: as many of the exchange alone. The intervals of both medians are those of

@@ -51,7 +51,7 @@ load ../support/helper
         "$weft" $command >without 2>/dev/null || true
         cmp with without
     done
-    for command in info "info --json --measure" help "run d.ini --dry-run" "run d.ini --dry-run --restart checkpoints" \
+    for command in info "info --json" help "run d.ini --dry-run" "run d.ini --dry-run --restart checkpoints" \
         "run d.ini --dry-run problem.kind=wave run.fuse=1 run.lanes=3 run.threads=2" "run d.ini --dry-run problem.kind=sweep" \
         "run d.ini --dry-run grid.boundary=neumann run.fuse=2 problem.initial=a.h5 output.final=b.h5 output.picture=p.png" \
         "run d.ini --dry-run problem.kind=transpose grid.nx=5000 grid.ny=3000"; do
@@ -103,8 +103,8 @@ load ../support/helper
     launch 2 "$weft" info --json >info.json
     jq -e '.program == "weft" and (.built.cuda | type) == "boolean" and (.mpi.claims_cuda | type) == "boolean"
         and (.mpi.thread_level | IN("single", "funneled", "serialized", "multiple")) and (.hdf5.parallel | type) == "boolean"
-        and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1]) and .links == null
-        and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes and .copy_bytes_per_s == null)' info.json
+        and (.ranks | length) == 2 and ([.ranks[].rank] == [0, 1])
+        and all(.ranks[]; .free_bytes > 0 and .free_bytes <= .memory_bytes)' info.json
     expect "HDF5's version" "$(jq -r .hdf5.version info.json)" "$("$weft" info | awk '/^hdf5/ { sub(",", "", $2); print $2 }')"
     command -v taskset >/dev/null || skip "taskset is missing, which binds a process"
     taskset -c 0 "$weft" info --json >bound.json
@@ -113,18 +113,6 @@ load ../support/helper
         expect "its NUMA nodes" 1 "$(jq -r '.ranks[0].numa_nodes | split(",") | length' bound.json)"
     run "$weft" info here
     refused 2 "'here'"
-}
-
-# bats test_tags=gpus:2
-@test "weft info --measure: copies on every rank, and every pair of ranks one way and the other" {
-    launch 3 "$weft" info --json --measure >info.json
-    jq -e '(.ranks | length) == 3 and all(.ranks[]; .copy_bytes_per_s > 1e6 and .copy_bytes_per_s < 1e14)
-        and (.links.way | length) > 0 and (.links.bytes_per_s | length) == 3
-        and ([.links.bytes_per_s | to_entries[] | .key as $from | .value | to_entries[]
-              | if .key == $from then .value == null else .value > 1e5 end] | length == 9 and all)' info.json
-    launch 2 "$weft" info --measure | sed -n '/^links /,$p' >links
-    expect "table of rates" "0 - rate 1 rate -" \
-        "$(awk 'NR > 1 { print $1, ($2 > 0 ? "rate" : $2), ($3 > 0 ? "rate" : $3) }' links | xargs)"
 }
 
 # bats test_tags=gpus:part
@@ -149,7 +137,6 @@ load ../support/helper
     grep -q '^# step  *moves 163 KB of .* 2 words per cell' dry       # 2 words of 9000 cells, and 4800 bytes packed and unpacked
     grep -q '^# checkpoints  2 of 72 KB into checkpoints' dry
     grep -q '^# writer  *24 KB more host memory on rank [0-2],' dry # a rank's 3000 cells
-    grep -Eq '^# time  *[0-9.]+ (us|ms) per step, .* GCells/s, [0-9.e-]+ x a copy$' dry
     weft_alone d.ini --quiet
     weft_alone d.ini --dry-run --restart checkpoints time.steps=45 >dry
     grep -q '^# checkpoints  2 of 72 KB' dry

@@ -217,7 +217,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     keys_of <p.jsonl >keys
     all_documented '### Predict record' keys
     all_there '### Predict record' 1 keys
-    { launch 2 "$weft" info --json --measure; timeout $hang_s "$weft" info --json; } | keys_of >keys
+    { launch 2 "$weft" info --json; timeout $hang_s "$weft" info --json; } | keys_of >keys
     all_documented '### Info object' keys
     all_there '### Info object' 1 keys
 }
