@@ -5,6 +5,7 @@
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
+#include "ranks/trial.h"
 
 const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
 const char *const plan_choice_name[PLAN_CHOICES] = {
@@ -47,6 +48,15 @@ void plan_because(plan_reason *r, const char *otherwise, const char *format, ...
     sentence_set_list(&r->because, format, ap);
     va_end(ap);
     if (otherwise) sentence_set(&r->otherwise, "%s", otherwise);
+}
+
+void plan_say_close(plan_reason *r, const plan_way way[], int count, int chosen)
+{
+    const double chosen_s = way[chosen].cost_s;
+    for (const plan_way *w = way; w < way + count; w++)
+        if (w != &way[chosen] && w->cost_s < (1 + TRIAL_CLOSE) * chosen_s)
+            sentence_add(&r->because, "; the choice is close: %s would be taken if %.1f %% faster", w->name,
+                         100 * (1 - chosen_s / w->cost_s));
 }
 
 void plan_explain(FILE *to, const plan *p, const char *before)

@@ -130,6 +130,27 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
+/* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
+ * persistent one less than that of either. */
+static void say_close_blocks(const plan *p, plan_reason *r)
+{
+    const plan_temporal_trial *t = &p->temporal_trial;
+    const int single = t->count, persistent = t->count + 1;
+    const double single_s = trial_gain * t->single_step_s;
+    const bool block = t->count > 0 && t->step_s[t->best] < single_s;
+    plan_way way[PLAN_LENGTHS_MAX + 2];
+    char name[PLAN_LENGTHS_MAX][32];
+    for (int i = 0; i < t->count; i++) {
+        snprintf(name[i], sizeof name[i], "blocks of %d", t->steps[i]);
+        way[i] = (plan_way){ name[i], t->step_s[i] };
+    }
+    way[single] = (plan_way){ "single steps", single_s };
+    way[persistent] = (plan_way){ "persistent passes", t->persistent_steps == 0 ? INFINITY
+                                                       : block ? t->persistent_step_s / trial_gain
+                                                               : t->persistent_step_s };
+    plan_say_close(r, way, t->count + 2, p->persistent ? persistent : block ? t->best : single);
+}
+
 static void explain_blocks(plan *p)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
@@ -145,6 +166,7 @@ static void explain_blocks(plan *p)
                      terminal_seconds(a, sizeof a, t->persistent_step_s), t->persistent_steps);
     else if (t->persistent_steps > 0)
         sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
+    say_close_blocks(p, r);
     const double limit_s = p->persistent        ? t->persistent_step_s / trial_gain
                            : p->block_steps > 1 ? t->step_s[t->best] / trial_gain
                                                 : trial_gain * t->single_step_s;
@@ -236,10 +258,13 @@ static void choose_tried_form(plan *p, const char *pass)
     static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
                                                     "mixed" };
     const double *pass_s = p->form_trial.pass_s;
+    plan_way way[STEP_FORMS];
+    for (int f = 0; f < STEP_FORMS; f++) way[f] = (plan_way){ called[f], pass_s[f] };
+    way[STEP_OVERLAPPED].cost_s *= overlapped_margin;
     const step_form other =
         pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    const bool overlapped = pass_s[other] > overlapped_margin * pass_s[STEP_OVERLAPPED];
-    plan_reason *r = choose_form(p, overlapped ? STEP_OVERLAPPED : other);
+    plan_reason *r =
+        choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
     char a[32];
     const char *before = "";
     plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
@@ -249,6 +274,7 @@ static void choose_tried_form(plan *p, const char *pass)
             sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
             before = ", ";
         }
+    plan_say_close(r, way, STEP_FORMS, (int)p->form);
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)

@@ -221,6 +221,12 @@ static void explain_trials(const plan_exchange *e, plan_reason *r)
             before = ", ";
         }
     sentence_add(&r->because, "; half of peer's time counts, since its stores hide behind the step");
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        plan_way way[TRANSPORT_KINDS];
+        for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+            way[t] = (plan_way){ transport_kind_name(t), cost_s(t, e->slowest_s[t][kind]) };
+        if (e->links[kind] > 0) plan_say_close(r, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+    }
 }
 
 static void explain(plan *p, const plan_question *q, transport_kind asked)

@@ -16,12 +16,21 @@ void plan_choose_variant(plan *p, const plan_question *q)
         return;
     q->trial->variants(q->trial->context, p, t);
     if (t->count == 0) return;
-    for (int v = 1; v < t->count; v++)
-        if (t->pass_s[v] < t->pass_s[p->variant] * (p->variant == 0 ? least : 1)) p->variant = v;
+    double cost_s[DEVICE_VARIANTS_MAX];
+    int second = -1;
+    for (int v = 0; v < t->count; v++) {
+        cost_s[v] = t->pass_s[v] * (v == 0 ? least : 1);
+        if (cost_s[v] < cost_s[p->variant]) p->variant = v;
+    }
+    for (int v = 0; v < t->count; v++)
+        if (v != p->variant && (second < 0 || cost_s[v] < cost_s[second])) second = v;
     plan_reason *r = plan_chosen(p, PLAN_VARIANT, "%s", t->name[p->variant]);
     plan_because(r, NULL, "in a trial of %d variants its pass took %s, the default's %s", t->count,
                  terminal_seconds(a, sizeof a, t->pass_s[p->variant]),
                  terminal_seconds(b, sizeof b, t->pass_s[0]));
+    const plan_way way[] = { { t->name[p->variant], cost_s[p->variant] },
+                             { t->name[second], cost_s[second] } };
+    plan_say_close(r, way, 2, 0);
     sentence_set(&r->otherwise,
                  "the default is left for one that is faster by more than %g %%; run.tune = off keeps it",
                  100 * (1 - least));
