@@ -3,13 +3,13 @@
  * records.
  *
  * A row holds the figures of one like, alone or at once. A component's figure is its best round, since load
- * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than
- * 3 % and more than the noise of the rounds and the spread of the peers allow, a third of it in nine rounds of
- * ten; or where its best is less than half of theirs, and chance keeps it there in all rounds of all rows in
- * less than one of a thousand checks.
- * Rows of a rank, each of which drowns in noise, add up. Hosts are compared first, each by its best rank,
- * then ranks, each by its best pair, then pairs: a part that is slow in all that it takes part in is found
- * before what it makes slow. The part named is left out, and the comparison begins anew.
+ * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than 3
+ * %, by more than the noise of the rounds and the spread of the peers allow, and in nine rounds of ten by a
+ * third of that; or where its best is less than half of theirs, and chance keeps it there in all rounds of
+ * all rows in less than one of a thousand checks. Rows of a rank, each of which drowns in noise, add up.
+ * Hosts are compared first, each by its best rank, then ranks, each by its best pair, then pairs: a part
+ * that is slow in all that it takes part in is found before what it makes slow. The part named is left out,
+ * and the comparison begins anew.
  *
  * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
  * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */

@@ -168,23 +168,18 @@ END
 
 of_memory=(ceiling memory access shared transpose stencil)
 of_work=(fused reduce launch constant arith streams roofline streaming)
-right_on_the_gpu() { # type families...
+right_on_the_gpu() { # families...
+    local type
     needs_gpu
-    bench "${@:2}" device=cuda dtype="$1" samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table
+    for type in f32 f64; do bench "$@" device=cuda dtype=$type samples=3 ceiling_bytes=64M nx=2048 ny=1024 n=1M bytes=4M >table; done
     expect "what is wrong" "" "$(jq -r "$promised" results.jsonl | grep . | sort -u)"
 }
 
 # bats test_tags=gpus:part
-@test "every rung of the GPU's memory is right in f32" { right_on_the_gpu f32 "${of_memory[@]}"; }
+@test "every rung of the GPU's memory is right" { right_on_the_gpu "${of_memory[@]}"; }
 
 # bats test_tags=gpus:part
-@test "every rung of the GPU's memory is right in f64" { right_on_the_gpu f64 "${of_memory[@]}"; }
-
-# bats test_tags=gpus:part
-@test "every rung of the GPU's work is right in f32" { right_on_the_gpu f32 "${of_work[@]}"; }
-
-# bats test_tags=gpus:part
-@test "every rung of the GPU's work is right in f64" { right_on_the_gpu f64 "${of_work[@]}"; }
+@test "every rung of the GPU's work is right" { right_on_the_gpu "${of_work[@]}"; }
 
 # bats test_tags=gpus:part
 @test "every rung of the GPU's products is right, all families are right at odd sizes, and these are all" {

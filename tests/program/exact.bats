@@ -26,16 +26,10 @@ all_sides() { # first order index, key=value..., run for each combination of sid
 
 orders=(2 4 8 16)
 
-@test "heat: orders 2 4 8 16, all pairs of sides" {
-    for o in 0 1 2 3; do all_sides $o problem.kind=heat problem.alpha=0.13 problem.order=${orders[o]}; done
-}
-
-@test "wave: orders 2 4 8 16, all pairs of sides" {
-    for o in 0 1 2 3; do all_sides $o problem.kind=wave problem.alpha=0.26 problem.order=${orders[o]}; done
-}
-
-@test "sweep: orders 2 4 8 16, all pairs of sides" {
-    for o in 0 1 2 3; do all_sides $o problem.kind=sweep problem.alpha=0.25 problem.order=${orders[o]}; done
+@test "heat, wave, sweep: orders 2 4 8 16, all pairs of sides" {
+    for kind in heat wave sweep; do
+        for o in 0 1 2 3; do all_sides $o problem.kind=$kind problem.alpha=0.13 problem.order=${orders[o]}; done
+    done
 }
 
 @test "laplace and symmetric custom boxes: all pairs of sides, f64 and f32" {

@@ -26,15 +26,6 @@ cut_and_go_on() { # key=value...
 @test "wave goes on, with the level before" {
     cut_and_go_on problem.kind=wave problem.order=4 problem.alpha=0.3 problem.dtype=f32 problem.initial=gaussian "${plate[@]}"
 }
-@test "advect goes on, with the level before" {
-    cut_and_go_on problem.kind=advect problem.alpha=0.3 "${plate[@]}"
-    expect verdict exact "$(record .verdict)"
-}
-@test "laplace and a custom box go on" {
-    cut_and_go_on problem.kind=laplace "${plate[@]}" grid.boundary=neumann
-    rm -rf checkpoints whole results.jsonl
-    cut_and_go_on problem.kind=custom problem.initial=random "${plate[@]}" "problem.weights=.1 .1 .1 | .1 .2 .1 | .1 .1 .1"
-}
 @test "a product of a row and a column goes on; with another factor it is refused" {
     cut_and_go_on problem.kind=separable problem.initial=random "${plate[@]}" "problem.factors=.25 .5 .25 | .2 .5 .3"
     run weft_run 2 d.ini --restart checkpoints "problem.factors=.25 .5 .25 | .2 .5 .2"
@@ -44,9 +35,6 @@ cut_and_go_on() { # key=value...
 @test "transpose goes on with A and B" {
     cut_and_go_on problem.kind=transpose "${plate[@]}"
     expect verdict exact "$(record .verdict)"
-}
-@test "sweep goes on" {
-    cut_and_go_on problem.kind=sweep problem.alpha=0.2 "${plate[@]}"
 }
 @test "a 1D run goes on" {
     grid_x=4 cut_and_go_on problem.kind=heat problem.alpha=0.3 grid.nx=211

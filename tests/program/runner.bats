@@ -89,17 +89,13 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     [ ! -e build/tests.json ] # these were not all
 }
 
-@test "of jobs that need as much, one that is said to be slow begins first, until it was measured" {
+@test "of jobs that need as much, one that is said to be slow begins first" {
     gpus 1
     unit a "gpus: part" ""
     unit b "gpus: part
  * slow: a minute" ""
     TEST_GPU_JOBS=1 tests/run
     expect "in the first run" "b a" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
-    printf '%s\trun_unit made/test_%s . 0 gpus\n' 2000 a 1000 b >build/tests.times
-    : >log
-    TEST_GPU_JOBS=1 tests/run
-    expect "in the next one" "a b" "$(sed -n 's/^begins \(.\).*/\1/p' log | xargs)"
 }
 
 @test "beside a job of several GPUs each of them has one job that shares it, and a job of one GPU has none" {
