@@ -46,16 +46,16 @@ static json_t *rank_json(const topology *t, device *d)
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine_bytes = topology_free_bytes(t, d, &by);
     if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;
-    return json_pack(
-        "{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "rank",
-        t->rank, "host", record_text(t->host), "device", d->kind == DEVICE_CUDA ? "cuda" : "host", "name",
-        record_text(d->name), "gpu", t->pci[0] ? json_integer(d->ordinal) : json_null(), "uuid",
-        record_text_or_null(d->uuid), "pci", record_text_or_null(t->pci), "memory_bytes",
-        (json_int_t)total_bytes, "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by],
-        "threads", d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
-        "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(), "gpu_cpus",
-        record_text_or_null(at->near_cpus), "nics", record_text_or_null(near), "wrong",
-        record_text_or_null(t->wrong.text));
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o}",
+                     "rank", t->rank, "host", record_text(t->host), "device",
+                     d->kind == DEVICE_CUDA ? "cuda" : "host", "name", record_text(d->name), "gpu",
+                     t->pci[0] ? json_integer(d->ordinal) : json_null(), "uuid", record_text_or_null(d->uuid),
+                     "pci", record_text_or_null(t->pci), "memory_bytes", (json_int_t)total_bytes,
+                     "free_bytes", (json_int_t)free_bytes, "memory_limit", host_limit_name[by], "threads",
+                     d->threads, "cpus", t->binding, "numa_nodes", record_text_or_null(at->nodes),
+                     "gpu_numa_node", at->near_node >= 0 ? json_integer(at->near_node) : json_null(),
+                     "gpu_cpus", record_text_or_null(at->near_cpus), "nics", record_text_or_null(near),
+                     "wrong", record_text_or_null(t->wrong.text));
 }
 
 static json_t *built_json(void)
@@ -262,12 +262,11 @@ static void inform(const topology *t, device *d, bool as_json, const char *notes
     json_t *ranks = machine_gather(t, rank_json(t, d));
     if (t->rank == 0) {
         const int gpus = device_cuda_count(&no_gpu);
-        json_t *o =
-            json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o}", "program", "weft",
-                      "version", version_number, "git", version_git, "built", built_json(), "mpi", mpi,
-                      "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver), "gpus_visible", gpus,
-                      "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts, "ranks", ranks, "note",
-                      record_text_or_null(notes));
+        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o}", "program",
+                              "weft", "version", version_number, "git", version_git, "built", built_json(),
+                              "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
+                              "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts,
+                              "ranks", ranks, "note", record_text_or_null(notes));
         print_object(o, t->where, as_json);
         json_decref(o);
     }
@@ -284,8 +283,7 @@ int cmd_info(int argc, char **argv)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-')
-            return cmd_end(
-                cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json", argv[i]));
+            return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json", argv[i]));
     topology t;
     topology_create(&t);
     device *d = topology_device(&t, TOPOLOGY_AUTO, topology_threads(&t, 0), &why, &notes);

@@ -131,10 +131,6 @@ void cmd_table_unknown(const char *typed, sentence *why)
 {
     const char *name[COMMANDS], *argument[COMMANDS] = { NULL };
     int count = 0;
-    if (strcmp(typed, "predict") == 0) {
-        sentence_set(why, "predict is no command: jobs/predict DECK --from FILE predicts (jobs/README.md)");
-        return;
-    }
     for (; count < (int)cmd_table_count; count++) name[count] = cmd_table[count].name;
     cmd_option_unknown_word("command", typed, name, argument, count, why);
 }

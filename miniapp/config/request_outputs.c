@@ -97,14 +97,6 @@ static void gather(places *all, const request *q)
 
 /* ---- each by itself ---- */
 
-static const char *what_is(mode_t mode)
-{
-    return S_ISLNK(mode)    ? "a link"
-           : S_ISFIFO(mode) ? "a named pipe"
-           : S_ISSOCK(mode) ? "a socket"
-                            : "a device";
-}
-
 /* Refuses a name whose link, pipe, socket or device the file would replace. */
 static int check_sort(const place *p, sentence *why)
 {
@@ -113,9 +105,9 @@ static int check_sort(const place *p, sentence *why)
         return 0;
     sentence_set(
         why,
-        "%s = %.700s is %s, which the file would replace; allowed is a new name or that of a regular file%s",
-        p->key, p->path, what_is(own.st_mode),
-        strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
+        "%s = %.700s is a link, pipe, socket or device, which the file would replace; allowed is a new name "
+        "or that of a regular file%s",
+        p->key, p->path, strcmp(p->path, "/dev/null") == 0 ? ", or none, which writes nothing" : "");
     return CHECK_EXIT_USAGE;
 }
 

@@ -25,25 +25,12 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The largest k for which [k-th smallest, k-th largest] of n samples holds the median with 95 %: k - 1 or
- * fewer of them lie below it with the probability of k - 1 or fewer heads of n coins. */
-static int rank_of_interval(int n)
-{
-    double ways = 1, at_most = 0;
-    int k = 0;
-    while (k < n / 2) {
-        at_most += ways * pow(0.5, n);
-        if (2 * at_most > 0.05) break;
-        k++;
-        ways *= (double)(n - k + 1) / k;
-    }
-    return k;
-}
-
+/* n is OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX. There n / 3 - 1 is the largest k for which the k-th smallest
+ * and the k-th largest sample enclose the median with 95 %, by the binomial distribution. */
 static median median_of(const double *samples, int n)
 {
     double sorted[OVERLAP_PAIRS_MAX];
-    const int k = rank_of_interval(n);
+    const int k = n / 3 - 1;
     memcpy(sorted, samples, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, ascending);
     return (median){ (sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[k - 1], sorted[n - k] };

@@ -63,18 +63,6 @@ static int find_path(const topology *top, const char *path, bool *directory)
     return answer[0];
 }
 
-/* Why none of a directory's checkpoints can be used: which are damaged, and which may not be read. */
-static int none_usable(const char *dir, size_t damaged, size_t unreadable, sentence *why)
-{
-    const size_t count = damaged + unreadable;
-    char how[96];
-    if (unreadable == 0) snprintf(how, sizeof how, "all damaged");
-    else if (damaged == 0) snprintf(how, sizeof how, "none of which can be read");
-    else snprintf(how, sizeof how, "%zu damaged and %zu that cannot be read", damaged, unreadable);
-    sentence_set(why, "%s holds %zu checkpoint%s, %s", dir, count, count == 1 ? "" : "s", how);
-    return CHECK_EXIT_ENVIRONMENT;
-}
-
 /* A file that has a checkpoint's name and is none, or another problem's, is skipped, and named where an older
  * one is taken. */
 static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sentence *why)
@@ -103,7 +91,10 @@ static int take_newest(sim *s, const char *dir, bool *found, int64_t *step, sent
     free(skipped);
     free(steps);
     if (*found || count == 0) return 0;
-    return others > 0 ? CHECK_EXIT_USAGE : none_usable(dir, count - unreadable, unreadable, why);
+    if (others > 0) return CHECK_EXIT_USAGE;
+    sentence_set(why, "%s: no checkpoint can be used; damaged: %zu, not readable: %zu", dir,
+                 count - unreadable, unreadable);
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why)

@@ -25,9 +25,9 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     done
     mkfifo s.xmf # beside s.h5, which it describes
     run dry output.final=s.h5
-    refused 2 "output.final's XDMF file = s.xmf is a named pipe"
+    refused 2 "output.final's XDMF file = s.xmf is a link, pipe, socket or device"
     run dry output.final=/dev/null
-    refused 2 "/dev/null is a device" "or none, which writes nothing"
+    refused 2 "/dev/null is a link, pipe, socket or device" "or none, which writes nothing"
     expect "what was written" "d.ini" "$(ls -p | grep -v -e / -e '|' -e 'pipe' -e 'link' -e dev -e s.xmf | xargs)"
     cat pipe >read & # the record is appended: to a pipe, a device, through a link
     local reader=$!

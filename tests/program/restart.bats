@@ -136,7 +136,7 @@ unprivileged() {
     chmod 000 checkpoints/step_0000000020.h5 checkpoints/step_0000000030.h5
     run unprivileged run d.ini --restart checkpoints
     expect status 3 "$status"
-    [[ $output == *"checkpoints holds 3 checkpoints, 1 damaged and 2 that cannot be read"* ]] || { echo "$output"; return 1; }
+    [[ $output == *"checkpoints: no checkpoint can be used; damaged: 1, not readable: 2"* ]] || { echo "$output"; return 1; }
     chmod 000 checkpoints
     run unprivileged run d.ini checkpoint.dir=. --restart checkpoints/step_0000000010.h5
     refused 3 checkpoints/step_0000000010.h5 "Permission denied"
