@@ -108,7 +108,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     for n in 3 4 5; do unit part_$n "gpus: part" "await two_b"; done
     run tests/run two one part
     expect status 0 "$status" || { echo "$output"; return 1; }
-    cat log
     expect "jobs on a GPU beside those of two" 2 "$(grep -v one log | sed '/ends two_b/,$d' | most_on_a_gpu)"
     expect "the one" 1 "$(sed -n '/begins one/,/ends one/p' log | grep -c "^begins .* $(seen_by one)\$")"
 }

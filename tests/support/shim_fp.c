@@ -1,8 +1,7 @@
 /* Preloaded, or an HDF5 filter (number 300, which changes no byte): changes the floating-point environment by
  * the words of SHIM_FP: ftz, daz, up, down, zero (rounding), traps. SHIM_FP_AT says where: load (where the
  * library is loaded), init (in MPI_Init_thread), thread (in each new thread), call (in each call of the
- * filter). SHIM_FP_RANK: in this rank alone.
- */
+ * filter). SHIM_FP_RANK: in this rank alone. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
 #include <dlfcn.h>
@@ -12,32 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int has(const char *variable, const char *word)
+/* Read once: MPI_Init changes the environment while threads begin. */
+static const char *words = "", *places = "";
+
+static const char *copy_of(const char *variable)
 {
-    const char *const words = getenv(variable);
-    return words && strstr(words, word);
+    const char *const text = getenv(variable);
+    return text ? strdup(text) : "";
 }
+
+static int has(const char *word) { return strstr(words, word) != NULL; }
 
 static void switch_over(const char *at)
 {
-    const char *const only = getenv("SHIM_FP_RANK"), *const rank = getenv("OMPI_COMM_WORLD_RANK");
-    if (strcmp(program_invocation_short_name, "weft") != 0) return; /* Open MPI starts a daemon */
-    if (!has("SHIM_FP_AT", at) || (only && (!rank || strcmp(rank, only) != 0))) return;
-    if (has("SHIM_FP", "up")) fesetround(FE_UPWARD);
-    if (has("SHIM_FP", "down")) fesetround(FE_DOWNWARD);
-    if (has("SHIM_FP", "zero")) fesetround(FE_TOWARDZERO);
-    if (has("SHIM_FP", "traps")) feenableexcept(FE_ALL_EXCEPT);
+    if (!strstr(places, at)) return;
+    if (has("up")) fesetround(FE_UPWARD);
+    if (has("down")) fesetround(FE_DOWNWARD);
+    if (has("zero")) fesetround(FE_TOWARDZERO);
+    if (has("traps")) feenableexcept(FE_ALL_EXCEPT);
 #if defined(__x86_64__)
-    const unsigned more = (has("SHIM_FP", "ftz") ? 0x8000 : 0) | (has("SHIM_FP", "daz") ? 0x40 : 0);
+    const unsigned more = (has("ftz") ? 0x8000 : 0) | (has("daz") ? 0x40 : 0);
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | more);
 #elif defined(__aarch64__)
-    const unsigned long flush = has("SHIM_FP", "ftz") || has("SHIM_FP", "daz") ? 1UL << 24 : 0;
+    const unsigned long flush = has("ftz") || has("daz") ? 1UL << 24 : 0;
     unsigned long control;
     __asm__ volatile("mrs %0, fpcr\n\torr %0, %0, %1\n\tmsr fpcr, %0" : "=&r"(control) : "r"(flush));
 #endif
 }
 
-__attribute__((constructor)) static void on_load(void) { switch_over("load"); }
+__attribute__((constructor)) static void on_load(void)
+{
+    const char *const only = getenv("SHIM_FP_RANK");
+    if (strcmp(program_invocation_short_name, "weft") != 0) return; /* Open MPI starts a daemon */
+    if (only && strcmp(copy_of("OMPI_COMM_WORLD_RANK"), only) != 0) return;
+    words = copy_of("SHIM_FP"), places = copy_of("SHIM_FP_AT");
+    switch_over("load");
+}
 
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *given)
 {
