@@ -25,6 +25,7 @@ static const cmd_key keys[] = {
           "folder in which the file system is tried; nothing is left there (.)") },
     { KEY("output", CMD_KEY_OUTPUT, output,
           "file to which a record is appended for each round, or none (check.jsonl)") },
+    { KEY("report", CMD_KEY_GONE, output, "gone: jobs/judge check.jsonl --page FILE.html makes the page") },
     { KEY("reference", CMD_KEY_TEXT, reference,
           "rates to compare with: a file of jobs/check_reference, or none (that of this GPU, where there is "
           "one "
