@@ -22,13 +22,14 @@ choices_1d=(
 )
 
 same_bits() { # deck choice...: on a GPU, which its ranks share, every second one
-    local deck=$1 choice reference verdict number=0
+    local deck=$1 choice reference verdict every i
     shift
     weft_alone "$deck" run.lanes=1 run.feed=serial
     reference=$(fingerprint) verdict=$(record .verdict)
     [[ $reference =~ ^[0-9a-f]{16}$ ]]
-    for choice; do
-        [ $((number++ % "$(by_device 1 2)")) != "$(by_device 1 0)" ] || continue
+    every=$(by_device 1 2)
+    for ((i = every; i <= $#; i += every)); do
+        choice=${!i}
         # the words of a choice are arguments of their own
         # shellcheck disable=SC2086
         weft_run ${choice%% *} "$deck" ${choice#* }
