@@ -47,8 +47,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
     command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
     mkdir frozen
-    truncate -s 64M image
-    mkfs.ext4 -q image
+    mkfs.ext4 -q image 64M
     mount -o loop image frozen 2>/dev/null || skip "no file system can be mounted here"
     begin 2 run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
     wait_for compgen -G 'frozen/checkpoints/*.h5' >/dev/null
@@ -57,9 +56,8 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     fsfreeze -u frozen
     cat out
     expect status 3 "$status"
-    # the rank that does not write may wait for the writer in the next steps
-    expect "ranks that say so" 2 "$(grep -o "weft: rank [01] on $(hostname) made no progress for 5 s in phase" out | sort -u | wc -l)"
-    grep -q "in phase '[a-z ]*checkpoint' at step" out
+    grep -q "in phase '[a-z ]*checkpoint' at step" out # the other rank may wait for it in the next steps
+    expect "ranks that say so" 2 "$(grep -c 'rank [01] on .* made no progress for 5 s' out)"
     "$weft" verify frozen/checkpoints/*.h5
 }
 
