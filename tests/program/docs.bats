@@ -55,21 +55,17 @@ END
 }
 
 @test "pages are short, and every folder has one" {
-    local folder lines
-    for folder in . kernels comm io miniapp inputs jobs jobs/results tests; do
-        lines=$(wc -l <"$top/$folder/README.md")
-        [ "$lines" -le 80 ] || { echo "$folder/README.md has $lines lines"; return 1; }
-    done
-    expect "pages of more lines than meant" "" "$(cd "$top/docs" && wc -l temporal-blocking.md in-kernel-exchange.md transpose-rings.md \
-        checkpoints.md stencil-kernels.md streaming.md predict.md more-figures.md | awk '$2 != "total" && $1 > ($2 == "predict.md" ? 60 : 120)')"
-    [ "$(wc -l <"$top/docs/performance.md")" -le 150 ]
-    [ "$(wc -l <"$top/docs/guide.md")" -le 250 ]
+    expect "pages of more lines than meant" "" "$(cd "$top" &&
+        wc -l README.md {kernels,comm,io,miniapp,inputs,jobs,jobs/results,tests}/README.md docs/*.md 2>&1 | awk '
+            BEGIN { most["README.md"] = most["docs/predict.md"] = 60; most["docs/performance.md"] = 150
+                    most["docs/numerics.md"] = 212; most["docs/architecture.md"] = 230; most["docs/guide.md"] = 245
+                    most["docs/contract.md"] = 580; most["total"] = 9999 }
+            $1 > ($2 in most ? most[$2] : /docs/ ? 120 : 80)')"
 }
 
-@test "docs/architecture.md is short, and names files, functions and words of the code that are there" {
+@test "pages about the code name files, functions and words that are there" {
     [ -e "$top/.git" ] || skip "not a git checkout"
-    local page=$top/docs/architecture.md name count=0
-    [ "$(wc -l <"$page")" -le 250 ]
+    local name count=0
     cd "$top"
     git -c safe.directory='*' ls-files --cached --others --exclude-standard | sed 's|.*/||' >"$BATS_TEST_TMPDIR/files"
     while read -r name; do
@@ -81,8 +77,8 @@ END
         else continue
         fi
         count=$((count + 1))
-    done < <(grep -o '`[^`]*`' "$page" | tr -d '`' | sort -u)
-    [ $count -ge 40 ] || { echo "only $count names found"; return 1; }
+    done < <(grep -oh '`[^`]*`' docs/architecture.md docs/how-it-works.md | tr -d '`' | sort -u)
+    [ $count -ge 80 ] || { echo "only $count names found"; return 1; }
 }
 
 @test "what is printed has \"per cell\", not \"a cell\", and nobody in it" {
