@@ -93,7 +93,7 @@ def question_of(record):
 
 def is_modelled(record):
     """Visits are no passes in memory, nor are those in registers."""
-    inside = record.get("step_form") == "whole" or fused(record) > 1
+    inside = record.get("step_form") == "in_kernel" or fused(record) > 1
     return (
         records.is_run(record)
         and hosts_of(record) > 0
@@ -114,7 +114,7 @@ def run_of(record, file, line):
         return None
     every, alone_s = records.norm_every(record), number_of(record, "overlap", "comm_s")
     own = {key: record[key] for key in ("ranks", "ranks_x", "ranks_y", "transport", "feed", "grid")}
-    own.update(norm_every=every, step_form=record.get("step_form") or "split")
+    own.update(norm_every=every, step_form=record.get("step_form") or "overlapped")
     own["per_host"] = -(-record["ranks"] // hosts_of(record))
     case = predict_plan.case_of(
         {**plan, **own},
@@ -208,7 +208,7 @@ def fit_steps(read):
     def pays(graph, inside, of):
         def once(case):
             single = case.graph == graph and case.norm_every == 0 and case.steps == 1
-            return single and not case.problem["transposes"] and (case.form == "whole") == inside and of(case)
+            return single and not case.problem["transposes"] and (case.form == "in_kernel") == inside and of(case)
 
         return once
 

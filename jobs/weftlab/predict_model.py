@@ -181,7 +181,7 @@ def knows(machine, case):
         return False
     if case.problem["transposes"]:
         return not math.isnan(machine.transpose_rate(case.transport, case.ranks))
-    if case.form == "whole" or case.exchange_s > 0 or case.per_host == 1:
+    if case.form == "in_kernel" or case.exchange_s > 0 or case.per_host == 1:
         return True
     return case.transport in machine.exchange or (case.hosts > 1 and not machine.between_assumed)
 
@@ -225,7 +225,7 @@ def parts_of_step(machine, case):
         launches_s, transpose_s = machine.inkernel_s[False], transpose_once(machine, case)
         # a transpose is bound by the link or by the memory; a sweep has stencils beside its two
         transpose_s = 2 * transpose_s if case.problem["by_lines"] else max(0, transpose_s - memory_s)
-    elif case.form == "whole":
+    elif case.form == "in_kernel":
         launches_s = machine.inkernel_s[case.graph]
         exchange_s = machine.neighbours_s[case.graph] if case.ranks > 1 else 0
     else:  # between hosts MPI moves cells, whatever does so within one

@@ -37,7 +37,7 @@ def case_of(plan, steps=None, **changes):
 
 
 def cells_of(one_pass, form):
-    return one_pass["cells_exchange_first" if form == "joined" else "cells"]
+    return one_pass["cells_exchange_first" if form == "exchange_first" else "cells"]
 
 
 def exchange_answers(machine, plan):
@@ -59,7 +59,7 @@ def block_answers(machine, plan):
     answers = {}
     for asked in plan["asks"]["block_s"]:
         steps = asked["steps"]
-        case = case_of(plan, steps, form="split", graph=False, norm_every=0, pass_cells=asked["cells"])
+        case = case_of(plan, steps, form="overlapped", graph=False, norm_every=0, pass_cells=asked["cells"])
         parts = None
         if steps == 1 or (case.ranks_x == 1 and case.kernel in machine.pass_cell_s):
             parts = parts_of_step(machine, case)
@@ -93,7 +93,7 @@ def unknown(machine, plan, case):
     the deck asks for: to say so is a run's business."""
     wanted, asked = case, plan["transport_asked"]
     if machine.cuda and asked not in ("auto", case.transport):
-        wanted = replace(case, transport=asked, form="split")
+        wanted = replace(case, transport=asked, form="overlapped")
     if knows(machine, case) and knows(machine, wanted):
         return None
     if case.steps > 1 and case.kernel not in machine.pass_cell_s:

@@ -131,7 +131,7 @@ def timed_what_ran(record):
     Earlier versions timed bare passes where steps exchange in their kernel, which has no variant
     of that name, so the record names a variant that never ran.
     """
-    inside = record.get("step_form") in ("whole", "mixed") and record.get("fuse") == 1
+    inside = record.get("step_form") in ("in_kernel", "mixed") and record.get("fuse") == 1
     return not (inside and at(record, "tune", "variant") == "straight line")
 
 

@@ -96,8 +96,8 @@ static json_t *temporal_trial_json(const plan_temporal_trial *t)
 static json_t *form_trial_json(const plan_form_trial *t)
 {
     if (!t->tried) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "split_sweep_s", record_number(t->pass_s[STEP_OVERLAPPED]),
-                     "joined_sweep_s", record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_sweep_s",
+    return json_pack("{s:o, s:o, s:o}", "overlapped_pass_s", record_number(t->pass_s[STEP_OVERLAPPED]),
+                     "exchange_first_pass_s", record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_pass_s",
                      record_number(t->pass_s[STEP_MIXED]));
 }
 

@@ -7,9 +7,9 @@
 #include "step/step.h"
 #include "temporal/temporal.h"
 
-const char *const step_form_name[STEP_FORMS] = { [STEP_OVERLAPPED] = "split",
-                                                 [STEP_EXCHANGE_FIRST] = "joined",
-                                                 [STEP_IN_KERNEL] = "whole",
+const char *const step_form_name[STEP_FORMS] = { [STEP_OVERLAPPED] = "overlapped",
+                                                 [STEP_EXCHANGE_FIRST] = "exchange_first",
+                                                 [STEP_IN_KERNEL] = "in_kernel",
                                                  [STEP_MIXED] = "mixed" };
 
 /* ---- streams ---- */

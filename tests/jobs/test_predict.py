@@ -213,7 +213,7 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
     machine.transposes = {"peer": {2: 3e11, 4: 1e11}}
     heat = dict(kind="heat", dtype="f64", radius=1, stencil="star", words=2)
     heat.update(two_levels=False, transposes=0, by_lines=False)
-    over = "staged", "split"
+    over = "staged", "overlapped"
     turn, sweep = dict(heat, words=4, transposes=1), dict(heat, words=4, transposes=2, by_lines=True)
     machine.pass_cell_s["star", False, "f64", 1, 10] = 20e-12
     machine.norm_cell_s = 1e-12
@@ -225,14 +225,14 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
         return Case(transport=transport, **{**given, **more})
 
     for us, part, one in (
-        (17.4, "step", case(1, 1, "staged", "whole")),  # 16 MB, and 1.4 launches
-        (18.2, "step", case(4, 1, "peer", "whole")),  # .8 of one for having neighbours
-        (16.54, "step", case(4, 1, "peer", "whole", graph=True)),
+        (17.4, "step", case(1, 1, "staged", "in_kernel")),  # 16 MB, and 1.4 launches
+        (18.2, "step", case(4, 1, "peer", "in_kernel")),  # .8 of one for having neighbours
+        (16.54, "step", case(4, 1, "peer", "in_kernel", graph=True)),
         (22, "step", case(4, 1, *over)),  # rows of 8000 bytes: 2 us longer than the interior
         (34, "step", case(4, 1, *over, exchange_s=30e-6)),  # as it was measured
-        (16 + 2.2 + 18 - 3.2, "step", case(4, 1, "nccl", "split")),  # hidden behind a fifth of the interior
-        (40, "alone", case(4, 2, "aware", "split")),  # rows of 500 cells, columns of 2000
-        (1.25, "norm", case(4, 2, "aware", "split", norm_every=2)),
+        (16 + 2.2 + 18 - 3.2, "step", case(4, 1, "nccl", "overlapped")),  # hidden behind a fifth of the interior
+        (40, "alone", case(4, 2, "aware", "overlapped")),  # rows of 500 cells, columns of 2000
+        (1.25, "norm", case(4, 2, "aware", "overlapped", norm_every=2)),
         (21.6, "alone", case(16, 1, *over)),  # two rows leave each host
         (138, "alone", case(16, 16, *over)),  # columns of 16000 cells
         (42.5, "norm", case(16, 16, *over, norm_every=1)),  # 2.5 launches, and 2 hops
@@ -241,15 +241,15 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
         (0.436, "arithmetic", case(4, 1, *over, steps=10)),  # 20.36 us, of which a copy takes 16
         (7.264, "exchange", case(4, 1, *over, steps=10)),  # 90 us beside the pass, and 3
         (0.35, "norm", case(4, 1, *over, steps=10, norm_every=10, norm_in_pass=True)),
-        (61.4, "step", case(4, 1, "peer", "split", problem=turn)),  # 6 of 8 MB are sent; 32 us of memory
-        (153.4, "step", case(4, 1, "peer", "split", problem=sweep)),
-        (861.4, "step", case(4, 1, "peer", "split", problem=turn, per_host=2)),  # half of 16 MB leaves a host
+        (61.4, "step", case(4, 1, "peer", "overlapped", problem=turn)),  # 6 of 8 MB are sent; 32 us of memory
+        (153.4, "step", case(4, 1, "peer", "overlapped", problem=sweep)),
+        (861.4, "step", case(4, 1, "peer", "overlapped", problem=turn, per_host=2)),  # half of 16 MB leaves a host
     ):
         found = dict(parts_of_step(machine, one), step=step_s(machine, one),
                      alone=exchange_alone(machine, one))
         assert math.isclose(found[part], us * 1e-6), (us, part, found)
     assert not knows(machine, case(4, 1, *over, steps=4))
-    assert not knows(machine, case(3, 1, "nccl", "split", problem=turn))
+    assert not knows(machine, case(3, 1, "nccl", "overlapped", problem=turn))
     assert [machine.transpose_rate("peer", ranks) for ranks in (2, 3, 16)] == [3e11, 1e11, 1e11]
     for copy in ((1e8, 0.25e12), (1.02e8, 0.2e12)):
         machine.add_copy(*copy)

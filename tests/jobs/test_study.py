@@ -324,7 +324,7 @@ def test_records_leave_out_what_is_none_and_print_characters_of_utf_8(study, one
 
 def test_a_variant_that_in_kernel_steps_do_not_have_never_ran(one_record):
     straight = changed(one_record, fuse=1, tune={"variant": "straight line"})
-    write("tuned.jsonl", [changed(straight, step_form="whole"), straight])
+    write("tuned.jsonl", [changed(straight, step_form="in_kernel"), straight])
     pathlib.Path("out.jsonl").write_text(printed("records", "run", "tuned.jsonl"))
     assert [r["tune"] and r["tune"]["variant"] for r in read("out.jsonl")] == [None, "straight line"]
 

@@ -45,6 +45,6 @@ same_answer() { # ranks deck arguments...
     deck d.ini "${wave[@]}" "time.steps=$steps" run.device=cuda run.transport=peer run.fuse=1
     weft_run 1 d.ini
     same_answer 2 d.ini
-    expect "transport and form" "peer whole" "$(record '"\(.transport) \(.step_form)"' drift.jsonl)"
+    expect "transport and form" "peer in_kernel" "$(record '"\(.transport) \(.step_form)"' drift.jsonl)"
     same_answer 2 d.ini run.ranks_x=2
 }

@@ -117,7 +117,7 @@ host_and_gpu() { # kind...
         [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl |
             jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
         expect "$kind, variants that in-kernel steps do not have" "" "$(tail -n 1 cuda.jsonl |
-            jq -r 'select(.step_form == "whole") | .tune.tried[].variant' | grep straight)"
+            jq -r 'select(.step_form == "in_kernel") | .tune.tried[].variant' | grep straight)"
     done
 }
 
