@@ -61,7 +61,7 @@ static bool has_room(ladder_case *c)
         sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir,
                      bytes_text(a, sizeof a, need),
                      bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
-    return topology_agree(w->top, !c->missing.text[0], &c->missing);
+    return agree_or_say(!c->missing.text[0], &c->missing, w->top->comm);
 }
 
 /* ---- what is left where a signal ends the process ---- */
