@@ -135,7 +135,7 @@ typedef enum placement_fault {
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words);
 
-/* ---- whether a run that was asked for no device may end up on the host (gpu_rule.c) ----
+/* ---- whether a run that was asked for no device may end up on the host (placement.c) ----
  * A pure function of what this rank finds: a job that was given GPUs and cannot see them must not run for a
  * day on the CPUs. */
 

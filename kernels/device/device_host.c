@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/device_sim.h"
 #include "device/host_limits.h"
 #include "device/sysfs.h"
 

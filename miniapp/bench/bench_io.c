@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/signals.h"
+#include "base/cmd.h"
 #include "bench/bench_families.h"
 #include "bench/bench_world.h"
 #include "core/cell.h"

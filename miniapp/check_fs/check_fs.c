@@ -21,7 +21,6 @@
 #include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/machine.h"
-#include "base/signals.h"
 #include "base/terminal.h"
 #include "files/figure.h"
 #include "files/replace.h"
