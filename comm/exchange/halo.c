@@ -28,7 +28,6 @@ struct halo {
     int rank;
     int64_t exchanges;
     sentence refused;
-    size_t reason_at; /* where in it the reason begins */
 };
 
 _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_PEER &&
@@ -103,9 +102,7 @@ static bool add_transport(halo *h, const transport_links *on)
         h->transport[h->transports++] = made;
         return true;
     }
-    sentence_set(&h->refused, "%s: ", transport_kind_name(on->kind));
-    h->reason_at = strlen(h->refused.text);
-    sentence_add(&h->refused, "%s", why.text);
+    sentence_set(&h->refused, "%s: %s", transport_kind_name(on->kind), why.text);
     return false;
 }
 
@@ -250,4 +247,4 @@ const char *halo_note(const halo *h)
 
 const char *halo_refused(const halo *h) { return h->refused.text; }
 
-const char *halo_refused_reason(const halo *h) { return h->refused.text + h->reason_at; }
+const char *halo_refused_reason(const halo *h) { return strchr(h->refused.text, ' ') + 1; }

@@ -14,10 +14,50 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "exchange/redist_plan.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
+
+/* ---- which cells go from whom to whom ---- */
+
+/* A part has at least that many of the target's rows where the box has them: the sender reads its source in
+ * runs of as many cells as the part has rows, and the receiver writes in runs of its width. */
+enum { ROWS_MEANT = 64 };
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Cells are at most 2^60 in a box (the limit on grids), so that bytes stay below 2^63. */
+redist_plan_cut redist_plan_cut_of(box whole, dtype t)
+{
+    redist_plan_cut c = { whole, 0, 0 };
+    if (box_empty(whole)) return c;
+    const int64_t cell_bytes = (int64_t)dtype_bytes(t), bytes = box_cells(whole) * cell_bytes;
+    const int64_t width = box_width(whole), height = box_height(whole);
+    int64_t part_bytes = divide_up(bytes, REDIST_PLAN_PARTS_MEANT);
+    if (part_bytes < REDIST_PLAN_PART_BYTES) part_bytes = REDIST_PLAN_PART_BYTES;
+    if (part_bytes > MESSAGE_PIECE_BYTES_MAX) part_bytes = MESSAGE_PIECE_BYTES_MAX;
+    const int64_t part_cells = part_bytes / cell_bytes,
+                  rows_least = height < ROWS_MEANT ? height : ROWS_MEANT;
+    const int64_t rows = part_cells / width > rows_least ? part_cells / width : rows_least;
+    c.bands_x = divide_up(width, part_cells / rows);
+    c.bands_y = divide_up(height, rows);
+    return c;
+}
+
+int64_t redist_plan_parts(const redist_plan_cut *c) { return c->bands_x * c->bands_y; }
+
+box redist_plan_part(const redist_plan_cut *c, int64_t part)
+{
+    const int64_t x = part % c->bands_x, y = part / c->bands_x;
+    const int64_t width = box_width(c->whole), height = box_height(c->whole);
+    assert(part >= 0 && part < redist_plan_parts(c));
+    const int64_t x0 = c->whole.x0, y0 = c->whole.y0;
+    return box_make(
+        x0 + decomp_part_start(width, x, c->bands_x), x0 + decomp_part_start(width, x + 1, c->bands_x),
+        y0 + decomp_part_start(height, y, c->bands_y), y0 + decomp_part_start(height, y + 1, c->bands_y));
+}
+
+/* ---- over messages ---- */
 
 typedef struct redist_message {
     int rank, tag;

@@ -5,7 +5,7 @@
  *
  * Invariant: all ranks make the same calls in the same order; calls are counted, and flags hold numbers that
  * only rise. */
-#include "exchange/redist_plan.h"
+#include "exchange/redist.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@ const int decomp_dx[DECOMP_NEIGHBOURS] = { -1, 0, 1, -1, 1, -1, 0, 1 };
 const int decomp_dy[DECOMP_NEIGHBOURS] = { -1, -1, -1, 0, 0, 1, 1, 1 };
 
 /* floor(n i/p) without the overflow of n * i: n = q p + r gives q i + floor(r i/p). */
-static int64_t part_start(int64_t n, int part, int parts)
+int64_t decomp_part_start(int64_t n, int64_t part, int64_t parts)
 {
     return n / parts * part + n % parts * part / parts;
 }
@@ -90,15 +90,16 @@ box decomp_box(const decomp *d, int rank)
 {
     assert(rank >= 0 && rank < d->ranks_x * d->ranks_y);
     const int x = rank % d->ranks_x, y = rank / d->ranks_x;
-    return box_make(part_start(d->nx, x, d->ranks_x), part_start(d->nx, x + 1, d->ranks_x),
-                    part_start(d->ny, y, d->ranks_y), part_start(d->ny, y + 1, d->ranks_y));
+    return box_make(decomp_part_start(d->nx, x, d->ranks_x), decomp_part_start(d->nx, x + 1, d->ranks_x),
+                    decomp_part_start(d->ny, y, d->ranks_y), decomp_part_start(d->ny, y + 1, d->ranks_y));
 }
 
 box decomp_share(int64_t nx, int64_t ny, int ranks, int rank)
 {
     assert(rank >= 0 && rank < ranks);
-    if (ny == 1) return box_make(part_start(nx, rank, ranks), part_start(nx, rank + 1, ranks), 0, 1);
-    return box_make(0, nx, part_start(ny, rank, ranks), part_start(ny, rank + 1, ranks));
+    if (ny == 1)
+        return box_make(decomp_part_start(nx, rank, ranks), decomp_part_start(nx, rank + 1, ranks), 0, 1);
+    return box_make(0, nx, decomp_part_start(ny, rank, ranks), decomp_part_start(ny, rank + 1, ranks));
 }
 
 decomp decomp_of_rank(const decomp *d, int rank)

@@ -109,8 +109,6 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by)
     return fmin(l.own_bytes, share_bytes);
 }
 
-bool topology_agree(const topology *t, bool ok, sentence *why) { return agree_or_say(ok, why, t->comm); }
-
 /* How many of the ranks before `rank` took this GPU. */
 static int users_before(const char *const *taken, int rank, const char *uuid)
 {
@@ -251,7 +249,7 @@ bool topology_may_use_host(const topology *t, int visible, const char *reason, c
     const int mine = (int)gpu_rule_of(&f, &why);
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);
-    if (topology_agree(t, mine != worst || worst <= GPU_RULE_HOST, said)) said->text[0] = '\0';
+    if (agree_or_say(mine != worst || worst <= GPU_RULE_HOST, said, t->comm)) said->text[0] = '\0';
     return worst != GPU_RULE_REFUSE;
 }
 
@@ -266,7 +264,7 @@ static device *make_device(const topology *t, topology_choice choice, int thread
     if (visible == 0)
         sentence_set(why, "run.device = cuda, but rank %d on %s sees no GPU: %s", t->rank, t->host,
                      reason ? reason : "none is visible");
-    if (!topology_agree(t, visible > 0, why)) {
+    if (!agree_or_say(visible > 0, why, t->comm)) {
         if (choice == TOPOLOGY_CUDA) return NULL;
         if (topology_may_use_host(t, visible, reason, "run.device", notes))
             return device_host_create(threads);
@@ -279,7 +277,7 @@ static device *make_device(const topology *t, topology_choice choice, int thread
     if (!d)
         sentence_set(why, "rank %d on %s cannot use GPU %d of the %d it sees: %s", t->rank, t->host, ordinal,
                      visible, device_cuda_error_text(code));
-    if (!topology_agree(t, d != NULL, why)) device_destroy(&d);
+    if (!agree_or_say(d != NULL, why, t->comm)) device_destroy(&d);
     return d;
 }
 

@@ -60,9 +60,6 @@ int topology_threads(const topology *t, int asked);
  * the process's own limits hold too; *by is the limit that leaves least. */
 double topology_free_bytes(const topology *t, device *d, host_limit *by);
 
-/* agree_or_say over all ranks. */
-bool topology_agree(const topology *t, bool ok, sentence *why);
-
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule_of
  * decides: the host, with a note, or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two
  * ranks may share one. Collective. Returns NULL on all ranks, with a sentence in why, when CUDA was asked for
@@ -138,7 +135,7 @@ typedef enum placement_fault {
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words);
 
-/* ---- whether a run that was asked for no device may end up on the host (gpu_rule.c) ----
+/* ---- whether a run that was asked for no device may end up on the host (placement.c) ----
  * A pure function of what this rank finds: a job that was given GPUs and cannot see them must not run for a
  * day on the CPUs. */
 

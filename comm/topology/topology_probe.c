@@ -315,7 +315,7 @@ static bool ring(const topology *t, device *d, sentence *why)
         if (r != PROBE_ARRIVED)
             sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
                          sizes_bytes[i], before, t->rank, t->host, probe_text[r]);
-        sound = topology_agree(t, r == PROBE_ARRIVED, why);
+        sound = agree_or_say(r == PROBE_ARRIVED, why, t->comm);
     }
     MPI_CHECK(MPI_Comm_free(&comm));
     return sound;
@@ -326,11 +326,11 @@ bool topology_probe_aware(const topology *t, device *d, const char *exe, sentenc
     why->text[0] = '\0';
     bool sound = d->kind == DEVICE_CUDA;
     if (!sound) sentence_set(why, "rank %d on %s computes on the host", t->rank, t->host);
-    if (!topology_agree(t, sound, why)) return false;
+    if (!agree_or_say(sound, why, t->comm)) return false;
     if (!t->mpi_claims_cuda)
         sentence_set(why, "this MPI does not claim to take device buffers (%s)", t->mpi_version);
-    if (!topology_agree(t, t->mpi_claims_cuda, why)) return false;
+    if (!agree_or_say(t->mpi_claims_cuda, why, t->comm)) return false;
     sound = child_on_this_host(t, exe, why);
-    if (!topology_agree(t, sound, why)) return false;
+    if (!agree_or_say(sound, why, t->comm)) return false;
     return ring(t, d, why);
 }

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "core/fp.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "files/crc32c.h"
 #include "files/replace.h"
 #include "files/transfer.h"
@@ -133,7 +133,6 @@ static void attempt_path(const state_writer *w, const char *name, char out[STATE
 static state_status look_for_room(state_writer *w)
 {
     struct statvfs room;
-    char need[32], found[32];
     const double needed = (double)cells_bytes(&w->level) + (256 << 10); /* of an index of 1,024 parts */
     if (statvfs(w->dir, &room) != 0)
         return state_file_failed("determine the free space of", w->dir, errno, &w->why);
@@ -141,8 +140,7 @@ static state_status look_for_room(state_writer *w)
     if (room.f_blocks == 0 || available >= needed)
         return STATE_OK; /* some file systems report no sizes at all */
     return state_fail(STATE_IO, &w->why, "cannot write %s: it needs %s, but %s has only %s free", w->s.path,
-                      bytes_text(need, sizeof need, needed), w->dir,
-                      bytes_text(found, sizeof found, available));
+                      figure_bytes(needed).text, w->dir, figure_bytes(available).text);
 }
 
 static state_status make_attempt(state_writer *w)

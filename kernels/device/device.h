@@ -106,7 +106,9 @@ typedef struct device_variants {
     const char *name[DEVICE_VARIANTS_MAX]; /* valid until the next bind */
 } device_variants;
 
-/* A device whose calls take modelled time (device_sim.h). */
+/* A device whose calls take modelled time: `make SIM=1` builds the real program as the ranks of SimGrid's
+ * SMPI (jobs/simulate). Code that has threads, or reads a clock before MPI's start, tests WEFT_SIM, which is
+ * 0 in other builds. */
 typedef struct device_simulated {
     double bytes_per_s, launch_s; /* time of a call: a launch, and the bytes that it moves */
     const char *platform;         /* the simulated network, for records */
@@ -279,6 +281,11 @@ static inline const device *device_computing(const device *d) { return d->throug
 
 /* A host device; threads = 0: OpenMP's own number. Never fails. */
 device *device_host_create(int threads);
+
+/* Bytes of all allocations by weft's own code on this rank so far, freed or not, so that no table hides
+ * behind a larger buffer of another time. Allocations of MPI, HDF5 and jansson, and mapped memory, are not
+ * counted. 0 in builds without SIM=1. */
+int64_t memory_sim_bytes(void);
 
 /* Does this value of CUDA_VISIBLE_DEVICES name no GPU? */
 bool device_cuda_none_named(const char *shown);

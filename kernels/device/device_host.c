@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/device_sim.h"
 #include "device/host_limits.h"
 #include "device/sysfs.h"
 
@@ -65,41 +64,27 @@ static void processor_name(char *name, size_t bytes)
     else snprintf(name, bytes, "host CPU");
 }
 
-/* A cache of CPU 0 as Linux describes it, and the number of CPUs that share it. sysconf is no help: glibc
- * 2.36 reports the sum of all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
-static size_t cache_bytes(int index, int *sharing_cpus)
+static const char caches[] = "/sys/devices/system/cpu/cpu0/cache";
+
+/* A cache of CPU 0 as Linux describes it, or the usual size. sysconf is no help: glibc 2.36 reports the sum
+ * of all L3 slices of an AMD socket as one cache, twelve times what a core can fill. */
+static size_t cache_bytes(int index, size_t usual_kib)
 {
-    char path[96], text[512];
-    size_t kib = 0;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
-    FILE *file = fopen(path, "r");
-    if (!file) return 0;
-    if (fgets(text, sizeof text, file)) kib = strtoul(text, NULL, 10);
-    fclose(file);
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", index);
-    *sharing_cpus = 0;
-    if (!(file = fopen(path, "r"))) return kib * 1024;
-    const char *s = fgets(text, sizeof text, file);
-    while (s && *s >= '0' && *s <= '9') { /* "0-7,96-103" */
-        char *end;
-        const long first = strtol(s, &end, 10);
-        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        *sharing_cpus += (int)(last - first) + 1;
-        s = *end == ',' ? end + 1 : NULL;
-    }
-    fclose(file);
-    return kib * 1024;
+    char text[32];
+    const bool told = sysfs_read(text, sizeof text, "%s/index%d/size", caches, index);
+    const size_t kib = told ? strtoul(text, NULL, 10) : 0;
+    return (kib > 0 ? kib : usual_kib) * 1024;
 }
 
 static void measure_caches(device_host *h)
 {
-    int sharing = 0;
-    h->first_cache_bytes = cache_bytes(0, &sharing); /* index1 caches instructions */
-    if (h->first_cache_bytes == 0) h->first_cache_bytes = (size_t)32 << 10;
-    h->near_cache_bytes = cache_bytes(2, &sharing);
-    if (h->near_cache_bytes == 0) h->near_cache_bytes = (size_t)512 << 10;
-    h->far_cache_bytes = cache_bytes(3, &sharing);
-    if (h->far_cache_bytes == 0) h->far_cache_bytes = (size_t)32 << 20;
+    char list[512]; /* of the CPUs that share the last cache */
+    h->first_cache_bytes = cache_bytes(0, 32); /* index1 caches instructions */
+    h->near_cache_bytes = cache_bytes(2, 512);
+    h->far_cache_bytes = cache_bytes(3, 32 << 10);
+    (void)sysfs_read(list, sizeof list, "%s/index3/shared_cpu_list", caches);
+    const cpu_set_t sharers = sysfs_cpus(list);
+    const int sharing = CPU_COUNT(&sharers);
     if (sharing > 0 && h->base.threads > sharing)
         h->far_cache_bytes *= (size_t)((h->base.threads + sharing - 1) / sharing);
 }

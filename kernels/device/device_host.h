@@ -40,6 +40,10 @@ typedef struct device_host {
     size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
 } device_host;
 
+/* Lets the calls of a host device take simulated time, by the environment's WEFT_SIM_LAUNCH_S and
+ * WEFT_SIM_BYTES_PER_S. Builds without SIM=1 change nothing. */
+void device_sim_model(device *d);
+
 /* Below this many cells a team costs more to wake than it saves. */
 enum { DEVICE_HOST_TEAM_CELLS = 16384 };
 

@@ -1,7 +1,7 @@
 /* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`). It really computes, and each call
  * then takes simulated time: a launch, and the bytes that it moves. Only messages overlap with it: a rank has
  * one processor, which works in the order of its calls. Other builds compile nothing of this. */
-#include "device/device_sim.h"
+#include "device/device_host.h"
 
 #if WEFT_SIM
 #include <malloc.h>

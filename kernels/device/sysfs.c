@@ -1,5 +1,6 @@
 #include "device/sysfs.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,20 @@ bool sysfs_read(char *out, size_t bytes, const char *format, ...)
     (void)fclose(file);
     out[read ? strcspn(out, "\n") : 0] = '\0';
     return read;
+}
+
+cpu_set_t sysfs_cpus(const char *list)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    while (isdigit((unsigned char)*list)) {
+        char *end;
+        long cpu = strtol(list, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : cpu;
+        for (; cpu <= last && cpu < CPU_SETSIZE; cpu++) CPU_SET((size_t)cpu, &set);
+        list = end + (*end == ',');
+    }
+    return set;
 }
 
 bool sysfs_resolve(char out[SYSFS_PATH_BYTES], const char *folder, const char *name)

@@ -2,6 +2,7 @@
  * false: unknown. */
 #pragma once
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,6 +11,8 @@ const char *sysfs_root(void);
 
 /* The first line of the file of that name. */
 __attribute__((format(printf, 3, 4))) bool sysfs_read(char *out, size_t bytes, const char *format, ...);
+/* The CPUs of a list "0-15,32", without those beyond the CPU_SETSIZE of a set. */
+cpu_set_t sysfs_cpus(const char *list);
 
 enum { SYSFS_PATH_BYTES = 512 };
 /* The end of the link folder/name: for a PCI device the way to it, bridge by bridge,

@@ -164,10 +164,10 @@ static void take_names(device *d, const device *t)
 
 int streaming_create(device *through, int threads, device **out)
 {
-    device *host = device_host_create(threads);
     streaming *s = calloc(1, sizeof *s);
     *out = NULL;
     if (!s) return ENOMEM;
+    device *host = device_host_create(threads);
     s->host = *(device_host *)host;
     s->plain = *host;
     device_destroy(&host);

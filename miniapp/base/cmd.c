@@ -1,5 +1,7 @@
 #include "base/cmd.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/signals.h"
 #include "base/version.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
@@ -18,6 +19,28 @@
 #include "topology/topology.h"
 
 static int rank;
+
+/* ---- begin and end ---- */
+
+void signals_catch(int number, void (*handler)(int))
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+/* Holds USR1 and TERM back, or none; no other signal is held back, whatever a launcher did. */
+static void signals_hold(bool hold)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    if (hold) sigaddset(&held, SIGUSR1);
+    if (hold) sigaddset(&held, SIGTERM);
+    pthread_sigmask(SIG_SETMASK, &held, NULL);
+}
 
 /* FNV-1a of the words and where they end. */
 static uint64_t hash(int count, char *const *words)

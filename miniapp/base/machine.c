@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "device/device_sim.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"

@@ -1,6 +1,5 @@
 #include "base/terminal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,23 +76,4 @@ bool terminal_has_colour(void)
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1 && !(no_colour && no_colour[0]) && term &&
            strcmp(term, "dumb") != 0;
-}
-
-const char *terminal_seconds(char *out, size_t bytes, double s)
-{
-    if (isnan(s)) snprintf(out, bytes, "-");
-    else if (s < 0.9995e-3) snprintf(out, bytes, "%.3g us", s * 1e6);
-    else if (s < 0.9995) snprintf(out, bytes, "%.3g ms", s * 1e3);
-    else snprintf(out, bytes, "%.4g s", s);
-    return out;
-}
-
-const char *terminal_rate(char *out, size_t bytes, double rate, const char *unit)
-{
-    const double scale = rate < 1e3 ? 1 : rate < 1e6 ? 1e3 : rate < 1e9 ? 1e6 : rate < 1e12 ? 1e9 : 1e12;
-    const char *prefix = rate < 1e3 ? "" : rate < 1e6 ? "k" : rate < 1e9 ? "M" : rate < 1e12 ? "G" : "T";
-    const double x = rate / scale;
-    if (isnan(rate)) snprintf(out, bytes, "-");
-    else snprintf(out, bytes, "%.*f %s%s", x < 10 ? 2 : x < 100 ? 1 : 0, x, prefix, unit);
-    return out;
 }

@@ -24,8 +24,3 @@ void terminal_text_end(terminal_text *t, int indent);
 
 /* Is stdout read by a person, and NO_COLOR unset or empty? */
 bool terminal_has_colour(void);
-
-/* 1.23 ms, 45.6 us: three digits whatever the size. Returns out. */
-const char *terminal_seconds(char *out, size_t bytes, double s);
-/* 4.28 TB/s, of 4.28e12 and "B/s"; "-" of NaN. Returns out. */
-const char *terminal_rate(char *out, size_t bytes, double rate, const char *unit);

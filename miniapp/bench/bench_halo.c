@@ -151,7 +151,7 @@ static int exchange_prepare(ladder_case *c)
     message_chunk_bytes = usual_bytes;
     message_segments = usual;
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
-    if (!topology_agree(bench_world_of(c)->top, !c->missing.text[0], &c->missing)) return 0;
+    if (!agree_or_say(!c->missing.text[0], &c->missing, bench_world_of(c)->top->comm)) return 0;
     const int code =
         ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
     e->host = CHECK_ALLOC(malloc(e->shape.bytes));

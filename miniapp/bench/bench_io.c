@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/signals.h"
+#include "base/cmd.h"
 #include "bench/bench_families.h"
 #include "bench/bench_world.h"
 #include "core/cell.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
@@ -53,15 +53,13 @@ static bool has_room(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
     const double need = 2.5 * (double)c->value[0] * w->top->ranks;
-    char a[32], b[32];
     struct statvfs fs;
     if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
         sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
     else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
         sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir,
-                     bytes_text(a, sizeof a, need),
-                     bytes_text(b, sizeof b, (double)fs.f_bavail * (double)fs.f_frsize));
-    return topology_agree(w->top, !c->missing.text[0], &c->missing);
+                     figure_bytes(need).text, figure_bytes((double)fs.f_bavail * (double)fs.f_frsize).text);
+    return agree_or_say(!c->missing.text[0], &c->missing, w->top->comm);
 }
 
 /* ---- what is left where a signal ends the process ---- */

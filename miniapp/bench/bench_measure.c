@@ -167,7 +167,7 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
     DEVICE_CALL(d, stream_sync, b->stream);
     default_environment();
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
-    if (b->together) verdict.right = topology_agree(b->world->top, verdict.right, &verdict.why);
+    if (b->together) verdict.right = agree_or_say(verdict.right, &verdict.why, b->world->top->comm);
     p->verified = verdict.right;
     p->wrong = verdict.why;
     b->verifying_s = timer_now_s() - begin_s;

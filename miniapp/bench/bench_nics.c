@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/cmd.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
@@ -30,12 +30,11 @@ void bench_nics_end(bench_nics *n)
 
 static void set_line(const bench_nics *n, sentence *line)
 {
-    char bytes[32];
     sentence_set(line, "NICs of %s %s", n->top->host,
                  n->sent.count > 0 ? "sent" : "are unknown: /sys/class names none");
     for (int i = 0; i < n->sent.count; i++)
         sentence_add(line, "%s %s %s", i ? "," : "", n->sent.nic[i].name,
-                     bytes_text(bytes, sizeof bytes, (double)n->sent.nic[i].sent_bytes));
+                     figure_bytes((double)n->sent.nic[i].sent_bytes).text);
 }
 
 static void print_line(const topology *t, int leader, sentence *line)

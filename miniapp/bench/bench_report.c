@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/cmd.h"
-#include "base/terminal.h"
 #include "base/version.h"
 #include "bench/bench_families.h"
+#include "files/figure.h"
 #include "output/record.h"
 
 enum { CELL_BYTES = 48 };
@@ -30,36 +30,37 @@ static const char *unit_of(ladder_unit unit)
 /* ---- what stands in a row ---- */
 
 /* "4.28 TB/s": three digits and a unit. */
-static const char *rate_text(char *out, double rate, ladder_unit unit)
+static figure rate_text(double rate, ladder_unit unit)
 {
-    return terminal_rate(out, CELL_BYTES, rate, unit == LADDER_CALLS ? "/s" : unit_of(unit));
+    return figure_rate(rate, unit == LADDER_CALLS ? "/s" : unit_of(unit));
 }
 
-static const char *seconds_text(char *out, double s)
+static figure seconds_text(double s)
 {
+    figure f = { "-" };
     const double scale = s < 1e-6 ? 1e9 : s < 1e-3 ? 1e6 : s < 1 ? 1e3 : 1, x = s * scale;
     const char *unit = s < 1e-6 ? "ns" : s < 1e-3 ? "us" : s < 1 ? "ms" : "s";
-    if (isnan(s)) return "-";
-    snprintf(out, CELL_BYTES, "%.*f %s", x < 10 ? 2 : x < 100 ? 1 : 0, x, unit);
-    return out;
+    if (!isnan(s)) snprintf(f.text, sizeof f.text, "%.*f %s", x < 10 ? 2 : x < 100 ? 1 : 0, x, unit);
+    return f;
 }
 
 /* "  *" keeps its place where there is none, so that the figures stay below each other. */
-static const char *spread_text(char *out, double spread)
+static figure spread_text(double spread)
 {
-    if (isnan(spread)) return "-  ";
-    if (spread > 99.99) return ">9999 % *";
-    snprintf(out, CELL_BYTES, "%.*f %%%s", spread < 9.99 ? 1 : 0, 100 * spread,
-             spread > BENCH_SPREAD_QUIET ? " *" : "  ");
-    return out;
+    figure f = { "-  " };
+    if (spread > 99.99) return (figure){ ">9999 % *" };
+    if (!isnan(spread))
+        snprintf(f.text, sizeof f.text, "%.*f %%%s", spread < 9.99 ? 1 : 0, 100 * spread,
+                 spread > BENCH_SPREAD_QUIET ? " *" : "  ");
+    return f;
 }
 
 /* Five characters up to 9999. */
-static const char *fraction_text(char *out, double x)
+static figure fraction_text(double x)
 {
-    if (isnan(x)) return "-";
-    snprintf(out, CELL_BYTES, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
-    return out;
+    figure f = { "-" };
+    if (!isnan(x)) snprintf(f.text, sizeof f.text, "%.*f", x < 10 ? 3 : x < 100 ? 2 : x < 1000 ? 1 : 0, x);
+    return f;
 }
 
 /* The last column: the rung's lesson, theory's prediction (" (5 sectors per load)"), the slowest of its parts
@@ -154,16 +155,14 @@ static void print_row(const bench_table *t, const bench_request *ask, const benc
                       const bench_point *p)
 {
     const ladder_family *f = item->family;
-    char name[CELL_BYTES], point[CELL_BYTES], median[CELL_BYTES], spread[CELL_BYTES], rate[CELL_BYTES],
-        fraction[CELL_BYTES];
+    char name[CELL_BYTES], point[CELL_BYTES];
     name_text(name, item);
     point_text(point, item, p->value[item->rung->scan]);
-    rate_text(rate, p->rate, item->rung->unit);
-    print_cells(t, name, point, seconds_text(median, p->time_s.p50), spread_text(spread, p->spread),
+    print_cells(t, name, point, seconds_text(p->time_s.p50).text, spread_text(p->spread).text,
                 !p->verified     ? "WRONG"
                 : isnan(p->rate) ? "right"
-                                 : rate,
-                fraction_text(fraction, p->rate / p->ceiling), isnan(p->ceiling) ? "-" : p->ceiling_name);
+                                 : rate_text(p->rate, item->rung->unit).text,
+                fraction_text(p->rate / p->ceiling).text, isnan(p->ceiling) ? "-" : p->ceiling_name);
     for (int i = 0; i < f->parameters; i++)
         if (ladder_takes(item->rung, i) && !ladder_scans(item->rung, i) &&
             p->value[i] != bench_request_value(ask, item, 0, i))
@@ -260,13 +259,12 @@ void bench_report_skipped(bench_table *t, const bench_item *item, int had, const
 
 void bench_report_foot(bench_table *t, const bench *b)
 {
-    char rate[CELL_BYTES];
     int noisy = t->noisy;
     if (b->ask->csv) return;
     if (t->shown > 0) printf("\n");
     for (int i = 0; i < b->ceilings; i++) {
         const bench_ceiling *c = &b->ceiling[i];
-        printf("%s %s %s%s", i ? "," : "ceilings of this run:", c->name, rate_text(rate, c->rate, c->unit),
+        printf("%s %s %s%s", i ? "," : "ceilings of this run:", c->name, rate_text(c->rate, c->unit).text,
                c->spread > BENCH_SPREAD_QUIET ? " *" : "");
         noisy += c->spread > BENCH_SPREAD_QUIET;
     }

@@ -284,7 +284,7 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     check_open(&c, top, d, ask, begin_s);
     e.head = machine_record(command, started);
     e.machine = machine_json(top, d);
-    if (!topology_agree(top, may_begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
+    if (!agree_or_say(may_begin(&e, ask, &why), &why, top->comm)) (void)cmd_say(0, "%s", why.text);
     else {
         trial_watch(ask->stall_limit_s);
         if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/terminal.h"
+#include "files/figure.h"
 #include "ranks/check.h"
 
 static const char *plural(int n) { return n == 1 ? "" : "s"; }
@@ -68,11 +69,12 @@ static void whose(char *out, size_t bytes, const check_row *r)
         snprintf(out, bytes, r->like == CHECK_PAIR_ONEWAY ? "%d to %d" : "%d and %d", r->least_a, r->least_b);
 }
 
-static const char *percent(char *out, size_t bytes, double fraction, bool in_brackets)
+static figure percent(double fraction, bool in_brackets)
 {
-    if (isfinite(fraction)) snprintf(out, bytes, in_brackets ? "(%.0f %%)" : "%.0f %%", 100 * fraction);
-    else snprintf(out, bytes, "-");
-    return out;
+    figure f = { "-" };
+    if (isfinite(fraction))
+        snprintf(f.text, sizeof f.text, in_brackets ? "(%.0f %%)" : "%.0f %%", 100 * fraction);
+    return f;
 }
 
 /* The least of the row that is slow, of the other only where that is not. */
@@ -82,16 +84,15 @@ static void put_line(FILE *to, const line *l)
                     *shown = l->together && l->together->verdict > row->verdict ? l->together : row;
     const char *unit = check_likes[row->like].unit;
     const check_row *compared = isnan(row->reference) && l->together ? l->together : row;
-    char median[32], least[32], who[48], at_once[16], of[16], noise[16], sees[16];
+    char who[48];
     const check_word word = word_of(l);
     whose(who, sizeof who, shown);
-    terminal_rate(least, sizeof least, shown->least, unit);
     fprintf(to, "%-22s %13s %13s %-13s %7s %7s %5s %5s%s%s\n", check_likes[row->like].name,
-            terminal_rate(median, sizeof median, row->median, unit), row->count > 1 ? least : "", who,
-            percent(at_once, sizeof at_once, l->together ? l->together->median / row->median : NAN, false),
-            percent(of, sizeof of, compared->median / compared->reference, !compared->is_judged),
-            percent(noise, sizeof noise, shown->noise, false),
-            percent(sees, sizeof sees, shown->smallest < 1 ? shown->smallest : NAN, false),
+            figure_rate(row->median, unit).text, row->count > 1 ? figure_rate(shown->least, unit).text : "",
+            who, percent(l->together ? l->together->median / row->median : NAN, false).text,
+            percent(compared->median / compared->reference, !compared->is_judged).text,
+            percent(shown->noise, false).text,
+            percent(shown->smallest < 1 ? shown->smallest : NAN, false).text,
             word == CHECK_DELIVERS ? "" : " ", word == CHECK_DELIVERS ? "" : check_word_name(word));
 }
 

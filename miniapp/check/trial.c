@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/signals.h"
+#include "base/cmd.h"
 #include "bench/bench_families.h"
 #include "check/check_record.h"
 #include "ranks/check.h"

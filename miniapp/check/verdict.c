@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/terminal.h"
 #include "check/units.h"
+#include "files/figure.h"
 #include "ranks/check.h"
 
 static const double looked_for = 0.5; /* a deviation; where less hides in noise, nothing is judged */
@@ -55,15 +55,14 @@ static check_suspect *suspect_of(judge *j, check_part part, int a, int b)
 /* "memory copy 81 % (3.40 TB/s of 4.20 TB/s)"; rates of the first row alone. */
 static void add_evidence(check_suspect *s, const check_row *row, double factor, double of)
 {
-    char is[32], others[32];
     const char *unit = check_likes[row->like].unit;
     s->factor = fmin(s->factor, factor);
     if (s->rows++ >= SHOWN) return;
     sentence_add(&s->evidence, "%s%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[row->like].name,
                  row->alone ? " alone" : "", 100 * factor);
     if (s->rows == 1)
-        sentence_add(&s->evidence, " (%s of %s)", terminal_rate(is, sizeof is, factor * of, unit),
-                     terminal_rate(others, sizeof others, of, unit));
+        sentence_add(&s->evidence, " (%s of %s)", figure_rate(factor * of, unit).text,
+                     figure_rate(of, unit).text);
 }
 
 /* ---- wrong bits ---- */

@@ -21,9 +21,8 @@
 #include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/machine.h"
-#include "base/signals.h"
 #include "base/terminal.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "files/replace.h"
 #include "files/transfer.h"
 #include "output/record.h"
@@ -280,12 +279,10 @@ static double free_bytes(const trials *t)
 
 static fs_word try_room(trials *t, const char *path, sentence *found)
 {
-    char text[TEXT_BYTES];
     const double bytes = free_bytes(t);
     const bool enough = bytes >= (double)t->bytes;
-    sentence_set(found, "%s are free", bytes_text(text, sizeof text, bytes));
-    if (!enough)
-        sentence_add(found, ", less than bytes = %s", bytes_text(text, sizeof text, (double)t->bytes));
+    sentence_set(found, "%s are free", figure_bytes(bytes).text);
+    if (!enough) sentence_add(found, ", less than bytes = %s", figure_bytes((double)t->bytes).text);
     return enough ? KEPT : NOTE;
 }
 
@@ -319,13 +316,11 @@ static double rate_of(trials *t, int writers, sentence *found)
 
 static fs_word try_rates(trials *t, const char *path, sentence *found)
 {
-    char a[TEXT_BYTES], b[TEXT_BYTES];
     t->one = rate_of(t, 1, found);
     if (!isnan(t->one)) t->all = rate_of(t, t->ranks, found);
     if (isnan(t->all)) return FAILED;
     sentence_set(found, "%s by one rank, with fsync; %s by all %d, each with a file of its own",
-                 terminal_rate(a, sizeof a, t->one, "B/s"), terminal_rate(b, sizeof b, t->all, "B/s"),
-                 t->ranks);
+                 figure_rate(t->one, "B/s").text, figure_rate(t->all, "B/s").text, t->ranks);
     return FIGURE;
 }
 

@@ -63,7 +63,7 @@ static int climb(bench *b, const leaving *l, bench_table *table, const bench_ite
         had++;
     }
     if (ok && had > 0 && speaks) ok = leave_record(l, b, item, point, had, why);
-    if (b->world) ok = topology_agree(b->world->top, ok, why);
+    if (b->world) ok = agree_or_say(ok, why, b->world->top->comm);
     if (ok && !right) ++*wrong;
     free(point);
     return ok ? 0 : CHECK_EXIT_ENVIRONMENT;
@@ -81,7 +81,7 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     const bool speaks = top->rank == 0;
     /* minutes of measuring must not end in a path that cannot be written */
     const bool can = !speaks || !ask->output[0] || record_may_write("output", ask->output, &why);
-    if (!topology_agree(top, can, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    if (!agree_or_say(can, &why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     json_t *started = record_now();
     leaving l = { machine_record(command, started), machine_json(top, d), ask->output };
     bench_create(&b, ask, d, world);
@@ -164,7 +164,7 @@ static int make_request(bench_request *ask, const topology *top, int argc, char 
     sentence why = { "" };
     const int status = bench_request_make(ask, top, argc, argv, &why);
     int most = status;
-    if (!topology_agree(top, status == 0, &why)) (void)cmd_say(0, "%s", why.text);
+    if (!agree_or_say(status == 0, &why, top->comm)) (void)cmd_say(0, "%s", why.text);
     else if (ask->note.text[0]) (void)cmd_say(0, "%s", ask->note.text);
     MPI_CHECK(ranks_allreduce(&status, &most, 1, MPI_INT, MPI_MAX, top->comm));
     return most;

@@ -13,7 +13,7 @@ static int check_it(topology *top, int argc, char **argv, double begin_s)
 {
     check_request ask;
     sentence why = { "" }, notes = { "" };
-    if (!topology_agree(top, check_request_make(&ask, argc, argv, &why), &why))
+    if (!agree_or_say(check_request_make(&ask, argc, argv, &why), &why, top->comm))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
     device *d = topology_device(top, ask.kind, topology_threads(top, ask.threads), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);

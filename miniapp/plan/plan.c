@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "exchange/halo.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "plan/plan_rules.h"
 
 /* ---- memory ---- */
@@ -42,7 +42,6 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
     const config *c = q->cfg;
     double worst = 0, worst_need = 0;
     int rank = -1;
-    char need[32], found[32];
     for (int i = 0; f->free_bytes && i < f->ranks; i++) {
         const double bytes = plan_memory_bytes(p, c, f->device, i), over = bytes - f->free_bytes[i];
         if (over <= worst) continue;
@@ -52,9 +51,8 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
     }
     if (rank < 0) return true;
     return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s",
-                           (long long)c->grid.nx, (long long)c->grid.ny, rank,
-                           bytes_text(need, sizeof need, worst_need), f->through ? "host " : "",
-                           bytes_text(found, sizeof found, f->free_bytes[rank]),
+                           (long long)c->grid.nx, (long long)c->grid.ny, rank, figure_bytes(worst_need).text,
+                           f->through ? "host " : "", figure_bytes(f->free_bytes[rank]).text,
                            limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
 }
 

@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/terminal.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "plan/plan_rules.h"
 
 /* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some
@@ -51,15 +50,13 @@ static bool has_room(const plan_question *q, sentence *why)
 {
     const plan_through *t = q->facts->through;
     double least = 4096;
-    char bytes[32], need[32];
     if (widest_window(q, t->bytes, 2).slot_rows > 0) return true;
     while (widest_window(q, least, 2).slot_rows == 0) least *= 1.25;
     return sentence_refuse(why,
                            "run.memory = host: %s of device memory are too few to stream rows of %" PRId64
                            " cells; it takes %s or more, "
                            "and is fast with hundreds of times as much",
-                           bytes_text(bytes, sizeof bytes, t->bytes), q->cfg->grid.nx,
-                           bytes_text(need, sizeof need, least));
+                           figure_bytes(t->bytes).text, q->cfg->grid.nx, figure_bytes(least).text);
 }
 
 bool plan_can_stream(const plan_question *q, sentence *why)
@@ -170,14 +167,13 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
     double seconds;
-    char bytes[32];
     p->window = (streaming_window){ .slot_rows = 0 };
     if (p->block_steps == 1) return true;
     p->window = window_of(q, p->block_steps, p->block_steps, &seconds);
     if (p->window.slot_rows > 0) return true;
     return sentence_refuse(
         why, "rows of %" PRId64 " cells: %s of device memory have no room for visits of that many steps",
-        c->grid.nx, bytes_text(bytes, sizeof bytes, t->bytes));
+        c->grid.nx, figure_bytes(t->bytes).text);
 }
 
 void plan_explain_streaming(plan *p, const plan_question *q)
@@ -185,7 +181,6 @@ void plan_explain_streaming(plan *p, const plan_question *q)
     const plan_through *t = q->facts->through;
     const streaming_window *w = &p->window;
     plan_reason *r = plan_chosen(p, PLAN_MEMORY, "host");
-    char step[32], way[32];
     sentence_set(&r->because, "%s", t->because.text);
     sentence_set(&r->otherwise, "run.memory = device, where the fields fit there");
     r = &p->reason[PLAN_BLOCK];
@@ -203,9 +198,8 @@ void plan_explain_streaming(plan *p, const plan_question *q)
                  "%sa model has a step take %s then, with chunks of %" PRId64
                  " rows, where the way to the device and back "
                  "alone takes %s",
-                 r->because.text[0] ? "; " : "",
-                 terminal_seconds(step, sizeof step, visit * cells / p->block_steps), rows,
-                 terminal_seconds(way, sizeof way, way_s * cells / p->block_steps));
+                 r->because.text[0] ? "; " : "", figure_seconds(visit * cells / p->block_steps).text, rows,
+                 figure_seconds(way_s * cells / p->block_steps).text);
     if (q->cfg->run.fuse == 0)
         sentence_set(&r->otherwise,
                      "run.fuse asks for another number, run.device_memory for more or less memory");

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/terminal.h"
+#include "files/figure.h"
 #include "plan/plan_rules.h"
 
 /* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
@@ -155,15 +155,12 @@ static void explain_blocks(plan *p)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
     plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
-    char a[32];
-    sentence_set(&r->because, "in a trial a step took %s singly",
-                 terminal_seconds(a, sizeof a, t->single_step_s));
+    sentence_set(&r->because, "in a trial a step took %s singly", figure_seconds(t->single_step_s).text);
     for (int i = 0; i < t->count; i++)
-        sentence_add(&r->because, ", %s in blocks of %d", terminal_seconds(a, sizeof a, t->step_s[i]),
-                     t->steps[i]);
+        sentence_add(&r->because, ", %s in blocks of %d", figure_seconds(t->step_s[i]).text, t->steps[i]);
     if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
         sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
-                     terminal_seconds(a, sizeof a, t->persistent_step_s), t->persistent_steps);
+                     figure_seconds(t->persistent_step_s).text, t->persistent_steps);
     else if (t->persistent_steps > 0)
         sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
     say_close_blocks(p, r);
@@ -174,7 +171,7 @@ static void explain_blocks(plan *p)
                  p->persistent        ? "other steps are taken where they are shorter than"
                  : p->block_steps > 1 ? "single steps are taken where they are shorter than"
                                       : "blocks are taken where a step in them takes less than",
-                 terminal_seconds(a, sizeof a, limit_s), p->block_steps > 1 ? "a number" : "them");
+                 figure_seconds(limit_s).text, p->block_steps > 1 ? "a number" : "them");
 }
 
 static void choose_persistent(plan *p, const plan_question *q, int steps)
@@ -265,13 +262,12 @@ static void choose_tried_form(plan *p, const char *pass)
         pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
     plan_reason *r =
         choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
-    char a[32];
     const char *before = "";
     plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
                  pass);
     for (int f = 0; f < STEP_FORMS; f++)
         if (isfinite(pass_s[f])) {
-            sentence_add(&r->because, "%s%s %s", before, terminal_seconds(a, sizeof a, pass_s[f]), called[f]);
+            sentence_add(&r->because, "%s%s %s", before, figure_seconds(pass_s[f]).text, called[f]);
             before = ", ";
         }
     plan_say_close(r, way, STEP_FORMS, (int)p->form);

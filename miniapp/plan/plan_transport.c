@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/terminal.h"
+#include "files/figure.h"
 #include "plan/plan_rules.h"
 #include "ranks/check.h"
 
@@ -210,14 +210,12 @@ static void note_what_serves_instead(plan *p, transport_kind asked)
 
 static void explain_trials(const plan_exchange *e, plan_reason *r)
 {
-    char a[32];
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
             if (e->links[kind] == 0 || !isfinite(e->slowest_s[t][kind])) continue;
-            sentence_add(&r->because, "%s%s over %s %s", before,
-                         terminal_seconds(a, sizeof a, e->slowest_s[t][kind]), transport_kind_name(t),
-                         link_kind_name[kind]);
+            sentence_add(&r->because, "%s%s over %s %s", before, figure_seconds(e->slowest_s[t][kind]).text,
+                         transport_kind_name(t), link_kind_name[kind]);
             before = ", ";
         }
     sentence_add(&r->because, "; half of peer's time counts, since its stores hide behind the step");

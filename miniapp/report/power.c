@@ -1,4 +1,5 @@
-#include "report/power.h"
+/* Energy and held clocks of a run. */
+#include "report/report.h"
 
 #include <math.h>
 
@@ -7,7 +8,7 @@
 enum { GPUS, ENERGY_J, LIMIT_W, BY_POWER, BY_HEAT };
 
 /* One GPU whose value is unknown makes the sum NaN; MPI's smallest and largest of a NaN are any number. */
-static double known(const timer_spread *all, double value) { return isnan(all->sum) ? NAN : value; }
+static double known(const timer_spread *all, double number) { return isnan(all->sum) ? NAN : number; }
 
 void power_read(double out[POWER_NUMBERS], bool speaks, nvml_reading before, nvml_reading after)
 {

@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/version.h"
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "ranks/printable.h"
 
 enum { INDENT = 13 }; /* where the second column begins */
@@ -155,13 +155,11 @@ static double rest_of(const report *r, int i)
 
 static void print_row(FILE *to, int depth, const char *name, double part, const timer_spread *t)
 {
-    char a[32], b[32], c[32], percent[16] = "";
+    char percent[16] = "";
     if (depth < REPORT_DEPTH_OF_STEP) snprintf(percent, sizeof percent, "%.1f", 100 * part);
     fprintf(to, "%*s%-*s %6s %12s", 2 * depth, "", 17 - 2 * depth, name, percent,
-            terminal_seconds(b, sizeof b, t->mean));
-    if (!isnan(t->max))
-        fprintf(to, " %12s %12s", terminal_seconds(a, sizeof a, t->min),
-                terminal_seconds(c, sizeof c, t->max));
+            figure_seconds(t->mean).text);
+    if (!isnan(t->max)) fprintf(to, " %12s %12s", figure_seconds(t->min).text, figure_seconds(t->max).text);
     fputc('\n', to);
 }
 
@@ -202,25 +200,22 @@ report_rates report_rates_of(const sim *s, const report *r, double step_s)
 
 static void print_overlap(FILE *to, const sim *s, const overlap *o)
 {
-    char a[32], b[32], c[32];
-    fprintf(to, "halo         %s alone, ", terminal_seconds(a, sizeof a, o->comm_s));
+    fprintf(to, "halo         %s alone, ", figure_seconds(o->comm_s).text);
     if (isnan(o->hidden_fraction)) fprintf(to, "hidden part not measurable: %s", o->why.text);
     else
         fprintf(to, "%.0f %% of it hidden, +- %.0f %%", 100 * o->hidden_fraction,
                 100 * o->hidden_uncertainty);
     fprintf(to, " (%s %s, without exchange %s)\n", s->plan.block_steps > 1 ? "block" : "step",
-            terminal_seconds(b, sizeof b, o->step_s), terminal_seconds(c, sizeof c, o->step_without_comm_s));
+            figure_seconds(o->step_s).text, figure_seconds(o->step_without_comm_s).text);
 }
 
 static void print_rates(FILE *to, const sim *s, const report *r)
 {
-    char a[32], b[32], c[32], d[32];
     if (r->step_s.count == 0) return;
     const report_rates v = report_rates_of(s, r, r->step_s.p50);
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
-            terminal_seconds(a, sizeof a, r->step_s.p50), terminal_seconds(b, sizeof b, r->step_s.mean),
-            terminal_seconds(c, sizeof c, r->step_s.p99), terminal_seconds(d, sizeof d, r->step_s.max),
-            r->slowest_rank);
+            figure_seconds(r->step_s.p50).text, figure_seconds(r->step_s.mean).text,
+            figure_seconds(r->step_s.p99).text, figure_seconds(r->step_s.max).text, r->slowest_rank);
     fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n",
             v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
@@ -231,21 +226,18 @@ static void print_rates(FILE *to, const sim *s, const report *r)
                 k->copies.rank, k->copies.host, 100 * k->copies.over_median);
     if (!isnan(k->host_step_s))
         fprintf(to, "host         %s per step, in the thread that enqueues\n",
-                terminal_seconds(a, sizeof a, k->host_step_s));
+                figure_seconds(k->host_step_s).text);
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 
 static void print_checkpoints(FILE *to, const report *r)
 {
-    char a[32], b[32], c[32], bytes[32];
     const state_stats *w = &r->checkpoints;
     if (w->count == 0) return;
-    fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count,
-            bytes_text(bytes, sizeof bytes, (double)w->bytes));
+    fprintf(to, "checkpoints  %" PRId64 ", %s, ", w->count, figure_bytes((double)w->bytes).text);
     fprintf(to, "written %s in %s, read back in %s; the steps waited %s\n",
-            w->async ? "beside the steps" : "while the steps waited",
-            terminal_seconds(a, sizeof a, w->write_s), terminal_seconds(b, sizeof b, w->verify_s),
-            terminal_seconds(c, sizeof c, w->stall_s));
+            w->async ? "beside the steps" : "while the steps waited", figure_seconds(w->write_s).text,
+            figure_seconds(w->verify_s).text, figure_seconds(w->stall_s).text);
     if (w->parts > 1) fprintf(to, "             each in %d parts, by as many ranks\n", w->parts);
 }
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/signals.h"
+#include "base/cmd.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "files/bytes.h"
+#include "files/figure.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -59,13 +59,11 @@ typedef struct destination {
  * ones may make room. */
 static int check_folder(const config *c, destination *d, sentence *why)
 {
-    char need[32], found[32];
     const int code = d->files > 0 ? free_at(d->dir, &d->free_bytes) : 0;
     if (code) sentence_set(why, "%s = %.700s cannot be written: %s", d->key, d->dir, strerror(code));
     else if (d->files > 0 && config_state_bytes(c) > d->free_bytes)
         sentence_set(why, "%s = %.700s: a file needs %s, but only %s are free there", d->key, d->dir,
-                     bytes_text(need, sizeof need, config_state_bytes(c)),
-                     bytes_text(found, sizeof found, d->free_bytes));
+                     figure_bytes(config_state_bytes(c)).text, figure_bytes(d->free_bytes).text);
     else return 0;
     return CHECK_EXIT_ENVIRONMENT;
 }
@@ -97,18 +95,17 @@ static double neighbours(const sim *s)
 
 static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)
 {
-    char a[32], b[32], name[32] = "step";
+    char name[32] = "step";
     const double word = (double)dtype_bytes(s->cfg->problem.type),
                  cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
-           s->plan.block_steps > 1 ? "block" : "step", bytes_text(a, sizeof a, moved.sum),
-           bytes_text(b, sizeof b, moved.max), moved.max_rank, config_kind_of(s->cfg)->words);
+           s->plan.block_steps > 1 ? "block" : "step", figure_bytes(moved.sum).text,
+           figure_bytes(moved.max).text, moved.max_rank, config_kind_of(s->cfg)->words);
     printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name,
-           100 * sent.sum / word / cells, bytes_text(a, sizeof a, sent.sum));
+           100 * sent.sum / word / cells, figure_bytes(sent.sum).text);
     if (sent.max == 0) return;
-    printf("# halo         rank %d sends most, %s per %s", sent.max_rank, bytes_text(a, sizeof a, sent.max),
-           name);
+    printf("# halo         rank %d sends most, %s per %s", sent.max_rank, figure_bytes(sent.max).text, name);
     if (count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
     printf("\n");
 }
@@ -122,19 +119,15 @@ static int writers_of(const sim *s, uint64_t one_file_bytes)
 static void print_files(const sim *s, const destination to[2])
 {
     const config *c = s->cfg;
-    char each[64], all[32], room[32];
     for (int i = 0; i < 2; i++) {
         if (to[i].files == 0) continue;
         const int writers = writers_of(s, i == 0 ? 0 : STATE_ONE_FILE_BYTES);
-        bytes_text(each, sizeof each, config_state_bytes(c));
-        if (writers > 1) /* parts, index, description */
-            snprintf(each + strlen(each), sizeof each - strlen(each), " in %d files", writers + 2);
-        bytes_text(all, sizeof all, to[i].files * config_state_bytes(c));
-        bytes_text(room, sizeof room, to[i].free_bytes);
-        printf("# %-12s %.0f of %s into %s, ", i == 0 ? "checkpoints" : "series", to[i].files, each,
-               printable_text(to[i].dir));
-        if (i == 1) printf("all kept: %s, ", all);
-        printf("where %s are free\n", room);
+        printf("# %-12s %.0f of %s", i == 0 ? "checkpoints" : "series", to[i].files,
+               figure_bytes(config_state_bytes(c)).text);
+        if (writers > 1) printf(" in %d files", writers + 2); /* parts, index, description */
+        printf(" into %s, ", printable_text(to[i].dir));
+        if (i == 1) printf("all kept: %s, ", figure_bytes(to[i].files * config_state_bytes(c)).text);
+        printf("where %s are free\n", figure_bytes(to[i].free_bytes).text);
     }
 }
 
@@ -153,7 +146,6 @@ static void print_lines(const char *text)
 
 static void print_account(sim *s, const char *deck_text)
 {
-    char a[32], b[32];
     const decomp *d = &s->plan.grid.dec;
     const MPI_Comm comm = s->top.comm;
     const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm),
@@ -167,8 +159,8 @@ static void print_account(sim *s, const char *deck_text)
            s->top.hosts == 1 ? "" : "s", d->ranks_x, d->ranks_y);
     printf("# cells        rank 0 owns %" PRId64 " x %" PRId64 "; rank %d most, %.0f\n",
            s->plan.grid.shape.nx, s->plan.grid.shape.ny, cells.max_rank, cells.max);
-    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n",
-           bytes_text(a, sizeof a, memory.max), memory.max_rank, bytes_text(b, sizeof b, memory.sum));
+    printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", figure_bytes(memory.max).text,
+           memory.max_rank, figure_bytes(memory.sum).text);
     print_step(s, moved, sent, count);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
@@ -182,12 +174,11 @@ static void print_writer(const sim *s, uint64_t one_file_bytes)
     const timer_spread aside = timer_over_ranks((double)sim_aside_bytes(s), s->top.comm);
     const double windows_bytes = 2 * fmin((double)collect_window_bytes, config_state_bytes(s->cfg));
     const int writers = writers_of(s, one_file_bytes);
-    char a[32];
     if (s->top.rank != 0) return;
     printf("# writer       %s more host memory on rank %d, for the level that is being written",
-           bytes_text(a, sizeof a, aside.max), aside.max_rank);
+           figure_bytes(aside.max).text, aside.max_rank);
     if (writers < s->top.ranks)
-        printf("; up to %s to collect the rows of other ranks", bytes_text(a, sizeof a, windows_bytes));
+        printf("; up to %s to collect the rows of other ranks", figure_bytes(windows_bytes).text);
     printf("\n# writers      %d of %d ranks: each state is %s\n", writers, s->top.ranks,
            writers == 1 ? "one file" : "an index and a part by each writer");
 }

@@ -171,7 +171,7 @@ static void note_other_devices(sim *s)
     MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, s->top.comm));
     sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name,
                  first);
-    if (!topology_agree(&s->top, strcmp(first, s->dev->name) == 0, &other))
+    if (!agree_or_say(strcmp(first, s->dev->name) == 0, &other, s->top.comm))
         sim_add_note(s, false, "%s", other.text);
 }
 

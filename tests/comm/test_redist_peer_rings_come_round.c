@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "exchange/redist_plan.h"
+#include "exchange/redist.h"
 #include "transpose/transpose_peer.h"
 
 enum { NX = 1501, NY = 1303, ROUNDS = 6, SLOTS = 3 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "exchange/redist_plan.h"
+#include "exchange/redist.h"
 #include "transports/message.h"
 
 enum { SIDE_MAX = 64 };

@@ -15,7 +15,7 @@
 #define nvml_read nvml_read_played
 #include "device/nvml.c"
 #undef nvml_read
-#include "report/power.h"
+#include "report/report.h"
 
 static bool there = true, refuses_init, refuses_power;
 static const char *missing = "";
