@@ -147,15 +147,6 @@ static void own_steps(run *r)
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
-static void own_checkpoints(run *r)
-{
-    report *out = &r->report;
-    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
-    out->beside_write_steps = r->ticks.beside_write_steps;
-    /* read where there are any */
-    out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps;
-}
-
 /* Time that no norm, checkpoint or series took is the steps'. Probed steps stand for all of them. */
 static void add_phases(run *r, timer_gather *g, const loop_result *l)
 {
@@ -193,7 +184,7 @@ static void gather_report(run *r, const loop_result *l)
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     own_steps(r);
-    own_checkpoints(r);
+    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     out->series_states = r->frames.states;

@@ -174,9 +174,6 @@ static json_t *checkpoint_json(const report *r)
                                              * records: weft bench io measures it */
         { "write", write_json(c) },
         { "raw", json_null() },
-        { "beside_write",
-          json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
-                    record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
     };
     return record_add(json_object(), all, sizeof all / sizeof *all);
 }

@@ -96,7 +96,6 @@ void saver_poll(saver *v)
     if (busy) watchdog_phase("ending a checkpoint");
     hear(v, state_writer_poll(v->writer, &v->why), false);
     if (busy) watchdog_phase("steps");
-    if (busy && !state_writer_busy(v->writer)) clock_write_ended(v->ticks);
 }
 
 static void wait_for(saver *v, bool waited_for)
@@ -105,10 +104,7 @@ static void wait_for(saver *v, bool waited_for)
     if (busy) watchdog_phase("waiting for a checkpoint");
     if (busy) snapshot_mark(v->snapshot);
     hear(v, state_writer_wait(v->writer, &v->why), waited_for);
-    if (busy) {
-        watchdog_phase("steps");
-        clock_write_ended(v->ticks);
-    }
+    if (busy) watchdog_phase("steps");
 }
 
 bool saver_save(saver *v, bool waited_for)
@@ -130,7 +126,6 @@ bool saver_save(saver *v, bool waited_for)
     watchdog_phase("steps");
     if (goes_on) {
         clock_leave_out(v->ticks);
-        if (state_writer_busy(v->writer)) clock_write_begins(v->ticks);
     } else {
         if (!v->stop) wait_for(v, waited_for);
         clock_restart(v->ticks);
