@@ -240,8 +240,8 @@ static int finish(run *r, const loop_result *l, sentence *why)
 /* Prints the notes on keys that the deck sets; the table has the others. */
 static void say_notes(const sim *s, int from)
 {
-    for (int i = from; i < s->notes_count; i++)
-        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].said.text);
+    for (int i = from; i < s->plan.notes; i++)
+        if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
 static int run_it(run *r)
@@ -254,7 +254,7 @@ static int run_it(run *r)
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
-        sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
+        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
     status = saver_check_folders(s, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
@@ -276,7 +276,7 @@ static int run_it(run *r)
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
     enter(r, "initialise");
-    const int notes = s->notes_count;
+    const int notes = s->plan.notes;
     status = start_level(r, &why);
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);

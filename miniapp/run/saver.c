@@ -23,8 +23,8 @@ int saver_check_folders(sim *s, sentence *why)
         const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
         const bool never_due = i == 0 && c->checkpoint.every == 0;
         if (status != STATE_OK && never_due)
-            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key,
-                         reason.text);
+            plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
+                          all[i].key, reason.text);
         if (status == STATE_OK || never_due) continue;
         sentence_set(why, "%s: %s", all[i].key, reason.text);
         return state_exit(status);
@@ -57,12 +57,13 @@ state_status saver_open(saver *v, sentence *why)
     v->writer = saver_make_writer(s, "checkpoint.dir", &o, &status, why);
     if (!v->writer) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
-        sim_add_note(s, false,
-                     "the steps wait while a checkpoint is written: the level is put aside where the next "
-                     "one will be, since fields are in host memory");
+        plan_add_note(&s->plan, false,
+                      "the steps wait while a checkpoint is written: the level is put aside where the next "
+                      "one will be, since fields are in host memory");
     if (c->checkpoint.writers > s->top.ranks)
-        sim_add_note(s, false, "checkpoint.writers = %d: there are only %d ranks, and all of them write",
-                     c->checkpoint.writers, s->top.ranks);
+        plan_add_note(&s->plan, false,
+                      "checkpoint.writers = %d: there are only %d ranks, and all of them write",
+                      c->checkpoint.writers, s->top.ranks);
     v->snapshot = snapshot_create(s);
     return STATE_OK;
 }

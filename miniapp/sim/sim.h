@@ -19,7 +19,7 @@
 #include "step/step.h"
 #include "topology/topology.h"
 
-enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
+enum { SIM_FIELDS_MAX = 4 };
 
 typedef struct sim_field {
     void *cells; /* device memory, laid out as the grid says */
@@ -58,8 +58,6 @@ typedef struct sim {
     device *dev;
 
     plan plan;
-    plan_note notes[SIM_NOTES_MAX];
-    int notes_count;
 
     step_levels now, next;
     step_streams streams;
@@ -88,8 +86,6 @@ typedef struct sim {
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-/* A sentence for the user, kept for the table and the record. */
-__attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
