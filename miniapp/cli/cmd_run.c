@@ -14,12 +14,9 @@
 #include "ranks/ranks.h"
 #include "report/report.h"
 #include "run/calibrate.h"
-#include "run/dry_run.h"
 #include "run/loop.h"
-#include "run/restart.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {

@@ -1,4 +1,4 @@
-#include "run/dry_run.h"
+#include "run/loop.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,6 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "run/restart.h"
-#include "sim/sim_state.h"
 #include "state/collect.h"
 #include "state/state_folder.h"
 

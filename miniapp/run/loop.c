@@ -6,7 +6,6 @@
 #include "ranks/timer.h"
 #include "run/watchdog.h"
 #include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 
 /* ---- norms ---- */
 

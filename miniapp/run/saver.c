@@ -3,7 +3,6 @@
 #include "base/cmd.h"
 #include "files/replace.h"
 #include "run/watchdog.h"
-#include "sim/sim_state.h"
 #include "state/state_folder.h"
 
 int saver_check_folders(sim *s, sentence *why)
@@ -122,8 +121,8 @@ bool saver_save(saver *v, bool waited_for)
     if (!goes_on) clock_flush(v->ticks);
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, v->deck_text, &level);
-    const state_request request = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, state_writer_begin(v->writer, &request, &v->why), waited_for);
+    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
+    hear(v, state_writer_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
         clock_leave_out(v->ticks);

@@ -6,7 +6,6 @@
 #include "base/cmd.h"
 #include "output/picture.h"
 #include "ranks/check.h"
-#include "sim/sim_state.h"
 #include "state/state_folder.h"
 
 static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
