@@ -16,7 +16,6 @@
 #include "run/calibrate.h"
 #include "run/loop.h"
 #include "run/watchdog.h"
-#include "sim/sim_advance.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {

@@ -12,7 +12,6 @@
 
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "sim/sim_advance.h"
 #include "support/problem_harness.h"
 
 static sim s;

@@ -18,7 +18,6 @@
 
 #include "core/cell.h"
 #include "ranks/check.h"
-#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 #include "support/deferred_device.h"
 #include "support/problem_harness.h"
