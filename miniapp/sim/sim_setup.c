@@ -195,9 +195,7 @@ int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
     s->cfg = cfg;
     double mark_s = timer_now_s();
     topology_create(&s->top);
-    const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
-                                   : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
-                                                                           : TOPOLOGY_AUTO;
+    const topology_choice choice = (topology_choice)cfg->run.device; /* the same three in the same order */
     s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &note);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
