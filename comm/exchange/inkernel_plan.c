@@ -37,14 +37,6 @@ static axis_image image_along(int64_t n, int64_t n_theirs, int radius, int d, bo
     return (axis_image){ 0, 0, 0, 1, false, 0, 0 };
 }
 
-/* The number k of (dx, dy) = (decomp_dx[k], decomp_dy[k]), which are not both 0. */
-static int direction_of(int dx, int dy)
-{
-    const int place = 3 * (dy + 1) + dx + 1;
-    assert(place != 4);
-    return place < 4 ? place : place - 1;
-}
-
 static field_shape shape_of(const decomp *dec, const field_shape *shape, int rank)
 {
     const box theirs = decomp_box(dec, rank);
@@ -74,7 +66,7 @@ size_t inkernel_plan_inbox_bytes(const field_shape *shape, int radius)
 static void *flag_word_at(const field_shape *shape, int radius, void *inbox, int64_t x, int64_t y,
                           int64_t *pitch)
 {
-    const int k = direction_of(x < 0 ? -1 : x >= shape->nx, y < 0 ? -1 : y >= shape->ny);
+    const int k = decomp_direction(x < 0 ? -1 : x >= shape->nx, y < 0 ? -1 : y >= shape->ny);
     const box all = halo_ghosts(shape, radius, k);
     *pitch = box_width(all);
     const int64_t cells = inbox_slot(shape, radius, k) + (y - all.y0) * *pitch + x - all.x0;
@@ -102,7 +94,7 @@ static int direction_from(const boundary *sides, int dx, int dy)
 {
     const int from_x = side_along(dx, sides->x_low, sides->x_high).kind == BOUNDARY_NONE ? dx : 0;
     const int from_y = side_along(dy, sides->y_low, sides->y_high).kind == BOUNDARY_NONE ? dy : 0;
-    return from_x == 0 && from_y == 0 ? -1 : direction_of(from_x, from_y);
+    return decomp_direction(from_x, from_y);
 }
 
 static void add_inboxes(inkernel_step *step, const decomp *dec, const field_shape *shape,

@@ -8,6 +8,12 @@
 const int decomp_dx[DECOMP_NEIGHBOURS] = { -1, 0, 1, -1, 1, -1, 0, 1 };
 const int decomp_dy[DECOMP_NEIGHBOURS] = { -1, -1, -1, 0, 0, 1, 1, 1 };
 
+int decomp_direction(int dx, int dy)
+{
+    const int place = 3 * (dy + 1) + dx + 1;
+    return place == 4 ? -1 : place - (place > 4);
+}
+
 /* floor(n i/p) without the overflow of n * i: n = q p + r gives q i + floor(r i/p). */
 int64_t decomp_part_start(int64_t n, int64_t part, int64_t parts)
 {

@@ -13,6 +13,8 @@ enum { DECOMP_NEIGHBOURS = 8 };
 
 /* Neighbour k lies at (decomp_dx[k], decomp_dy[k]); its opposite is DECOMP_NEIGHBOURS - 1 - k. */
 extern const int decomp_dx[DECOMP_NEIGHBOURS], decomp_dy[DECOMP_NEIGHBOURS];
+/* That k; -1 at (0, 0). */
+int decomp_direction(int dx, int dy);
 
 typedef struct decomp {
     int64_t nx, ny;

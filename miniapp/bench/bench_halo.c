@@ -184,9 +184,8 @@ static int exchange_verify(ladder_case *c, ladder_verdict *v)
     for (int64_t y = -f->depth_y; y < f->ny + f->depth_y && v->right && !code; y++)
         for (int64_t x = -f->depth_x; x < f->nx + f->depth_x && v->right; x++) {
             const int dx = x < 0 ? -1 : x >= f->nx, dy = y < 0 ? -1 : y >= f->ny;
-            int k = 0;
-            while (k < DECOMP_NEIGHBOURS && (decomp_dx[k] != dx || decomp_dy[k] != dy)) k++;
-            if (k == DECOMP_NEIGHBOURS || e->dec.neighbour[k] < 0) continue;
+            const int k = decomp_direction(dx, dy);
+            if (k < 0 || e->dec.neighbour[k] < 0) continue;
             if (!bench_world_is_cell(c->type, place_of(e, x, y), field_at(f, e->host, x, y)))
                 ladder_wrong(v, "rank %d: ghost (%lld, %lld) is not cell %lld of rank %d",
                              bench_world_of(c)->top->rank, (long long)x, (long long)y,

@@ -8,7 +8,6 @@
 #include "config/config.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
-#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
 /* ---- neighbours and all-to-all, by every transport ---- */

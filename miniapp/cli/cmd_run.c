@@ -14,12 +14,8 @@
 #include "ranks/ranks.h"
 #include "report/report.h"
 #include "run/calibrate.h"
-#include "run/dry_run.h"
 #include "run/loop.h"
-#include "run/restart.h"
 #include "run/watchdog.h"
-#include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 
 /* Everything of one run that outlives a function. */
 typedef struct run {
@@ -147,15 +143,6 @@ static void own_steps(run *r)
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
 
-static void own_checkpoints(run *r)
-{
-    report *out = &r->report;
-    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
-    out->beside_write_steps = r->ticks.beside_write_steps;
-    /* read where there are any */
-    out->beside_write_step_s = r->ticks.beside_write_s / (double)r->ticks.beside_write_steps;
-}
-
 /* Time that no norm, checkpoint or series took is the steps'. Probed steps stand for all of them. */
 static void add_phases(run *r, timer_gather *g, const loop_result *l)
 {
@@ -193,7 +180,7 @@ static void gather_report(run *r, const loop_result *l)
     double *const seconds[] = { &out->checkpoints.snapshot_s, &out->checkpoints.write_s,
                                 &out->checkpoints.verify_s, &out->checkpoints.stall_s };
     own_steps(r);
-    own_checkpoints(r);
+    if (r->checkpoints.writer) out->checkpoints = state_writer_stats(r->checkpoints.writer);
     out->steps_run = l->steps_run;
     out->last_change = l->last_change;
     out->series_states = r->frames.states;
@@ -249,8 +236,8 @@ static int finish(run *r, const loop_result *l, sentence *why)
 /* Prints the notes on keys that the deck sets; the table has the others. */
 static void say_notes(const sim *s, int from)
 {
-    for (int i = from; i < s->notes_count; i++)
-        if (s->notes[i].asked) cmd_say(0, "%s", s->notes[i].said.text);
+    for (int i = from; i < s->plan.notes; i++)
+        if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
 static int run_it(run *r)
@@ -263,7 +250,7 @@ static int run_it(run *r)
     int status = sim_create(s, &r->ask.cfg, !r->ask.dry_run, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.ignored[0])
-        sim_add_note(s, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
+        plan_add_note(&s->plan, true, "not used by this kind, grid and initial value: %s", r->ask.ignored);
     status = saver_check_folders(s, &why);
     if (status != 0) return fail(status, why.text);
     if (r->ask.dry_run) {
@@ -285,7 +272,7 @@ static int run_it(run *r)
     r->report.calibration = calibrate(s);
     r->calibrate_s = timer_lap_s(&mark_s);
     enter(r, "initialise");
-    const int notes = s->notes_count;
+    const int notes = s->plan.notes;
     status = start_level(r, &why);
     say_notes(s, notes);
     r->initialise_s = timer_lap_s(&mark_s);

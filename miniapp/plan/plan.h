@@ -109,8 +109,8 @@ typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothin
 /* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
 #define PLAN_PEER_WEIGHT 0.5
 
-enum { PLAN_NOTES_MAX = 8 };
-typedef struct plan_note { /* what a user should know */
+enum { PLAN_NOTES_MAX = 16 };
+typedef struct plan_note { /* what a user should know, for the table and the record */
     bool asked; /* about something the deck asked for and cannot have here; else about the machine or the
                  * problem */
     sentence said;
@@ -139,7 +139,7 @@ typedef struct plan {
     plan_form_trial form_trial;
     plan_variant_trial variant_trial;
     plan_reason reason[PLAN_CHOICES];
-    plan_note note[PLAN_NOTES_MAX];
+    plan_note note[PLAN_NOTES_MAX]; /* the plan's own, then those of the run that has it */
     int notes;
 } plan;
 
@@ -221,6 +221,9 @@ typedef struct plan_question {
 int plan_make(plan *p, const plan_question *q, sentence *why);
 /* plan.variant, once a run is set up by the rest. */
 void plan_choose_variant(plan *p, const plan_question *q);
+
+/* One more note; of more than there is room for the first are kept. */
+__attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
 /* A line for each choice: what, why, and what would have to change for another; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);

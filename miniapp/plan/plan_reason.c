@@ -1,10 +1,10 @@
 /* Notes and reasons, as the rules leave them and as people read them. */
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/terminal.h"
 #include "plan/plan_rules.h"
+#include "ranks/printable.h"
 #include "ranks/trial.h"
 
 const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
@@ -22,13 +22,15 @@ const char *const plan_choice_name[PLAN_CHOICES] = {
 
 void plan_add_note(plan *p, bool asked, const char *format, ...)
 {
-    assert(p->notes < PLAN_NOTES_MAX);
+    if (p->notes == PLAN_NOTES_MAX) return;
     plan_note *note = &p->note[p->notes++];
+    sentence said;
     va_list ap;
     va_start(ap, format);
     note->asked = asked;
-    sentence_set_list(&note->said, format, ap);
+    sentence_set_list(&said, format, ap);
     va_end(ap);
+    printable(note->said.text, sizeof note->said.text, said.text);
 }
 
 plan_reason *plan_chosen(plan *p, plan_choice choice, const char *format, ...)

@@ -35,7 +35,7 @@ void plan_choose_form(plan *p, const plan_question *q);
 void plan_choose_streams(plan *p, const plan_question *q);
 void plan_choose_graphs(plan *p, const plan_question *q);
 
-/* plan_reason.c. plan_add_note: a note. plan_chosen: the reason of a choice, and what was chosen.
+/* plan_reason.c. plan_chosen: the reason of a choice, and what was chosen.
  * plan_because: why, and what would have to change for another choice (NULL: what it already says).
  * plan_say_close: of the ways that were compared, those that cost hardly more than the chosen one; INFINITY:
  * it cannot be had. */
@@ -43,7 +43,6 @@ typedef struct plan_way {
     const char *name;
     double cost_s;
 } plan_way;
-__attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 __attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice,
                                                                const char *format, ...);
 __attribute__((format(printf, 3, 4))) void plan_because(plan_reason *r, const char *otherwise,

@@ -17,7 +17,7 @@ enum { INDENT = 13 }; /* where the second column begins */
 
 static void print_notes(FILE *to, const sim *s, int from)
 {
-    for (int i = from; i < s->notes_count; i++) fprintf(to, "note         %s\n", s->notes[i].said.text);
+    for (int i = from; i < s->plan.notes; i++) fprintf(to, "note         %s\n", s->plan.note[i].said.text);
 }
 
 static void print_device(FILE *to, const sim *s)
@@ -117,7 +117,7 @@ void report_print_head(const sim *s, report *r)
     print_transports(to, s);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
-    r->notes_printed = s->notes_count;
+    r->notes_printed = s->plan.notes;
 }
 
 void report_print_start(const sim *s, report *r)
@@ -132,7 +132,7 @@ void report_print_start(const sim *s, report *r)
     print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     terminal_text_end(&text, INDENT);
-    r->notes_printed = s->notes_count;
+    r->notes_printed = s->plan.notes;
 }
 
 /* ---- where the time went: means over ranks, so that rows add up to the row above them ---- */

@@ -67,9 +67,6 @@ typedef struct report {
     verify_result verdict;
     uint64_t fingerprint;
     state_stats checkpoints;
-    int64_t beside_write_steps;  /* of the timed steps: those beside which a checkpoint was written, on
-                                  * rank 0, and their mean */
-    double beside_write_step_s;
     int64_t series_states;       /* files written into output.series; which of the others were: */
     bool wrote_record, wrote_final, wrote_picture, wrote_trace;
     power_use power;             /* beside the loop */

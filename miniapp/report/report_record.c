@@ -139,7 +139,8 @@ static json_t *phases_json(const report *r)
 static json_t *notes_json(const sim *s)
 {
     json_t *all = json_array();
-    for (int i = 0; i < s->notes_count; i++) json_array_append_new(all, record_text(s->notes[i].said.text));
+    for (int i = 0; i < s->plan.notes; i++)
+        json_array_append_new(all, record_text(s->plan.note[i].said.text));
     return all;
 }
 
@@ -147,9 +148,8 @@ static json_t *notes_json(const sim *s)
 static json_t *write_json(const state_stats *c)
 {
     const bool known = c->count > 0;
-    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s",
-                     record_number(known ? c->checksum_s : NAN), "pwrite_s",
-                     record_number(known ? c->pwrite_s : NAN), "fsync_s",
+    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s", record_number(known ? c->checksum_s : NAN),
+                     "pwrite_s", record_number(known ? c->pwrite_s : NAN), "fsync_s",
                      record_number(known ? c->fsync_s : NAN), "publish_s",
                      record_number(known ? c->publish_s : NAN));
 }
@@ -174,9 +174,6 @@ static json_t *checkpoint_json(const report *r)
                                              * records: weft bench io measures it */
         { "write", write_json(c) },
         { "raw", json_null() },
-        { "beside_write",
-          json_pack("{s:I, s:o}", "steps", (json_int_t)r->beside_write_steps, "step_s",
-                    record_number(r->beside_write_steps > 0 ? r->beside_write_step_s : NAN)) },
     };
     return record_add(json_object(), all, sizeof all / sizeof *all);
 }

@@ -113,9 +113,9 @@ bool attention_too_late(attention *a)
     if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
     const bool any = agree_any(!have_time(a, 2), s->top.comm);
     if (any && !a->late_noted)
-        sim_add_note(s, false,
-                     "no checkpoint of step %lld: the time left is too short for it and for the last one",
-                     (long long)s->level);
+        plan_add_note(&s->plan, false,
+                      "no checkpoint of step %lld: the time left is too short for it and for the last one",
+                      (long long)s->level);
     a->late_noted = a->late_noted || any;
     return any;
 }

@@ -45,17 +45,13 @@ static void read_until(clock_steps *c, int64_t end)
         double seconds = 0;
         DEVICE_CALL(c->dev, event_sync, to);
         DEVICE_CALL(c->dev, event_seconds, from, to, &seconds);
-        const clock_interval what = c->interval[(c->read + 1) % CLOCK_RING];
         const int steps = c->steps[(c->read + 1) % CLOCK_RING];
         c->steps_ahead -= steps;
-        if (what == CLOCK_LEFT_OUT) continue;
+        if (steps == 0) continue;
         c->step_s = seconds / steps;
         for (int i = 0; i < steps; i++) keep(&c->samples, seconds / steps);
         c->total_s += seconds;
         c->total_steps += steps;
-        if (what == CLOCK_STEP && (c->beside_from == 0 || c->read + 1 < c->beside_from)) continue;
-        c->beside_write_s += seconds;
-        c->beside_write_steps += steps;
     }
 }
 
@@ -63,7 +59,7 @@ static void read_until(clock_steps *c, int64_t end)
 void clock_restart(clock_steps *c)
 {
     clock_flush(c);
-    c->ticks = c->read = c->steps_ahead = c->beside_from = 0;
+    c->ticks = c->read = c->steps_ahead = 0;
     DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
@@ -98,10 +94,9 @@ static bool too_far_ahead(const clock_steps *c)
            (c->step_s == 0 || (double)c->steps_ahead * c->step_s > CLOCK_LEAD_S);
 }
 
-static void tick(clock_steps *c, int steps, clock_interval what)
+static void tick(clock_steps *c, int steps)
 {
     c->ticks++;
-    c->interval[c->ticks % CLOCK_RING] = what;
     c->steps[c->ticks % CLOCK_RING] = steps;
     c->steps_ahead += steps;
     DEVICE_CALL(c->dev, event_record, c->tick[c->ticks % CLOCK_RING], c->stream);
@@ -114,24 +109,10 @@ static void tick(clock_steps *c, int steps, clock_interval what)
 void clock_tick(clock_steps *c, int steps)
 {
     if (c->probing.steps == 0) c->probing.steps = steps;
-    tick(c, steps, CLOCK_STEP);
+    tick(c, steps);
 }
 
-void clock_leave_out(clock_steps *c) { tick(c, 0, CLOCK_LEFT_OUT); }
-
-void clock_write_begins(clock_steps *c) { c->beside_from = c->ticks + 1; }
-
-void clock_write_ended(clock_steps *c)
-{
-    bool done = true;
-    /* the first that is not done is the last one */
-    for (int64_t i = c->read + 1; i <= c->ticks && done && c->beside_from > 0; i++) {
-        clock_interval *const what = &c->interval[i % CLOCK_RING];
-        if (i >= c->beside_from && *what == CLOCK_STEP) *what = CLOCK_STEP_BESIDE_WRITE;
-        DEVICE_CALL(c->dev, event_done, c->tick[i % CLOCK_RING], &done);
-    }
-    c->beside_from = 0;
-}
+void clock_leave_out(clock_steps *c) { tick(c, 0); }
 
 void clock_flush(clock_steps *c)
 {

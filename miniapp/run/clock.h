@@ -41,9 +41,6 @@ enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PR
 
 static const double CLOCK_LEAD_S = 0.1;
 
-/* up to a tick */
-typedef enum clock_interval { CLOCK_STEP, CLOCK_STEP_BESIDE_WRITE, CLOCK_LEFT_OUT } clock_interval;
-
 /* Seconds of single steps, at most as many as there is room for: one in `stride` is kept. */
 typedef struct clock_samples {
     double *s; /* owned */
@@ -65,17 +62,13 @@ typedef struct clock_steps {
     device_stream *stream;
     timeline *timeline; /* NULL, or gets every probe; not owned */
     device_event *tick[CLOCK_RING];
-    clock_interval interval[CLOCK_RING];
-    int steps[CLOCK_RING]; /* that end with that tick */
+    int steps[CLOCK_RING]; /* that end with that tick; 0: what was enqueued is no step */
     int64_t ticks, read;   /* recorded; already turned into samples */
     int64_t steps_ahead;   /* of the ticks between */
     double step_s;         /* of the last tick that was read; 0: none yet */
     clock_samples samples;
     double total_s; /* of all steps that were read */
     int64_t total_steps;
-    int64_t beside_from;   /* the first tick beside the write that is under way; 0: none is */
-    double beside_write_s; /* of all, the steps beside a write */
-    int64_t beside_write_steps;
     clock_probing probing;
     int64_t probes, steps_probed; /* read */
     double phase_s[STEP_PHASES];  /* summed over the probed steps */
@@ -90,9 +83,6 @@ void clock_restart(clock_steps *c);
 const step_probe *clock_probe(clock_steps *c, int64_t level);
 /* The work enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
-/* The steps beside a write, in the device's time and to a tick: from here to what runs when it has ended. */
-void clock_write_begins(clock_steps *c);
-void clock_write_ended(clock_steps *c);
 /* After `steps` steps were enqueued. */
 void clock_tick(clock_steps *c, int steps);
 /* Waits for what is outstanding. */

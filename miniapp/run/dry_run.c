@@ -1,4 +1,4 @@
-#include "run/dry_run.h"
+#include "run/loop.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,6 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "run/restart.h"
-#include "sim/sim_state.h"
 #include "state/collect.h"
 #include "state/state_folder.h"
 
@@ -165,7 +163,7 @@ static void print_account(sim *s, const char *deck_text)
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
            s->plan.streams == 1 ? "" : "s", s->plan.block_steps, s->plan.block_steps == 1 ? "" : "s");
-    for (int i = 0; i < s->notes_count; i++) printf("# note         %s\n", s->notes[i].said.text);
+    for (int i = 0; i < s->plan.notes; i++) printf("# note         %s\n", s->plan.note[i].said.text);
 }
 
 /* Writers that collect others' rows hold two windows of them. */

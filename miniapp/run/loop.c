@@ -5,8 +5,6 @@
 #include "ranks/check.h"
 #include "ranks/timer.h"
 #include "run/watchdog.h"
-#include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 
 /* ---- norms ---- */
 

@@ -1,11 +1,33 @@
-/* The time loop: advance, look around, judge, save, leave, in this order at every step boundary. */
+/* A run around its steps: where it starts, or what a dry run says of it; the time loop: advance, look around,
+ * judge, save, leave, in this order at every step boundary. */
 #pragma once
 
+#include "config/request.h"
 #include "output/picture.h"
 #include "run/clock.h"
 #include "sim/sim.h"
-#include "sim/snapshot.h"
+#include "sim/sim_state.h"
 #include "state/state_write.h"
+
+/* ---- restart.c ---- */
+
+/* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole
+ * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
+ * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
+ * step: NULL; else nothing is loaded, and it becomes the step that would be, from the files' attributes
+ * alone, so that damage within a field is not seen. Returns an exit status: 0; 2 the path is missing, or the
+ * file disagrees with the deck in problem or grid, or its step is beyond time.steps (the same step is
+ * allowed: a complete job that is requeued ends with 0); 3 nothing but damaged files, or not to be read. One
+ * sentence in why. Collective. */
+int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
+
+/* ---- dry_run.c ---- */
+
+/* What a run would take, and what would refuse it, from the sizes of what was made for it; no step is taken.
+ * After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
+ * checkpoint.dir), then prints the resolved deck and, as its comments, the account. Returns the exit status
+ * that the run would come to, with one sentence in why where it is not 0. Collective. */
+int dry_run(sim *s, const request *ask, sentence *why);
 
 /* ---- saver.c ---- */
 

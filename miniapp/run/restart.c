@@ -1,4 +1,4 @@
-#include "run/restart.h"
+#include "run/loop.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include "base/cmd.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "sim/sim_state.h"
 #include "state/state_folder.h"
 
 /* Does the state go on where the deck wants to? The deck stored in it is damaged where it cannot be read. */

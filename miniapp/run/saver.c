@@ -3,7 +3,6 @@
 #include "base/cmd.h"
 #include "files/replace.h"
 #include "run/watchdog.h"
-#include "sim/sim_state.h"
 #include "state/state_folder.h"
 
 int saver_check_folders(sim *s, sentence *why)
@@ -23,8 +22,8 @@ int saver_check_folders(sim *s, sentence *why)
         const state_status status = state_is_shared(s->top.comm, all[i].dir, &reason);
         const bool never_due = i == 0 && c->checkpoint.every == 0;
         if (status != STATE_OK && never_due)
-            sim_add_note(s, false, "%s: %s; a signal would end this run without a checkpoint", all[i].key,
-                         reason.text);
+            plan_add_note(&s->plan, false, "%s: %s; a signal would end this run without a checkpoint",
+                          all[i].key, reason.text);
         if (status == STATE_OK || never_due) continue;
         sentence_set(why, "%s: %s", all[i].key, reason.text);
         return state_exit(status);
@@ -57,12 +56,13 @@ state_status saver_open(saver *v, sentence *why)
     v->writer = saver_make_writer(s, "checkpoint.dir", &o, &status, why);
     if (!v->writer) return status;
     if (c->checkpoint.async && sim_has_free_level(s))
-        sim_add_note(s, false,
-                     "the steps wait while a checkpoint is written: the level is put aside where the next "
-                     "one will be, since fields are in host memory");
+        plan_add_note(&s->plan, false,
+                      "the steps wait while a checkpoint is written: the level is put aside where the next "
+                      "one will be, since fields are in host memory");
     if (c->checkpoint.writers > s->top.ranks)
-        sim_add_note(s, false, "checkpoint.writers = %d: there are only %d ranks, and all of them write",
-                     c->checkpoint.writers, s->top.ranks);
+        plan_add_note(&s->plan, false,
+                      "checkpoint.writers = %d: there are only %d ranks, and all of them write",
+                      c->checkpoint.writers, s->top.ranks);
     v->snapshot = snapshot_create(s);
     return STATE_OK;
 }
@@ -96,7 +96,6 @@ void saver_poll(saver *v)
     if (busy) watchdog_phase("ending a checkpoint");
     hear(v, state_writer_poll(v->writer, &v->why), false);
     if (busy) watchdog_phase("steps");
-    if (busy && !state_writer_busy(v->writer)) clock_write_ended(v->ticks);
 }
 
 static void wait_for(saver *v, bool waited_for)
@@ -105,10 +104,7 @@ static void wait_for(saver *v, bool waited_for)
     if (busy) watchdog_phase("waiting for a checkpoint");
     if (busy) snapshot_mark(v->snapshot);
     hear(v, state_writer_wait(v->writer, &v->why), waited_for);
-    if (busy) {
-        watchdog_phase("steps");
-        clock_write_ended(v->ticks);
-    }
+    if (busy) watchdog_phase("steps");
 }
 
 bool saver_save(saver *v, bool waited_for)
@@ -125,12 +121,11 @@ bool saver_save(saver *v, bool waited_for)
     if (!goes_on) clock_flush(v->ticks);
     watchdog_phase("checkpoint");
     snapshot_take(v->snapshot, v->deck_text, &level);
-    const state_request request = { &level, snapshot_ready, snapshot_idle, v->snapshot };
-    hear(v, state_writer_begin(v->writer, &request, &v->why), waited_for);
+    const state_request asked = { &level, snapshot_ready, snapshot_idle, v->snapshot };
+    hear(v, state_writer_begin(v->writer, &asked, &v->why), waited_for);
     watchdog_phase("steps");
     if (goes_on) {
         clock_leave_out(v->ticks);
-        if (state_writer_busy(v->writer)) clock_write_begins(v->ticks);
     } else {
         if (!v->stop) wait_for(v, waited_for);
         clock_restart(v->ticks);

@@ -6,7 +6,6 @@
 #include "base/cmd.h"
 #include "output/picture.h"
 #include "ranks/check.h"
-#include "sim/sim_state.h"
 #include "state/state_folder.h"
 
 static bool keeps_states(const config *c) { return c->output.every > 0 && c->output.series[0]; }
@@ -99,10 +98,10 @@ bool series_picture(const series *v, sentence *why)
     if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;
     /* a shell takes the folder's name as it stands, so that it must not end the quotes */
     if (keeps_frames(c) && !strchr(v->folder, '\''))
-        sim_add_note(s, false,
-                     "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
-                     "-pix_fmt yuv420p film.mp4",
-                     FRAMES_PER_SECOND, v->folder);
+        plan_add_note(&s->plan, false,
+                      "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
+                      "-pix_fmt yuv420p film.mp4",
+                      FRAMES_PER_SECOND, v->folder);
     return true;
 }
 

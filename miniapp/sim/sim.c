@@ -1,22 +1,6 @@
 #include "sim/sim.h"
 
-#include <stdarg.h>
-
 #include "ranks/check.h"
-#include "ranks/printable.h"
-
-void sim_add_note(sim *s, bool asked, const char *format, ...)
-{
-    if (s->notes_count == SIM_NOTES_MAX) return;
-    plan_note *note = &s->notes[s->notes_count++];
-    sentence said;
-    va_list ap;
-    va_start(ap, format);
-    note->asked = asked;
-    sentence_set_list(&said, format, ap);
-    printable(note->said.text, sizeof note->said.text, said.text);
-    va_end(ap);
-}
 
 double sim_memory_bytes(const sim *s)
 {

@@ -1,6 +1,6 @@
 /* Everything that a run holds: topology, device, decompositions, fields, passes, streams; what was chosen for
  * the choices that the deck left open; and what can be asked of it. sim_setup.c makes it and destroys it,
- * sim_state.h fills and reads its fields, sim_advance.h takes its steps. Which buffers a kind needs:
+ * sim_state.h fills and reads its fields, sim_advance.c takes its steps. Which buffers a kind needs:
  *
  *   linear kinds  now: the present level; next: where the next step or pass leaves its own. Of two levels a
  *                 step writes over the level before (next.u is now.prev, next.prev is now.u), and a block of
@@ -19,7 +19,7 @@
 #include "step/step.h"
 #include "topology/topology.h"
 
-enum { SIM_NOTES_MAX = 12, SIM_FIELDS_MAX = 4 };
+enum { SIM_FIELDS_MAX = 4 };
 
 typedef struct sim_field {
     void *cells; /* device memory, laid out as the grid says */
@@ -58,8 +58,6 @@ typedef struct sim {
     device *dev;
 
     plan plan;
-    plan_note notes[SIM_NOTES_MAX];
-    int notes_count;
 
     step_levels now, next;
     step_streams streams;
@@ -88,8 +86,6 @@ typedef struct sim {
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-/* A sentence for the user, kept for the table and the record. */
-__attribute__((format(printf, 3, 4))) void sim_add_note(sim *s, bool asked, const char *format, ...);
 /* Waits for everything enqueued. */
 void sim_wait(sim *s);
 
@@ -110,6 +106,40 @@ double sim_transposes_sent_bytes(const sim *s);
 /* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
  * these. */
 double sim_redundant_fraction(const sim *s);
+
+/* ---- sim_advance.c ---- */
+
+/* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
+ * graph (graph_batch.c), or with transposes; and steps and exchanges that only measure. */
+
+/* Before the first step: leaves nothing to be made in the loop. */
+void sim_prepare_steps(sim *s);
+
+typedef struct sim_request {
+    int64_t steps;           /* at most, from 1: before the level that they make nothing is to be done */
+    int64_t norm_every;      /* levels that this divides want their norm: it comes with the step where the
+                              * form can do that; 0: none */
+    bool exchange;           /* as in step_job; always with transposes */
+    const step_probe *probe; /* as in step_job, of one step or block; not with transposes */
+} sim_request;
+/* Enqueues one launch of the steps, and returns how many it has; s->level counts them. */
+int sim_advance(sim *s, sim_request r);
+void sim_take(sim *s, int64_t steps, bool exchange); /* all of them, for measuring */
+
+/* max |u - previous u| of the step that made this level, over all ranks, NaN if there is any: of the present
+ * level, or, where sim_norms_ride, of the last one before that wanted it. Waits for it; costs a pass over
+ * both levels unless it came with the step. Collective. */
+double sim_norm(sim *s, int64_t level);
+/* Do all norms come with their steps, so that they can be read when the next step is under way? */
+bool sim_norms_ride(const sim *s);
+/* Back by one step, where norms ride: the level before is still there. */
+void sim_undo_step(sim *s);
+
+/* For measuring, seconds of the slowest rank, of a stencil alone: a pass (of a step or a block), the mean of
+ * `count`, between time stamps on the device after a few that fill the pipeline, so that neither its filling
+ * nor its draining counts; and an exchange of the present level's halo, the mean of `count` one by one. */
+double sim_pass_s(sim *s, bool exchange, int count);
+double sim_exchange_s(sim *s, int count);
 
 /* ---- sim_trial.c ---- */
 

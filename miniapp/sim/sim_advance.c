@@ -1,6 +1,6 @@
 /* Every step, block and graph of a run is one sim_advance: it chooses how many steps the launch has, takes
  * them, and swaps the levels. */
-#include "sim/sim_advance.h"
+#include "sim/sim.h"
 
 #include <math.h>
 

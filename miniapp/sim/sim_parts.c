@@ -157,8 +157,6 @@ void sim_make_parts(sim *s)
         check_fail(__FILE__, __LINE__, "persistent passes", why.text);
     if (kind->stencil) sim_make_pass(s);
     if (kind->by_lines) sim_make_transposed_pass(s);
-    if (step_form_in_kernel(p->form, p->block_steps) && !sim_make_inkernel(s, &why))
-        check_fail(__FILE__, __LINE__, "in-kernel exchange", why.text);
     if (kind->stencil) step_pass_set_form(&s->pass, p->form);
     if (kind->transposes && !sim_make_redists(s, p->redist_transport, &why))
         check_fail(__FILE__, __LINE__, "transposes", why.text);

@@ -172,41 +172,38 @@ static void note_other_devices(sim *s)
     sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name,
                  first);
     if (!agree_or_say(strcmp(first, s->dev->name) == 0, &other, s->top.comm))
-        sim_add_note(s, false, "%s", other.text);
+        plan_add_note(&s->plan, false, "%s", other.text);
 }
 
-static void add_notes(sim *s)
+/* of_device: of the choice of devices, or "". */
+static void add_notes(sim *s, const char *of_device)
 {
+    if (of_device[0]) plan_add_note(&s->plan, false, "%s", of_device);
     if (s->top.hosts > 1) note_other_devices(s);
-    for (int i = 0; i < s->plan.notes; i++)
-        sim_add_note(s, s->plan.note[i].asked, "%s", s->plan.note[i].said.text);
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
-        sim_add_note(s, true,
-                     "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
-                     "none is written",
-                     config_kind_of(s->cfg)->name);
-    if (s->prob.warning[0]) sim_add_note(s, false, "%s", s->prob.warning);
+        plan_add_note(&s->plan, true,
+                      "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
+                      "none is written",
+                      config_kind_of(s->cfg)->name);
+    if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
 }
 
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why)
 {
-    sentence notes;
+    sentence note;
     memset(s, 0, sizeof *s);
     s->cfg = cfg;
     double mark_s = timer_now_s();
     topology_create(&s->top);
-    const topology_choice choice = cfg->run.device == CONFIG_DEVICE_CUDA   ? TOPOLOGY_CUDA
-                                   : cfg->run.device == CONFIG_DEVICE_HOST ? TOPOLOGY_HOST
-                                                                           : TOPOLOGY_AUTO;
-    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &notes);
+    const topology_choice choice = (topology_choice)cfg->run.device; /* the same three in the same order */
+    s->dev = topology_device(&s->top, choice, topology_threads(&s->top, cfg->run.threads), why, &note);
     if (!s->dev) return CHECK_EXIT_ENVIRONMENT;
     s->created.device_s = timer_lap_s(&mark_s);
-    if (notes.text[0]) sim_add_note(s, false, "%s", notes.text);
     problem_make(&s->prob, cfg);
     if (config_kind_of(cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     const int status = make_plan_of_memory(s, how_long, why);
     if (status != 0) return status;
-    add_notes(s);
+    add_notes(s, note.text);
     sim_make_parts(s);
     make_tables(s);
     s->created.passes_s = timer_lap_s(&mark_s) - s->created.fields_s - s->created.transport_s;

@@ -174,8 +174,8 @@ static int initialise_from_file(sim *s, sentence *why)
     }
     const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
     if (infinite > 0)
-        sim_add_note(s, true, "problem.initial: %lld cells of %.300s are infinite in %s", (long long)infinite,
-                     c->problem.file, dtype_name(c->problem.type));
+        plan_add_note(&s->plan, true, "problem.initial: %lld cells of %.300s are infinite in %s",
+                      (long long)infinite, c->problem.file, dtype_name(c->problem.type));
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
     if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;

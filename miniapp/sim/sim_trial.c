@@ -8,7 +8,6 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 #include "ranks/trial.h"
-#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 
 static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
@@ -27,8 +26,9 @@ static bool aware_works(sim_trial *t, sentence *why)
         t->aware_known = true;
         t->budget_s += timer_now_s() - begin_s;
         if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
-            sim_add_note(s, false, "this MPI claims CUDA support, but %s; messages go through host buffers",
-                         t->aware_why.text);
+            plan_add_note(&s->plan, false,
+                          "this MPI claims CUDA support, but %s; messages go through host buffers",
+                          t->aware_why.text);
     }
     if (!t->aware) *why = t->aware_why;
     return t->aware;

@@ -1,9 +1,8 @@
-#include "sim/snapshot.h"
+#include "sim/sim_state.h"
 
 #include <stdlib.h>
 
 #include "ranks/check.h"
-#include "sim/sim_state.h"
 
 struct snapshot {
     sim *sim;

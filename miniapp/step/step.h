@@ -31,12 +31,6 @@ typedef enum step_form {
 } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
-/* Kernels exchange, with all neighbours or with those within reach. */
-static inline bool step_form_in_kernel(step_form form, int block_steps)
-{
-    return form == STEP_IN_KERNEL || (form == STEP_MIXED && block_steps == 1);
-}
-
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
     device *dev;
@@ -194,9 +188,10 @@ int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchan
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
+/* Kernels exchange, with all neighbours or with those within reach. */
 static inline bool step_in_kernel(const step_pass *p)
 {
-    return step_form_in_kernel(p->form, p->of.block_steps);
+    return p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->of.block_steps == 1);
 }
 static inline bool step_can_change(const step_pass *p)
 {

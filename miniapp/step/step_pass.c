@@ -62,9 +62,7 @@ void step_bind_thread(device *d)
 
 static bool has_neighbour(const decomp *dec, int dx, int dy)
 {
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (decomp_dx[k] == dx && decomp_dy[k] == dy) return dec->neighbour[k] >= 0;
-    return false;
+    return dec->neighbour[decomp_direction(dx, dy)] >= 0;
 }
 
 /* The blocks of ghosts around the own cells, by rows and columns of a 3 x 3 grid, that lie outside the domain
@@ -104,12 +102,9 @@ static boundary_kind kind_beyond(const step_pass *p, int dx, int dy)
 /* Does a link that a mixed step takes for far lie in that direction? */
 static bool is_far(const step_pass *p, int dx, int dy)
 {
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        if (decomp_dx[k] != dx || decomp_dy[k] != dy) continue;
-        const transport_kind over = halo_toward(p->halo, k);
-        return over != TRANSPORT_KINDS && !(p->near >> over & 1);
-    }
-    return false;
+    const int k = decomp_direction(dx, dy);
+    const transport_kind over = k < 0 ? TRANSPORT_KINDS : halo_toward(p->halo, k);
+    return over != TRANSPORT_KINDS && !(p->near >> over & 1);
 }
 
 /* Does a far link bring these ghosts, or what they mirror? */

@@ -12,8 +12,6 @@
 
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 #include "support/problem_harness.h"
 
 static sim s;

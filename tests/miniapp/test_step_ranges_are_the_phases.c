@@ -12,7 +12,7 @@
 
 #include "device/nvtx.h"
 #include "ranks/check.h"
-#include "sim/sim_advance.h"
+#include "sim/sim.h"
 
 enum { DEEPEST = 8 };
 static const char *open_now[DEEPEST];

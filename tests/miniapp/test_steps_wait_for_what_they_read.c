@@ -18,9 +18,7 @@
 
 #include "core/cell.h"
 #include "ranks/check.h"
-#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
-#include "sim/snapshot.h"
 #include "support/deferred_device.h"
 #include "support/problem_harness.h"
 #include "support/sanitized.h"

@@ -17,8 +17,6 @@
 
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "sim/sim_advance.h"
-#include "sim/sim_state.h"
 #include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 

@@ -13,7 +13,6 @@
 
 #include "ranks/check.h"
 #include "run/calibrate.h"
-#include "sim/sim_advance.h"
 #include "sim/sim_state.h"
 #include "support/problem_harness.h"
 

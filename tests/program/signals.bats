@@ -260,6 +260,9 @@ END
     expect "status by Slurm's time" 75 "$status"
     expect "the checkpoint is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
     SLURM_JOB_END_TIME=$(($(date +%s) + 3600)) weft_run 2 d.ini checkpoint.every=0 time.steps=20
+    rm -rf checkpoints && : >checkpoints
+    run weft_alone d.ini checkpoint.every=0 run.wall_limit=1
+    refused 3 checkpoint.dir "Not a directory"
 }
 
 @test "a checkpoint that is due when there is time for one more only is left to the last step, and that is said" {
