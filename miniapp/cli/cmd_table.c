@@ -1,7 +1,5 @@
 #include "cli/cmd_table.h"
 
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd.h"
@@ -11,7 +9,6 @@
 #include "check/check.h"
 #include "config/config.h"
 #include "config/request.h"
-#include "ranks/check.h"
 
 const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
@@ -86,18 +83,6 @@ static int options_of(const cmd_row *c)
 
 /* ---- help ---- */
 
-/* One line, broken where it is too long. */
-__attribute__((format(printf, 3, 4))) static void say(FILE *to, int indent, const char *format, ...)
-{
-    char *text = NULL;
-    va_list ap;
-    va_start(ap, format);
-    if (vasprintf(&text, format, ap) < 0) check_fail(__FILE__, __LINE__, "vasprintf", "out of memory");
-    va_end(ap);
-    terminal_wrap(to, text, indent);
-    free(text);
-}
-
 void cmd_table_print_all(FILE *to)
 {
     fprintf(to, "weft %s: MPI multi-GPU stencil and transpose mini-app and benchmark\n\n", version_number);
@@ -105,7 +90,7 @@ void cmd_table_print_all(FILE *to)
     for (size_t i = 0; i < cmd_table_count; i++)
         fprintf(to, "  %-7s %-35s %s\n", cmd_table[i].name, cmd_table[i].operands, cmd_table[i].summary);
     fprintf(to, "\n`weft help COMMAND` describes one. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
-    say(to, 0, "Exit status: %s", status_of_all);
+    terminal_say(to, 0, "Exit status: %s", status_of_all);
 }
 
 void cmd_table_print(FILE *to, const char *name)
@@ -117,16 +102,17 @@ void cmd_table_print(FILE *to, const char *name)
         used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
                                  c->option[i].argument ? " " : "",
                                  c->option[i].argument ? c->option[i].argument : "");
-    say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands,
-        options);
+    terminal_say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "",
+                 c->operands, options);
     terminal_wrap(to, c->text, 0);
-    for (int i = 0; i < options_of(c); i++) say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
+    for (int i = 0; i < options_of(c); i++)
+        terminal_say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
     if (c->print_keys) {
         fprintf(to, "\n%s\n", c->keys);
         c->print_keys(to);
     }
     fputc('\n', to);
-    say(to, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
+    terminal_say(to, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
 }
 
 /* ---- mistakes ---- */
