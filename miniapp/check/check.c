@@ -16,6 +16,7 @@
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
+#include "run/watchdog.h"
 
 /* ---- sizes ---- */
 
@@ -286,11 +287,11 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     e.machine = machine_json(top, d);
     if (!topology_agree(top, may_begin(&e, ask, &why), &why)) (void)cmd_say(0, "%s", why.text);
     else {
-        trial_watch(ask->stall_limit_s);
+        watchdog_counts_rounds();
+        watchdog_start(ask->stall_limit_s);
         if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
         trial_unwatch();
-        for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
         c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) {

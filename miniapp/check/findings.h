@@ -88,7 +88,6 @@ typedef struct check_rank {
     char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
     double clock_mhz, power_w, temperature_c; /* under arithmetic, last round; NaN unknown */
     bool held_by_power, held_by_heat;
-    bool ended; /* true: it was heard of when the check ended. False: it died or hangs */
 } check_rank;
 
 typedef struct check_findings {

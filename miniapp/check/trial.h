@@ -123,8 +123,6 @@ __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *
 
 /* ---- for the command ---- */
 
-/* The watchdog of the trials: without progress for limit_s the check ends; 0: nothing watches. */
-void trial_watch(double limit_s);
 /* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
 void trial_unwatch(void);
 /* Rank 0's number for all, who sleep until it comes. Collective. */
