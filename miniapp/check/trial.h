@@ -21,7 +21,7 @@ typedef struct check_sizes {
     int64_t ceiling_bytes, edge_cells; /* of what one rank copies; of the planes that it sweeps, which no
                                         * cache holds */
     int64_t cached_edge_cells;         /* of planes of which the last cache holds two */
-    int64_t link_bytes, ring_bytes;    /* of a message */
+    int64_t message_bytes;             /* of pairs and rings */
     int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
     int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
     int runs;                          /* of the program, that are compared with a known fingerprint: the

@@ -23,7 +23,7 @@ static void try_transport(check *c, transport_kind t, bool alltoall)
 {
     const check_like like = (check_like)((alltoall ? CHECK_ALLTOALL : CHECK_RING) + t);
     bench_setting setting = alltoall ? (bench_setting){ "n", c->sizes.matrix_cells }
-                                     : (bench_setting){ "bytes", c->sizes.ring_bytes };
+                                     : (bench_setting){ "bytes", c->sizes.message_bytes };
     bench_point p = { .verified = false };
     char rung[64];
     snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
