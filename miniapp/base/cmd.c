@@ -19,15 +19,11 @@
 
 static int rank;
 
-/* FNV-1a of the words and where they end. */
-static uint64_t hash(int count, char *const *words)
+/* FNV-1a. */
+static uint64_t hash(const char *text)
 {
     uint64_t h = 0xcbf29ce484222325;
-    for (int i = 0; i < count; i++)
-        for (const char *c = words[i];; c++) {
-            h = (h ^ (unsigned char)*c) * 0x100000001b3;
-            if (!*c) break;
-        }
+    for (; *text; text++) h = (h ^ (unsigned char)*text) * 0x100000001b3;
     return h;
 }
 
@@ -44,13 +40,13 @@ static int first_other(uint64_t mine, int ranks)
 
 /* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the
  * first other rank, and its host. */
-static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
+static void same_on_all_ranks(const char *what, const char *text)
 {
     struct {
         char host[64], text[256];
     } theirs = { "", "" };
     const int ranks = ranks_count(ranks_world());
-    const int other = first_other(number, ranks);
+    const int other = first_other(hash(text), ranks);
     if (other == ranks) return;
     snprintf(theirs.text, sizeof theirs.text, "%s", text);
     (void)gethostname(theirs.host, sizeof theirs.host - 1);
@@ -73,11 +69,11 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(false);
     rank = ranks_mine(ranks_world());
-    char version[128], *const versions[] = { version };
+    char version[128];
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
-    same_on_all_ranks("is weft", version, hash(1, versions));
+    same_on_all_ranks("is weft", version);
     char *words = cmd_text(argc, argv);
-    same_on_all_ranks("was started as", words, hash(argc, argv));
+    same_on_all_ranks("was started as", words);
     free(words);
     return rank;
 }

@@ -53,7 +53,6 @@ typedef struct config_row {
 
 extern const config_row config_table[];
 extern const size_t config_table_count;
-extern const char *const config_sides[]; /* from BOUNDARY_PERIODIC on; NULL ends them */
 
 const config_row *config_table_find(const char *key);
 const char *config_table_nearest(const char *key); /* the key that a slip may have meant */
