@@ -274,7 +274,6 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
         if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
         trial_unwatch();
-        c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) {
             if (!whole) judge(&e); /* the round under way has no record yet */

@@ -101,8 +101,7 @@ typedef struct check_findings {
     check_fault *fault; /* owned */
     int faults;
     int rounds; /* that were finished */
-    bool incomplete;
-    sentence why;       /* it is incomplete: what was under way, who was not heard of */
+    sentence why;       /* it is incomplete; "": it is not */
     sentence not_tried; /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; ""
                          * nothing */
 } check_findings;

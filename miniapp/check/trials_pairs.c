@@ -62,11 +62,6 @@ static cpu_set_t take_core(const check *c, const meeting *m)
     return allowed;
 }
 
-static void give_core_back(cpu_set_t allowed)
-{
-    if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
-}
-
 /* The lower rank of a pair sends up; or the other one sends, or both. */
 static void measure(check *c, const meeting *m, int way)
 {
@@ -110,7 +105,7 @@ static void meet(check *c, meeting m, int together, int partner, int way)
                                c->top->comm, MPI_STATUS_IGNORE));
     const cpu_set_t allowed = take_core(c, &m);
     for (int n = 0; n < WAYS - way; n++) measure(c, &m, way + (n + c->round) % (WAYS - way));
-    give_core_back(allowed);
+    if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
     MPI_CHECK(MPI_Comm_free(&m.top.comm));
 }
 
