@@ -53,7 +53,7 @@ typedef struct config {
                                                * products, a_2, b_2 */
         int factors_count, products;          /* products of 2 (2r+1) factors each */
         config_initial initial;
-        char file[4096], dataset[4096];       /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
+        char file[4096], dataset[256];        /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
         int64_t mode_x, mode_y;
         int64_t seed;
     } problem;

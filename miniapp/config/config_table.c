@@ -262,24 +262,19 @@ static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why
 
 static bool read_initial(config *c, const char *text, sentence *why)
 {
-    char path[sizeof c->problem.file];
-    const char *dataset = "/fields/u";
+    char file[sizeof c->problem.file + 1]; /* a longer one is refused */
+    const char *dataset = NULL;
     const int choice = choice_of(initials, text);
     memset(c->problem.file, 0, sizeof c->problem.file);
     memset(c->problem.dataset, 0, sizeof c->problem.dataset);
     c->problem.initial = choice < 0 ? CONFIG_INITIAL_FILE : (config_initial)choice;
     if (choice >= 0) return true;
     if (!strchr(text, '/') && !strstr(text, ".h5") && !strstr(text, ".hdf5")) return false;
-    if (!read_path(text, path, sizeof path, why)) return false;
-    char *colon = NULL;
-    for (char *p = strstr(path, ":/"); p; p = strstr(p + 1, ":/")) colon = p;
-    if (colon) {
-        *colon = '\0';
-        dataset = colon + 1;
-    }
-    memcpy(c->problem.file, path, strlen(path));
-    memcpy(c->problem.dataset, dataset, strlen(dataset));
-    return path[0] != '\0' && dataset[1] != '\0';
+    for (const char *p = strstr(text, ":/"); p; p = strstr(p + 1, ":/")) dataset = p + 1;
+    snprintf(file, sizeof file, "%.*s", (int)(dataset ? (size_t)(dataset - 1 - text) : strlen(text)), text);
+    if (!dataset) dataset = "/fields/u";
+    return read_path(file, c->problem.file, sizeof c->problem.file, why) &&
+           read_path(dataset, c->problem.dataset, sizeof c->problem.dataset, why) && dataset[1] != '\0';
 }
 
 /* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there
