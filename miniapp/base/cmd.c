@@ -42,15 +42,11 @@ static void signals_hold(bool hold)
     pthread_sigmask(SIG_SETMASK, &held, NULL);
 }
 
-/* FNV-1a of the words and where they end. */
-static uint64_t hash(int count, char *const *words)
+/* FNV-1a. */
+static uint64_t hash(const char *text)
 {
     uint64_t h = 0xcbf29ce484222325;
-    for (int i = 0; i < count; i++)
-        for (const char *c = words[i];; c++) {
-            h = (h ^ (unsigned char)*c) * 0x100000001b3;
-            if (!*c) break;
-        }
+    for (; *text; text++) h = (h ^ (unsigned char)*text) * 0x100000001b3;
     return h;
 }
 
@@ -67,13 +63,13 @@ static int first_other(uint64_t mine, int ranks)
 
 /* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the
  * first other rank, and its host. */
-static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
+static void same_on_all_ranks(const char *what, const char *text)
 {
     struct {
         char host[64], text[256];
     } theirs = { "", "" };
     const int ranks = ranks_count(ranks_world());
-    const int other = first_other(number, ranks);
+    const int other = first_other(hash(text), ranks);
     if (other == ranks) return;
     snprintf(theirs.text, sizeof theirs.text, "%s", text);
     (void)gethostname(theirs.host, sizeof theirs.host - 1);
@@ -96,11 +92,11 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(false);
     rank = ranks_mine(ranks_world());
-    char version[128], *const versions[] = { version };
+    char version[128];
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
-    same_on_all_ranks("is weft", version, hash(1, versions));
+    same_on_all_ranks("is weft", version);
     char *words = cmd_text(argc, argv);
-    same_on_all_ranks("was started as", words, hash(argc, argv));
+    same_on_all_ranks("was started as", words);
     free(words);
     return rank;
 }
@@ -150,49 +146,10 @@ char *cmd_text(int argc, char **argv)
     return text;
 }
 
-/* ---- options ---- */
-
-const cmd_option cmd_option_none[CMD_OPTIONS_MAX] = { { NULL, NULL, NULL } };
-
-int cmd_option_count(const cmd_option *option)
+void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why)
 {
-    int count = 0;
-    while (count < CMD_OPTIONS_MAX && option[count].name) count++;
-    return count;
-}
-
-void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name,
-                             const char *const *argument, int count, sentence *why)
-{
-    const char *near = deck_near(typed, name, (size_t)count);
+    const char *near = deck_near(typed, known, (size_t)count);
     sentence_set(why, "unknown %s '%.200s'%s%s; allowed: ", what, typed, near ? ", did you mean " : "",
                  near ? near : "");
-    for (int i = 0; i < count; i++)
-        sentence_add(why, "%s%s%s%s", i ? ", " : "", name[i], argument[i] ? " " : "",
-                     argument[i] ? argument[i] : "");
-}
-
-bool cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why)
-{
-    const char *name[CMD_OPTIONS_MAX + 2], *argument[CMD_OPTIONS_MAX + 2] = { NULL };
-    int count = 0;
-    for (; count < cmd_option_count(option); count++) {
-        name[count] = option[count].name;
-        argument[count] = option[count].argument;
-    }
-    name[count++] = "--help";
-    name[count++] = "--version";
-    cmd_option_unknown_word("option", typed, name, argument, count, why);
-    return false;
-}
-
-bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why)
-{
-    for (int i = 1; i < argc; i++) {
-        bool known = argv[i][0] != '-';
-        for (int k = 0; k < cmd_option_count(option) && !known; k++)
-            known = strcmp(argv[i], option[k].name) == 0;
-        if (!known) return cmd_option_unknown(option, argv[i], why);
-    }
-    return true;
+    for (int i = 0; i < count; i++) sentence_add(why, "%s%s", i ? ", " : "", known[i]);
 }

@@ -40,12 +40,5 @@ bool cmd_has_option(int argc, char **argv, const char *option);
 /* The command as it was typed, for records; the caller frees it. */
 char *cmd_text(int argc, char **argv);
 
-extern const cmd_option cmd_option_none[CMD_OPTIONS_MAX];
-int cmd_option_count(const cmd_option *option);
-/* Whether every option is known, for a command whose options take no argument. */
-bool cmd_option_all_known(const cmd_option *option, int argc, char **argv, sentence *why);
-/* "unknown option '--dryrun', did you mean --dry-run; allowed: --dry-run, --help ..."; false. */
-bool cmd_option_unknown(const cmd_option *option, const char *typed, sentence *why);
-/* The same sentence for any kind of word. argument[i]: what follows name[i], or NULL. */
-void cmd_option_unknown_word(const char *what, const char *typed, const char *const *name,
-                             const char *const *argument, int count, sentence *why);
+/* "unknown option '--dryrun', did you mean --dry-run; allowed: --dry-run, --help ..." */
+void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why);

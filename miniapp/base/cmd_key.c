@@ -95,5 +95,6 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
 
 void cmd_key_print(void *file, const cmd_key *keys, int count, int width)
 {
-    for (int i = 0; i < count; i++) terminal_key(file, keys[i].key, width, keys[i].help);
+    for (int i = 0; i < count; i++)
+        terminal_say(file, width + 3, "  %-*s %s", width, keys[i].key, keys[i].help);
 }

@@ -1,5 +1,6 @@
 #include "base/terminal.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,13 +49,15 @@ void terminal_wrap(FILE *to, const char *text, int indent)
     }
 }
 
-void terminal_key(FILE *to, const char *key, int width, const char *help)
+void terminal_say(FILE *to, int indent, const char *format, ...)
 {
-    char *text = NULL;
-    if (asprintf(&text, "  %-*s %s", width, key, help) < 0)
-        check_fail(__FILE__, __LINE__, "asprintf", "out of memory");
-    terminal_wrap(to, text, width + 3);
-    free(text);
+    terminal_text text;
+    va_list args;
+    va_start(args, format);
+    vfprintf(terminal_text_begin(&text), format, args);
+    va_end(args);
+    terminal_wrap(to, terminal_text_take(&text), indent);
+    free(text.text);
 }
 
 FILE *terminal_text_begin(terminal_text *t)
@@ -62,10 +65,15 @@ FILE *terminal_text_begin(terminal_text *t)
     return t->to = CHECK_ALLOC(open_memstream(&t->text, &t->bytes));
 }
 
-void terminal_text_end(terminal_text *t, int indent)
+char *terminal_text_take(terminal_text *t)
 {
     if (fclose(t->to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    terminal_wrap(stdout, t->text, indent);
+    return t->text;
+}
+
+void terminal_text_end(terminal_text *t, int indent)
+{
+    terminal_wrap(stdout, terminal_text_take(t), indent);
     fflush(stdout);
     free(t->text);
 }

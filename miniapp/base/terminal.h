@@ -9,17 +9,18 @@ enum { TERMINAL_COLUMNS = 99 }; /* the widest line */
 /* Lines longer than that go on below, `indent` columns in, broken at a space; a word that is longer stays
  * whole. Colours take no room. */
 void terminal_wrap(FILE *to, const char *text, int indent);
-/* A row of help: a key or a name, in a column of that width, and what it means. */
-void terminal_key(FILE *to, const char *key, int width, const char *help);
+/* The same of a text that is printed with that format. */
+__attribute__((format(printf, 3, 4))) void terminal_say(FILE *to, int indent, const char *format, ...);
 
-/* Lines on their way to stdout, to be wrapped: written to what _begin returns; _end prints and flushes them.
- * */
+/* A text that is written to what _begin returns. _take ends it and returns it, the caller's to free; _end
+ * prints it to stdout, wrapped, and flushes. */
 typedef struct terminal_text {
     FILE *to;
     char *text;
     size_t bytes;
 } terminal_text;
 FILE *terminal_text_begin(terminal_text *t);
+char *terminal_text_take(terminal_text *t);
 void terminal_text_end(terminal_text *t, int indent);
 
 /* Is stdout read by a person, and NO_COLOR unset or empty? */

@@ -222,7 +222,6 @@ int bench_request_make(bench_request *q, const topology *top, int argc, char **a
 {
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
     q->setting = CHECK_ALLOC(calloc((size_t)argc, sizeof *q->setting));
-    if (!cmd_option_all_known(bench_request_options, argc, argv, why)) return CHECK_EXIT_USAGE;
     q->list = cmd_has_option(argc, argv, "--list");
     q->csv = cmd_has_option(argc, argv, "--csv");
     if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;

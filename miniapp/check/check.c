@@ -16,42 +16,23 @@
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
+#include "run/watchdog.h"
 
 /* ---- sizes ---- */
 
 /* Below this many seconds in a round sizes are small: a rehearsal. */
 static const double rehearsal_s = 5;
 
-static const check_sizes rehearsal = { .ceiling_bytes = 1 << 20,
-                                       .edge_cells = 256,
-                                       .cached_edge_cells = 128,
-                                       .link_bytes = 64 << 10,
-                                       .ring_bytes = 64 << 10,
-                                       .pattern_bytes = 4 << 20,
-                                       .matrix_cells = 256,
-                                       .disk_bytes = 1 << 20,
-                                       .runs = 3 };
-static const check_sizes on_host = { .ceiling_bytes = 32 << 20,
-                                     .edge_cells = 2048,
-                                     .cached_edge_cells = 256,
-                                     .link_bytes = 1 << 20,
-                                     .ring_bytes = 1 << 20,
-                                     .matrix_cells = 1024,
-                                     .disk_bytes = 16 << 20,
-                                     .runs = 6 };
-static const check_sizes on_gpu = { .ceiling_bytes = 256 << 20,
-                                    .edge_cells = 8192,
-                                    .cached_edge_cells = 2048,
-                                    .link_bytes = 16 << 20,
-                                    .ring_bytes = 16 << 20,
-                                    .matrix_cells = 4096,
-                                    .disk_bytes = 64 << 20,
-                                    .runs = 9 };
-
-static check_sizes sizes_of(const check_request *ask, device_kind kind)
-{
-    return ask->budget_s < rehearsal_s ? rehearsal : kind == DEVICE_HOST ? on_host : on_gpu;
-}
+enum { REHEARSAL, ON_HOST, ON_GPU };
+static const check_sizes sizes[] = {
+    [REHEARSAL] = { .ceiling_bytes = 1 << 20, .edge_cells = 256, .cached_edge_cells = 128,
+                    .message_bytes = 64 << 10, .pattern_bytes = 4 << 20, .matrix_cells = 256,
+                    .disk_bytes = 1 << 20, .runs = 3 },
+    [ON_HOST] = { .ceiling_bytes = 32 << 20, .edge_cells = 2048, .cached_edge_cells = 256,
+                  .message_bytes = 1 << 20, .matrix_cells = 1024, .disk_bytes = 16 << 20, .runs = 6 },
+    [ON_GPU] = { .ceiling_bytes = 256 << 20, .edge_cells = 8192, .cached_edge_cells = 2048,
+                 .message_bytes = 16 << 20, .matrix_cells = 4096, .disk_bytes = 64 << 20, .runs = 9 },
+};
 
 /* ---- a round ---- */
 
@@ -235,7 +216,9 @@ static void check_open(check *c, topology *top, device *d, const check_request *
     *c = (check){ .ask = ask,
                   .top = top,
                   .d = d,
-                  .sizes = sizes_of(ask, d->kind),
+                  .sizes = sizes[ask->budget_s < rehearsal_s ? REHEARSAL
+                                 : d->kind == DEVICE_HOST    ? ON_HOST
+                                                             : ON_GPU],
                   .begin_s = begin_s,
                   .limit_s = limit_of(ask) };
     c->world = bench_world_create(top, ask->dir);
@@ -286,12 +269,11 @@ int check_machine(topology *top, device *d, const check_request *ask, const char
     e.machine = machine_json(top, d);
     if (!agree_or_say(may_begin(&e, ask, &why), &why, top->comm)) (void)cmd_say(0, "%s", why.text);
     else {
-        trial_watch(ask->stall_limit_s);
+        watchdog_counts_rounds();
+        watchdog_start(ask->stall_limit_s);
         if (top->rank == 0) check_part_begin(ask->output, e.head, &c.found, check_level_words[ask->level]);
         const bool whole = run_rounds(&e);
         trial_unwatch();
-        for (int r = 0; top->rank == 0 && r < top->ranks; r++) c.found.rank[r].ended = true;
-        c.found.incomplete = !whole;
         if (!whole) sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
         if (top->rank == 0) {
             if (!whole) judge(&e); /* the round under way has no record yet */

@@ -41,11 +41,11 @@ static json_t *fault_json(const check_fault *g)
 
 static json_t *rank_json(const check_rank *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b}", "host", record_text(r->host),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "host", record_text(r->host),
                      "gpu", record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid), "pci",
                      record_text_or_null(r->pci), "clock_mhz", record_number(r->clock_mhz), "power_w",
                      record_number(r->power_w), "temperature_c", record_number(r->temperature_c),
-                     "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat, "ended", r->ended);
+                     "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat);
 }
 
 static json_t *ranks_json(const check_findings *f)

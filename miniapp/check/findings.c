@@ -48,14 +48,18 @@ check_like check_like_of(const char *key)
     return (check_like)l;
 }
 
-const char *check_part_key(check_part p)
-{
-    static const char *const key[CHECK_PARTS] = {
-        [CHECK_GPU] = "gpu",   [CHECK_LINK] = "link", [CHECK_HOST] = "host", [CHECK_HOST_LINK] = "host_link",
-        [CHECK_DISK] = "disk", [CHECK_JOB] = "job"
-    };
-    return key[p];
-}
+static const struct {
+    const char *key, *all; /* all: of all parts alike */
+} parts[CHECK_PARTS] = {
+    [CHECK_GPU] = { "gpu", "all GPUs alike" },
+    [CHECK_LINK] = { "link", "all links of ranks alike" },
+    [CHECK_HOST] = { "host", "all hosts alike" },
+    [CHECK_HOST_LINK] = { "host_link", "all links of hosts alike" },
+    [CHECK_DISK] = { "disk", "the disk" },
+    [CHECK_JOB] = { "job", "all ranks together" },
+};
+
+const char *check_part_key(check_part p) { return parts[p].key; }
 
 void check_findings_create(check_findings *f, device_kind kind, int ranks)
 {
@@ -112,20 +116,10 @@ static void name_host(sentence *out, const check_findings *f, int rank)
                  rank);
 }
 
-static void name_all(sentence *out, const check_findings *f, check_part part)
-{
-    static const char *const all[] = {
-        [CHECK_GPU] = "all GPUs alike",   [CHECK_LINK] = "all links of ranks alike",
-        [CHECK_HOST] = "all hosts alike", [CHECK_HOST_LINK] = "all links of hosts alike",
-        [CHECK_DISK] = "the disk",        [CHECK_JOB] = "all ranks together"
-    };
-    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
-    sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : all[part]);
-}
-
 void check_name(sentence *out, const check_findings *f, check_part part, int a, int b)
 {
-    if (a < 0) name_all(out, f, part);
+    const bool cores = part == CHECK_GPU && f->device == DEVICE_HOST;
+    if (a < 0) sentence_set(out, "%s", cores ? "processor cores of all ranks alike" : parts[part].all);
     else if (part == CHECK_GPU) name_gpu(out, f, a);
     else if (part == CHECK_HOST) name_host(out, f, a);
     else if (part == CHECK_LINK) sentence_set(out, "link of ranks %d and %d (%s)", a, b, f->rank[a].host);

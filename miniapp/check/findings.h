@@ -88,7 +88,6 @@ typedef struct check_rank {
     char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
     double clock_mhz, power_w, temperature_c; /* under arithmetic, last round; NaN unknown */
     bool held_by_power, held_by_heat;
-    bool ended; /* true: it was heard of when the check ended. False: it died or hangs */
 } check_rank;
 
 typedef struct check_findings {
@@ -102,8 +101,7 @@ typedef struct check_findings {
     check_fault *fault; /* owned */
     int faults;
     int rounds; /* that were finished */
-    bool incomplete;
-    sentence why;       /* it is incomplete: what was under way, who was not heard of */
+    sentence why;       /* it is incomplete; "": it is not */
     sentence not_tried; /* "ring over nccl: no GPU; pairs: one rank": what was left out and why; ""
                          * nothing */
 } check_findings;

@@ -6,7 +6,6 @@
 
 #include "base/terminal.h"
 #include "files/figure.h"
-#include "ranks/check.h"
 
 static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
@@ -136,15 +135,14 @@ static void put_foot(FILE *to, const check_findings *f, const check_verdict *v)
 void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
                       const check_reference *reference)
 {
-    char *text = NULL;
-    size_t bytes = 0;
+    terminal_text around;
     int lines = 0;
-    FILE *const around = CHECK_ALLOC(open_memstream(&text, &bytes));
-    put_head(around, f, v, reference);
-    (void)fflush(around);
-    const size_t head_bytes = bytes;
-    put_foot(around, f, v);
-    if (fclose(around) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
+    FILE *const head_and_foot = terminal_text_begin(&around);
+    put_head(head_and_foot, f, v, reference);
+    (void)fflush(head_and_foot);
+    const size_t head_bytes = around.bytes;
+    put_foot(head_and_foot, f, v);
+    char *const text = terminal_text_take(&around);
     for (const char *c = text; *c; c++) lines += *c == '\n';
     fprintf(to, "%.*s", (int)head_bytes, text);
     put_table(to, v, CHECK_PAGE_LINES - lines);

@@ -45,12 +45,6 @@ void check_catch_signals(void)
     signals_catch(SIGALRM, on_timer);
 }
 
-void trial_watch(double limit_s)
-{
-    watchdog_counts_rounds();
-    watchdog_start(limit_s);
-}
-
 void trial_unwatch(void)
 {
     set_timer(0);

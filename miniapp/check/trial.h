@@ -21,7 +21,7 @@ typedef struct check_sizes {
     int64_t ceiling_bytes, edge_cells; /* of what one rank copies; of the planes that it sweeps, which no
                                         * cache holds */
     int64_t cached_edge_cells;         /* of planes of which the last cache holds two */
-    int64_t link_bytes, ring_bytes;    /* of a message */
+    int64_t message_bytes;             /* of pairs and rings */
     int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
     int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
     int runs;                          /* of the program, that are compared with a known fingerprint: the
@@ -123,8 +123,6 @@ __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *
 
 /* ---- for the command ---- */
 
-/* The watchdog of the trials: without progress for limit_s the check ends; 0: nothing watches. */
-void trial_watch(double limit_s);
 /* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
 void trial_unwatch(void);
 /* Rank 0's number for all, who sleep until it comes. Collective. */

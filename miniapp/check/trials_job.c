@@ -18,22 +18,18 @@ static void report_point(check *c, check_like like, double rate, const bench_poi
     if (c->top->rank == 0) trial_point(c, (check_figure){ like, -1, -1, true, 0, rate, NAN }, p);
 }
 
-static void measure_together(check *c, check_like like, const char *rung, bench_setting setting)
+static void try_transport(check *c, transport_kind t, bool alltoall)
 {
+    const check_like like = (check_like)((alltoall ? CHECK_ALLTOALL : CHECK_RING) + t);
+    bench_setting setting = alltoall ? (bench_setting){ "n", c->sizes.matrix_cells }
+                                     : (bench_setting){ "bytes", c->sizes.message_bytes };
     bench_point p = { .verified = false };
+    char rung[64];
+    snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
     trial_name(c, "%s", check_likes[like].name);
     if (trial_rung(c, rung, DTYPE_F32, &setting, 1, &p)) report_point(c, like, p.rate, &p);
     else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
         trial_left_out(c, "%s: %.400s", check_likes[like].name, p.missing.text);
-}
-
-static void try_transport(check *c, transport_kind t, bool alltoall)
-{
-    char rung[64];
-    snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
-    if (alltoall)
-        measure_together(c, CHECK_ALLTOALL + t, rung, (bench_setting){ "n", c->sizes.matrix_cells });
-    else measure_together(c, CHECK_RING + t, rung, (bench_setting){ "bytes", c->sizes.ring_bytes });
 }
 
 /* ---- runs of the program, whose bits are known ---- */

@@ -62,11 +62,6 @@ static cpu_set_t take_core(const check *c, const meeting *m)
     return allowed;
 }
 
-static void give_core_back(cpu_set_t allowed)
-{
-    if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
-}
-
 /* The lower rank of a pair sends up; or the other one sends, or both. */
 static void measure(check *c, const meeting *m, int way)
 {
@@ -74,20 +69,20 @@ static void measure(check *c, const meeting *m, int way)
     const bool paired = partner != me, sends = paired && (way == BOTH || way == me),
                receives = paired && (way == BOTH || way != me);
     const bench_world world = { .top = &m->top, .dir = c->world.dir };
-    const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.link_bytes };
+    const bench_link_message message = { partner, 0, 0, sends, receives, c->sizes.message_bytes };
     bench_link *l =
         bench_link_create(&world, c->d, c->bench.stream, m->top.comm, BENCH_LINK_SHORTEST, &message, 1);
     check_figure f = figure_of(m, way);
     if (m->b == m->a + 1) bench_link_number(l, m->a);
     sentence why;
     sentence_set(&why, "%lld bytes from rank %d %s rank %d did not arrive as they were sent (%s)",
-                 (long long)c->sizes.link_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
+                 (long long)c->sizes.message_bytes, f.a, way == BOTH ? "to and from" : "to", f.b,
                  bench_link_way(l));
     if (!agree_or_say(bench_link_verify(l, me, partner), &why, m->top.comm)) {
         if (me == 0) trial_fault(c, f.like, f.a, f.b, why.text);
     } else {
         const timer_percentiles t = timed(c, l, m->top.comm);
-        f.rate = (double)c->sizes.link_bytes / t.min;
+        f.rate = (double)c->sizes.message_bytes / t.min;
         f.noise = trial_noise(&t);
         if (me == 0) trial_figure(c, f);
     }
@@ -110,7 +105,7 @@ static void meet(check *c, meeting m, int together, int partner, int way)
                                c->top->comm, MPI_STATUS_IGNORE));
     const cpu_set_t allowed = take_core(c, &m);
     for (int n = 0; n < WAYS - way; n++) measure(c, &m, way + (n + c->round) % (WAYS - way));
-    give_core_back(allowed);
+    if (CPU_COUNT(&allowed) > 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
     MPI_CHECK(MPI_Comm_free(&m.top.comm));
 }
 

@@ -370,7 +370,7 @@ static check_word word_of(const check_findings *f, const check_verdict *v, int w
     bool judged = false;
     for (int i = 0; i < v->rows; i++)
         judged = judged || v->row[i].smallest < looked_for || v->row[i].is_judged;
-    return f->incomplete         ? CHECK_INCOMPLETE
+    return f->why.text[0]        ? CHECK_INCOMPLETE
            : f->faults           ? CHECK_WRONG
            : v->suspects > wrong ? CHECK_SLOW
            : judged              ? CHECK_DELIVERS

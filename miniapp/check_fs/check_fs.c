@@ -467,7 +467,6 @@ static const cmd_key keys[] = {
 
 static bool read_words(trials *t, int argc, char **argv, sentence *why)
 {
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, why)) return false;
     for (int i = 1; i < argc; i++) {
         if (strchr(argv[i], '=')) {
             if (!cmd_key_set(keys, sizeof keys / sizeof *keys, t, argv[i], why)) return false;

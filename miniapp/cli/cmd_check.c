@@ -25,25 +25,17 @@ static int check_it(topology *top, int argc, char **argv, double begin_s)
     return status;
 }
 
-/* The other checks are told from this one by the first word. */
-static int check_any(topology *top, int argc, char **argv, double begin_s)
-{
-    const char *const word = argc > 1 ? argv[1] : "";
-    if (WEFT_SIM) return cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
-    if (strcmp(word, "fs") == 0) return check_fs_command(top, argc - 1, argv + 1);
-    return check_it(top, argc, argv, begin_s);
-}
-
 int cmd_check(int argc, char **argv)
 {
     const double begin_s = timer_now_s();
+    const bool of_files = argc > 1 && strcmp(argv[1], "fs") == 0;
     topology top;
-    const char *const word = argc > 1 ? argv[1] : "";
-    void (*const catch_signals)(void) =
-        strcmp(word, "fs") == 0 ? check_fs_catch_signals : check_catch_signals;
-    (void)cmd_begin(CMD_MPI, catch_signals, argc, argv);
+    int status = 0;
+    (void)cmd_begin(CMD_MPI, of_files ? check_fs_catch_signals : check_catch_signals, argc, argv);
     topology_create(&top);
-    const int status = check_any(&top, argc, argv, begin_s);
+    if (WEFT_SIM) status = cmd_say(CHECK_EXIT_USAGE, "a simulated machine cannot be checked");
+    else if (of_files) status = check_fs_command(&top, argc - 1, argv + 1);
+    else status = check_it(&top, argc, argv, begin_s);
     topology_destroy(&top);
     return cmd_end(status);
 }

@@ -83,9 +83,6 @@ static bool is_folder(int rank, const char *path)
 int cmd_verify(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
-    sentence why;
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why))
-        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc < 2) return cmd_end(cmd_say(CHECK_EXIT_USAGE, "verify needs a state file or a folder of them"));
     int worst = 0;
     for (int i = 1; i < argc; i++) {
@@ -191,9 +188,6 @@ static int diff_folders(int rank, const char *const dir[2])
 int cmd_diff(int argc, char **argv)
 {
     const int rank = cmd_begin(CMD_ALONE, NULL, argc, argv);
-    sentence why;
-    if (!cmd_option_all_known(cmd_option_none, argc, argv, &why))
-        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     if (argc != 3)
         return cmd_end(cmd_say(CHECK_EXIT_USAGE, "diff needs two state files, or two folders of them"));
     const char *const path[2] = { argv[1], argv[2] };

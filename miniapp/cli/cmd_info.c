@@ -279,8 +279,6 @@ int cmd_info(int argc, char **argv)
     /* only MPI knows whether it takes a GPU's memory */
     (void)cmd_begin(device_cuda_count(&no_gpu) > 0 ? CMD_MPI : CMD_ALONE, NULL, argc, argv);
     sentence why, notes;
-    if (!cmd_option_all_known(cmd_info_options, argc, argv, &why))
-        return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-')
             return cmd_end(cmd_say(CHECK_EXIT_USAGE, "info takes no '%s'; allowed: --json", argv[i]));

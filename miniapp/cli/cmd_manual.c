@@ -4,21 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "base/version.h"
 #include "bench/bench_families.h"
 #include "cli/cmd_table.h"
 #include "config/config.h"
-#include "ranks/check.h"
 
 /* Owned by the caller. */
 static char *help_of(const cmd_row *c)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *to = open_memstream(&text, &bytes);
-    if (to) cmd_table_print(to, c->name);
-    if (!to || fclose(to) != 0) check_fail(__FILE__, __LINE__, "open_memstream", "out of memory");
-    return text;
+    terminal_text text;
+    cmd_table_print(terminal_text_begin(&text), c->name);
+    return terminal_text_take(&text);
 }
 
 /* Text as it is: roff takes a leading dot or quote for a request, a backslash for an escape, and a bare - for

@@ -1,7 +1,5 @@
 #include "cli/cmd_table.h"
 
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd.h"
@@ -11,7 +9,6 @@
 #include "check/check.h"
 #include "config/config.h"
 #include "config/request.h"
-#include "ranks/check.h"
 
 const cmd_row cmd_table[] = {
     { "run", cmd_run, "DECK [section.key=value ...]", "run the problem of an input file",
@@ -41,9 +38,9 @@ const cmd_row cmd_table[] = {
       "blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
       "on, whether there is room for one (bytes=256M), and how fast it is; its record goes to output=FILE.",
-      cmd_option_none, check_request_print_keys, "Keys:",
-      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a rank died or hangs, or a "
-      "file or device failed." },
+      NULL, check_request_print_keys, "Keys:",
+      "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
+      "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },
     { "info", cmd_info, "", "what this machine and this build offer",
       "Prints what is compiled in; MPI, whether it claims to take device buffers and whether a test confirms "
       "that; HDF5; and a table of who drives what: every rank's GPU and its PCI address, the NUMA node and "
@@ -54,14 +51,13 @@ const cmd_row cmd_table[] = {
       "Reads every field of each state file, or of all checkpoints in a folder, compares its block checksums "
       "and its fingerprint with the stored ones, and names the dataset, block and rows (in 1D, columns) that "
       "are damaged.",
-      cmd_option_none, NULL, NULL,
-      "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
+      NULL, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in "
       "common. Prints how many cells differ, and the largest absolute difference, relative difference and "
       "difference in ulps (representable numbers between the two), each with its place. Only a few megabytes "
       "of a field are in memory at a time.",
-      cmd_option_none, NULL, NULL,
+      NULL, NULL, NULL,
       "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };
 const size_t cmd_table_count = sizeof cmd_table / sizeof cmd_table[0];
@@ -77,19 +73,15 @@ const cmd_row *cmd_table_find(const char *name)
     return NULL;
 }
 
-/* ---- help ---- */
-
-/* One line, broken where it is too long. */
-__attribute__((format(printf, 3, 4))) static void say(FILE *to, int indent, const char *format, ...)
+/* How many options a command has beside --help and --version. */
+static int options_of(const cmd_row *c)
 {
-    char *text = NULL;
-    va_list ap;
-    va_start(ap, format);
-    if (vasprintf(&text, format, ap) < 0) check_fail(__FILE__, __LINE__, "vasprintf", "out of memory");
-    va_end(ap);
-    terminal_wrap(to, text, indent);
-    free(text);
+    int count = 0;
+    while (c->option && count < CMD_OPTIONS_MAX && c->option[count].name) count++;
+    return count;
 }
+
+/* ---- help ---- */
 
 void cmd_table_print_all(FILE *to)
 {
@@ -98,7 +90,7 @@ void cmd_table_print_all(FILE *to)
     for (size_t i = 0; i < cmd_table_count; i++)
         fprintf(to, "  %-7s %-35s %s\n", cmd_table[i].name, cmd_table[i].operands, cmd_table[i].summary);
     fprintf(to, "\n`weft help COMMAND` describes one. Try: mpirun -n 2 weft run inputs/heat2d.ini\n");
-    say(to, 0, "Exit status: %s", status_of_all);
+    terminal_say(to, 0, "Exit status: %s", status_of_all);
 }
 
 void cmd_table_print(FILE *to, const char *name)
@@ -106,31 +98,46 @@ void cmd_table_print(FILE *to, const char *name)
     const cmd_row *c = cmd_table_find(name);
     char options[256] = "";
     size_t used = 0;
-    for (int i = 0; i < cmd_option_count(c->option); i++)
+    for (int i = 0; i < options_of(c); i++)
         used += (size_t)snprintf(options + used, sizeof options - used, " [%s%s%s]", c->option[i].name,
                                  c->option[i].argument ? " " : "",
                                  c->option[i].argument ? c->option[i].argument : "");
-    say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "", c->operands,
-        options);
+    terminal_say(to, 7, "usage: [mpirun -n RANKS] weft %s%s%s%s\n", c->name, c->operands[0] ? " " : "",
+                 c->operands, options);
     terminal_wrap(to, c->text, 0);
-    for (int i = 0; i < cmd_option_count(c->option); i++)
-        say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
+    for (int i = 0; i < options_of(c); i++)
+        terminal_say(to, 14, "  %-11s %s", c->option[i].name, c->option[i].help);
     if (c->print_keys) {
         fprintf(to, "\n%s\n", c->keys);
         c->print_keys(to);
     }
     fputc('\n', to);
-    say(to, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
+    terminal_say(to, 0, "Exit status: %s", c->exit_status ? c->exit_status : status_of_all);
 }
 
 /* ---- mistakes ---- */
 
-enum { COMMANDS = sizeof cmd_table / sizeof cmd_table[0] };
-
 void cmd_table_unknown(const char *typed, sentence *why)
 {
-    const char *name[COMMANDS], *argument[COMMANDS] = { NULL };
+    const char *name[sizeof cmd_table / sizeof *cmd_table];
+    for (size_t i = 0; i < cmd_table_count; i++) name[i] = cmd_table[i].name;
+    cmd_unknown("command", typed, name, (int)cmd_table_count, why);
+}
+
+bool cmd_table_knows_options(const cmd_row *c, int argc, char **argv, sentence *why)
+{
+    const char *name[CMD_OPTIONS_MAX + 2];
     int count = 0;
-    for (; count < (int)cmd_table_count; count++) name[count] = cmd_table[count].name;
-    cmd_option_unknown_word("command", typed, name, argument, count, why);
+    for (; count < options_of(c); count++) name[count] = c->option[count].name;
+    name[count] = "--help";
+    name[count + 1] = "--version";
+    for (int i = 1; i < argc; i++) {
+        int k = 0;
+        while (k < count && strcmp(argv[i], name[k]) != 0) k++;
+        if (k < count && c->option[k].argument) i++;
+        if (k < count || argv[i][0] != '-') continue;
+        cmd_unknown("option", argv[i], name, count + 2, why);
+        return false;
+    }
+    return true;
 }

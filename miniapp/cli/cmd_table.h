@@ -13,7 +13,7 @@ typedef struct cmd_row {
     int (*run)(int argc, char **argv);
     const char *operands, *summary;
     const char *text;                /* paragraphs */
-    const cmd_option *option;        /* CMD_OPTIONS_MAX of them, cmd_option.h */
+    const cmd_option *option;        /* CMD_OPTIONS_MAX of them; NULL: none */
     void (*print_keys)(void *file);  /* a FILE *; NULL: it takes none */
     const char *keys, *exit_status;  /* a line above the keys; sentences, NULL: as of all commands */
 } cmd_row;
@@ -33,3 +33,5 @@ int cmd_manual_completion(FILE *to);
 
 /* "unknown command 'rnu', did you mean run; allowed: run, bench ..." */
 void cmd_table_unknown(const char *typed, sentence *why);
+/* Whether the command has every option of its line. False with one sentence in why. */
+bool cmd_table_knows_options(const cmd_row *c, int argc, char **argv, sentence *why);

@@ -34,39 +34,46 @@ static int print_version(void)
     return 0;
 }
 
-/* Nothing to run, or nothing that is known. */
-static int refuse(const char *typed)
+/* The user's mistake in the words of a command, whose name comes first. */
+static int refuse(int argc, char **argv, const char *why)
 {
-    sentence why = { "no command; `weft --help` lists them" };
-    char word[256], *words[] = { word };
-    snprintf(word, sizeof word, "%s", typed ? typed : "");
-    if (typed) cmd_table_unknown(typed, &why);
-    (void)cmd_begin(CMD_ALONE, NULL, 1, words);
-    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why.text));
+    (void)cmd_begin(CMD_ALONE, NULL, argc, argv);
+    return cmd_end(cmd_say(CHECK_EXIT_USAGE, "%s", why));
+}
+
+static int refuse_command(char *typed)
+{
+    sentence why;
+    cmd_table_unknown(typed, &why);
+    return refuse(1, &typed, why.text);
 }
 
 /* weft help [COMMAND] */
-static int help(const char *command)
+static int help(char *command)
 {
     if (!command) cmd_table_print_all(stdout);
     else if (cmd_table_find(command)) cmd_table_print(stdout, command);
-    else return refuse(command);
+    else return refuse_command(command);
     return 0;
 }
 
 static int perform(int argc, char **argv)
 {
-    const char *const command = argc >= 2 ? argv[1] : "";
+    char none[] = "", *const command = argc >= 2 ? argv[1] : none;
+    sentence why;
     if (strcmp(command, "--version") == 0) return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
     if (strcmp(command, "--man") == 0) return cmd_manual_page(stdout);
     if (strcmp(command, "--completion") == 0) return cmd_manual_completion(stdout);
     const cmd_row *const c = cmd_table_find(command);
-    if (!c) return refuse(argc >= 2 ? command : NULL);
+    if (argc < 2) return refuse(1, (char *[]){ none }, "no command; `weft --help` lists them");
+    if (!c) return refuse_command(command);
     if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
         return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : help(command);
-    return argc >= 3 && strcmp(argv[2], "--version") == 0 ? print_version() : c->run(argc - 1, argv + 1);
+    if (argc >= 3 && strcmp(argv[2], "--version") == 0) return print_version();
+    if (!cmd_table_knows_options(c, argc - 1, argv + 1, &why)) return refuse(argc - 1, argv + 1, why.text);
+    return c->run(argc - 1, argv + 1);
 }
 
 /* ---- stdin, stdout and stderr ---- */

@@ -113,6 +113,7 @@ double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree there. */
 const char *config_first_difference(const config *a, const config *b);
 
+extern const char *const config_sides[]; /* from BOUNDARY_PERIODIC on; NULL ends them */
 const char *config_feed_name(config_feed f);
 const char *config_tune_name(config_tune t);
 const char *config_device_name(config_device d);

@@ -21,6 +21,7 @@ static const char *const tunes[] = { "off", "on", NULL };
 static const char *const verifies[] = { "full", "sample", "off", NULL };
 static const char *const on_errors[] = { "stop", "continue", NULL };
 static const char *const progresses[] = { "auto", "on", "off", NULL };
+const char *const config_sides[] = { "periodic", "dirichlet", "neumann", NULL };
 static const char side_values[] = "periodic, dirichlet V (a number) or neumann";
 
 const config_row config_table[] = {
@@ -221,24 +222,25 @@ static bool in_range(const config_row *row, double x)
     return row->low == row->high || (x >= (double)row->low && x <= (double)row->high);
 }
 
-static bool read_integer(const char *text, int64_t low, int64_t high, int64_t *to)
+/* The place of the text among the choices; -1: it is none of them. */
+static int choice_of(const char *const *choices, const char *text)
 {
-    return deck_whole(text, to) && *to >= low && *to <= high;
+    for (int i = 0; choices[i]; i++)
+        if (strcmp(choices[i], text) == 0) return i;
+    return -1;
 }
 
 static bool read_side(const char *text, boundary_side *to)
 {
-    to->kind = BOUNDARY_PERIODIC;
+    char word[16];
+    const size_t length = strcspn(text, " \t");
+    const char *const number = text + length + strspn(text + length, " \t");
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
+    const int side = choice_of(config_sides, word);
+    to->kind = (boundary_kind)(BOUNDARY_PERIODIC + side);
     to->value = 0.0;
-    if (strcmp(text, "periodic") == 0) return true;
-    if (strcmp(text, "neumann") == 0) {
-        to->kind = BOUNDARY_NEUMANN;
-        return true;
-    }
-    const size_t word = strlen("dirichlet");
-    if (strncmp(text, "dirichlet", word) != 0 || (text[word] != ' ' && text[word] != '\t')) return false;
-    to->kind = BOUNDARY_DIRICHLET;
-    return read_number(text + word + strspn(text + word, " \t"), &to->value);
+    if (side >= 0 && to->kind == BOUNDARY_DIRICHLET) return read_number(number, &to->value);
+    return side >= 0 && !*number;
 }
 
 /* Refuses what a deck cannot hold. */
@@ -260,30 +262,19 @@ static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why
 
 static bool read_initial(config *c, const char *text, sentence *why)
 {
-    char path[sizeof c->problem.file + sizeof c->problem.dataset];
-    const char *dataset = "/fields/u";
+    char file[sizeof c->problem.file + 1]; /* a longer one is refused */
+    const char *dataset = NULL;
+    const int choice = choice_of(initials, text);
     memset(c->problem.file, 0, sizeof c->problem.file);
     memset(c->problem.dataset, 0, sizeof c->problem.dataset);
-    for (int i = 0; initials[i]; i++)
-        if (strcmp(initials[i], text) == 0) {
-            c->problem.initial = (config_initial)i;
-            return true;
-        }
+    c->problem.initial = choice < 0 ? CONFIG_INITIAL_FILE : (config_initial)choice;
+    if (choice >= 0) return true;
     if (!strchr(text, '/') && !strstr(text, ".h5") && !strstr(text, ".hdf5")) return false;
-    if (!read_path(text, path, sizeof path, why)) return false;
-    char *colon = NULL;
-    for (char *p = strstr(path, ":/"); p; p = strstr(p + 1, ":/")) colon = p;
-    if (colon) {
-        *colon = '\0';
-        dataset = colon + 1;
-    }
-    if (strlen(path) >= sizeof c->problem.file || strlen(dataset) >= sizeof c->problem.dataset)
-        return sentence_refuse(why, "allowed are %zu bytes for the file and %zu for the dataset",
-                               sizeof c->problem.file - 1, sizeof c->problem.dataset - 1);
-    c->problem.initial = CONFIG_INITIAL_FILE;
-    memcpy(c->problem.file, path, strlen(path));
-    memcpy(c->problem.dataset, dataset, strlen(dataset));
-    return path[0] != '\0' && dataset[1] != '\0';
+    for (const char *p = strstr(text, ":/"); p; p = strstr(p + 1, ":/")) dataset = p + 1;
+    snprintf(file, sizeof file, "%.*s", (int)(dataset ? (size_t)(dataset - 1 - text) : strlen(text)), text);
+    if (!dataset) dataset = "/fields/u";
+    return read_path(file, c->problem.file, sizeof c->problem.file, why) &&
+           read_path(dataset, c->problem.dataset, sizeof c->problem.dataset, why) && dataset[1] != '\0';
 }
 
 /* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there
@@ -349,25 +340,21 @@ bool config_table_read(config *c, const config_row *row, const char *text, sente
 {
     char *to = (char *)c + row->offset;
     int64_t whole;
+    int choice;
     why->text[0] = '\0';
     switch (row->type) {
     case CONFIG_TYPE_INT64:
-        if (!read_integer(text, row->low, row->high, &whole)) return false;
-        memcpy(to, &whole, sizeof whole);
-        return true;
     case CONFIG_TYPE_INT:
-        if (!read_integer(text, row->low, row->high, &whole)) return false;
-        memcpy(to, &(int){ (int)whole }, sizeof(int));
+        if (!deck_whole(text, &whole) || whole < row->low || whole > row->high) return false;
+        if (row->type == CONFIG_TYPE_INT64) memcpy(to, &whole, sizeof whole);
+        else memcpy(to, &(int){ (int)whole }, sizeof(int));
         return true;
     case CONFIG_TYPE_NUMBER:
         return read_number(text, (double *)(void *)to) && in_range(row, *(double *)(void *)to);
     case CONFIG_TYPE_CHOICE:
-        for (int i = 0; row->choices[i]; i++)
-            if (strcmp(row->choices[i], text) == 0) {
-                memcpy(to, &(int){ i + (int)row->low }, sizeof(int));
-                return true;
-            }
-        return false;
+        choice = choice_of(row->choices, text);
+        memcpy(to, &(int){ choice + (int)row->low }, sizeof(int));
+        return choice >= 0;
     case CONFIG_TYPE_PATH:
         if (!read_path(text, to, sizeof c->output.record, why)) return false;
         if (strcmp(text, "none") == 0 && strstr(row->allowed, "none"))

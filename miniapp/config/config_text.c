@@ -7,7 +7,6 @@
 #include "base/terminal.h"
 #include "config/config.h"
 #include "config/config_table.h"
-#include "ranks/check.h"
 
 static void write_number(FILE *to, double x)
 {
@@ -30,11 +29,10 @@ static void write_rows(FILE *to, const config *c, const double *numbers, int cou
 
 static void write_side(FILE *to, const boundary_side *s)
 {
-    fputs(s->kind == BOUNDARY_DIRICHLET ? "dirichlet "
-          : s->kind == BOUNDARY_NEUMANN ? "neumann"
-                                        : "periodic",
-          to);
-    if (s->kind == BOUNDARY_DIRICHLET) write_number(to, s->value);
+    fputs(config_sides[s->kind - BOUNDARY_PERIODIC], to);
+    if (s->kind != BOUNDARY_DIRICHLET) return;
+    fputc(' ', to);
+    write_number(to, s->value);
 }
 
 static void write_value(FILE *to, const config *c, const config_row *row)
@@ -62,20 +60,17 @@ static void write_value(FILE *to, const config *c, const config_row *row)
 /* The value as a deck has it, "" for none; the caller frees. */
 static char *value_of(const config *c, const config_row *row)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *const to = CHECK_ALLOC(open_memstream(&text, &bytes));
-    write_value(to, c, row);
-    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    return text;
+    terminal_text text;
+    write_value(terminal_text_begin(&text), c, row);
+    return terminal_text_take(&text);
 }
 
 char *config_to_text(const config *c)
 {
-    char *text = NULL;
-    size_t bytes = 0, section_bytes = 0;
+    terminal_text text;
+    size_t section_bytes = 0;
     const char *section = "";
-    FILE *const to = CHECK_ALLOC(open_memstream(&text, &bytes));
+    FILE *const to = terminal_text_begin(&text);
     for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
         const size_t dot = strcspn(row->key, ".");
@@ -87,8 +82,7 @@ char *config_to_text(const config *c)
         if (written[0]) fprintf(to, "%s = %s\n", row->key + dot + 1, written);
         free(written);
     }
-    if (fclose(to) != 0) check_fail(__FILE__, __LINE__, "fclose", "out of memory");
-    return text;
+    return terminal_text_take(&text);
 }
 
 /* A restart goes on with the same problem on the same grid. */
@@ -131,14 +125,11 @@ void config_print_keys(void *file)
 {
     for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
-        char allowed[256], text[1024];
+        char allowed[256];
         config_table_allowed(row, allowed, sizeof allowed);
-        snprintf(text, sizeof text, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit ? ", " : "",
-                 row->unit ? row->unit : "", row->preset_text ? row->preset_text : row->preset);
-        terminal_wrap(file, text, 23);
-        if (!row->help) continue;
-        snprintf(text, sizeof text, "  %-18s   %s", "", row->help);
-        terminal_wrap(file, text, 23);
+        terminal_say(file, 23, "  %-18s %s%s%s (%s)", row->key, allowed, row->unit ? ", " : "",
+                     row->unit ? row->unit : "", row->preset_text ? row->preset_text : row->preset);
+        if (row->help) terminal_say(file, 23, "  %-18s   %s", "", row->help);
     }
     terminal_wrap(
         file,
@@ -149,11 +140,10 @@ void config_print_keys(void *file)
 
 void config_print_choices(void *file)
 {
-    static const char *const sides[] = { "periodic", "dirichlet", "neumann", NULL };
     for (size_t i = 0; i < config_table_count; i++) {
         const config_row *row = &config_table[i];
         const bool side = row->type == CONFIG_TYPE_SIDE || row->type == CONFIG_TYPE_SIDES;
-        const char *const *word = side ? sides : row->choices;
+        const char *const *word = side ? config_sides : row->choices;
         if (!word) continue;
         fprintf(file, "    %s) echo", row->key);
         for (; *word; word++) fprintf(file, " %s", *word);

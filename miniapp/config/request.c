@@ -3,9 +3,11 @@
 #include "config/request.h"
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cmd_key.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
@@ -50,35 +52,26 @@ static bool read_deck(deck *d, const char *path, sentence *why)
     return ok;
 }
 
-static bool begins(const char *word, const char *with) { return strncmp(word, with, strlen(with)) == 0; }
-
 /* The words that --json adds, which no deck has. */
-enum { OWN_RANKS, OWN_PER_HOST, OWN_ANSWERS, OWN_WORDS };
-static const char *const own_word[OWN_WORDS] = { "ranks=", "per_host=", "answers=" };
+static const cmd_key own_keys[] = {
+    { .key = "ranks", CMD_KEY_INT, offsetof(request, ranks), .least = 1, .most = RANKS_MOST },
+    { .key = "per_host", CMD_KEY_INT, offsetof(request, per_host), .least = 1, .most = RANKS_MOST },
+    { .key = "answers", CMD_KEY_TEXT, offsetof(request, answers) },
+};
+enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys };
 
-/* Which of them a word is; OWN_WORDS: none. *text: what follows its '='. */
-static int own_of(const request *q, const char *word, const char **text)
+static bool is_own(const request *q, const char *word)
 {
-    int i = q->json ? 0 : OWN_WORDS;
-    while (i < OWN_WORDS && !begins(word, own_word[i])) i++;
-    *text = i < OWN_WORDS ? word + strlen(own_word[i]) : NULL;
-    return i;
+    return q->json && strchr(word, '=') && cmd_key_find(own_keys, OWN_KEYS, word);
 }
 
 static bool parse_own(request *q, int argc, char **argv, sentence *why)
 {
-    int64_t number[OWN_WORDS] = { [OWN_RANKS] = 1, [OWN_PER_HOST] = 8 };
-    const char *text;
-    for (int i = 1; i < argc; i++) {
-        const int own = own_of(q, argv[i], &text);
-        if (own == OWN_ANSWERS) q->answers = text;
-        else if (own < OWN_WORDS &&
-                 (!deck_whole(text, &number[own]) || number[own] < 1 || number[own] > RANKS_MOST))
-            return sentence_refuse(why, "%.*s = %.200s; allowed: a whole number from 1 to %d",
-                                   (int)strlen(own_word[own]) - 1, argv[i], text, RANKS_MOST);
-    }
-    q->ranks = (int)number[OWN_RANKS];
-    q->per_host = (int)(number[OWN_PER_HOST] < q->ranks ? number[OWN_PER_HOST] : q->ranks);
+    q->ranks = 1;
+    q->per_host = 8;
+    for (int i = 1; i < argc; i++)
+        if (is_own(q, argv[i]) && !cmd_key_set(own_keys, OWN_KEYS, q, argv[i], why)) return false;
+    if (q->per_host > q->ranks) q->per_host = q->ranks;
     if (!q->json || q->dry_run) return true;
     return sentence_refuse(why, "--json needs --dry-run, which was not given");
 }
@@ -90,25 +83,19 @@ static bool is_restart(const char *argument)
 
 static bool parse_options(request *q, int argc, char **argv, sentence *why)
 {
+    q->dry_run = cmd_has_option(argc, argv, "--dry-run");
+    q->explain = cmd_has_option(argc, argv, "--explain");
+    q->json = cmd_has_option(argc, argv, "--json");
+    q->quiet = cmd_has_option(argc, argv, "--quiet");
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--dry-run") == 0) {
-            q->dry_run = true;
-        } else if (strcmp(argv[i], "--explain") == 0) {
-            q->explain = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            q->json = true;
-        } else if (strcmp(argv[i], "--quiet") == 0) {
-            q->quiet = true;
-        } else if (is_restart(argv[i])) {
+        if (is_restart(argv[i])) {
             if (i + 1 == argc) return sentence_refuse(why, "%s needs a state file or a directory", argv[i]);
             if (q->restart)
                 return sentence_refuse(why, "%s %s: a restart from %s is given already; only one is allowed",
                                        argv[i], argv[i + 1], q->restart);
             q->restart_if_any = strcmp(argv[i], "--restart") != 0;
             q->restart = argv[++i];
-        } else if (argv[i][0] == '-') {
-            return cmd_option_unknown(request_options, argv[i], why);
-        } else if (!strchr(argv[i], '=')) {
+        } else if (argv[i][0] != '-' && !strchr(argv[i], '=')) {
             if (q->deck)
                 return sentence_refuse(
                     why, "a second deck '%s' after '%s'; changes are given as section.key=value", argv[i],
@@ -124,13 +111,13 @@ static bool parse_options(request *q, int argc, char **argv, sentence *why)
 static bool apply_assignments(const request *q, deck *d, int argc, char **argv, sentence *why)
 {
     static const char *const sides[] = { "grid.x_low", "grid.x_high", "grid.y_low", "grid.y_high" };
-    const char *text;
+    static const char all[] = "grid.boundary=";
     for (int i = 1; i < argc; i++)
-        for (int side = 0; side < 4 && begins(argv[i], "grid.boundary="); side++) deck_remove(d, sides[side]);
+        for (int side = 0; side < 4 && strncmp(argv[i], all, strlen(all)) == 0; side++)
+            deck_remove(d, sides[side]);
     for (int i = 1; i < argc; i++) {
         if (is_restart(argv[i])) i++; /* its file may have '=' in its name */
-        else if (argv[i][0] == '-' || !strchr(argv[i], '=') || own_of(q, argv[i], &text) < OWN_WORDS)
-            continue;
+        else if (argv[i][0] == '-' || !strchr(argv[i], '=') || is_own(q, argv[i])) continue;
         else if (!deck_set(d, argv[i], why)) return false;
     }
     return true;

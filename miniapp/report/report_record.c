@@ -14,13 +14,9 @@
 
 static const char *side_text(char *out, size_t bytes, boundary_side side)
 {
-    switch (side.kind) {
-    case BOUNDARY_PERIODIC: return "periodic";
-    case BOUNDARY_NEUMANN: return "neumann";
-    case BOUNDARY_DIRICHLET:
-    case BOUNDARY_NONE: break;
-    }
-    snprintf(out, bytes, "dirichlet %.17g", side.value);
+    const char *const name = config_sides[side.kind - BOUNDARY_PERIODIC];
+    if (side.kind != BOUNDARY_DIRICHLET) return name;
+    snprintf(out, bytes, "%s %.17g", name, side.value);
     return out;
 }
 

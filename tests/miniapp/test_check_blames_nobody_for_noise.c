@@ -14,7 +14,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "check/verdict.h"
 #include "support/made_findings.h"
 #include "support/sanitized.h"
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "check/verdict.h"
 #include "support/made_findings.h"
 
 /* The only suspect is that part. */

@@ -157,7 +157,6 @@ static void an_incomplete_check(void **state)
     check_findings f;
     check_verdict v;
     made_findings(&f, made(4, 1));
-    f.incomplete = true;
     sentence_set(&f.why, "rank 2 (node0) was not heard of for 60 s in memory copy");
     check_judge(&f, NULL, &v);
     char *page = page_of(&f, &v, NULL);

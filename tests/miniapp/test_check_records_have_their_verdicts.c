@@ -47,7 +47,6 @@ static void read_ranks(check_findings *f, const json_t *ranks)
         snprintf(rank->gpu, sizeof rank->gpu, "%s", text_of(o, "gpu"));
         snprintf(rank->uuid, sizeof rank->uuid, "%s", text_of(o, "uuid"));
         rank->clock_mhz = number_of(o, "clock_mhz");
-        rank->ended = true;
         rank->first_of_host = rank->first_of_gpu = r;
         for (int other = r - 1; other >= 0; other--) {
             if (strcmp(f->rank[other].host, rank->host) == 0) rank->first_of_host = other;

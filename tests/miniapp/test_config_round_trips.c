@@ -125,6 +125,10 @@ static void paths(void **state)
             assert_string_equal(first.output.record, assignment + strlen("output.record="));
             round_trip(&first);
         }
+    /* the longest; a resolved deck adds its dataset */
+    snprintf(assignment, sizeof assignment, "problem.initial=/%04094d", 0);
+    with(&first, decks[0], assignment, ignored);
+    round_trip(&first);
 }
 
 static void defaults(void **state)

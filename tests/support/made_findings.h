@@ -96,8 +96,7 @@ static void made_rank(check_rank *rank, const made_machine *m, int r)
                           .first_of_gpu = m->sharing ? r / m->sharing * m->sharing : r,
                           .clock_mhz = 1980,
                           .power_w = 600,
-                          .temperature_c = 55,
-                          .ended = true };
+                          .temperature_c = 55 };
     snprintf(rank->host, sizeof rank->host, "node%d", made_host_of(m, r));
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
     const int gpu = m->sharing ? r / m->sharing : r;
