@@ -207,8 +207,8 @@ def fit_steps(read):
 
     def pays(graph, inside, of):
         def once(case):
-            single = case.graph == graph and case.norm_every == 0 and case.steps == 1
-            return single and not case.problem["transposes"] and (case.form == "in_kernel") == inside and of(case)
+            own = (case.graph, case.form == "in_kernel", case.norm_every, case.steps)
+            return own == (graph, inside, 0, 1) and not case.problem["transposes"] and of(case)
 
         return once
 

@@ -230,7 +230,7 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
         (16.54, "step", case(4, 1, "peer", "in_kernel", graph=True)),
         (22, "step", case(4, 1, *over)),  # rows of 8000 bytes: 2 us longer than the interior
         (34, "step", case(4, 1, *over, exchange_s=30e-6)),  # as it was measured
-        (16 + 2.2 + 18 - 3.2, "step", case(4, 1, "nccl", "overlapped")),  # hidden behind a fifth of the interior
+        (16 + 2.2 + 18 - 3.2, "step", case(4, 1, "nccl", "overlapped")),  # behind a fifth of the interior
         (40, "alone", case(4, 2, "aware", "overlapped")),  # rows of 500 cells, columns of 2000
         (1.25, "norm", case(4, 2, "aware", "overlapped", norm_every=2)),
         (21.6, "alone", case(16, 1, *over)),  # two rows leave each host
@@ -243,7 +243,7 @@ def test_by_hand_what_bytes_launches_messages_and_norms_of_a_step_add_up_to():
         (0.35, "norm", case(4, 1, *over, steps=10, norm_every=10, norm_in_pass=True)),
         (61.4, "step", case(4, 1, "peer", "overlapped", problem=turn)),  # 6 of 8 MB are sent; 32 us of memory
         (153.4, "step", case(4, 1, "peer", "overlapped", problem=sweep)),
-        (861.4, "step", case(4, 1, "peer", "overlapped", problem=turn, per_host=2)),  # half of 16 MB leaves a host
+        (861.4, "step", case(4, 1, "peer", "overlapped", problem=turn, per_host=2)),  # half leaves a host
     ):
         found = dict(parts_of_step(machine, one), step=step_s(machine, one),
                      alone=exchange_alone(machine, one))
