@@ -247,4 +247,3 @@ const char *halo_note(const halo *h)
 
 const char *halo_refused(const halo *h) { return h->refused.text; }
 
-const char *halo_refused_reason(const halo *h) { return strchr(h->refused.text, ' ') + 1; }

@@ -63,7 +63,6 @@ int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
 const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
-const char *halo_refused_reason(const halo *h); /* the same without "nccl: " */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */
 

@@ -110,7 +110,7 @@ bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_
                                            of->shape->depth_x, of->shape->depth_y);
     halo *h = halo_create(&small, of->d, &f, of->depth, of->corners, &choice, of->comm);
     if (halo_refused(h)[0]) {
-        sentence_set(why, "%s", halo_refused_reason(h));
+        sentence_set(why, "%s", strchr(halo_refused(h), ' ') + 1); /* without "nccl: " */
         halo_destroy(&h);
         return false;
     }

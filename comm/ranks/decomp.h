@@ -33,7 +33,7 @@ typedef struct decomp {
 bool decomp_make(decomp *d, int64_t nx, int64_t ny, bool periodic_x, bool periodic_y, int ranks, int rank,
                  int ranks_x, int ranks_y, int depth, sentence *why);
 
-/* Where part i of n cells begins, of `parts` that differ by one cell at most: floor(n i/parts). */
+/* The first cell of part i where n cells are cut into parts that differ by one cell at most. */
 int64_t decomp_part_start(int64_t n, int64_t part, int64_t parts);
 
 /* The cells of any rank, global coordinates. */

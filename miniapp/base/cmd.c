@@ -42,11 +42,12 @@ static void signals_hold(bool hold)
     pthread_sigmask(SIG_SETMASK, &held, NULL);
 }
 
-/* FNV-1a. */
-static uint64_t hash(const char *text)
+/* FNV-1a of the words and where they end. */
+static uint64_t hash(int count, char *const *words)
 {
     uint64_t h = 0xcbf29ce484222325;
-    for (; *text; text++) h = (h ^ (unsigned char)*text) * 0x100000001b3;
+    for (int i = 0; i < count; i++)
+        for (const char *c = words[i]; c; c = *c ? c + 1 : NULL) h = (h ^ (unsigned char)*c) * 0x100000001b3;
     return h;
 }
 
@@ -63,13 +64,13 @@ static int first_other(uint64_t mine, int ranks)
 
 /* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the
  * first other rank, and its host. */
-static void same_on_all_ranks(const char *what, const char *text)
+static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
 {
     struct {
         char host[64], text[256];
     } theirs = { "", "" };
     const int ranks = ranks_count(ranks_world());
-    const int other = first_other(hash(text), ranks);
+    const int other = first_other(number, ranks);
     if (other == ranks) return;
     snprintf(theirs.text, sizeof theirs.text, "%s", text);
     (void)gethostname(theirs.host, sizeof theirs.host - 1);
@@ -92,11 +93,11 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(false);
     rank = ranks_mine(ranks_world());
-    char version[128];
+    char version[128], *const versions[] = { version };
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
-    same_on_all_ranks("is weft", version);
+    same_on_all_ranks("is weft", version, hash(1, versions));
     char *words = cmd_text(argc, argv);
-    same_on_all_ranks("was started as", words);
+    same_on_all_ranks("was started as", words, hash(argc, argv));
     free(words);
     return rank;
 }

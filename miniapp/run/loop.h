@@ -23,7 +23,7 @@ int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *wh
 
 /* ---- dry_run.c ---- */
 
-/* What a run would take, and what would refuse it, from the sizes of what was made for it; no step is taken.
+/* The account of a run that takes no step: its needs, from the sizes of what was made for it, and refusals.
  * After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
  * checkpoint.dir), then prints the resolved deck and, as its comments, the account. Returns the exit status
  * that the run would come to, with one sentence in why where it is not 0. Collective. */

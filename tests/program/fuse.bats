@@ -48,7 +48,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     [[ $output == *"block "*" 4 steps"*"computed twice"* ]]
     expect "fuse, asked, steps, samples of one step" "4 4 40 true" \
         "$(record '"\(.fuse) \(.asked.fuse) \(.steps) \(.step_s.mean * 40 < .phases.loop.max_s)"')"
-    # two ranks with a cut above and below, beyond each of which 3 + 2 + 1 rows are computed; in a split block by a shell of 4 rows, which
+    # two ranks with a cut above and below, beyond each of which 3 + 2 + 1 rows are computed; in an overlapped block by a shell of 4 rows, which
     # has as many on its other side, where the interior has as many of the shell's
     expect "redundant cells" "$(record 'if .step_form == "overlapped" then 3 else 1 end * 2 * 2 * (3 + 2 + 1) * 61')" \
         "$(record '.redundant_fraction * 4 * 61 * 47 | round')"
