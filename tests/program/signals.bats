@@ -202,7 +202,7 @@ batch() { # sets $mpirun, the shell's pid
             [ $tries -lt 50 ]
             begun_ms=$(date +%s%3N)
             "$weft" $words >/dev/null 2>&1 3>&- &
-            sleep 0.0$((RANDOM % 6 + 1))
+            sleep "0.$(printf %03d $((RANDOM % (60 / (1 + tries / 3)) + 1)))" # info may end within 10 ms
             kill -$name $! 2>/dev/null || true
             wait $! && ended=0 || ended=$?
             echo "weft $words: $name ended with $ended"
