@@ -36,12 +36,13 @@ static const char *break_of(const char *line, const char *end, int room)
 
 void terminal_wrap(FILE *to, const char *text, int indent)
 {
+    const char *const mark = *text == '#' ? "#" : ""; /* a comment of a deck stays one */
     while (*text) {
         const char *const end = text + strcspn(text, "\n");
         int used = 0;
         do {
             const char *const stop = break_of(text, end, TERMINAL_COLUMNS - used);
-            fprintf(to, "%*s%.*s\n", used, "", (int)(stop - text), text);
+            fprintf(to, "%-*s%.*s\n", used, used ? mark : "", (int)(stop - text), text);
             text = stop + (stop < end ? strspn(stop, " ") : 0);
             used = indent;
         } while (text < end);

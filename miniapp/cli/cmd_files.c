@@ -159,13 +159,27 @@ static bool holds(const int64_t *steps, size_t count, int64_t step)
     return false;
 }
 
+/* Steps that one folder has and the other has not are a difference. */
+static int name_other_steps(int rank, const char *const dir[2], int64_t *const steps[2],
+                            const size_t count[2])
+{
+    int code = 0;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = count[side]; i-- > 0;) {
+            if (holds(steps[!side], count[!side], steps[side][i])) continue;
+            if (rank == 0) printf("step %" PRId64 ": only in %s\n", steps[side][i], printable_text(dir[side]));
+            code = CHECK_EXIT_FAILED;
+        }
+    return code;
+}
+
 /* Two runs: the checkpoints of each step that both folders have, from the first on (a list has the newest
- * first). */
+ * first), then the steps of one folder. */
 static int diff_folders(int rank, const char *const dir[2])
 {
     int64_t *steps[2] = { NULL, NULL };
     size_t count[2] = { 0, 0 };
-    int worst = 0, both = 0;
+    int worst = 0;
     for (int side = 0; side < 2 && worst == 0; side++)
         worst = list_folder(dir[side], &steps[side], &count[side]);
     for (size_t i = count[0]; i-- > 0 && worst < CHECK_EXIT_USAGE;) {
@@ -175,12 +189,10 @@ static int diff_folders(int rank, const char *const dir[2])
         for (int side = 0; side < 2; side++)
             state_path(path[side], sizeof path[side], dir[side], steps[0][i]);
         if (rank == 0) printf("step %" PRId64 "\n", steps[0][i]);
-        both++;
         const int code = diff_files(rank, pair);
         if (code > worst) worst = code;
     }
-    if (worst < CHECK_EXIT_USAGE && both == 0)
-        worst = cmd_say(CHECK_EXIT_USAGE, "%s and %s hold no checkpoint of the same step", dir[0], dir[1]);
+    if (worst < CHECK_EXIT_USAGE && name_other_steps(rank, dir, steps, count) != 0) worst = CHECK_EXIT_FAILED;
     for (int side = 0; side < 2; side++) free(steps[side]);
     return worst;
 }

@@ -200,6 +200,22 @@ static void gather_report(run *r, const loop_result *l)
     take_steps(r, mean_s.max_rank);
 }
 
+/* Prints the notes on keys that the deck sets; the table has the others. */
+static void say_notes(const sim *s, int from)
+{
+    for (int i = from; i < s->plan.notes; i++)
+        if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
+}
+
+static void note_not_converged(sim *s, const loop_result *l)
+{
+    const double tolerance = s->cfg->time.tolerance;
+    if (tolerance > 0 && l->end == LOOP_DONE && !(l->last_change <= tolerance))
+        plan_add_note(&s->plan, true,
+                      "not converged after %lld steps: max |next - u| is %.3g, time.tolerance %.3g",
+                      (long long)s->level, l->last_change, tolerance);
+}
+
 /* From the end of the loop to the exit status. */
 static int finish(run *r, const loop_result *l, sentence *why)
 {
@@ -216,6 +232,9 @@ static int finish(run *r, const loop_result *l, sentence *why)
     r->verify_s = timer_lap_s(&mark_s);
     r->run_s = mark_s - r->start_s;
     gather_report(r, l);
+    const int notes = s->plan.notes;
+    note_not_converged(s, l);
+    say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     r->report.wrote_record = recorded && s->cfg->output.record[0];
     if (!r->ask.quiet) report_print(s, &r->report);
@@ -231,13 +250,6 @@ static int finish(run *r, const loop_result *l, sentence *why)
                        s->cfg->checkpoint.dir);
     if (status != 0) return status;
     return r->report.verdict.verdict == VERIFY_FAILED ? CHECK_EXIT_FAILED : 0;
-}
-
-/* Prints the notes on keys that the deck sets; the table has the others. */
-static void say_notes(const sim *s, int from)
-{
-    for (int i = from; i < s->plan.notes; i++)
-        if (s->plan.note[i].asked) cmd_say(0, "%s", s->plan.note[i].said.text);
 }
 
 static int run_it(run *r)

@@ -53,8 +53,8 @@ const cmd_row cmd_table[] = {
       "are damaged.",
       NULL, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
-      "Compares two state files cell by cell, or the checkpoints of all steps that two folders have in "
-      "common. Prints how many cells differ, and the largest absolute difference, relative difference and "
+      "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
+      "only one folder has is named. Prints how many cells differ, and the largest absolute difference, relative difference and "
       "difference in ulps (representable numbers between the two), each with its place. Only a few megabytes "
       "of a field are in memory at a time.",
       NULL, NULL, NULL,

@@ -61,7 +61,8 @@ static int perform(int argc, char **argv)
 {
     char none[] = "", *const command = argc >= 2 ? argv[1] : none;
     sentence why;
-    if (strcmp(command, "--version") == 0) return print_version();
+    if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 || strcmp(command, "version") == 0)
+        return print_version();
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) return help(NULL);
     if (strcmp(command, "help") == 0) return help(argc >= 3 && argv[2][0] != '-' ? argv[2] : NULL);
     if (strcmp(command, "--man") == 0) return cmd_manual_page(stdout);

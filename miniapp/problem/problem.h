@@ -26,7 +26,7 @@ typedef struct problem {
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     double limit;               /* stability limit on alpha, 0 where there is none */
     double slow; /* in the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
-    char warning[256];          /* to be said once, "" if none (f32 wave without a dirichlet side) */
+    char warning[256];          /* to be said once, "" if none: the mode grows, or round-off in it does */
 } problem;
 
 void problem_make(problem *p, const config *c);
@@ -61,6 +61,9 @@ void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_tab
 typedef struct problem_verdict {
     double bound;             /* tol */
     bool meaningful;          /* tol <= 2^-12 of the mode's present amplitude, V left out */
+    bool in_range;            /* sums of cells of that amplitude are finite in the type */
     sentence why_unchecked;   /* where not */
 } problem_verdict;
+/* Are sums of cells finite in the type at this level, with the mode's amplitude there? */
+bool problem_in_range(const problem *p, const config *c, int64_t level);
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);

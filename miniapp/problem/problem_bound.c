@@ -15,6 +15,7 @@
  * (6.8e-14 against 4.3e-14). The verdict means something where tol <= 2^-12 of the mode's own present
  * amplitude |factor|: then a fault of 1e-3 of the mode in one cell cannot pass. V is left out: beside a large
  * V the mode may be all round-off. */
+#include <float.h>
 #include <math.h>
 
 #include "problem/portable_math.h"
@@ -58,6 +59,13 @@ static double accumulation(const problem *p, const config *c, double a, int64_t 
 
 static double size_of(double_double_complex z) { return portable_math_hypot(z.re.hi, z.im.hi); }
 
+bool problem_in_range(const problem *p, const config *c, int64_t level)
+{
+    const double most = c->problem.type == DTYPE_F32 ? FLT_MAX : DBL_MAX;
+    const double amplitude = size_of(problem_factor(p, c, level)) + fabs(p->shift);
+    return amplitude * fmax(p->prefix_sum, 1.0) <= most;
+}
+
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
 {
     problem_verdict v = { .bound = NAN };
@@ -67,7 +75,7 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
     }
     if (!config_kind_of(c)->stencil) {
         v.bound = 0.0;
-        v.meaningful = true;
+        v.meaningful = v.in_range = true;
         return v;
     }
     const double eps = c->problem.type == DTYPE_F32 ? 0x1p-23 : 0x1p-52;
@@ -79,8 +87,12 @@ problem_verdict problem_bound(const problem *p, const config *c, int64_t level)
     if (constant > 0.0)
         v.bound += eps / 2.0 * constant * (8.0 + p->prefix_sum * accumulation(p, c, 1.0, level));
     const bool hidden = without_v <= SMALL * factor && v.bound > SMALL * factor;
-    v.meaningful = isfinite(v.bound) && v.bound <= SMALL * factor;
-    if (!v.meaningful)
+    v.in_range = problem_in_range(p, c, level);
+    v.meaningful = v.in_range && isfinite(v.bound) && v.bound <= SMALL * factor;
+    if (!v.in_range)
+        sentence_set(&v.why_unchecked, "after %lld steps the mode has grown beyond the range of %s",
+                     (long long)level, dtype_name(c->problem.type));
+    else if (!v.meaningful)
         sentence_set(
             &v.why_unchecked,
             "%safter %lld steps the bound on round-off, %.2g, is not small beside the mode's amplitude, %.2g",

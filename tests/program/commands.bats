@@ -10,6 +10,7 @@ load ../support/helper
         "$weft" $command --version | grep -qE '^weft [0-9]'
         cmp <("$weft" help $command) <("$weft" $command --help)
     done
+    for command in -V version; do cmp <("$weft" $command) <("$weft" --version); done
     cmp <("$weft" help) <("$weft" --help)
     cmp <("$weft" help --help) <("$weft" --help)
     "$weft" help >/dev/null
@@ -118,7 +119,7 @@ load ../support/helper
 # bats test_tags=gpus:part
 @test "--dry-run checks and prints the resolved deck, and leaves nothing behind" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=100 grid.ny=90 time.steps=5 checkpoint.every=1 output.picture=p.png
-    launch 4 "$weft" run d.ini --dry-run >dry 2>/dev/null
+    launch 4 "$weft" run d.ini --dry-run --explain >dry 2>/dev/null
     expect "files" "d.ini dry" "$(echo *)"
     run weft_run 4 d.ini --dry-run problem.alpha=0.3
     refused 2 problem.alpha

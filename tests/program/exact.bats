@@ -76,6 +76,31 @@ orders=(2 4 8 16)
 }
 
 # bats test_tags=gpus:part
+@test "weights that amplify: how much and until when is said, and what is beyond the type is unchecked, no wrong result" {
+    deck d.ini problem.kind=custom "problem.weights=1 2 1" grid.nx=64 run.fuse=1
+    local type step
+    for type in f32:63 f64:512; do
+        step=${type#*:} type=${type%:*}
+        weft_alone d.ini problem.dtype=$type time.steps=$step >out
+        grep -q "amplify the initial mode 3.99 times in a step: from step $step on" <(xargs <out)
+        expect "verdict of $type" "unchecked after $step steps the mode has grown beyond the range of $type" \
+            "$(record '"\(.verdict) \(.verdict_why)"')"
+        weft_alone d.ini problem.dtype=$type time.steps=$((step - 1)) >out
+        expect "notes" 0 "$(grep -c ^note out)"
+    done
+}
+
+# bats test_tags=gpus:part
+@test "a tolerance that was not reached is said" {
+    deck d.ini problem.kind=laplace grid.nx=40 "grid.x_low=dirichlet 0" "grid.x_high=dirichlet 0" time.steps=9 time.tolerance=1e-9
+    weft_alone d.ini 2>said >&2
+    expect "sentences" 1 "$(grep -c '^weft: not converged after 9 steps: max .next - u. is .*, time.tolerance 1e-09$' said)"
+    expect "notes of the record" 1 "$(record '[.notes[] | select(startswith("not converged"))] | length')"
+    weft_alone d.ini time.tolerance=1 2>said >&2
+    ! grep -q 'not converged' said || { cat said; return 1; }
+}
+
+# bats test_tags=gpus:part
 @test "equal dirichlet values other than 0 are exact, unequal ones unchecked with the reason" {
     exact problem.kind=heat problem.alpha=0.2 grid.nx=33 grid.ny=20 "grid.boundary=dirichlet -2.5" time.steps=30
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=33 "grid.x_low=dirichlet 1" "grid.x_high=dirichlet 2" time.steps=5

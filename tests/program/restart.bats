@@ -235,7 +235,10 @@ unprivileged() {
     [[ $output == *"u: 3 cells differ, $at_2; $at_1; $at_0"* ]] || { echo "$output"; return 1; }
     weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=c checkpoint.every=2 --quiet
     run "$weft" diff a c
-    expect "two runs that agree: status and steps" "0 step 2 u: same bits" "$status $(echo $output)"
+    expect "a run that agrees and lacks a step" "1 step 2 u: same bits step 1: only in a" "$status $(echo $output)"
+    weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=same checkpoint.every=1 --quiet
+    run "$weft" diff a same
+    expect "two runs that agree" "0 step 1 u: same bits step 2 u: same bits" "$status $(echo $output)"
     run "$weft" diff a b
     expect "two runs that differ: status and steps" "1 2" "$status $(grep -c '^step' <<<"$output")"
     mkdir empty
@@ -257,7 +260,7 @@ unprivileged() {
     run "$weft" diff 1.h5 w.h5
     refused 1 "1.h5 (custom, f32, 5 x 1)" "w.h5 (custom, f32, 6 x 1) differ in kind, type or grid"
     run "$weft" diff one two
-    refused 2 "one and two hold no checkpoint of the same step"
+    expect "runs without a common step" "1 step 1: only in one step 2: only in two" "$status $(echo $output)"
     run "$weft" diff 1.h5
     refused 2 "diff needs two state files"
 }
