@@ -167,7 +167,8 @@ static int name_other_steps(int rank, const char *const dir[2], int64_t *const s
     for (int side = 0; side < 2; side++)
         for (size_t i = count[side]; i-- > 0;) {
             if (holds(steps[!side], count[!side], steps[side][i])) continue;
-            if (rank == 0) printf("step %" PRId64 ": only in %s\n", steps[side][i], printable_text(dir[side]));
+            if (rank == 0)
+                printf("step %" PRId64 ": only in %s\n", steps[side][i], printable_text(dir[side]));
             code = CHECK_EXIT_FAILED;
         }
     return code;

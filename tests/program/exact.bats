@@ -76,7 +76,7 @@ orders=(2 4 8 16)
 }
 
 # bats test_tags=gpus:part
-@test "weights that amplify: how much and until when is said, and what is beyond the type is unchecked, no wrong result" {
+@test "weights that amplify: how much and until when is said; what is beyond the type is unchecked" {
     deck d.ini problem.kind=custom "problem.weights=1 2 1" grid.nx=64 run.fuse=1
     local type step
     for type in f32:63 f64:512; do
@@ -92,9 +92,9 @@ orders=(2 4 8 16)
 
 # bats test_tags=gpus:part
 @test "a tolerance that was not reached is said" {
-    deck d.ini problem.kind=laplace grid.nx=40 "grid.x_low=dirichlet 0" "grid.x_high=dirichlet 0" time.steps=9 time.tolerance=1e-9
+    deck d.ini problem.kind=laplace grid.nx=40 grid.ny=40 "grid.boundary=dirichlet 0" time.steps=9 time.tolerance=1e-9
     weft_alone d.ini 2>said >&2
-    expect "sentences" 1 "$(grep -c '^weft: not converged after 9 steps: max .next - u. is .*, time.tolerance 1e-09$' said)"
+    expect "sentences" 1 "$(grep -c '^weft: not converged after 9 steps: max .* is .*, time.tolerance 1e-09$' said)"
     expect "notes of the record" 1 "$(record '[.notes[] | select(startswith("not converged"))] | length')"
     weft_alone d.ini time.tolerance=1 2>said >&2
     ! grep -q 'not converged' said || { cat said; return 1; }
