@@ -1,6 +1,5 @@
-"""Commands are what their modules are; frames are joined as they are; what ncu counts is held against what is
-predicted; the notebook, Spack's recipe, ReFrame's tests and the container's recipe are sound, by the tools
-themselves where they are here.
+"""Commands are what their modules are; frames are joined as they are; Spack's recipe, ReFrame's tests and the
+container's recipe are sound, by the tools themselves where they are here.
 """
 
 import ast
@@ -27,7 +26,7 @@ def program(name, lines):
 
 
 def test_each_command_is_a_module_that_says_what_it_does():
-    assert len(COMMANDS) == 14
+    assert len(COMMANDS) == 13
     for name in COMMANDS:
         done = script(name, "--help")
         first = ast.get_docstring(ast.parse((JOBS / f"weftlab/{name}.py").read_text())).split("\n")[0]
@@ -92,90 +91,6 @@ def test_panels_have_each_frame_with_its_step_axes_in_cells_and_the_values_of_it
     frames.new("P", (4, 4)).save("foreign.png")
     wrong = ["empty", "nowhere.png", "d.ini", "foreign.png"]
     refused("panels", *(words + " --output r.png" for words in wrong), "p.png --output r.gif", "p.png")
-
-
-# ---- what is predicted beside counters ----
-
-
-def test_what_the_counters_deny_is_marked_and_the_exit_status_is_1():
-    metric = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_%s.ratio"
-    active = "sm__warps_active.avg.pct_of_peak_sustained_active"
-    point = lambda n: {"parameters": {"offset": n}, "predicted": {"sectors per load": n,
-                                                                  "sectors per store": 4}}
-    access = [{"family": "access", "rung": "offsetRead", "swept": "offset", "sweep": [point(5), point(6)]}]
-    bare = {"family": "launch", "rung": "pipelined", "parameters": {}}
-    ilp = {"family": "launch", "rung": "ilp", "parameters": {"loads": 2}, "predicted": {"occupancy": 0.5}}
-    counters = {
-        "access": [(kernel, metric % way, n) for kernel, load in ((0, 5), (1, 7)) for way,
-                   n in (("ld", load), ("st", 4))],
-        "launch": [(0, active, 1.2), (1, active, "48.0")],
-    }
-    for family, rows in counters.items():
-        lines = ['"%s","k(T1 *, long)","%s","%s"\n' % row for row in rows]
-        head = '"ID","Kernel Name","Metric Name","Metric Value"\n'
-        pathlib.Path(family + ".csv").write_text(head + "".join(lines))
-    for family, rungs in (("access", access), ("launch", [bare, ilp])):
-        pathlib.Path(family + ".jsonl").write_text("".join(json.dumps(rung) + "\n" for rung in rungs))
-    program("ncu", """#!/bin/bash
-while [ $# -gt 0 ]; do
-    case $1 in --log-file) log=$2 ;; access | launch) f=$1 ;; output=*) o=${1#*=} ;; esac
-    shift
-done
-cp $f.csv $log; cp $f.jsonl $o
-""")  # fmt: skip
-    program("weft", "#!/bin/sh\n")
-    variables = dict(PATH=os.path.abspath("bin") + os.pathsep + os.environ["PATH"])
-    done = run("ncu_bench", "bin/weft", **variables)
-    assert done.status == 1 and "1 of 2 points differ" in done.out and "0 of 1 points are above" in done.out
-    marked = [" ".join(line.split()) for line in done.out.splitlines() if line.endswith("*")]
-    assert marked == ["access/offsetRead offset=6 6 7 4 4 *"]
-    done = run("ncu_bench", "bin/weft", LEAST="0.97", **variables)
-    assert done.out.endswith("1 of 1 points are above what is predicted, or below 0.97 of it\n")
-    pathlib.Path("launch.jsonl").write_text(json.dumps(ilp) + "\n")
-    assert run("ncu_bench", "bin/weft", **variables).status == 2  # kernels and points do not match
-
-
-# ---- the notebook ----
-
-NOTEBOOK = JOBS / "examples/first_look.ipynb"
-
-
-def test_the_cells_of_the_notebook_run_in_order_to_a_table_a_scaling_and_a_roofline(monkeypatch):
-    pytest.importorskip("pandas")
-    plt = pytest.importorskip("matplotlib.pyplot")
-    notebook = json.loads(NOTEBOOK.read_text())
-    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    monkeypatch.chdir(NOTEBOOK.parent)
-    plt.close("all")
-    names = {}
-    exec(re.sub("^%.*", "", "\n".join(cells), flags=re.M), names)
-    table, setting = names["table"], names["setting"]
-    for _, rows in table.groupby(setting):
-        assert list(rows.ranks) == sorted(rows.ranks) and rows.efficiency.iloc[0] == 1, rows
-        assert (rows.efficiency < 1.5).all() and (rows.fraction > 0).all(), rows
-    scaling, roof = [plt.figure(number).axes[0] for number in plt.get_fignums()]
-    assert len(scaling.texts) == table.groupby(setting).ngroups > 1
-    assert sum(len(line.get_xdata()) for line in scaling.lines if line.get_marker() == "o") == len(table)
-    _, *kernels = roof.lines
-    for line in kernels:  # no kernel is far above what copies and fma of its own run allow
-        for at, reached in zip(line.get_xdata(), line.get_ydata()):
-            assert 0 < reached < 1.1 * min(names["copy"] * at,
-                                           names["fma"]) / 1e12, (line.get_label(), at, reached)
-    assert len(kernels) >= 4
-    plt.close("all")
-
-
-def test_the_notebook_stands_in_the_tree_without_outputs_and_jupyter_runs_it():
-    code = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
-    if not shutil.which("jupyter-nbconvert"):
-        pytest.skip("no jupyter-nbconvert here")
-    words = ("--to", "notebook", "--execute", "--output-dir", os.getcwd(), "--output", "run.ipynb", NOTEBOOK)
-    done = process("jupyter-nbconvert", *words)
-    assert done.status == 0, done
-    outputs = [one for cell in json.loads(open("run.ipynb").read())["cells"]
-               for one in cell.get("outputs", [])]
-    assert sum("image/png" in one.get("data", {}) for one in outputs) == 2
 
 
 # ---- ReFrame ----

@@ -253,11 +253,3 @@ right_on_the_gpu() { # families...
     grep -q '^weft: .*rank 0' said
     expect records 1 "$(wc -l <results.jsonl)"
 }
-
-# bats test_tags=gpus:1
-@test "what is predicted is held against the counters, where ncu and a GPU are" {
-    local status=0
-    "$top/jobs/ncu_bench" "$weft" >said 2>reason || status=$?
-    [ $status != 77 ] || skip "$(cat reason)"
-    expect status 0 "$status" || { cat said reason; return 1; }
-}

@@ -148,7 +148,7 @@ def read_text(top, name):
 
 
 PROSE = (".md",) + SOURCES
-NO_TEXT = (".h5", ".png", ".svg", ".jsonl", ".tsv", ".ipynb", ".gz")
+NO_TEXT = (".h5", ".png", ".svg", ".jsonl", ".tsv", ".gz")
 NAMED_THERE = ("tests/support/pages.py", "tests/program/docs.bats")  # the words themselves
 
 
