@@ -2,10 +2,14 @@
  * read, since they win over it. */
 #include "config/request.h"
 
+#include <libgen.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cmd_key.h"
 #include "deck/deck.h"
@@ -35,10 +39,28 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
       "print no table and no progress; the record holds all results, and errors are still printed" },
 };
 
+/* A name alone, as heat2d, is also a deck's that came with the program: of its installation or its checkout. */
+static char *find_deck(const char *name, sentence *why)
+{
+    static const char *const inputs[] = { "../share/weft", ".." };
+    char program[PATH_MAX], path[PATH_MAX + 256];
+    const ssize_t bytes = readlink("/proc/self/exe", program, sizeof program - 1);
+    sentence none;
+    char *text = deck_file_text(name, why);
+    if (text || bytes < 0 || strpbrk(name, "/.")) return text;
+    program[bytes] = '\0';
+    const char *const folder = dirname(program);
+    for (int i = 0; i < 2 && !text; i++) {
+        snprintf(path, sizeof path, "%s/%s/inputs/%.200s.ini", folder, inputs[i], name);
+        text = deck_file_text(path, &none);
+    }
+    return text;
+}
+
 /* Rank 0 reads and passes on the text, or its sentence: the deck need not be on a shared file system. */
 static bool read_deck(deck *d, const char *path, sentence *why)
 {
-    char *text = ranks_mine(ranks_world()) == 0 ? deck_file_text(path, why) : NULL;
+    char *text = ranks_mine(ranks_world()) == 0 ? find_deck(path, why) : NULL;
     int bytes = text ? (int)strlen(text) : -1;
     MPI_CHECK(ranks_bcast(&bytes, 1, MPI_INT, 0, ranks_world()));
     if (bytes < 0) {

@@ -26,7 +26,7 @@ load ../support/helper
     make -s -C "$top" install-built BUILD="$BUILD" PREFIX="$PWD/there" >/dev/null
     local share=$PWD/there/share/weft
     PATH=$PWD/there/bin:$PATH
-    timeout $hang_s weft run "$share/inputs/from_file.ini" --quiet output.picture=none 3>&-
+    timeout $hang_s weft run from_file --quiet output.picture=none 3>&-
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/from_file.ini")" "$(fingerprint)"
     WEFT_MPIRUN_FLAGS=$LAUNCH_FLAGS timeout $hang_s "$share/jobs/study" "$share/jobs/studies/strong.ini" ranks=1 repeats=1 \
         grid.nx=64 grid.ny=64 time.steps=9 3>&-
