@@ -39,7 +39,7 @@ const cmd_option request_options[CMD_OPTIONS_MAX] = {
       "print no table and no progress; the record holds all results, and errors are still printed" },
 };
 
-/* A name alone, as heat2d, is also a deck's that came with the program: of its installation or its checkout. */
+/* A name alone, as heat2d, may be a deck that came with the program: of its installation or its checkout. */
 static char *find_deck(const char *name, sentence *why)
 {
     static const char *const inputs[] = { "../share/weft", ".." };
