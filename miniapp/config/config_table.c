@@ -247,6 +247,8 @@ static bool read_side(const char *text, boundary_side *to)
 static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why)
 {
     memset(to, 0, to_bytes);
+    if (*text == '~' || strchr(text, '$'))
+        return sentence_refuse(why, "no shell expands ~ and $ in a deck; allowed is a path without them");
     for (const char *at = text; *at; at++) {
         const bool behind_blank = at > text && at[-1] == ' ',
                    comment = (*at == ';' && (at == text || behind_blank)) || (*at == '#' && behind_blank);
