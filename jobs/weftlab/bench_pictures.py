@@ -8,8 +8,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from weftlab import frame, series, style, text
 
-STENCILS = {"star": "o", "box": "s", "line": "^", "wave": "D", "maxChange": "v"}
-MESSAGES = ("faceCopy", "pack", "unpack")
+STENCILS = {"star": "o", "box": "s", "wave": "D", "maxChange": "v"}
+MESSAGES = ("pack", "unpack")
 TYPES = {"f32": style.PALETTE[0], "f64": style.PALETTE[1]}
 TRANSPORTS = ("staged", "mapped", "aware", "peer", "nccl", "mpi", "link")
 SMALL_BYTES, LARGE_BYTES = 2**16, 2**15  # up to here latency is drawn, from here on bandwidth

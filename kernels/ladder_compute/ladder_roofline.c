@@ -8,19 +8,17 @@ enum { NX, NY, RADIUS };
 
 /* c->in and c->out: what a rung reads and writes, fields, messages, or the result of a reduction. */
 typedef struct problem {
-    ladder_field field; /* ghosts `radius` deep, in 1D along x only */
+    ladder_field field; /* ghosts `radius` deep */
     pack_piece piece[PACK_PIECES_MAX];
     int pieces;
     int64_t buffer_cells;
 } problem;
 
-static problem *state_create(ladder_case *c, bool plane)
+static problem *state_create(ladder_case *c)
 {
     problem *s = ladder_state(c, sizeof *s);
-    const int64_t nx = c->value[NX], ny = c->value[NY];
     const int radius = (int)c->value[RADIUS];
-    s->field.shape = plane ? field_shape_make(c->type, nx, ny, radius, radius)
-                           : field_shape_make(c->type, nx * ny, 1, radius, 0);
+    s->field.shape = field_shape_make(c->type, c->value[NX], c->value[NY], radius, radius);
     return s;
 }
 
@@ -32,7 +30,7 @@ static int pass_prepare(ladder_case *c)
 {
     const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
     const bool wave = (c->rung->variant & WAVE) != 0;
-    (void)state_create(c, form != STENCIL_LINE);
+    (void)state_create(c);
     return ladder_field_prepare(c, form, (int)c->value[RADIUS], wave);
 }
 
@@ -43,7 +41,7 @@ enum { FINGERPRINT, MAX_CHANGE };
 static int reduce_prepare(ladder_case *c)
 {
     const bool two = c->rung->variant == MAX_CHANGE;
-    problem *s = state_create(c, true);
+    problem *s = state_create(c);
     const field_shape *f = &s->field.shape;
     ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
     c->flops = two ? (double)c->size : 0; /* one difference per cell; the fingerprint's arithmetic is on
@@ -83,7 +81,7 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- messages: all four edges and four corners ---- */
 
-enum { PACK, UNPACK, FACE_COPY };
+enum { PACK, UNPACK };
 
 /* The cells that are sent lie just inside the own cells, those that are received just outside. */
 static void pieces_make(problem *s, bool outside)
@@ -104,7 +102,7 @@ static void pieces_make(problem *s, bool outside)
 static int message_prepare(ladder_case *c)
 {
     const int what = c->rung->variant;
-    problem *s = state_create(c, true);
+    problem *s = state_create(c);
     const field_shape *f = &s->field.shape;
     pieces_make(s, what == UNPACK);
     ladder_moves(c, s->buffer_cells, 2);
@@ -120,11 +118,9 @@ static int message(ladder_case *c)
 {
     const problem *s = c->state;
     const field_shape *f = &s->field.shape;
-    switch (c->rung->variant) {
-    case PACK: return c->d->pack(c->d, f, c->in, c->out, s->piece, s->pieces, c->stream);
-    case UNPACK: return c->d->unpack(c->d, f, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
-    default: return ladder_copy(c);
-    }
+    return c->rung->variant == PACK
+               ? c->d->pack(c->d, f, c->in, c->out, s->piece, s->pieces, c->stream)
+               : c->d->unpack(c->d, f, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
 }
 
 /* Cell i of the message, in the field. */
@@ -157,16 +153,12 @@ static int64_t unpack_source(const ladder_case *c, int64_t i)
 
 static int message_verify(ladder_case *c, ladder_verdict *v)
 {
-    switch (c->rung->variant) {
-    case PACK: return ladder_verify_places(c, pack_source, v);
-    case UNPACK: return ladder_verify_places(c, unpack_source, v);
-    default: return ladder_verify_copy(c, v);
-    }
+    return ladder_verify_places(c, c->rung->variant == PACK ? pack_source : unpack_source, v);
 }
 
 /* ---- the table ---- */
 
-static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 },
+static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4 },
                      powers[] = { 1, 2, 4, 8 };
 
 #define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)                \
@@ -185,7 +177,6 @@ static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 
 static const ladder_rung rungs[] = {
     PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8),
     PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4),
-    PASS("line", "2r+1 terms along a row", STENCIL_LINE, ends, 3),
     PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2),
     RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare,
          ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0),
@@ -193,17 +184,15 @@ static const ladder_rung rungs[] = {
     REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT),
     MESSAGE("pack", "four edges, four corners, one launch", PACK),
     MESSAGE("unpack", "the same into the ghosts", UNPACK),
-    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY),
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
               "the transpose's own prepare reads this family's parameters");
 
-#define SIZES(usual_nx, usual_ny)                                               \
-    { "nx", usual_nx, 1, 1000000, "columns; a line has nx ny cells" },          \
-        { "ny", usual_ny, 1, 1000000, "rows" },                                 \
-    {                                                                           \
-        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo" \
+#define SIZES(usual_nx, usual_ny)                                                      \
+    { "nx", usual_nx, 1, 1000000, "columns" }, { "ny", usual_ny, 1, 1000000, "rows" }, \
+    {                                                                                  \
+        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo"        \
     }
 
 static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };
