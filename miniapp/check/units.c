@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ranks/check.h"
 
@@ -43,6 +42,15 @@ static double median_of_others(const double *sorted, int n, double v)
     return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
 }
 
+/* The numbers among n values that are `step` apart; returns how many. */
+static int numbers_of(const double *x, int n, int step, double *out)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(x[i * step])) out[count++] = x[i * step];
+    return count;
+}
+
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
 static double few(int n) { return n == 0 ? 0 : 1 + 5.0 / n + 20.0 / n / n; }
 
@@ -56,15 +64,12 @@ typedef struct entry {
 /* Returns how many units the figure counts for. */
 static int entries_of(const check_findings *f, const check_figure *g, unit_kind kind, entry e[2])
 {
-    const int end[] = { g->a, g->b };
-    e[0] = (entry){ g->a, g->b, g->round, log(g->rate) };
-    for (int i = 0; i < 2 && kind != UNIT_COMPONENT; i++) {
-        const check_rank *r = end[i] < 0 ? NULL : &f->rank[end[i]];
-        e[i] = e[0];
-        e[i].a = !r ? -1 : kind == UNIT_HOST ? r->first_of_host : r->first_of_gpu;
-        e[i].b = -1;
-    }
-    return kind == UNIT_COMPONENT || e[1].a < 0 || e[1].a == e[0].a ? 1 : 2;
+    e[0] = e[1] = (entry){ g->a, g->b, g->round, log(g->rate) };
+    if (kind == UNIT_COMPONENT || g->a < 0) return 1;
+    e[0].b = e[1].b = -1;
+    if (g->b >= 0) e[1].a = g->b;
+    for (int i = 0; i < 2 && kind == UNIT_HOST; i++) e[i].a = f->rank[e[i].a].first_of_host;
+    return e[0].a == e[1].a ? 1 : 2;
 }
 
 void units_explain(const check_findings *f, unit_kind kind, int a, int b, bool *explained)
@@ -85,23 +90,18 @@ static int by_unit(const void *pa, const void *pb)
 static void place(units *u, entry *all, int entries)
 {
     qsort(all, (size_t)entries, sizeof *all, by_unit);
-    u->a = CHECK_ALLOC(malloc((2 * (size_t)entries + 1) * sizeof *u->a));
-    u->b = u->a + entries;
+    u->unit = CHECK_ALLOC(malloc(((size_t)entries + 1) * sizeof *u->unit));
     for (int i = 0; i < entries; i++) {
         if (all[i].round >= u->rounds) u->rounds = all[i].round + 1;
-        if (i > 0 && by_unit(&all[i], &all[i - 1]) == 0) continue;
-        u->a[u->count] = all[i].a;
-        u->b[u->count++] = all[i].b;
+        if (i == 0 || by_unit(&all[i], &all[i - 1]) != 0)
+            u->unit[u->count++] = (unit){ .a = all[i].a, .b = all[i].b };
     }
-    const int columns = u->rounds + 1, cells = u->count * columns;
-    u->x = CHECK_ALLOC(malloc((size_t)(2 * cells + 2 * u->count + 1) * sizeof *u->x));
-    u->beside = u->x + cells;
-    u->never = u->beside + cells;
-    u->often = u->never + u->count;
-    for (int i = 0; i < cells; i++) u->x[i] = NAN;
-    for (int i = 0, unit = -1; i < entries; i++) {
-        unit += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
-        double *const x = u->x + unit * columns;
+    const int columns = u->rounds + 1;
+    u->x = CHECK_ALLOC(malloc(((size_t)u->count * (size_t)columns + 1) * sizeof *u->x));
+    for (int i = 0; i < u->count * columns; i++) u->x[i] = NAN;
+    for (int i = 0, k = -1; i < entries; i++) {
+        k += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+        double *const x = u->x + k * columns;
         x[all[i].round] = fmax(x[all[i].round], all[i].x);
         x[u->rounds] = fmax(x[u->rounds], all[i].x);
     }
@@ -109,23 +109,14 @@ static void place(units *u, entry *all, int entries)
 
 /* ---- noise ---- */
 
-/* The numbers among n values that are `step` apart; returns how many. */
-static int numbers_of(const double *x, int n, int step, double *out)
-{
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if (!isnan(x[i * step])) out[count++] = x[i * step];
-    return count;
-}
-
-static void set_beside(units *u, double *scratch)
+static void set_beside(const units *u, double *beside, double *scratch)
 {
     const int columns = u->rounds + 1;
     for (int r = 0; r < columns; r++) {
         const int n = numbers_of(u->x + r, u->count, columns, scratch);
         (void)median_of(scratch, n);
         for (int i = r; i < u->count * columns; i += columns)
-            u->beside[i] = u->x[i] - median_of_others(scratch, n, u->x[i]);
+            beside[i] = u->x[i] - median_of_others(scratch, n, u->x[i]);
     }
 }
 
@@ -142,19 +133,17 @@ static double deviation_of(const units *u, const double *x, double *scratch, int
 }
 
 /* repeated: the scatter of repeats, which counts where there are fewer than three rounds. */
-static void set_noise(units *u, double repeated, double *scratch)
+static void set_noise(units *u, const double *beside, double repeated, double *scratch)
 {
-    enum { ROUNDS_TELL = 3 };
-    const int columns = u->rounds + 1;
     int changes;
-    if (u->rounds >= ROUNDS_TELL) repeated = 0;
+    if (u->rounds >= 3) repeated = 0;
     u->spread = fmax(noise_least, fmax(repeated, deviation_of(u, u->x, scratch, &changes)));
-    const double beside = deviation_of(u, u->beside, scratch, &changes);
-    u->noise = fmax(noise_least, fmax(repeated, beside * few(changes) * (1 + 2.0 / u->rounds)));
+    const double deviation = deviation_of(u, beside, scratch, &changes);
+    u->noise = fmax(noise_least, fmax(repeated, deviation * few(changes) * (1 + 2.0 / u->rounds)));
     if (u->count < 3) return;
-    (void)numbers_of(u->beside + u->rounds, u->count, columns, scratch);
+    for (int i = 0; i < u->count; i++) scratch[i] = u->unit[i].effect;
     const double middle = median_of(scratch, u->count);
-    for (int i = 0; i < u->count; i++) scratch[i] = fabs(units_effect(u, i) - middle);
+    for (int i = 0; i < u->count; i++) scratch[i] = fabs(u->unit[i].effect - middle);
     u->scatter = 1.4826 * few(u->count) * median_of(scratch, u->count);
 }
 
@@ -163,59 +152,58 @@ static void set_noise(units *u, double repeated, double *scratch)
  * ranks that share a core have the same lower level, but for a hair. */
 static void set_never(units *u, double *scratch)
 {
-    int all = 0, own = 0;
+    int all = 0;
     for (int i = 0; i < u->count; i++)
         all += numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all);
     (void)median_of(scratch, all);
     for (int i = 0; i < u->count; i++) {
-        own = numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all);
-        const int above = all - less_than(scratch, all, units_best(u, i) - fmin(units_effect(u, i) / 10, 0));
-        u->never[i] = own * log1p(-(double)above / (all - own + 1));
+        unit *const one = &u->unit[i];
+        const int own = numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all),
+                  above = all - less_than(scratch, all, one->best - fmin(one->effect / 10, 0));
+        one->never = own * log1p(-(double)above / (all - own + 1));
     }
 }
 
-/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
- * that had none is no slower in most rounds. */
-static void set_often(units *u, double *scratch)
+units units_create(const check_findings *f, check_like like, unit_kind kind, const bool *explained)
 {
-    for (int i = 0; i < u->count; i++) {
-        const int rounds = numbers_of(u->beside + i * (u->rounds + 1), u->rounds, 1, scratch);
-        (void)median_of(scratch, rounds);
-        u->often[i] = scratch[rounds - 1 - rounds / 10];
-    }
-}
-
-units units_create(const check_findings *f, check_like like, bool alone, unit_kind kind,
-                   const bool *explained)
-{
-    units u = { .count = 0 };
-    entry *all = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *all));
-    double *repeats = CHECK_ALLOC(malloc(((size_t)f->figures + 1) * sizeof *repeats));
+    units u = { .median = NAN };
+    const size_t most = 2 * (size_t)f->figures + 2;
+    entry *const all = CHECK_ALLOC(malloc(most * sizeof *all));
+    double *const repeats = CHECK_ALLOC(malloc(most * sizeof *repeats));
     int entries = 0, figures = 0;
     for (int i = 0; i < f->figures; i++) {
         const check_figure *g = &f->figure[i];
-        if (g->like != like || g->alone != alone || !(g->rate > 0) || (explained && explained[i])) continue;
+        if (g->like != like || !(g->rate > 0) || (explained && explained[i])) continue;
         entries += entries_of(f, g, kind, &all[entries]);
         repeats[figures++] = isfinite(g->noise) ? g->noise : 0;
     }
     place(&u, all, entries);
-    double *const scratch =
-        CHECK_ALLOC(malloc((2 * (size_t)entries + (size_t)u.rounds + 1) * sizeof *scratch));
-    if (entries > 0) {
-        set_beside(&u, scratch);
-        set_noise(&u, median_of(repeats, figures), scratch);
-        set_never(&u, scratch);
-        set_often(&u, scratch);
+    const int columns = u.rounds + 1;
+    double *const scratch = CHECK_ALLOC(malloc((most + (size_t)columns) * sizeof *scratch));
+    double *const beside = CHECK_ALLOC(malloc(((size_t)u.count * (size_t)columns + 1) * sizeof *beside));
+    set_beside(&u, beside, scratch);
+    for (int i = 0; i < u.count; i++) {
+        const int rounds = numbers_of(beside + i * columns, u.rounds, 1, scratch);
+        (void)median_of(scratch, rounds);
+        u.unit[i].best = u.x[i * columns + u.rounds];
+        u.unit[i].effect = beside[i * columns + u.rounds];
+        u.unit[i].often = scratch[rounds - 1 - rounds / 10];
     }
+    if (entries > 0) {
+        set_noise(&u, beside, median_of(repeats, figures), scratch);
+        set_never(&u, scratch);
+        u.median = median_of(scratch, numbers_of(u.x + u.rounds, u.count, columns, scratch));
+    }
+    free(beside);
     free(scratch);
-    free(all);
     free(repeats);
+    free(all);
     return u;
 }
 
 void units_destroy(units *u)
 {
-    free(u->a);
+    free(u->unit);
     free(u->x);
 }
 
@@ -223,14 +211,6 @@ int units_least(const units *u)
 {
     int least = u->count > 0 ? 0 : -1;
     for (int i = 1; i < u->count; i++)
-        if (units_best(u, i) < units_best(u, least)) least = i;
+        if (u->unit[i].best < u->unit[least].best) least = i;
     return least;
-}
-
-double units_median(const units *u)
-{
-    double *const best = CHECK_ALLOC(malloc((size_t)u->count * sizeof *best));
-    const double median = median_of(best, numbers_of(u->x + u->rounds, u->count, u->rounds + 1, best));
-    free(best);
-    return median;
 }
