@@ -11,27 +11,30 @@
 typedef enum unit_kind { UNIT_HOST, UNIT_RANK, UNIT_COMPONENT, UNIT_KINDS } unit_kind;
 
 typedef struct unit {
-    int a, b;      /* a rank of the unit; of a pair both, else b = -1 */
-    double best;   /* the logarithm of its rate in its best round */
-    double effect; /* the same next to the median of the others' */
-    double often;  /* the effect that nine of ten rounds are below */
-    double never;  /* the logarithm of the probability that chance keeps it below its best in all rounds */
+    int a, b;            /* a rank of the unit; of a pair both, else b = -1 */
+    double *x;           /* [rounds + 1] logarithms of rates, the last one the best; NaN: none */
+    double *beside;      /* [rounds + 1] the same next to the median of the others */
+    double best, effect; /* the last ones of these */
 } unit;
 
 typedef struct units {
     int count, rounds; /* rounds: to the last one that has a figure */
     unit *unit;        /* [count] */
-    double *x;         /* [count][rounds + 1] logarithms of rates, the last one the best; NaN: none */
+    double *x;         /* of all units, owned */
     double median;     /* of the best rounds */
-    double spread;     /* of a best round, by how rates differ from round to round */
-    double noise;      /* the same, of rates next to the others */
-    double scatter;    /* of units, by their best rounds */
+    double spread;     /* the standard deviation of a best round next to its peers, */
+    double noise;      /* and as little as is known of it */
+    double error;      /* of an effect */
 } units;
 
 /* The figures of that like, but those that are explained: [figures], or NULL. */
 units units_create(const check_findings *f, check_like like, unit_kind kind, const bool *explained);
 void units_destroy(units *u);
-/* The place of the slowest unit; -1: there is none. */
-int units_least(const units *u);
+/* The slowest unit; NULL: there is none. */
+const unit *units_least(const units *u);
+/* In nine rounds of ten the unit is below that effect. */
+bool units_often_below(const units *u, const unit *one, double effect);
+/* The logarithm of the probability that chance keeps the unit below its best in all rounds. */
+double units_never_higher(const units *u, const unit *one);
 /* Figures in which unit (a, b) takes part are explained from now on. */
 void units_explain(const check_findings *f, unit_kind kind, int a, int b, bool *explained);

@@ -6,7 +6,6 @@
 
 #include "base/cmd.h"
 #include "check/units.h"
-#include "files/figure.h"
 #include "ranks/check.h"
 
 static const double least_difference = 0.03; /* no smaller one counts */
@@ -67,17 +66,14 @@ static check_suspect *suspect_of(judge *j, check_part part, int a, int b)
     return s;
 }
 
-/* "memory copy 81 % (3.40 TB/s of 4.20 TB/s)"; rates of the first row alone. */
-static void add_evidence(check_suspect *s, check_row *row, double factor, double of)
+/* "memory copy 81 %; memory read 82 %; and 4 more". */
+static void add_evidence(check_suspect *s, check_row *row, double factor)
 {
-    const check_like_row *like = &check_likes[row->like];
     row->verdict = CHECK_SLOW;
     s->factor = fmin(s->factor, factor);
-    if (s->rows++ >= SHOWN) return;
-    sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", like->name, 100 * factor);
-    if (s->rows == 1)
-        sentence_add(&s->evidence, " (%s of %s)", figure_rate(factor * of, like->unit).text,
-                     figure_rate(of, like->unit).text);
+    if (s->rows++ < SHOWN)
+        sentence_add(&s->evidence, "%s%s %.0f %%", s->rows > 1 ? "; " : "", check_likes[row->like].name,
+                     100 * factor);
 }
 
 /* ---- wrong bits ---- */
@@ -110,18 +106,11 @@ static void judge_wrong(judge *j)
 
 /* ---- slow next to peers ---- */
 
-/* The standard deviation of an effect. */
-static double error_of(const units *u)
-{
-    const double others = u->count < 3 ? 1 : 0.6366 * (u->count - 1);
-    return fmax(u->scatter, u->noise * sqrt(1 + 1 / others));
-}
-
 /* The least deviation of one unit that counts, in logarithms; INFINITY: none. */
 static double least_of(const judge *j, const units *u)
 {
     if (u->count < 2 || u->rounds < ROUNDS_LEAST) return INFINITY;
-    return fmax(-log1p(-least_difference), j->errors * error_of(u));
+    return fmax(-log1p(-least_difference), j->errors * u->error);
 }
 
 /* Can units of a row be told from its components? A host has several ranks, a rank several pairs. */
@@ -152,7 +141,8 @@ static bool is_never_high(const judge *j, const units rows[], const units *row, 
     for (int r = 0; r < j->v->rows; r++) {
         double here = -INFINITY;
         for (const unit *w = rows[r].unit; w < rows[r].unit + rows[r].count; w++)
-            if (same(u, w)) here = fmax(here, w->effect < u->effect / 3 ? w->never : 0);
+            if (same(u, w))
+                here = fmax(here, w->effect < u->effect / 3 ? units_never_higher(&rows[r], w) : 0);
         if (here == -INFINITY) continue;
         n++;
         sum += here;
@@ -164,54 +154,45 @@ static bool is_never_high(const judge *j, const units rows[], const units *row, 
     return sum + log(terms) < -log(1e3 * j->comparisons);
 }
 
-/* The lowest unit of a row, of those that are slow if `slow`; NULL: none. */
-static const unit *lowest_of(const judge *j, const units rows[], const units *row, bool slow)
+/* The lowest unit of a row, of those that are slow; NULL: none is. */
+static const unit *lowest_of(const judge *j, const units rows[], const units *row)
 {
     const unit *lowest = NULL;
     for (const unit *u = row->unit; u < row->unit + row->count && row->count > 1; u++) {
+        const double third = fmin(log1p(-least_difference), u->effect / 3);
+        const bool is_slow = u->effect < -least_of(j, row) && units_often_below(row, u, third);
         if (lowest && u->effect >= lowest->effect) continue;
-        const bool often = u->often < fmin(log1p(-least_difference), u->effect / 3);
-        if (!slow || (u->effect < -least_of(j, row) && often) || is_never_high(j, rows, row, u)) lowest = u;
+        if (is_slow || is_never_high(j, rows, row, u)) lowest = u;
     }
     return lowest;
 }
 
-/* Rows of one unit add up where each alone drowns in noise: it is the lowest in half of them or more, by more
- * than chance allows in all together. Takes the rows of others out of low. */
+/* Rows of one rank add up where each alone drowns in noise, if it is low in all together by more than chance
+ * allows. Sets its unit in each row in which it is low; false: there is no such rank. */
 static bool adds_up(const judge *j, const units rows[], const unit *low[])
 {
-    const int count = j->v->rows;
-    for (int i = 0; i < count; i++) {
-        const unit *const one = low[i];
+    double lowest = -j->errors;
+    int found = -1;
+    for (int a = 0; a < j->f->ranks; a++) {
         double errors = 0, effects = 0;
         int all = 0, own = 0;
-        for (int r = 0; r < count; r++) {
-            all += low[r] && rows[r].rounds >= ROUNDS_LEAST;
-            if (!same(one, low[r]) || rows[r].rounds < ROUNDS_LEAST) continue;
-            own++;
-            effects += low[r]->effect;
-            errors += low[r]->effect / error_of(&rows[r]);
-        }
-        if (own < 2 || 2 * own < all || effects / own > log1p(-least_difference) ||
-            errors / sqrt(all) > -j->errors)
-            continue;
-        for (int r = 0; r < count; r++)
-            if (!same(one, low[r])) low[r] = NULL;
-        return true;
+        for (int r = 0; r < j->v->rows; r++)
+            for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
+                if (u->a != a || rows[r].rounds < ROUNDS_LEAST || rows[r].count < 2) continue;
+                all++;
+                if (u->effect >= 0) continue;
+                own++;
+                effects += u->effect;
+                errors += u->effect / rows[r].error;
+            }
+        if (own < 2 || effects / own > log1p(-least_difference) || errors / sqrt(all) > lowest) continue;
+        found = a;
+        lowest = errors / sqrt(all);
     }
-    return false;
-}
-
-/* The slow unit of each row, NULL: none. Returns how many rows have one. */
-static int find_lowest(const judge *j, const units rows[], unit_kind kind, const unit *low[])
-{
-    int slow = 0;
-    for (int r = 0; r < j->v->rows; r++) slow += (low[r] = lowest_of(j, rows, &rows[r], true)) != NULL;
-    if (slow > 0 || kind != UNIT_RANK) return slow;
-    for (int r = 0; r < j->v->rows; r++) low[r] = lowest_of(j, rows, &rows[r], false);
-    if (!adds_up(j, rows, low)) return 0;
-    for (int r = 0; r < j->v->rows; r++) slow += low[r] != NULL;
-    return slow;
+    for (int r = 0; r < j->v->rows && found >= 0; r++)
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++)
+            if (u->a == found && u->effect < 0) low[r] = u;
+    return found >= 0;
 }
 
 /* The unit that is the lowest in most of the slow rows, of equals the lower one. */
@@ -236,17 +217,17 @@ static bool name_lowest(judge *j, const units rows[], unit_kind kind)
     const unit *low[CHECK_LIKES];
     check_part part = kind == UNIT_HOST ? CHECK_HOST : CHECK_GPU;
     int most;
-    const int slow = find_lowest(j, rows, kind, low);
-    if (slow == 0) return false;
+    int slow = 0;
+    for (int r = 0; r < v->rows; r++) slow += (low[r] = lowest_of(j, rows, &rows[r])) != NULL;
+    if (slow == 0 && !(kind == UNIT_RANK && adds_up(j, rows, low))) return false;
     const unit *const one = most_rows(j, low, &most);
     for (int r = 0; r < v->rows && kind == UNIT_COMPONENT; r++)
         if (low[r] == one) part = check_likes[v->row[r].like].part;
     check_suspect *s = suspect_of(j, part, one->a, one->b);
     if (!s) return false;
-    s->confidence = (double)most / slow;
+    s->confidence = slow ? (double)most / slow : 1;
     for (int r = 0; r < v->rows; r++)
-        if (same(one, low[r]))
-            add_evidence(s, &v->row[r], exp(low[r]->effect), exp(low[r]->best - low[r]->effect));
+        if (same(one, low[r])) add_evidence(s, &v->row[r], exp(low[r]->effect));
     if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
@@ -278,11 +259,11 @@ static void name_below(judge *j, const units *u, check_row *row, double low)
     for (int i = 0; i < u->count; i++) below += u->unit[i].best < low;
     if (below == 0) return;
     const bool all = below > 1 && below == u->count;
-    const unit *const least = &u->unit[units_least(u)];
+    const unit *const least = units_least(u);
     check_suspect *s = suspect_of(j, check_likes[row->like].part, all ? -1 : least->a, all ? -1 : least->b);
     if (!s) return;
     if (s->rows == 0) sentence_set(&s->evidence, "below the reference: ");
-    add_evidence(s, row, exp(least->best) / row->reference, row->reference);
+    add_evidence(s, row, exp(least->best) / row->reference);
 }
 
 /* Figures that no suspect takes part in; any suspect explains those of all ranks, which depend on their
@@ -322,7 +303,7 @@ static void add_row(judge *j, check_like like)
     for (int i = 0; i < j->f->faults; i++)
         if (j->f->fault[i].like == like) row.verdict = CHECK_WRONG;
     if (u.count > 0) {
-        const unit *const least = &u.unit[units_least(&u)];
+        const unit *const least = units_least(&u);
         row.count = u.count;
         row.least = exp(least->best);
         row.least_a = least->a;
