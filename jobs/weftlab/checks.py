@@ -80,10 +80,8 @@ def reference_of(path, gpu):
     try:
         reference = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         rates = reference["rates"]
-        for like, value in rates.items():
-            if records.is_number(value):
-                rates[like] = {"low": value, "high": value, "machines": 1}
-            if not 0 < rates[like]["low"] <= rates[like]["high"] or rates[like]["machines"] < 1:
+        for value in rates.values():
+            if not 0 < value["low"] <= value["high"] or value["machines"] < 1:
                 raise ValueError
         return reference if reference["gpu"] == gpu else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -88,7 +88,6 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
     case CMD_KEY_FOLDER: return set_folder(k, text, at, why);
     case CMD_KEY_TEXT: *(const char **)at = text; return true;
     case CMD_KEY_OUTPUT: *(const char **)at = strcmp(text, "none") == 0 ? "" : text; return true;
-    case CMD_KEY_GONE: return sentence_refuse(why, "%s = %.200s: %s", k->key, text, k->help);
     }
     return false;
 }

@@ -13,8 +13,7 @@ typedef enum cmd_key_kind {
     CMD_KEY_SECONDS, /* double from least to most, as in 8h, 30m or 90s */
     CMD_KEY_FOLDER,  /* const char *: a folder in which files can be made */
     CMD_KEY_TEXT,    /* const char * */
-    CMD_KEY_OUTPUT,  /* const char *: a file, "" where the value is none */
-    CMD_KEY_GONE     /* refused: `help` says what took its place */
+    CMD_KEY_OUTPUT   /* const char *: a file, "" where the value is none */
 } cmd_key_kind;
 
 typedef struct cmd_key {

@@ -13,13 +13,13 @@ extern const char *const check_level_words[]; /* NULL ends them */
 typedef struct check_request {
     check_level level;
     topology_choice kind;
-    double time_s;         /* of all rounds of a soak; else they end with budget_s */
-    double budget_s;       /* of a round */
-    double stall_limit_s;  /* 0: nothing watches */
-    int threads;           /* host device; 0: this rank's share of the cores */
-    const char *dir;       /* where files are written and deleted */
-    const char *output;    /* "" none. This and the next point into argv or are constants */
-    const char *reference; /* a file, "none", or NULL: the one for this GPU, if there is one */
+    double time_s;        /* of all rounds of a soak; else they end with budget_s */
+    double budget_s;      /* of a round */
+    double stall_limit_s; /* 0: nothing watches */
+    int threads;          /* host device; 0: this rank's share of the cores */
+    /* These point into argv or are constants. */
+    const char *dir;                /* where files are written and deleted */
+    const char *output, *reference; /* "" none */
 } check_request;
 
 /* False with one sentence in why, which is the user's mistake. */

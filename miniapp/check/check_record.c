@@ -1,9 +1,7 @@
 #include "check/check_record.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "output/record.h"
@@ -11,17 +9,17 @@
 
 static json_t *row_json(const check_row *r)
 {
-    return json_pack("{s:s, s:b, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
-                     check_likes[r->like].key, "alone", r->alone, "count", r->count, "median",
-                     record_number(r->median), "least", record_number(r->least), "least_a", r->least_a,
-                     "least_b", r->least_b, "noise", record_number(r->noise), "smallest",
-                     record_number(r->smallest), "reference", record_number(r->reference), "judged",
-                     r->is_judged, "verdict", check_word_name(r->verdict));
+    return json_pack("{s:s, s:i, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:s}", "like",
+                     check_likes[r->like].key, "count", r->count, "median", record_number(r->median), "least",
+                     record_number(r->least), "least_a", r->least_a, "least_b", r->least_b, "noise",
+                     record_number(r->noise), "smallest", record_number(r->smallest), "reference",
+                     record_number(r->reference), "judged", r->is_judged, "verdict",
+                     check_word_name[r->verdict]);
 }
 
 static json_t *suspect_json(const check_suspect *s)
 {
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", check_part_key(s->part), "a", s->a, "b",
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "part", check_part_keys[s->part], "a", s->a, "b",
                      s->b, "name", record_text(s->name.text), "factor", record_number(s->factor),
                      "confidence", record_number(s->confidence), "evidence", record_text(s->evidence.text));
 }
@@ -41,8 +39,8 @@ static json_t *fault_json(const check_fault *g)
 
 static json_t *rank_json(const check_rank *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "host", record_text(r->host),
-                     "gpu", record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid), "pci",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "host", record_text(r->host), "gpu",
+                     record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid), "pci",
                      record_text_or_null(r->pci), "clock_mhz", record_number(r->clock_mhz), "power_w",
                      record_number(r->power_w), "temperature_c", record_number(r->temperature_c),
                      "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat);
@@ -55,74 +53,61 @@ static json_t *ranks_json(const check_findings *f)
     return ranks;
 }
 
-json_t *check_record(const check_findings *f, const check_verdict *v, int round, const char *level)
+json_t *check_record(const check *c, const check_verdict *v)
 {
-    json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array(),
-           *ranks = ranks_json(f);
+    const check_findings *f = &c->found;
+    json_t *rows = json_array(), *suspects = json_array(), *figures = json_array(), *faults = json_array();
     for (int i = 0; i < v->rows; i++) json_array_append_new(rows, row_json(&v->row[i]));
     for (int i = 0; i < v->suspects; i++) json_array_append_new(suspects, suspect_json(&v->suspect[i]));
     for (int i = 0; i < f->figures; i++)
-        if (f->figure[i].round == round) json_array_append_new(figures, figure_json(&f->figure[i]));
+        if (f->figure[i].round == c->round) json_array_append_new(figures, figure_json(&f->figure[i]));
     for (int i = 0; i < f->faults; i++)
-        if (f->fault[i].round == round) json_array_append_new(faults, fault_json(&f->fault[i]));
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level", level, "round", round,
-                     "verdict", check_word_name(v->word), "why", record_text_or_null(f->why.text),
-                     "not_tried", record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects,
-                     "figures", figures, "faults", faults, "ranks", ranks);
+        if (f->fault[i].round == c->round) json_array_append_new(faults, fault_json(&f->fault[i]));
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "level",
+                     check_level_words[c->ask->level], "round", c->round, "verdict", check_word_name[v->word],
+                     "why", record_text_or_null(f->why.text), "not_tried",
+                     record_text_or_null(f->not_tried.text), "rows", rows, "suspects", suspects, "figures",
+                     figures, "faults", faults, "ranks", ranks_json(f), "now_s", record_number(c->now_s));
 }
 
 /* ---- the part of a round under way ---- */
 
-static struct {
-    FILE *to; /* NULL: no output */
-    char path[PATH_MAX];
-    long head_bytes;
-} part;
-
-static void fail(void) { check_fail(__FILE__, __LINE__, part.path, strerror(errno)); }
-
-static void put_line(json_t *o)
+static const char *path_of(const check *c, char path[PATH_MAX])
 {
-    if (json_dumpf(o, part.to, JSON_COMPACT) != 0 || fputc('\n', part.to) == EOF || fflush(part.to) != 0)
-        fail();
+    snprintf(path, PATH_MAX, "%s.part", c->ask->output);
+    return path;
+}
+
+static void put_line(const check *c, json_t *o)
+{
+    char path[PATH_MAX];
+    sentence why;
+    if (c->ask->output[0] && !record_append(path_of(c, path), o, &why))
+        check_fail(__FILE__, __LINE__, path, why.text);
     json_decref(o);
 }
 
-void check_part_begin(const char *output, const json_t *head, const check_findings *f, const char *level)
+void check_part_begin(const check *c, const json_t *head)
 {
-    sentence why;
-    if (!output[0]) return;
-    snprintf(part.path, sizeof part.path, "%s.part", output);
-    if (!record_may_write("output", part.path, &why)) check_fail(__FILE__, __LINE__, part.path, why.text);
-    part.to = fopen(part.path, "we");
-    if (!part.to) fail();
     json_t *o = json_deep_copy(head);
-    json_object_set_new(o, "check_part", json_pack("{s:s, s:o}", "level", level, "ranks", ranks_json(f)));
-    put_line(o);
-    part.head_bytes = ftell(part.to);
+    json_object_set_new(
+        o, "check_part",
+        json_pack("{s:s, s:o}", "level", check_level_words[c->ask->level], "ranks", ranks_json(&c->found)));
+    check_part_end(c);
+    put_line(c, o);
 }
 
-void check_part_add(int rank, int round, const char *trial, const trial_report *t)
+void check_part_add(const check *c, const trial_report *t)
 {
-    if (!part.to) return;
     json_t *figures = json_array(), *faults = json_array();
     for (int i = 0; i < t->figures; i++) json_array_append_new(figures, figure_json(&t->figure[i]));
     if (t->faults > 0) json_array_append_new(faults, fault_json(&t->fault));
-    put_line(json_pack("{s:i, s:i, s:s, s:o, s:o}", "rank", rank, "round", round, "trial", trial, "figures",
-                       figures, "faults", faults));
+    put_line(c, json_pack("{s:i, s:i, s:s, s:o, s:o}", "rank", t->rank, "round", c->round, "trial", c->trial,
+                          "figures", figures, "faults", faults));
 }
 
-void check_part_empty(void)
+void check_part_end(const check *c)
 {
-    if (!part.to) return;
-    if (fseek(part.to, part.head_bytes, SEEK_SET) != 0 || ftruncate(fileno(part.to), part.head_bytes) != 0)
-        fail();
-}
-
-void check_part_end(void)
-{
-    if (!part.to) return;
-    (void)fclose(part.to);
-    (void)unlink(part.path);
-    part.to = NULL;
+    char path[PATH_MAX];
+    if (c->ask->output[0]) (void)unlink(path_of(c, path));
 }

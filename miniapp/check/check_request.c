@@ -25,11 +25,8 @@ static const cmd_key keys[] = {
           "folder in which the file system is tried; nothing is left there (.)") },
     { KEY("output", CMD_KEY_OUTPUT, output,
           "file to which a record is appended for each round, or none (check.jsonl)") },
-    { KEY("report", CMD_KEY_GONE, output, "gone: jobs/judge check.jsonl --page FILE.html makes the page") },
-    { KEY("reference", CMD_KEY_TEXT, reference,
-          "rates to compare with: a file of jobs/check_reference, or none (that of this GPU, where there is "
-          "one "
-          "and budget is 5 or more)") },
+    { KEY("reference", CMD_KEY_OUTPUT, reference,
+          "rates to compare with: a file of jobs/check_reference, as in inputs/reference, or none (none)") },
     { KEY("threads", CMD_KEY_INT, threads, "threads of the host device per rank (0: its share of the cores)"),
       .most = 4096 },
     { KEY("budget", CMD_KEY_SECONDS, budget_s,
@@ -47,9 +44,12 @@ void check_request_print_keys(void *file) { cmd_key_print(file, keys, KEYS, 11);
 bool check_request_make(check_request *q, int argc, char **argv, sentence *why)
 {
     static const double budget_of_level_s[] = { [CHECK_QUICK] = 5, [CHECK_FULL] = 20, [CHECK_SOAK] = 20 };
-    *q = (check_request){
-        .time_s = 8 * 3600, .budget_s = NAN, .stall_limit_s = 300, .dir = ".", .output = "check.jsonl"
-    };
+    *q = (check_request){ .time_s = 8 * 3600,
+                          .budget_s = NAN,
+                          .stall_limit_s = 300,
+                          .dir = ".",
+                          .output = "check.jsonl",
+                          .reference = "" };
     for (int i = 1; i < argc; i++) {
         if (!strchr(argv[i], '='))
             return sentence_refuse(why,

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/cmd.h"
 #include "bench/bench_families.h"
@@ -21,7 +20,7 @@ static volatile sig_atomic_t asked;
 
 static void set_timer(long us)
 {
-    (void)setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { us / 1000000, us % 1000000 } }, NULL);
+    (void)setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = us } }, NULL);
 }
 
 static void on_signal(int number)
@@ -52,15 +51,6 @@ void trial_unwatch(void)
     watchdog_stop();
 }
 
-/* WEFT_FAULT=hang:RANK: that rank sleeps for ever, some trials after the first. */
-static void hang(const check *c)
-{
-    enum { TRIAL = 5 };
-    static int tried;
-    while (fault_asked("hang") == c->top->rank && tried == TRIAL) (void)pause();
-    tried++;
-}
-
 /* ---- what a trial finds ---- */
 
 /* Two texts in turn: the watchdog may read the one before. */
@@ -72,9 +62,8 @@ void trial_name(check *c, const char *format, ...)
     va_start(args, format);
     vsnprintf(c->trial, sizeof c->trial, format, args);
     va_end(args);
-    hang(c);
     turn = !turn;
-    snprintf(text[turn], sizeof text[turn], "%s", c->trial);
+    memcpy(text[turn], c->trial, sizeof c->trial);
     watchdog_step(c->round + 1);
     watchdog_phase(text[turn]);
 }
@@ -87,9 +76,10 @@ bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, 
     return bench_measure_named(&c->bench, name, p);
 }
 
-void trial_figure(check *c, check_figure f)
+void trial_figure(check *c, check_figure f, const timer_percentiles *t)
 {
     f.round = c->round;
+    f.noise = (t->p90 - t->min) / t->p50 / sqrt((double)t->count);
     if (c->mine.figures < TRIAL_FIGURES) c->mine.figure[c->mine.figures++] = f;
 }
 
@@ -101,12 +91,9 @@ void trial_fault(check *c, check_like like, int a, int b, const char *where)
     sentence_set(&c->mine.fault.where, "%s", where);
 }
 
-double trial_noise(const timer_percentiles *t) { return (t->p90 - t->min) / t->p50 / sqrt((double)t->count); }
-
 void trial_point(check *c, check_figure f, const bench_point *p)
 {
-    f.noise = trial_noise(&p->time_s);
-    if (p->verified) trial_figure(c, f);
+    if (p->verified) trial_figure(c, f, &p->time_s);
     else trial_fault(c, f.like, f.a, f.b, p->wrong.text);
 }
 
@@ -123,45 +110,32 @@ void trial_left_out(check *c, const char *format, ...)
 
 /* ---- reports ---- */
 
-static void take(check *c, int rank, const trial_report *t)
+static void take(check *c, const trial_report *t)
 {
-    check_part_add(rank, c->round, c->trial, t);
-    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, t->figure[i]);
-    if (t->faults > 0) check_findings_add_fault(&c->found, t->fault);
-    if (t->has_health) {
-        check_rank *r = &c->found.rank[rank];
-        r->clock_mhz = t->clock_mhz;
-        r->power_w = t->power_w;
-        r->temperature_c = t->temperature_c;
-        r->held_by_power = r->held_by_power || t->held_by_power;
-        r->held_by_heat = r->held_by_heat || t->held_by_heat;
-    }
-    c->asked = c->asked || t->asked;
+    check_part_add(c, t);
+    for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, &t->figure[i]);
+    if (t->faults > 0) check_findings_add_fault(&c->found, &t->fault);
+    c->found.rank[t->rank] = t->state;
+    c->mine.asked = c->mine.asked || t->asked;
 }
 
-/* In whatever order they come. */
-static void take_all(check *c)
-{
-    trial_report theirs;
-    take(c, 0, &c->mine);
-    for (int r = 1; r < c->top->ranks; r++) {
-        MPI_Status from;
-        for (int there = 0; !there;) {
-            MPI_CHECK(MPI_Iprobe(MPI_ANY_SOURCE, 0, c->reports, &there, &from));
-            if (!there) ranks_nap();
-        }
-        MPI_CHECK(
-            MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, from.MPI_SOURCE, 0, c->reports, MPI_STATUS_IGNORE));
-        take(c, from.MPI_SOURCE, &theirs);
-    }
-}
-
-/* Rank 0 may still be measured, and whoever waits for it must not take its cores. */
-static void report(const check *c)
+/* In whatever order they come. Rank 0 may still be measured, and whoever waits for it must not take its
+ * cores. */
+static void report(check *c)
 {
     MPI_Request request;
-    MPI_CHECK(MPI_Isend(&c->mine, sizeof c->mine, MPI_BYTE, 0, 0, c->reports, &request));
-    ranks_wait_asleep(&request);
+    trial_report theirs;
+    if (c->top->rank > 0) {
+        MPI_CHECK(MPI_Isend(&c->mine, sizeof c->mine, MPI_BYTE, 0, 0, c->reports, &request));
+        ranks_wait_asleep(&request);
+        return;
+    }
+    take(c, &c->mine);
+    for (int r = 1; r < c->top->ranks; r++) {
+        MPI_CHECK(MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, MPI_ANY_SOURCE, 0, c->reports, &request));
+        ranks_wait_asleep(&request);
+        take(c, &theirs);
+    }
 }
 
 int trial_tell(check *c, int number)
@@ -186,12 +160,11 @@ static double seconds_so_far(const check *c)
 static bool try_item(check *c, const trials *t, int item)
 {
     enum { TICKS = 50 }; /* of a second: those of a month are an int */
-    memset(&c->mine, 0, sizeof c->mine);
+    c->mine.figures = c->mine.faults = 0;
     t->try(c, item);
     c->mine.asked = asked;
-    if (c->top->rank == 0) take_all(c);
-    else report(c);
-    const int told = trial_tell(c, c->asked ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
+    report(c);
+    const int told = trial_tell(c, c->mine.asked ? 0 : 1 + (int)(TICKS * seconds_so_far(c)));
     c->now_s = (told - 1) / (double)TICKS;
     return told != 0;
 }
@@ -200,9 +173,8 @@ bool trial_part(check *c, const trials *t, int *items)
 {
     bool more = true;
     if (c->round == 0) *items = t->count(c);
-    c->items = *items;
     for (int i = 0; i < *items && more; i++) {
-        if (c->round > 0 || trial_begins(t, c->now_s, c->limit_s)) more = try_item(c, t, i);
+        if (c->round > 0 || c->now_s < t->until * c->limit_s) more = try_item(c, t, i);
         else {
             trial_left_out(c, "no time for %d of %d %s", *items - i, *items, t->items);
             *items = i;

@@ -24,50 +24,39 @@ typedef struct check_sizes {
     int64_t message_bytes;             /* of pairs and rings */
     int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
     int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
-    int runs;                          /* of the program, that are compared with a known fingerprint: the
-                                        * table's first ones */
+    int first_run;                     /* of the program, of several whose bits are known */
 } check_sizes;
 
 enum { TRIAL_FIGURES = 4 };
 typedef struct trial_report { /* of a rank */
-    int figures, faults;
-    bool has_health;
+    int rank, figures, faults;
     bool asked; /* a signal asked that rank for an end */
-    double clock_mhz, power_w, temperature_c;
-    bool held_by_power, held_by_heat;
     check_figure figure[TRIAL_FIGURES];
     check_fault fault;
+    check_rank state;
 } trial_report;
 
 typedef struct check {
     const check_request *ask;
     topology *top; /* not owned, as is */
     device *d;
-    int number, ranks_here, most_here; /* this rank's on its host, as top->where has it; how many ranks that
-                                        * has; and the host that has the most */
-    bool sharing;                      /* some ranks take turns on a GPU */
-    bool crowded; /* some host has more ranks than cores: pairs that meet at once would take each other's */
+    int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
     bench_world world;
     bench_request rungs; /* what bench is told */
     bench bench;
-    check_findings found;   /* on rank 0 all; on the others empty */
-    int round;              /* from 0 */
-    char trial[96];         /* under way, for people: "memory copy, all at once" */
-    int items;              /* of the part under way */
-    trial_report mine;      /* of the trial under way */
-    bool asked;             /* on rank 0: some rank was asked for an end */
-    double begin_s;         /* when the program started */
-    double limit_s;         /* of a quick check; INFINITY: all items of all rounds begin */
-    double now_s;           /* since the start, the same on all ranks */
-    unsigned own_right;     /* bit i: trial i of this rank's device was verified in a quick check */
-    double own_verifying_s; /* of this rank's device, in the round under way or the last one */
+    check_findings found; /* on rank 0 all; on the others empty */
+    int round;            /* from 0 */
+    char trial[96];       /* under way, for people: "memory copy, all at once" */
+    trial_report mine;    /* of the trial under way */
+    double begin_s;       /* when the program started */
+    double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
+    double now_s;         /* since the start, the same on all ranks */
 } check;
 
 /* A part of a round. */
 typedef struct trials {
-    const char *key;   /* of check.part_s in the record */
     const char *items; /* "rounds of pairs" */
     double until;      /* the fraction of the limit from which on no item begins; the first round begins
                         * nothing in the second half, so that a second one has time */
@@ -77,34 +66,24 @@ typedef struct trials {
     void (*try)(check *c, int item); /* names the trial, then measures and reports. Collective */
 } trials;
 
-/* trials_own.c: each rank's own device: patterns over its share of free memory; memory, arithmetic, copies to
- * and from the host, sweeps; the same, those of a host in turns, hosts beside each other, in a quick check of
- * GPUs the copies to and from the host alone. */
-extern const trials trials_patterns, trials_at_once, trials_alone;
-/* trials_pairs.c: every pair of ranks of a host, as many at once as there are ranks for, where these have
- * cores of their own; and, but in a quick check of such ranks, one at a time; every pair of hosts, by all
- * their ranks at once. */
-extern const trials trials_pairs, trials_pairs_alone, trials_host_pairs;
+/* trials_own.c: each rank's own device: patterns over its share of free memory; memory, arithmetic, sweeps,
+ * copies to and from the host: of GPUs all at once, but those of copies in turns, of processors in turns. */
+extern const trials trials_patterns, trials_own;
+/* trials_pairs.c: every pair of ranks of a host, as many at once as there are ranks for; every pair of hosts,
+ * by all their ranks at once. */
+extern const trials trials_pairs, trials_host_pairs;
 /* The partner of `one` of n in that round; -1: it has none, as one has in each round where n is odd. */
 int trials_partner(int n, int round, int one);
 /* trials_job.c: all ranks together: neighbours, all-to-all, runs of the program; a checkpoint. */
 extern const trials trials_job, trials_files;
 
-/* Does the next item of the first round begin? */
-static inline bool trial_begins(const trials *t, double now_s, double limit_s)
-{
-    return now_s < t->until * limit_s;
-}
-/* Does another round begin, which is expected to last round_s? The second one if it ends within the limit, a
- * later one if it ends within two thirds of it. */
-static inline bool trial_round_fits(int rounds, double now_s, double round_s, double limit_s)
-{
-    return now_s + round_s <= (rounds == 1 ? limit_s : limit_s * 2 / 3);
-}
-
 /* All items of a part, of which *items is the number, set in the first round. False on all ranks: an end was
  * asked for. Collective. */
 bool trial_part(check *c, const trials *t, int *items);
+/* Rank 0's number for all, who sleep until it comes. Collective. */
+int trial_tell(check *c, int number);
+/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
+void trial_unwatch(void);
 
 /* ---- for the functions that try an item ---- */
 
@@ -112,18 +91,10 @@ __attribute__((format(printf, 2, 3))) void trial_name(check *c, const char *form
 /* The rung "family/name" of this device, of that type and with these parameters, verified and timed. False:
  * there is no such rung here, or it cannot run (p->missing), or there is no memory for it. */
 bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p);
-void trial_figure(check *c, check_figure f);
+/* A figure of one component. Its noise, that of a median of repeats, is (p90 - min) / p50 / sqrt(repeats). */
+void trial_figure(check *c, check_figure f, const timer_percentiles *t);
 void trial_fault(check *c, check_like like, int a, int b, const char *where);
-/* The figure of a rung that was verified and timed, with this rate; or its fault. */
+/* The figure of a rung that was measured; or its fault. */
 void trial_point(check *c, check_figure f, const bench_point *p);
-/* The noise of a median of repeats: (p90 - min) / p50 / sqrt(repeats). */
-double trial_noise(const timer_percentiles *t);
 /* Rank 0's, in the first round: what is not tried, and why. */
 __attribute__((format(printf, 2, 3))) void trial_left_out(check *c, const char *format, ...);
-
-/* ---- for the command ---- */
-
-/* The trials are over: no signal ends the process any more. Before MPI_Finalize. */
-void trial_unwatch(void);
-/* Rank 0's number for all, who sleep until it comes. Collective. */
-int trial_tell(check *c, int number);

@@ -2,13 +2,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ranks/check.h"
 
 static const double noise_least = 0.005; /* no machine repeats itself better */
-
-/* ---- medians ---- */
 
 static int ascending(const void *pa, const void *pb)
 {
@@ -24,25 +21,6 @@ static double median_of(double *x, int n)
     return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
-/* How many of n sorted values are less than v. */
-static int less_than(const double *sorted, int n, double v)
-{
-    int low = 0;
-    for (int high = n; low < high;) {
-        const int middle = (low + high) / 2;
-        if (sorted[middle] < v) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* The median of n sorted values but v, which is one of them; 0 where there is no other. */
-static double median_of_others(const double *sorted, int n, double v)
-{
-    const int place = less_than(sorted, n, v), low = (n - 2) / 2, high = (n - 1) / 2;
-    return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
-}
-
 /* How far a remote quantile of Student's distribution exceeds the normal one's. */
 static double few(int n) { return n == 0 ? 0 : 1 + 5.0 / n + 20.0 / n / n; }
 
@@ -56,15 +34,12 @@ typedef struct entry {
 /* Returns how many units the figure counts for. */
 static int entries_of(const check_findings *f, const check_figure *g, unit_kind kind, entry e[2])
 {
-    const int end[] = { g->a, g->b };
-    e[0] = (entry){ g->a, g->b, g->round, log(g->rate) };
-    for (int i = 0; i < 2 && kind != UNIT_COMPONENT; i++) {
-        const check_rank *r = end[i] < 0 ? NULL : &f->rank[end[i]];
-        e[i] = e[0];
-        e[i].a = !r ? -1 : kind == UNIT_HOST ? r->first_of_host : r->first_of_gpu;
-        e[i].b = -1;
-    }
-    return kind == UNIT_COMPONENT || e[1].a < 0 || e[1].a == e[0].a ? 1 : 2;
+    e[0] = e[1] = (entry){ g->a, g->b, g->round, log(g->rate) };
+    if (kind == UNIT_COMPONENT || g->a < 0) return 1;
+    e[0].b = e[1].b = -1;
+    if (g->b >= 0) e[1].a = g->b;
+    for (int i = 0; i < 2 && kind == UNIT_HOST; i++) e[i].a = f->rank[e[i].a].first_of_host;
+    return e[0].a == e[1].a ? 1 : 2;
 }
 
 void units_explain(const check_findings *f, unit_kind kind, int a, int b, bool *explained)
@@ -82,26 +57,22 @@ static int by_unit(const void *pa, const void *pb)
     return a->a != b->a ? (a->a > b->a) - (a->a < b->a) : (a->b > b->b) - (a->b < b->b);
 }
 
-static void place(units *u, entry *all, int entries)
+/* Makes the units of sorted entries, and sets their x. */
+static void place(units *u, const entry *all, int entries)
 {
-    qsort(all, (size_t)entries, sizeof *all, by_unit);
-    u->a = CHECK_ALLOC(malloc((2 * (size_t)entries + 1) * sizeof *u->a));
-    u->b = u->a + entries;
     for (int i = 0; i < entries; i++) {
-        if (all[i].round >= u->rounds) u->rounds = all[i].round + 1;
-        if (i > 0 && by_unit(&all[i], &all[i - 1]) == 0) continue;
-        u->a[u->count] = all[i].a;
-        u->b[u->count++] = all[i].b;
+        u->rounds = all[i].round < u->rounds ? u->rounds : all[i].round + 1;
+        u->count += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
     }
     const int columns = u->rounds + 1, cells = u->count * columns;
-    u->x = CHECK_ALLOC(malloc((size_t)(2 * cells + 2 * u->count + 1) * sizeof *u->x));
-    u->beside = u->x + cells;
-    u->never = u->beside + cells;
-    u->often = u->never + u->count;
+    u->unit = CHECK_ALLOC(calloc((size_t)u->count + 1, sizeof *u->unit));
+    u->x = CHECK_ALLOC(malloc((2 * (size_t)cells + 1) * sizeof *u->x));
     for (int i = 0; i < cells; i++) u->x[i] = NAN;
-    for (int i = 0, unit = -1; i < entries; i++) {
-        unit += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
-        double *const x = u->x + unit * columns;
+    unit *one = u->unit - 1;
+    for (int i = 0; i < entries; i++) {
+        one += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+        double *const x = u->x + (one - u->unit) * columns;
+        *one = (unit){ .a = all[i].a, .b = all[i].b, .x = x, .beside = x + cells };
         x[all[i].round] = fmax(x[all[i].round], all[i].x);
         x[u->rounds] = fmax(x[u->rounds], all[i].x);
     }
@@ -109,128 +80,115 @@ static void place(units *u, entry *all, int entries)
 
 /* ---- noise ---- */
 
-/* The numbers among n values that are `step` apart; returns how many. */
-static int numbers_of(const double *x, int n, int step, double *out)
+/* The median of n sorted values but v, which is one of them. */
+static double median_of_others(const double *sorted, int n, double v)
 {
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if (!isnan(x[i * step])) out[count++] = x[i * step];
-    return count;
+    const double *const at = bsearch(&v, sorted, (size_t)n, sizeof v, ascending);
+    const int place = at ? (int)(at - sorted) : n, low = (n - 2) / 2, high = (n - 1) / 2;
+    return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
 }
 
-static void set_beside(units *u, double *scratch)
+static double set_beside(units *u, int round, double *scratch)
 {
-    const int columns = u->rounds + 1;
-    for (int r = 0; r < columns; r++) {
-        const int n = numbers_of(u->x + r, u->count, columns, scratch);
-        (void)median_of(scratch, n);
-        for (int i = r; i < u->count * columns; i += columns)
-            u->beside[i] = u->x[i] - median_of_others(scratch, n, u->x[i]);
-    }
+    int n = 0;
+    for (int i = 0; i < u->count; i++)
+        if (!isnan(u->unit[i].x[round])) scratch[n++] = u->unit[i].x[round];
+    const double median = median_of(scratch, n);
+    for (unit *one = u->unit; one < u->unit + u->count; one++)
+        one->beside[round] = one->x[round] - median_of_others(scratch, n, one->x[round]);
+    return median;
 }
 
-/* The standard deviation of a unit's best round, from the median change of its rate from one round to the
- * next. The best of n rounds scatters less than one by about the fourth root of n. */
-static double deviation_of(const units *u, const double *x, double *scratch, int *changes)
-{
-    const int columns = u->rounds + 1;
-    *changes = 0;
-    for (int i = 0; i < u->count * columns; i++)
-        if (i % columns > 0 && i % columns < u->rounds && !isnan(x[i] - x[i - 1]))
-            scratch[(*changes)++] = fabs(x[i] - x[i - 1]);
-    return *changes ? 1.0484 * median_of(scratch, *changes) / sqrt(sqrt(u->rounds)) : 0;
-}
-
-/* repeated: the scatter of repeats, which counts where there are fewer than three rounds. */
+/* From the median change of a rate next to the others, from one round to the next, and where there are fewer
+ * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
+ * than one by about the fourth root of n. */
 static void set_noise(units *u, double repeated, double *scratch)
 {
-    enum { ROUNDS_TELL = 3 };
-    const int columns = u->rounds + 1;
-    int changes;
-    if (u->rounds >= ROUNDS_TELL) repeated = 0;
-    u->spread = fmax(noise_least, fmax(repeated, deviation_of(u, u->x, scratch, &changes)));
-    const double beside = deviation_of(u, u->beside, scratch, &changes);
-    u->noise = fmax(noise_least, fmax(repeated, beside * few(changes) * (1 + 2.0 / u->rounds)));
-    if (u->count < 3) return;
-    (void)numbers_of(u->beside + u->rounds, u->count, columns, scratch);
+    int n = 0;
+    for (const unit *one = u->unit; one < u->unit + u->count; one++)
+        for (int r = 1; r < u->rounds; r++)
+            if (!isnan(one->beside[r] - one->beside[r - 1]))
+                scratch[n++] = fabs(one->beside[r] - one->beside[r - 1]);
+    const double deviation = n ? 1.0484 * median_of(scratch, n) / sqrt(sqrt(u->rounds)) : 0,
+                 others = u->count < 3 ? 1 : 0.6366 * (u->count - 1),
+                 least = u->rounds < 3 ? fmax(noise_least, repeated) : noise_least;
+    u->spread = fmax(least, deviation);
+    u->noise = fmax(least, deviation * few(n) * (1 + 2.0 / u->rounds));
+    for (int i = 0; i < u->count; i++) scratch[i] = u->unit[i].effect;
     const double middle = median_of(scratch, u->count);
-    for (int i = 0; i < u->count; i++) scratch[i] = fabs(units_effect(u, i) - middle);
-    u->scatter = 1.4826 * few(u->count) * median_of(scratch, u->count);
+    for (int i = 0; i < u->count; i++) scratch[i] = fabs(u->unit[i].effect - middle);
+    const double scatter = u->count < 3 ? 0 : 1.4826 * few(u->count) * median_of(scratch, u->count);
+    u->error = fmax(scatter, u->noise * sqrt(1 + 1 / others));
 }
 
-/* On a machine that others use, rates are lost by factors now and then, and none is won: a unit like the
- * others exceeds a rate as often as they do. A rate counts as higher from a tenth of the unit's effect on:
- * ranks that share a core have the same lower level, but for a hair. */
-static void set_never(units *u, double *scratch)
+units units_create(const check_findings *f, check_like like, unit_kind kind, const bool *explained)
 {
-    int all = 0, own = 0;
-    for (int i = 0; i < u->count; i++)
-        all += numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all);
-    (void)median_of(scratch, all);
-    for (int i = 0; i < u->count; i++) {
-        own = numbers_of(u->x + i * (u->rounds + 1), u->rounds, 1, scratch + all);
-        const int above = all - less_than(scratch, all, units_best(u, i) - fmin(units_effect(u, i) / 10, 0));
-        u->never[i] = own * log1p(-(double)above / (all - own + 1));
-    }
-}
-
-/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
- * that had none is no slower in most rounds. */
-static void set_often(units *u, double *scratch)
-{
-    for (int i = 0; i < u->count; i++) {
-        const int rounds = numbers_of(u->beside + i * (u->rounds + 1), u->rounds, 1, scratch);
-        (void)median_of(scratch, rounds);
-        u->often[i] = scratch[rounds - 1 - rounds / 10];
-    }
-}
-
-units units_create(const check_findings *f, check_like like, bool alone, unit_kind kind,
-                   const bool *explained)
-{
-    units u = { .count = 0 };
-    entry *all = CHECK_ALLOC(malloc((2 * (size_t)f->figures + 2) * sizeof *all));
-    double *repeats = CHECK_ALLOC(malloc(((size_t)f->figures + 1) * sizeof *repeats));
+    units u = { .median = NAN };
+    const size_t most = 2 * (size_t)f->figures + 2;
+    entry *const all = CHECK_ALLOC(malloc(most * sizeof *all));
+    double *const scratch = CHECK_ALLOC(malloc(most * sizeof *scratch));
     int entries = 0, figures = 0;
     for (int i = 0; i < f->figures; i++) {
         const check_figure *g = &f->figure[i];
-        if (g->like != like || g->alone != alone || !(g->rate > 0) || (explained && explained[i])) continue;
+        if (g->like != like || !(g->rate > 0) || (explained && explained[i])) continue;
         entries += entries_of(f, g, kind, &all[entries]);
-        repeats[figures++] = isfinite(g->noise) ? g->noise : 0;
+        scratch[figures++] = isfinite(g->noise) ? g->noise : 0;
     }
+    const double repeated = median_of(scratch, figures);
+    qsort(all, (size_t)entries, sizeof *all, by_unit);
     place(&u, all, entries);
-    double *const scratch =
-        CHECK_ALLOC(malloc((2 * (size_t)entries + (size_t)u.rounds + 1) * sizeof *scratch));
-    if (entries > 0) {
-        set_beside(&u, scratch);
-        set_noise(&u, median_of(repeats, figures), scratch);
-        set_never(&u, scratch);
-        set_often(&u, scratch);
+    for (int r = 0; r <= u.rounds; r++) u.median = set_beside(&u, r, scratch);
+    for (unit *one = u.unit; one < u.unit + u.count; one++) {
+        one->best = one->x[u.rounds];
+        one->effect = one->beside[u.rounds];
     }
+    if (entries > 0) set_noise(&u, repeated, scratch);
     free(scratch);
     free(all);
-    free(repeats);
     return u;
 }
 
 void units_destroy(units *u)
 {
-    free(u->a);
+    free(u->unit);
     free(u->x);
 }
 
-int units_least(const units *u)
+/* ---- questions ---- */
+
+const unit *units_least(const units *u)
 {
-    int least = u->count > 0 ? 0 : -1;
-    for (int i = 1; i < u->count; i++)
-        if (units_best(u, i) < units_best(u, least)) least = i;
+    const unit *least = NULL;
+    for (const unit *one = u->unit; one < u->unit + u->count; one++)
+        if (!least || one->best < least->best) least = one;
     return least;
 }
 
-double units_median(const units *u)
+/* A rate that has two levels, as where ranks share a core or do not, makes a best round that is rare: a unit
+ * that had none is no slower in most rounds. */
+bool units_often_below(const units *u, const unit *one, double effect)
 {
-    double *const best = CHECK_ALLOC(malloc((size_t)u->count * sizeof *best));
-    const double median = median_of(best, numbers_of(u->x + u->rounds, u->count, u->rounds + 1, best));
-    free(best);
-    return median;
+    int rounds = 0, above = 0;
+    for (int r = 0; r < u->rounds; r++) {
+        rounds += !isnan(one->beside[r]);
+        above += one->beside[r] >= effect;
+    }
+    return above <= rounds / 10;
+}
+
+/* On a machine that others use, rates are lost by factors now and then, and none is won: a unit like the
+ * others exceeds a rate as often as they do. A rate counts as higher from a tenth of the unit's effect on:
+ * ranks that share a core have the same lower level, but for a hair. */
+double units_never_higher(const units *u, const unit *one)
+{
+    const double higher = one->best - fmin(one->effect / 10, 0);
+    int all = 0, above = 0, own = 0;
+    for (int i = 0; i < u->count; i++)
+        for (int r = 0; r < u->rounds; r++) {
+            const double x = u->unit[i].x[r];
+            all += !isnan(x);
+            above += x >= higher;
+            own += &u->unit[i] == one && !isnan(x);
+        }
+    return own * log1p(-(double)above / (all - own + 1));
 }

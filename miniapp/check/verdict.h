@@ -2,14 +2,14 @@
  * in most of the slow rows. Pure functions of findings and references. jobs/judge does the statistics of
  * records.
  *
- * A row holds the figures of one like, alone or at once. A component's figure is its best round, since load
- * of others only ever makes it slower. It is slow where it lies below the median of its peers by more than 3
- * %, by more than the noise of the rounds and the spread of the peers allow, and in nine rounds of ten by a
- * third of that; or where its best is less than half of theirs, and chance keeps it there in all rounds of
- * all rows in less than one of a thousand checks. Rows of a rank, each of which drowns in noise, add up.
- * Hosts are compared first, each by its best rank, then ranks, each by its best pair, then pairs: a part
- * that is slow in all that it takes part in is found before what it makes slow. The part named is left out,
- * and the comparison begins anew.
+ * A row holds the figures of one like. A component's figure is its best round, since load of others only ever
+ * makes it slower. It is slow where it lies below the median of its peers by more than 3 %, by more than the
+ * noise of the rounds and the spread of the peers allow, and in nine rounds of ten by a third of that; or
+ * where its best is less than half of theirs, and chance keeps it there in all rounds of all rows in less
+ * than one of a thousand checks. Rows of a rank, each of which drowns in noise, add up. Hosts are compared
+ * first, each by its best rank, then ranks, each by its best pair, then pairs: a part that is slow in all
+ * that it takes part in is found before what it makes slow. The part named is left out, and the comparison
+ * begins anew.
  *
  * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
  * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
@@ -19,35 +19,20 @@
 
 #include "check/findings.h"
 
-/* ---- reference.c ---- */
-
-/* Rates that machines of this kind were measured to deliver: a JSON file {"gpu": "NVIDIA H200", "made": "of
- * which checks", "ranks": 1, "hosts": 1, "rates": {"copy": {"low": 4.1e12, "high": 4.2e12, "machines": 3},
- * ...}} by the keys of check_likes, which jobs/check_reference makes of records. A rate that is a number
- * alone is one machine's. Built-in ones stand beside the program: inputs/reference of the tree in which it
- * was built, share/weft/reference where it was installed. All functions are rank 0's. */
+/* Rates that machines of this kind were measured to deliver: a file of jobs/check_reference, {"gpu": "NVIDIA
+ * H200", "ranks": 1, "hosts": 1, "rates": {"copy": {"low": 4.1e12, "high": 4.2e12, "machines": 3}, ...}} by
+ * the keys of check_likes. */
 typedef struct check_reference {
-    char gpu[256];    /* findings' device_name must be the same */
-    char name[256];   /* of its file, without folders */
-    int ranks, hosts; /* that measured it: rates of the job and the disk count for as many alone. 0: not
-                       * given */
-    double low[CHECK_LIKES], high[CHECK_LIKES]; /* per second, of all machines; NaN: none */
-    int machines[CHECK_LIKES];                  /* that measured it */
+    char gpu[256];
+    char name[256];   /* of its file; "": there is none */
+    int ranks, hosts; /* that measured it: rates of the job and the disk count for as many alone */
+    double low[CHECK_LIKES], high[CHECK_LIKES]; /* NaN: none */
+    int machines[CHECK_LIKES];
 } check_reference;
+/* On rank 0. False with one sentence in why: it cannot be read, or is no reference. */
+bool check_reference_read(const char *path, check_reference *out, sentence *why);
 
-/* asked: a file, "none", or NULL for the built-in one of this GPU. Reads of the findings only what runs and
- * where, so that it may be asked before anything is measured. True: out is it, or has name "" where there is
- * none to be used; note is then why, for people, else "". False: the file asked for cannot be read, or is no
- * reference; note is the sentence. */
-bool check_reference_find(const check_findings *f, const char *asked, check_reference *out, sentence *note);
-
-/* Does the rate repeat? Two machines have it at least, and they differ by at most CHECK_LEAST_DIFFERENCE.
- * Others are shown and not judged. */
-bool check_reference_repeats(const check_reference *r, check_like l);
-
-/* ---- verdict.c ---- */
-
-/* In the order of their weight. Exit status: 0, 4, 1, 1, 3. */
+/* In the order of their weight. */
 typedef enum check_word {
     CHECK_DELIVERS,
     CHECK_NOT_JUDGED, /* no peers and no reference, or more noise than what is looked for */
@@ -55,11 +40,11 @@ typedef enum check_word {
     CHECK_WRONG,
     CHECK_INCOMPLETE
 } check_word;
-const char *check_word_name(check_word w);
+extern const char *const check_word_name[];
+extern const int check_exit_status[];
 
 typedef struct check_row {
     check_like like;
-    bool alone;
     int count;            /* components */
     double median;        /* over components, of each one's best round; NaN: wrong bits came instead */
     double least;         /* and the least of these, */
@@ -81,23 +66,17 @@ typedef struct check_suspect {
     sentence evidence; /* one line: in which figures, and how far below their peers */
 } check_suspect;
 
+enum { CHECK_SUSPECTS = 8 }; /* at most */
 typedef struct check_verdict {
     check_word word;
-    check_row row[2 * CHECK_LIKES];
+    check_row row[CHECK_LIKES];
     int rows;
-    check_suspect *suspect; /* wrong bits first, then in the order in which they were found; owned */
+    check_suspect suspect[CHECK_SUSPECTS]; /* wrong bits first, then in the order in which they were found */
     int suspects;
 } check_verdict;
 
-/* reference: NULL, or of the same GPU. */
-void check_judge(const check_findings *f, const check_reference *reference, check_verdict *v);
-void check_verdict_destroy(check_verdict *v);
-int check_exit_status(check_word w);
+/* r: a name of "" is none; it must be of the same GPU. */
+void check_judge(const check_findings *f, const check_reference *r, check_verdict *v);
 
-/* ---- page.c: the terminal's page: verdict, table of figures, suspects, what was not tried ---- */
-
-enum { CHECK_PAGE_LINES = 40 }; /* at most, whatever the number of ranks; of at most TERMINAL_COLUMNS */
-
-/* reference: NULL, or the one the verdict was made with. */
-void check_page_print(FILE *to, const check_findings *f, const check_verdict *v,
-                      const check_reference *reference);
+/* The terminal's page: verdict, table of figures, suspects, what was not tried. */
+void check_page_print(FILE *to, const check_findings *f, const check_verdict *v, const check_reference *r);

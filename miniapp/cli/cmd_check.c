@@ -18,6 +18,11 @@ static int check_it(topology *top, int argc, char **argv, double begin_s)
     device *d = topology_device(top, ask.kind, topology_threads(top, ask.threads), &why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
     if (notes.text[0]) (void)cmd_say(0, "%s", notes.text);
+    sentence_set(&why, "%d ranks drive GPU %.12s: start one rank per GPU", top->ranks_on_device, d->uuid);
+    if (!agree_or_say(top->ranks_on_device == 1, &why, top->comm)) {
+        device_destroy(&d);
+        return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
+    }
     char *command = cmd_text(argc, argv);
     const int status = check_machine(top, d, &ask, command, begin_s);
     free(command);

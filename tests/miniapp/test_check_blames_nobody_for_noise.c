@@ -2,8 +2,8 @@
  * and what is slower by three times that is blamed rightly, alone, in at least 990 of 1000. The same holds
  * for four ranks whose repeats scatter far more than their rounds, as on a host of fewer cores. Where rounds
  * scatter by 0.4 %, as on quiet GPUs, a GPU of two that is slower by 5 % is blamed. Load that slows all that
- * a rank does in a round is not taken for many slow figures. jobs/judge does better (test_judge.py). release: a
- * hundred times as many trials */
+ * a rank does in a round is not taken for many slow figures. jobs/judge does better (test_judge.py). release:
+ * a hundred times as many trials */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +101,7 @@ static bool blamed_alone(made_machine m, check_part part, int a, int b)
     const check_suspect *s = v.suspect;
     const bool right =
         b < -1 ? v.suspects == 0 : v.suspects == 1 && s->part == part && s->a == a && s->b == b;
-    made_end(&f, &v);
+    check_findings_destroy(&f);
     return right;
 }
 
@@ -116,7 +116,7 @@ static void nobody(void **state)
         few.ranks = few.rounds = 2;
         const made_machine all[] = { made(i, NULL),   few, crowded(i, NULL), loaded(i, NULL), quiet(i, NULL),
                                      beside_others(i) };
-        for (int k = 0; k < 6; k++) right[k] += blamed_alone(all[k], CHECK_PARTS, -1, -2);
+        for (int k = 0; k < 6; k++) right[k] += blamed_alone(all[k], CHECK_JOB, -1, -2);
     }
     for (int k = 0; k < 6; k++) {
         print_message("%d of %d\n", right[k], TRIALS);
