@@ -34,10 +34,6 @@ typedef struct halo halo;
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
                   const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
-/* Does what halo_begin does once for a field that it has not seen; for begins that are captured in a graph.
- * Collective, as is the first halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the
- * neighbours: they must not be freed before the halo is. */
-void halo_know(halo *h, void *field);
 /* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each
  * other. arrived, if not NULL, is recorded on s between the messages and the unpack; false where the
  * transport does not part the two. */

@@ -307,7 +307,6 @@ static const ladder_rung rungs[] = {
     PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
     PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
-    ONE_OR_TWO("copy", "rows by copy engines", exchange, TRANSPORT_COPY),
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
 };
 

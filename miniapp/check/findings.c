@@ -13,7 +13,6 @@ static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
             [LIKE + TRANSPORT_AWARE] = { KEY "_aware", NAME " over aware", CHECK_JOB, bytes },    \
             [LIKE + TRANSPORT_MAPPED] = { KEY "_mapped", NAME " over mapped", CHECK_JOB, bytes }, \
             [LIKE + TRANSPORT_PEER] = { KEY "_peer", NAME " over peer", CHECK_JOB, bytes },       \
-            [LIKE + TRANSPORT_COPY] = { KEY "_copy", NAME " over copy", CHECK_JOB, bytes },       \
             [LIKE + TRANSPORT_NCCL] = { KEY "_nccl", NAME " over nccl", CHECK_JOB, bytes }
 
 const check_like_row check_likes[CHECK_LIKES] = {

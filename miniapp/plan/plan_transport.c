@@ -68,7 +68,7 @@ static bool count_links(candidates *a, const plan_grid *g, int depth, bool corne
 static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, link_kind kind)
 {
     const transport_traits *traits = transport_traits_of(t);
-    if (!traits->one_host || kind == LINK_INSIDE_HOST || (traits->fabric && f->fabric)) return true;
+    if (!traits->one_host || kind == LINK_INSIDE_HOST || f->fabric) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
