@@ -216,13 +216,6 @@ int64_t halo_sent_bytes(const halo *h)
     return bytes;
 }
 
-int64_t halo_mpi_bytes(const halo *h)
-{
-    int64_t bytes = 0;
-    for (int t = 0; t < h->transports; t++) bytes += h->transport[t]->mpi_bytes;
-    return bytes;
-}
-
 int halo_neighbours(const halo *h)
 {
     int links = 0;

@@ -54,8 +54,6 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 /* Over which the link in that direction goes; TRANSPORT_KINDS: there is none. */
 transport_kind halo_toward(const halo *h, int direction);
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
-int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between rows included; not those
-                                         * that go through segments */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
 const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */

@@ -94,7 +94,6 @@ struct transport {
     pack_piece unpack[PACK_PIECES_MAX];
     const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence
                             * part, "" for nothing */
-    int64_t mpi_bytes;     /* that MPI carries from this rank in an exchange */
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
                             * between and clears it */
 };
@@ -119,7 +118,5 @@ transport_kind transport_kind_in_turn(int turn);
 
 /* The rows' creates. transport_message_create makes staged, aware and mapped. */
 transport_create transport_message_create, transport_peer_create, transport_nccl_create;
-/* staged on the host and aware, where all links are contiguous; never NULL. */
-transport *transport_direct_create(const transport_links *on);
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is
                                          * asked for */

@@ -149,7 +149,6 @@ struct device {
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);
-    int (*stream_done)(device *d, device_stream *s, bool *done); /* is all its work done? */
     int (*event_create)(device *d, bool timed, device_event **out);
     int (*event_destroy)(device *d, device_event **e);
     int (*event_record)(device *d, device_event *e, device_stream *s);
