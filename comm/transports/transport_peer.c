@@ -101,12 +101,12 @@ transport *transport_peer_create(const transport_links *on, sentence *why)
 {
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
-    peer *const reach = peer_create_for(on, DEVICE_MEMORY_SHARED, why);
+    int ranks[DECOMP_NEIGHBOURS] = { 0 };
+    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
+    peer *const reach = peer_create(on->d, ranks, on->count, on->comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
-    p->base = (transport){
-        .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on, .note = peer_instead(reach)
-    };
+    p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
     char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
     swap_slots(on, mine, slots);

@@ -240,9 +240,6 @@ static void explain(plan *p, const plan_question *q, transport_kind asked)
         sentence_set(
             &r->because,
             "no trial was asked for: it serves best on most machines, and a run tries it beside others");
-    for (link_kind kind = 0; kind < LINK_KINDS && e->tried; kind++)
-        if (isfinite(e->slowest_s[p->transport][kind]) && e->why[p->transport][kind].text[0])
-            sentence_add(&r->because, "; %s %s", link_kind_name[kind], e->why[p->transport][kind].text);
 }
 
 static void choose_for_halo(plan *p, candidates *a, transport_kind asked)

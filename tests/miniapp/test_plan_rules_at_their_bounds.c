@@ -394,20 +394,6 @@ static void peer_reaches_other_hosts_of_its_fabric(void **state)
     assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->exchange.used[TRANSPORT_PEER], 0);
 }
 
-static void how_peer_maps_memory_is_explained(void **state)
-{
-    made_up m = made_up_all_serve();
-    (void)state;
-    m.note = "a made-up note";
-    const char *const keys[] = { "fuse = 1", "fuse = 1\ntransport = peer" };
-    for (int i = 0; i < 2; i++)
-        assert_non_null(strstr(on(DEVICE_CUDA, 2, 2, &m, keys[i])->reason[PLAN_TRANSPORT].because.text,
-                               "; inside a host a made-up note"));
-    assert_null(
-        strstr(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = aware")->reason[PLAN_TRANSPORT].because.text,
-               "made-up"));
-}
-
 static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
 {
     made_up m = made_up_all_serve();
@@ -699,7 +685,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_of_one_host_cut_rows_alone),
         cmocka_unit_test(peer_reaches_other_hosts_of_its_fabric),
-        cmocka_unit_test(how_peer_maps_memory_is_explained),
         cmocka_unit_test(a_close_choice_says_so),
         cmocka_unit_test(memory_is_enough_up_to_the_last_byte),
         cmocka_unit_test(blocks_that_find_no_room_are_shorter),
