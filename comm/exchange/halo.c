@@ -31,8 +31,7 @@ struct halo {
 };
 
 _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_PEER &&
-                   TRANSPORT_MAPPED < TRANSPORT_PEER && TRANSPORT_PEER < TRANSPORT_COPY &&
-                   TRANSPORT_PEER < TRANSPORT_NCCL,
+                   TRANSPORT_MAPPED < TRANSPORT_PEER && TRANSPORT_PEER < TRANSPORT_NCCL,
                "sends that wait for the host come first");
 
 box halo_ghosts(const field_shape *f, int depth, int direction)
@@ -155,12 +154,6 @@ void halo_destroy(halo **h)
     *h = NULL;
 }
 
-void halo_know(halo *h, void *field)
-{
-    for (int i = 0; i < h->transports; i++) /* also where it has no links: it is collective */
-        if (h->transport[i]->know) h->transport[i]->know(h->transport[i], field);
-}
-
 /* The i-th transport, if it has links and is one of `over`; else NULL. */
 static transport *driven(const halo *h, int i, unsigned over)
 {
@@ -171,7 +164,6 @@ void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
 {
     transport *t;
     break_halo(h);
-    halo_know(h, field);
     for (int i = 0; i < h->transports; i++)
         if ((t = driven(h, i, over))) t->begin(t, field, s);
 }
@@ -224,25 +216,11 @@ int64_t halo_sent_bytes(const halo *h)
     return bytes;
 }
 
-int64_t halo_mpi_bytes(const halo *h)
-{
-    int64_t bytes = 0;
-    for (int t = 0; t < h->transports; t++) bytes += h->transport[t]->mpi_bytes;
-    return bytes;
-}
-
 int halo_neighbours(const halo *h)
 {
     int links = 0;
     for (int t = 0; t < h->transports; t++) links += h->transport[t]->on.count;
     return links;
-}
-
-const char *halo_note(const halo *h)
-{
-    for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->note) return h->transport[i]->note;
-    return "";
 }
 
 const char *halo_refused(const halo *h) { return h->refused.text; }

@@ -34,10 +34,6 @@ typedef struct halo halo;
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
                   const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
-/* Does what halo_begin does once for a field that it has not seen; for begins that are captured in a graph.
- * Collective, as is the first halo_begin of a field over TRANSPORT_COPY, which keeps fields mapped by the
- * neighbours: they must not be freed before the halo is. */
-void halo_know(halo *h, void *field);
 /* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each
  * other. arrived, if not NULL, is recorded on s between the messages and the unpack; false where the
  * transport does not part the two. */
@@ -58,10 +54,7 @@ box halo_ghosts(const field_shape *f, int depth, int direction);
 /* Over which the link in that direction goes; TRANSPORT_KINDS: there is none. */
 transport_kind halo_toward(const halo *h, int direction);
 int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
-int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between rows included; not those
-                                         * that go through segments */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
-const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */
@@ -79,7 +72,7 @@ typedef struct transport_trial {
 
 /* Collective, over the links in these directions alone, the same at both ends. serves: small exchanges of
  * known cells. False on all ranks with the reason, a sentence part, where the transport cannot be had or a
- * cell arrives wrong; else why is halo_note. */
+ * cell arrives wrong. */
 bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
                             sentence *why);
 /* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn

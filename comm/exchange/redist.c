@@ -4,8 +4,7 @@
  * One call: every receive posted; every part's transpose (and copy to pinned memory, when staged) enqueued
  * with an event behind it, destinations starting after this rank so that not all ranks send to the same one;
  * the rank's own part last, under cover of the messages; then parts are sent as their events come, and
- * unpacked as they arrive. With staging on a GPU more than a chunk is copied in and unpacked on a stream of
- * its own, beside the copies out. Invariant: each source cell lies in exactly one part or in the own box, so
+ * unpacked as they arrive. Invariant: each source cell lies in exactly one part or in the own box, so
  * INCREMENT_SOURCE meets it once; each target cell likewise, so ADD needs no atomics and the order of arrival
  * does not show in the bits. Disadvantage: buffers for all that is sent and received, about two more fields
  * per rank (four with staging on a GPU). */
@@ -82,9 +81,7 @@ struct redist {
     bool unpack_recorded;
     void *target; /* of the call under way, as are the next two */
     int flags;
-    device_stream *stream; /* that unpacks */
-    device_stream *back;   /* the own one, and what orders it behind the caller's; NULL: the caller's */
-    device_event *begun;
+    device_stream *stream;
     box own;           /* what stays on this rank, the target's global coordinates */
     redist_peer *peer; /* does it all where there is one */
     sentence refusal;
@@ -153,10 +150,6 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     make_requests(r);
     for (int i = 0; i < r->out.count; i++) DEVICE_CALL(d, event_create, false, &r->packed[i]);
     DEVICE_CALL(d, event_create, false, &r->unpacked);
-    if (r->in.buffer.mpi != r->in.buffer.kernel && r->in.buffer.bytes > message_chunk_bytes) {
-        DEVICE_CALL(d, event_create, false, &r->begun);
-        DEVICE_CALL(d, stream_create, true, &r->back);
-    }
     return r;
 }
 
@@ -174,10 +167,6 @@ void redist_destroy(redist **r)
     if ((*r)->unpack_recorded) DEVICE_CALL(d, event_sync, (*r)->unpacked);
     for (int i = 0; i < (*r)->out.count; i++) DEVICE_CALL(d, event_destroy, &(*r)->packed[i]);
     if ((*r)->unpacked) DEVICE_CALL(d, event_destroy, &(*r)->unpacked);
-    if ((*r)->back) {
-        DEVICE_CALL(d, event_destroy, &(*r)->begun);
-        DEVICE_CALL(d, stream_destroy, &(*r)->back);
-    }
     message_flow_destroy(&(*r)->flow);
     destroy_side(&(*r)->out);
     destroy_side(&(*r)->in);
@@ -234,20 +223,15 @@ void redist_transpose(redist *r, void *target, void *source, int flags, device_s
     }
     r->target = target;
     r->flags = flags;
-    r->stream = r->back ? r->back : s;
+    r->stream = s;
     if (r->unpack_recorded) DEVICE_CALL(d, event_sync, r->unpacked); /* the receive buffer is free again */
-    if (r->back) {
-        DEVICE_CALL(d, event_record, r->begun, s);
-        DEVICE_CALL(d, event_wait, r->begun, r->back);
-    }
     message_flow_begin(&r->flow);
     pack_all(r, source, flags, s);
     if (!box_empty(r->own))
         transpose(r, redist_target_at(&r->of, target, r->own), r->of.to_shape.pitch, source, r->own, flags,
                   s);
     message_flow_end(&r->flow, d, unpack_one, r);
-    DEVICE_CALL(d, event_record, r->unpacked, r->stream);
-    if (r->back) DEVICE_CALL(d, event_wait, r->unpacked, s);
+    DEVICE_CALL(d, event_record, r->unpacked, s);
     r->unpack_recorded = true;
 }
 

@@ -3,12 +3,15 @@
  * The place of a GPU is read from some small files of sysfs: about 1 ms. (hwloc would tell the same after a
  * discovery of the whole machine on every rank, which loads plugins and reads the configuration of each PCI
  * function: on a virtual machine 4 ms of CPU time, and 1.1 ms more for each function.) */
-#include "topology/topology.h"
-
+#include <glob.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "topology/topology.h"
 
 /* Is one of the CPUs of the list in the set? */
 static bool meets(const char *list, const cpu_set_t *set)
@@ -36,105 +39,136 @@ void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_
     p->far = text[0] && !meets(text, cpus);
 }
 
-typedef struct host_use {
-    int ranks, gpus; /* of the host; different GPUs that they drive */
-    int visible;     /* most that one of them sees */
-    int sharers;     /* ranks on the same GPU as `me`, itself included */
-    bool first;      /* no rank of the host is before `me` */
-} host_use;
+/* ---- network cards ---- */
 
-static host_use count_use(const placement_gpu *all, int ranks, int me)
+enum { NICS_MAX = 64 };
+typedef struct nic {
+    char name[32], path[SYSFS_PATH_BYTES];
+    int closeness;
+} nic;
+
+/* Folders that both paths begin with. */
+static int shared_folders(const char *a, const char *b)
 {
-    host_use u = { .first = true };
-    for (int i = 0; i < ranks; i++) {
-        bool again = false;
-        if (all[i].host != all[me].host) continue;
-        for (int j = 0; j < i && !again; j++)
-            again = all[j].host == all[i].host && strcmp(all[j].uuid, all[i].uuid) == 0;
-        u.ranks++;
-        u.gpus += !again;
-        if (all[i].visible > u.visible) u.visible = all[i].visible;
-        u.sharers += strcmp(all[i].uuid, all[me].uuid) == 0;
-        u.first = u.first && i >= me;
-    }
-    return u;
+    int shared = 0;
+    size_t i = 0;
+    for (; a[i] && a[i] == b[i]; i++) shared += a[i] == '/';
+    return shared + ((a[i] == '\0' || a[i] == '/') && (b[i] == '\0' || b[i] == '/'));
 }
 
-static const char *gap(const sentence *words) { return words->text[0] ? "; " : ""; }
+/* Adds those of a class; a function of a card that is in two classes is one NIC, under the first name. */
+static int add_class(nic *all, int count, const char *class, const char *sysfs, const placement *p, int node)
+{
+    char pattern[PATH_MAX], text[16];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/class/%s/*/device", sysfs, class);
+    if (glob(pattern, 0, NULL, &found) != 0) return count;
+    for (size_t i = 0; i < found.gl_pathc && count < NICS_MAX; i++) {
+        nic *const n = &all[count];
+        char *const at = dirname(found.gl_pathv[i]);
+        int twin = 0;
+        if (!sysfs_resolve(n->path, at, "device")) continue;
+        while (strcmp(all[twin].path, n->path) != 0) twin++;
+        if (twin < count) continue;
+        snprintf(n->name, sizeof n->name, "%.31s", strrchr(at, '/') + 1);
+        n->closeness = 2 * shared_folders(n->path, p->path);
+        if (sysfs_read(text, sizeof text, "%s/numa_node", n->path))
+            n->closeness += node >= 0 && atoi(text) == node;
+        count++;
+    }
+    globfree(&found);
+    return count;
+}
+
+void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes)
+{
+    nic all[NICS_MAX];
+    const int node = p->path[0] ? p->near_node : atoi(p->nodes);
+    const int few = add_class(all, 0, "infiniband", sysfs, p, node);
+    const int count = add_class(all, few, "net", sysfs, p, node);
+    int best = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < count; i++)
+        if (all[i].closeness > best) best = all[i].closeness;
+    for (int i = 0; i < count; i++)
+        if (all[i].closeness == best && used + strlen(all[i].name) + 2 <= bytes)
+            used += (size_t)snprintf(out + used, bytes - used, "%s%s", used ? "," : "", all[i].name);
+}
+
+/* ---- who drives what ---- */
+
+static bool is_same(const placement_gpu *a, const placement_gpu *b)
+{
+    return a->host == b->host && strcmp(a->uuid, b->uuid) == 0;
+}
 
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words)
 {
     placement_fault worst = PLACEMENT_RIGHT;
-    *sharers = 1;
+    int here = 0, gpus = 0; /* ranks of the host; different GPUs that they drive */
+    *sharers = 0;
     words->text[0] = '\0';
-    if (!all[me].uuid[0]) return PLACEMENT_RIGHT;
-    const host_use u = count_use(all, ranks, me);
-    const int idle = u.visible - u.gpus;
-    *sharers = u.sharers;
-    if (u.sharers > 1) {
+    for (int i = 0; i < ranks; i++) {
+        int first = 0;
+        while (!is_same(&all[first], &all[i])) first++;
+        here += all[i].host == all[me].host;
+        gpus += all[i].host == all[me].host && first == i;
+        *sharers += is_same(&all[i], &all[me]);
+    }
+    if (*sharers > 1) {
         worst = PLACEMENT_SHARED;
-        sentence_set(words, "%d ranks take turns on its GPU%s", u.sharers,
+        sentence_set(words, "%d ranks take turns on its GPU%s", *sharers,
                      all[me].visible == 1 ? ", the only one that it sees" : "");
     }
-    if (all[me].visible == 1 && u.gpus > 1) {
+    if (all[me].visible == 1 && gpus > 1) {
         if (!worst) worst = PLACEMENT_SEES_ONE;
         sentence_add(
             words,
             "%ssees one of the host's %d or more GPUs, which may end peer memory: srun --ntasks-per-node=%d "
             "--gpus-per-node=%d --gpu-bind=none shows all to all (without Slurm: one CUDA_VISIBLE_DEVICES "
             "for all ranks)",
-            gap(words), u.gpus, u.ranks, u.gpus);
+            words->text[0] ? "; " : "", gpus, here, gpus);
     }
     if (p->far) {
         if (!worst) worst = PLACEMENT_FAR;
         sentence_add(words,
                      "%sbound to cores of NUMA node %s, far from its GPU on node %d: bind it to cores %s",
-                     gap(words), p->nodes[0] ? p->nodes : "unknown", p->near_node, p->near_cpus);
-    }
-    if (idle > 0 && (u.first || u.sharers > 1)) {
-        if (!worst) worst = PLACEMENT_IDLE;
-        sentence_add(words, "%s%d GPU%s of the host without a rank", gap(words), idle, idle == 1 ? "" : "s");
+                     words->text[0] ? "; " : "", p->nodes[0] ? p->nodes : "unknown", p->near_node,
+                     p->near_cpus);
     }
     return worst;
 }
 
-/* ---- the host, or a GPU ---- */
-
-/* Names of GPUs, and numbers of them: "0" names one, but counts none. */
-static const struct {
-    const char *name;
-    bool counts;
-} variables[] = {
-    { "CUDA_VISIBLE_DEVICES", false }, { "SLURM_STEP_GPUS", false },    { "SLURM_JOB_GPUS", false },
-    { "SLURM_GPUS_ON_NODE", true },    { "SLURM_GPUS", true },          { "SLURM_GPUS_PER_NODE", true },
-    { "SLURM_GPUS_PER_TASK", true },   { "SLURM_GPUS_PER_SOCKET", true },
-};
-
-enum { DEVICE_FILES = 32 };
-
-/* "0", or "a100:0" */
-static bool counts_none(const char *text)
+int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible)
 {
-    const char *colon = strrchr(text, ':');
-    return strcmp(colon ? colon + 1 : text, "0") == 0;
+    int before = 0;
+    for (int r = 0; r < rank; r++) before += strcmp(first[r], first[rank]) == 0;
+    return before % visible;
 }
 
-void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev)
+/* ---- the host, or a GPU ---- */
+
+void gpu_rule_look(gpu_facts *f)
 {
-    const char *shown = get("CUDA_VISIBLE_DEVICES");
+    /* the last one counts GPUs, the others name them: "0" names one, but counts none */
+    static const char *const variables[] = { "CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS",
+                                             "SLURM_GPUS_ON_NODE" };
+    enum { VARIABLES = sizeof variables / sizeof *variables, DEVICE_FILES = 32 };
+    const char *shown = getenv(variables[0]);
     f->hidden = shown && device_cuda_none_named(shown);
     f->given[0] = f->file[0] = '\0';
-    for (size_t i = 0; i < sizeof variables / sizeof *variables && !f->given[0]; i++) {
-        const char *text = get(variables[i].name);
-        if (text && !device_cuda_none_named(text) && !(variables[i].counts && counts_none(text)))
-            snprintf(f->given, sizeof f->given, "%s = %.80s", variables[i].name, text);
+    for (int i = 0; i < VARIABLES && !f->given[0]; i++) {
+        const char *text = getenv(variables[i]);
+        const bool none = !text || device_cuda_none_named(text);
+        if (!none && !(i == VARIABLES - 1 && strcmp(text, "0") == 0))
+            snprintf(f->given, sizeof f->given, "%s = %.80s", variables[i], text);
     }
-    for (int i = 0; i < DEVICE_FILES; i++) {
-        snprintf(f->file, sizeof f->file, "%.16s/nvidia%d", dev, i);
-        if (access(f->file, F_OK) == 0) return;
+    for (int i = 0; i < DEVICE_FILES && !f->file[0]; i++) {
+        snprintf(f->file, sizeof f->file, "/dev/nvidia%d", i);
+        if (access(f->file, F_OK) != 0) f->file[0] = '\0';
     }
-    f->file[0] = '\0';
 }
 
 gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
@@ -143,25 +177,15 @@ gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
     const char *there = f->given[0] ? f->given : f->hidden ? "" : seen;
     why->text[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
-    if (f->with && (f->given[0] || !f->hidden)) {
-        sentence_set(
-            why,
-            "GPUs can be used on %s, but not on %s (%s): start on hosts that all have GPUs, or with %s=host",
-            f->with, f->without, f->reason, f->key);
-        return GPU_RULE_REFUSE;
-    }
-    if (!f->built) {
-        if (!there[0]) return GPU_RULE_HOST;
+    if (!f->built && !there[0]) return GPU_RULE_HOST;
+    if (!f->built)
         sentence_set(why, "this build has no CUDA (make CUDA=1), but there is %s: the run uses the host",
                      there);
-        return GPU_RULE_HOST_SAID;
-    }
-    if (!there[0]) {
+    else if (!there[0])
         sentence_set(why, "no GPU: %s; the run uses the host",
                      f->hidden ? "CUDA_VISIBLE_DEVICES hides them" : f->reason);
-        return GPU_RULE_HOST_SAID;
-    }
-    sentence_set(why, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there,
-                 f->key);
-    return GPU_RULE_REFUSE;
+    else
+        sentence_set(why, "no GPU can be used (%s), but there is %s; %s=host runs without", f->reason, there,
+                     f->key);
+    return f->built && there[0] ? GPU_RULE_REFUSE : GPU_RULE_HOST_SAID;
 }

@@ -4,7 +4,6 @@
 #include "topology/topology.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
@@ -29,22 +28,21 @@ static bool mpi_claims_cuda(void) { return MPIX_Query_cuda_support() == 1; }
 static bool mpi_claims_cuda(void) { return false; }
 #endif
 
-/* "0-3,8": the CPUs that the scheduler may use for this process; "..." where there is no room for more. */
+/* "0-3,8": the CPUs that the scheduler may use for this process, as many as there is room for. */
 static void binding_list(char *out, size_t bytes)
 {
-    static const char more[] = "...";
-    const size_t room = bytes - sizeof more;
+    enum { RANGE_BYTES = 16 };
     cpu_set_t set;
     size_t used = 0;
     (void)snprintf(out, bytes, "unknown");
     if (sched_getaffinity(0, sizeof set, &set) != 0) return;
-    for (size_t first = 0; first < CPU_SETSIZE && used < room; first++) {
+    for (size_t first = 0; first < CPU_SETSIZE && used + RANGE_BYTES < bytes; first++) {
+        size_t last = first;
         if (!CPU_ISSET(first, &set)) continue;
-        const size_t begin = used, alone = first;
-        while (first + 1 < CPU_SETSIZE && CPU_ISSET(first + 1, &set)) first++;
-        used += (size_t)snprintf(out + used, bytes - used, "%s%zu", used ? "," : "", alone);
-        if (first > alone && used < room) used += (size_t)snprintf(out + used, bytes - used, "-%zu", first);
-        if (used >= room) memcpy(out + begin, more, sizeof more);
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) last++;
+        used += (size_t)snprintf(out + used, bytes - used, "%s%zu", used ? "," : "", first);
+        if (last > first) used += (size_t)snprintf(out + used, bytes - used, "-%zu", last);
+        first = last;
     }
 }
 
@@ -109,42 +107,14 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by)
     return fmin(l.own_bytes, share_bytes);
 }
 
-/* How many of the ranks before `rank` took this GPU. */
-static int users_before(const char *const *taken, int rank, const char *uuid)
-{
-    int users = 0;
-    for (int r = 0; r < rank; r++) users += strcmp(taken[r], uuid) == 0;
-    return users;
-}
-
-int topology_gpu_of(const topology_gpus *of, int rank)
-{
-    int best = 0;
-    const char **taken = CHECK_ALLOC(malloc(((size_t)rank + 1) * sizeof *taken));
-    for (int r = 0; r <= rank; r++) {
-        bool told = true;
-        best = r % of[r].count;
-        for (int i = 0; i < of[r].count; i++) told = told && of[r].uuid[i][0];
-        for (int i = 0, least = INT_MAX; told && i < of[r].count; i++) {
-            const int users = users_before(taken, r, of[r].uuid[i]);
-            if (users >= least) continue;
-            least = users;
-            best = i;
-        }
-        taken[r] = of[r].uuid[best];
-    }
-    free(taken);
-    return best;
-}
-
 /* Which of the GPUs that it sees this rank drives. Collective over the host. */
 static int choose_gpu(const topology *t, int visible)
 {
-    topology_gpus mine = { .count = visible < TOPOLOGY_GPUS_MAX ? visible : TOPOLOGY_GPUS_MAX };
-    topology_gpus *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
-    for (int i = 0; i < mine.count; i++) device_cuda_uuid(i, mine.uuid[i]);
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
-    const int gpu = topology_gpu_of(all, t->local_rank);
+    enum { UUID_BYTES = DEVICE_UUID_BYTES };
+    char mine[UUID_BYTES] = "", (*all)[UUID_BYTES] = CHECK_CALLOC(t->local_ranks, sizeof *all);
+    device_cuda_uuid(0, mine);
+    MPI_CHECK(ranks_allgather(mine, UUID_BYTES, MPI_CHAR, all, UUID_BYTES, MPI_CHAR, t->where->mine));
+    const int gpu = placement_turn(all, t->local_rank, visible);
     free(all);
     return gpu;
 }
@@ -166,11 +136,10 @@ static bool pretend_gpu(const topology *t, placement_gpu *mine, char pci[DEVICE_
 #endif
 }
 
-/* The worst fault of all ranks becomes a note. GPUs without a rank are none: a run is asked for as few ranks
- * as its user likes. */
+/* The worst fault of all ranks becomes a note. */
 static void note_worst(topology *t, placement_fault fault, sentence *notes)
 {
-    const int mine = fault > PLACEMENT_IDLE ? (int)fault : 0;
+    const int mine = (int)fault;
     sentence_set(&t->worst, "rank %d on %s: %s", t->rank, t->host, t->wrong.text);
     const int worst = agree_worst(mine, &t->worst, t->comm);
     int alike = mine == worst;
@@ -203,49 +172,19 @@ static void place(topology *t, const device *d, sentence *notes)
         t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
     const placement_fault fault =
         placement_judge(&t->at, all, t->local_ranks, t->local_rank, &t->ranks_on_device, &t->wrong);
-    if (t->ranks == 1 && fault == PLACEMENT_IDLE) t->wrong.text[0] = '\0'; /* one rank was asked for */
     note_worst(t, fault, notes);
     free(all);
-}
-
-/* Sets with and without to the names of the hosts whose ranks see GPUs, or see none: "a, b, c and 5 more", in
- * memory of the caller. Collective. */
-static void look_at_hosts(const topology *t, gpu_facts *f, sentence names[2])
-{
-    enum { NAMED = 3 };
-    typedef struct rank_host {
-        char name[sizeof t->host];
-        bool sees; /* some rank on this host sees a GPU */
-    } rank_host;
-    rank_host mine = { .sees = agree_any(f->visible > 0, t->where->mine) };
-    int found[2] = { 0 };
-    if (agree_all(mine.sees, t->comm)) return;
-    rank_host *all = CHECK_ALLOC(malloc((size_t)t->ranks * sizeof *all));
-    memcpy(mine.name, t->host, sizeof mine.name);
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->comm));
-    names[false].text[0] = names[true].text[0] = '\0';
-    for (int h = 0; h < t->where->count; h++) {
-        const rank_host *const first = &all[t->where->rank[t->where->begin[h]]];
-        if (found[first->sees]++ < NAMED)
-            sentence_add(&names[first->sees], "%s%s", found[first->sees] > 1 ? ", " : "", first->name);
-    }
-    for (int sees = 0; sees < 2; sees++)
-        if (found[sees] > NAMED) sentence_add(&names[sees], " and %d more", found[sees] - NAMED);
-    free(all);
-    f->without = names[false].text;
-    f->with = names[true].text;
 }
 
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
                            sentence *said)
 {
-    const bool sees = visible > 0, any = agree_any(sees, t->comm);
     int worst = 0;
-    sentence why, names[2];
-    gpu_facts f = { .built = device_cuda_built(), .visible = visible, .elsewhere = any && !sees,
+    sentence why;
+    gpu_facts f = { .built = device_cuda_built(), .visible = visible,
+                    .elsewhere = agree_any(visible > 0, t->comm),
                     .reason = reason ? reason : "none is visible", .key = key };
-    gpu_rule_look(&f, getenv, "/dev");
-    if (any) look_at_hosts(t, &f, names);
+    gpu_rule_look(&f);
     const int mine = (int)gpu_rule_of(&f, &why);
     MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);

@@ -61,7 +61,7 @@ int topology_threads(const topology *t, int asked);
 double topology_free_bytes(const topology *t, device *d, host_limit *by);
 
 /* The device of this rank: with `auto`, CUDA where a GPU is visible on every rank, else what gpu_rule_of
- * decides: the host, with a note, or nothing. Ranks of a host take its GPUs in turns (topology_gpu_of); two
+ * decides: the host, with a note, or nothing. Ranks of a host take its GPUs in turns (placement_turn); two
  * ranks may share one. Collective. Returns NULL on all ranks, with a sentence in why, when CUDA was asked for
  * and some rank has none, or when GPUs that are there cannot be used (exit 3). notes gets what a user should
  * know (the host for want of a GPU, or t->worst), "" otherwise. Debug builds: WEFT_PRETEND_GPUS, PCI
@@ -75,18 +75,6 @@ device *topology_device(topology *t, topology_choice choice, int threads, senten
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
                            sentence *said);
 
-/* The GPUs that a rank sees; of more than that many the first. */
-enum { TOPOLOGY_GPUS_MAX = 32 };
-typedef struct topology_gpus {
-    int count; /* at least 1 */
-    char uuid[TOPOLOGY_GPUS_MAX][DEVICE_UUID_BYTES];
-} topology_gpus;
-
-/* Ranks in turn take, of the GPUs that they see, the first which the fewest of those before them took: where
- * all see the same in the same order, rank mod their number. of: [rank + 1]. Returns the number of the rank's
- * among its own. */
-int topology_gpu_of(const topology_gpus *of, int rank);
-
 /* May device buffers be given to MPI here? First by MPI's own word, then by a child process of its own per
  * host that sends itself device buffers (a crash there is only the child's), then over the real ranks with
  * the data checked. Collective, the same answer everywhere; never crashes the caller. why says the reason of
@@ -96,14 +84,14 @@ int topology_gpu_of(const topology_gpus *of, int rank);
 #define TOPOLOGY_SELF_EXE "/proc/self/exe" /* a child that has not yet become another program is this one */
 bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why);
 /* The child's main: initialises MPI alone, sends device buffers to itself, returns the exit status (0: data
- * arrived). */
+ * arrived); ends after 15 s at the latest. */
 int topology_probe_child(void);
 
 /* Runs a program outside the MPI job: it finds no trace of the job in its environment and so is an MPI
- * program of its own (a singleton). Silent, and killed with all its children when its time is over. Its
- * TMPDIR is a folder of its own, which goes with it and with all that a crash left there. Returns its exit
- * status, -1 if it has none; how it ended is a part of a sentence: "ended with status 1". */
-int topology_spawn(const char *exe, const char *argument, double limit_s, sentence *how);
+ * program of its own (a singleton). Silent; when it ends, so does all that it started. Its TMPDIR is a folder
+ * of its own, which goes with it and with all that a crash left there. Returns whether it ended with status
+ * 0; how it ended is a part of a sentence: "ended with status 1". */
+bool topology_spawn(const char *exe, const char *argument, sentence *how);
 /* Would a variable NAME=VALUE tell an MPI library that the process belongs to a job? What the user set for
  * the library (OMPI_MCA_btl, UCX_TLS) does not, and must reach the child: it decides what is probed. */
 bool topology_is_job_variable(const char *variable);
@@ -114,6 +102,10 @@ bool topology_is_job_variable(const char *variable);
  * sysfs_root(). */
 void placement_read(placement *p, const char *sysfs, const char *pci, const cpu_set_t *cpus);
 
+/* The names of the network cards that share most of the way to the GPU, and of equals those on its NUMA node
+ * (without a GPU on the first of the rank's): "mlx5_0,mlx5_1". Takes some 10 us per card. */
+void placement_nics(const placement *p, const char *sysfs, char *out, size_t bytes);
+
 typedef struct placement_gpu {    /* what a rank tells the others on its machine; plain bytes */
     int host;                     /* its host's number */
     int visible;                  /* GPUs that the rank sees */
@@ -123,17 +115,19 @@ typedef struct placement_gpu {    /* what a rank tells the others on its machine
 /* From the least to the worst. */
 typedef enum placement_fault {
     PLACEMENT_RIGHT,
-    PLACEMENT_IDLE,
     PLACEMENT_FAR,
     PLACEMENT_SEES_ONE,
     PLACEMENT_SHARED
 } placement_fault;
 
 /* The worst of what is wrong with rank `me` of those that `all` has, and all of it in words, "" for nothing.
- * GPUs without a rank are told by the first rank of the host. sharers: the ranks on its GPU, itself included.
- * */
+ * sharers: the ranks on its GPU, itself included. */
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words);
+
+/* Which of its `visible` GPUs a rank takes: ranks of a host whose first visible GPU is the same take theirs in
+ * turns. first: [rank + 1], uuids. */
+int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible);
 
 /* ---- whether a run that was asked for no device may end up on the host (placement.c) ----
  * A pure function of what this rank finds: a job that was given GPUs and cannot see them must not run for a
@@ -145,8 +139,6 @@ typedef struct gpu_facts {
     bool built;                 /* with CUDA */
     int visible;                /* GPUs that CUDA shows this rank */
     bool elsewhere;             /* another rank sees one */
-    const char *with, *without; /* names of the hosts with and without visible GPUs, where a job has both;
-                                 * else NULL */
     bool hidden;        /* CUDA_VISIBLE_DEVICES is there and names none: the user's wish, unless a job was
                          * given GPUs */
     char given[128];    /* "SLURM_JOB_GPUS = 0,1": who gave this rank GPUs; "" if none were given */
@@ -158,6 +150,5 @@ typedef struct gpu_facts {
 /* GPU_RULE_HOST_SAID and GPU_RULE_REFUSE: one sentence part in why. */
 gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why);
 
-/* Sets given, hidden and file: of the environment that `get` reads (getenv), and of a folder of device files
- * ("/dev"). */
-void gpu_rule_look(gpu_facts *f, char *(*get)(const char *name), const char *dev);
+/* Sets given, hidden and file: of the environment, and of /dev. */
+void gpu_rule_look(gpu_facts *f);

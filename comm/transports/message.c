@@ -5,10 +5,8 @@
 #include <stdlib.h>
 
 #include "ranks/check.h"
-#include "ranks/decomp.h"
 
 int64_t message_chunk_bytes = (int64_t)1 << 20;
-bool message_segments = true;
 
 message_buffer message_buffer_create(device *d, transport_kind t, int64_t bytes)
 {
@@ -48,39 +46,6 @@ void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t b
     assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
     DEVICE_CALL(b->d, copy, b->kernel + offset, b->mpi + offset, (size_t)bytes, s);
-}
-
-static int tag_of(int direction, int64_t piece) { return (int)piece * DECOMP_NEIGHBOURS + direction; }
-
-void message_send_init(const transport_links *on, int link, int64_t piece, const char *from, int bytes,
-                       MPI_Request *request)
-{
-    const transport_link *l = &on->link[link];
-    const int tag = tag_of(l->direction, piece);
-    MPI_CHECK(MPI_Send_init(from, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
-}
-
-void message_recv_init(const transport_links *on, int link, int64_t piece, char *to, int bytes,
-                       MPI_Request *request)
-{
-    const transport_link *l = &on->link[link];
-    const int tag = tag_of(DECOMP_NEIGHBOURS - 1 - l->direction, piece);
-    MPI_CHECK(MPI_Recv_init(to, bytes, MPI_BYTE, l->rank, tag, on->comm, request));
-}
-
-void message_swap(const transport_links *on, const void *mine, void *theirs, size_t each_bytes)
-{
-    MPI_Request request[2 * DECOMP_NEIGHBOURS];
-    for (int i = 0; i < on->count; i++) {
-        const transport_link *l = &on->link[i];
-        /* back: as the neighbour calls the link */
-        const int back = DECOMP_NEIGHBOURS - 1 - l->direction, bytes = (int)each_bytes;
-        char *const to = (char *)theirs + (size_t)i * each_bytes;
-        const char *const from = (const char *)mine + (size_t)i * each_bytes;
-        MPI_CHECK(MPI_Irecv(to, bytes, MPI_BYTE, l->rank, back, on->comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend(from, bytes, MPI_BYTE, l->rank, l->direction, on->comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
 }
 
 /* ---- messages under way ---- */

@@ -21,7 +21,6 @@ struct peer {
     int *ranks; /* [count] */
     int count;
     device_memory memory; /* that is shared */
-    sentence instead;     /* why not that which was asked for */
     void **mapped; /* [openings] */
     int openings;
     void **shared_block; /* [shared_blocks] */
@@ -153,23 +152,22 @@ static void discard(peer **p)
     *p = NULL;
 }
 
-static bool reaches(peer *p, device_memory memory, sentence *why)
+static bool reaches(peer *p, sentence *why)
 {
     sentence elsewhere = { "" };
     look_for_other_hosts(p, &elsewhere);
     const bool one_host = agree_or_say(!elsewhere.text[0], &elsewhere, p->comm);
-    if (!one_host && !agree_all(!p->d->no_fabric && memory == DEVICE_MEMORY_SHARED, p->comm))
+    if (!one_host && !agree_all(!p->d->no_fabric, p->comm))
         return sentence_refuse(why, "%s", elsewhere.text);
     if (p->d->unshared) sentence_set(why, "rank %d shares no device memory: %s", p->me, p->d->unshared);
     if (!agree_or_say(!p->d->unshared, why, p->comm)) return false;
-    if (probe(p, memory, why)) return true;
-    if (memory == DEVICE_MEMORY_DEVICE || !one_host) return false;
-    sentence_set(&p->instead, "CUDA IPC maps the neighbours' memory, since %s", why->text);
+    if (probe(p, DEVICE_MEMORY_SHARED, why)) return true;
+    if (!one_host) return false;
     why->text[0] = '\0';
     return probe(p, DEVICE_MEMORY_DEVICE, why);
 }
 
-peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why)
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why)
 {
     peer *p = CHECK_CALLOC(1, sizeof *p);
     why->text[0] = '\0';
@@ -180,29 +178,14 @@ peer *peer_create(device *d, const int *ranks, int count, device_memory memory, 
     p->count = count;
     p->ranks = CHECK_CALLOC(count, sizeof *p->ranks);
     memcpy(p->ranks, ranks, (size_t)count * sizeof *ranks);
-    if (!reaches(p, memory, why)) discard(&p);
+    if (!reaches(p, why)) discard(&p);
     return p;
-}
-
-peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why)
-{
-    int ranks[DECOMP_NEIGHBOURS] = { 0 };
-    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
-    return peer_create(on->d, ranks, on->count, memory, on->comm, why);
-}
-
-const char *peer_instead(const peer *p) { return p->instead.text; }
-
-void peer_share(peer *p, void *mine, void **theirs)
-{
-    sentence why = { "" };
-    open_all(p, mine, theirs, &why);
-    if (why.text[0]) check_fail(__FILE__, __LINE__, "peer_share", why.text);
 }
 
 void *peer_shared_block(peer *p, size_t bytes, void **theirs)
 {
     int code = 0;
+    sentence why = { "" };
     void *const mine = bytes > 0 ? filled(p, bytes, 0, &code) : NULL;
     DEVICE_CHECK_AS(p->d, code, "alloc of memory that neighbours map");
     if (mine) {
@@ -210,7 +193,8 @@ void *peer_shared_block(peer *p, size_t bytes, void **theirs)
             CHECK_ALLOC(realloc(p->shared_block, (size_t)(p->shared_blocks + 1) * sizeof *p->shared_block));
         p->shared_block[p->shared_blocks++] = mine;
     }
-    peer_share(p, mine, theirs);
+    open_all(p, mine, theirs, &why);
+    if (why.text[0]) check_fail(__FILE__, __LINE__, "peer_shared_block", why.text);
     return mine;
 }
 

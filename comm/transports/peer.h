@@ -7,32 +7,22 @@
 #include <stddef.h>
 
 #include "core/sentence.h"
-#include "transports/transport.h"
+#include "device/device.h"
 
 typedef struct peer peer;
 
 /* Collective over comm (duplicated). ranks[count]: whom this rank must reach (its neighbours; may be itself,
- * may name one twice). memory: what is shared. DEVICE: allocations of the caller's, by CUDA IPC, inside a
- * host. SHARED: shared blocks alone, in DEVICE_MEMORY_SHARED; where not every rank can map that of its
- * neighbours, inside a host, by CUDA IPC. Tried before it is promised: every rank reads its neighbours'
+ * may name one twice). They share DEVICE_MEMORY_SHARED; where not every rank can map that of its neighbours,
+ * inside a host, device memory by CUDA IPC. Tried before it is promised: every rank reads its neighbours'
  * memory once. NULL on all ranks, with the same sentence part in why, when any rank cannot reach one of its:
  * another host, no peer access, mapping refused, host device. */
-peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why);
-/* The same for the neighbours of a transport, over its communicator. */
-peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why);
-/* That CUDA IPC serves instead of DEVICE_MEMORY_SHARED, and why, as a sentence part; "" where it does not.
- * The same on all ranks. */
-const char *peer_instead(const peer *p);
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why);
 
-/* Collective: every rank gives one of its DEVICE allocations (the pointer that alloc returned), or NULL where
- * it has none; theirs[i] gets the address here of ranks[i]'s allocation (its own pointer where that is this
- * rank; NULL for NULL). Valid until peer_destroy. Failure ends the job: peer_create has seen it work. */
-void peer_share(peer *p, void *mine, void **theirs);
-
-/* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before anybody
- * else can store into it, shared as above; NULL for 0 bytes. Freed by peer_destroy. */
+/* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before another rank
+ * can store into it; NULL for 0 bytes. theirs[i] gets the address here of ranks[i]'s block (the own pointer
+ * where that is this rank; NULL for NULL). Valid until peer_destroy, which frees it. Failure ends the job:
+ * peer_create has seen it work. */
 void *peer_shared_block(peer *p, size_t bytes, void **theirs);
 
-/* Collective. Waits for this device's work first and returns when no rank maps what was shared: then it may
- * be freed. */
+/* Collective. Waits for this device's work first, and frees when no rank maps what was shared. */
 void peer_destroy(peer **p);

@@ -1,8 +1,6 @@
 #include "transports/transport.h"
 
-const char *const transport_kind_words[] = {
-    "auto", "staged", "aware", "mapped", "peer", "copy", "nccl", NULL
-};
+const char *const transport_kind_words[] = { "auto", "staged", "aware", "mapped", "peer", "nccl", NULL };
 
 const char *transport_kind_name(transport_kind k) { return transport_kind_words[k + 1]; }
 
@@ -12,10 +10,7 @@ const transport_traits *transport_traits_of(transport_kind t)
         [TRANSPORT_STAGED] = { transport_message_create, .needs_host = true, .turn = 3 },
         [TRANSPORT_AWARE] = { transport_message_create, .needs_host = true, .turn = 2 },
         [TRANSPORT_MAPPED] = { transport_message_create, .needs_host = true, .turn = 4 },
-        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true, .fabric = true, .turn = 1 },
-        [TRANSPORT_COPY] = { transport_copy_create, .one_host = true,
-                             .left_out = "it pays off for large faces only; run.transport = copy asks for "
-                                         "it" },
+        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true, .turn = 1 },
         [TRANSPORT_NCCL] = { transport_nccl_create,
                              .left_out = "its set-up alone exceeds the time for trials; run.transport = nccl "
                                          "asks for it" },

@@ -26,7 +26,6 @@ typedef enum transport_kind {
     TRANSPORT_AWARE,     /* packed on the device, sent from there by a device-aware MPI */
     TRANSPORT_MAPPED,    /* packed by the kernel into pinned memory, sent by MPI */
     TRANSPORT_PEER,      /* stored into the neighbour's memory: same host, no messages */
-    TRANSPORT_COPY,      /* copied there by copy engines: same host, no messages, rows alone */
     TRANSPORT_NCCL,      /* packed on the device, sent by NCCL on the stream */
     TRANSPORT_KINDS
 } transport_kind;
@@ -85,8 +84,6 @@ static inline int64_t transport_span_bytes(const field_shape *f, box b)
 
 typedef struct transport transport;
 struct transport {
-    void (*know)(transport *t, void *field); /* NULL, or called before every begin, on all ranks, with
-                                              * links or without */
     void (*begin)(transport *t, void *field, device_stream *s);
     void (*progress)(transport *t); /* NULL: nothing needs the host */
     void (*end)(transport *t);      /* NULL: begin has enqueued it all */
@@ -95,9 +92,6 @@ struct transport {
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
      * before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
-    const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence
-                            * part, "" for nothing */
-    int64_t mpi_bytes;     /* that MPI carries from this rank in an exchange */
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
                             * between and clears it */
 };
@@ -110,8 +104,8 @@ typedef transport *transport_create(const transport_links *on, sentence *why);
 typedef struct transport_traits {
     transport_create *create;
     bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
-    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
-    bool fabric;          /* ... or, without a device.no_fabric, one of another host */
+    bool one_host;        /* it stores into memory of the neighbour, on the same host or, without a
+                           * device.no_fabric, on another one */
     int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
                            * ... */
     const char *left_out; /* ... a sentence part; NULL where it does */
@@ -121,9 +115,6 @@ const transport_traits *transport_traits_of(transport_kind t);
 transport_kind transport_kind_in_turn(int turn);
 
 /* The rows' creates. transport_message_create makes staged, aware and mapped. */
-transport_create transport_message_create, transport_peer_create, transport_copy_create,
-    transport_nccl_create;
-/* staged on the host and aware, where all links are contiguous; never NULL. */
-transport *transport_direct_create(const transport_links *on);
+transport_create transport_message_create, transport_peer_create, transport_nccl_create;
 extern const bool transport_nccl_built; /* into this program; whether the library is here shows when it is
                                          * asked for */

@@ -86,24 +86,6 @@ static bool open_library(sentence *why)
     return false;
 }
 
-/* Does this rank alone drive its GPU? NCCL refuses shared ones; asked beforehand, that costs a gather and not
- * a set-up. */
-static bool own_gpu(const device *d, MPI_Comm comm, sentence *why)
-{
-    enum { UUID_BYTES = sizeof d->uuid };
-    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    bool own = true;
-    char *uuids = CHECK_ALLOC(malloc((size_t)ranks * UUID_BYTES));
-    MPI_CHECK(MPI_Allgather(d->uuid, UUID_BYTES, MPI_CHAR, uuids, UUID_BYTES, MPI_CHAR, comm));
-    for (int r = 0; r < ranks && own; r++)
-        if (r != rank && strcmp(uuids + r * UUID_BYTES, d->uuid) == 0) {
-            sentence_set(why, "ranks %d and %d share a GPU, which NCCL refuses", rank, r);
-            own = false;
-        }
-    free(uuids);
-    return own;
-}
-
 /* MPI_Comm_free calls it. */
 static int end_communicator(MPI_Comm comm, int key, void *attribute, void *state)
 {
@@ -136,7 +118,6 @@ static ncclComm_t communicator_of(const device *d, MPI_Comm comm, sentence *why)
     if (d->kind != DEVICE_CUDA) sentence_set(why, "the host device has transport staged only");
     if (!agree_or_say(d->kind == DEVICE_CUDA, why, comm)) return NULL;
     if (!agree_or_say(open_library(why), why, comm)) return NULL;
-    if (!agree_or_say(own_gpu(d, comm, why), why, comm)) return NULL;
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0); /* multicast serves collectives; sends and receives need none
                                                * of its memory */
     ncclResult_t code = rank == 0 ? nccl.get_unique_id(&id) : ncclSuccess;

@@ -51,6 +51,21 @@ static void peer_destroy_transport(transport **t)
     *t = NULL;
 }
 
+/* Tells the neighbour of each link where its messages go here, and learns where the own ones go there. */
+static void swap_slots(const transport_links *on, const inbox_slot *mine, inbox_slot *theirs)
+{
+    MPI_Request request[2 * DECOMP_NEIGHBOURS];
+    const int bytes = (int)sizeof *mine;
+    for (int i = 0; i < on->count; i++) {
+        const transport_link *l = &on->link[i];
+        const int back = DECOMP_NEIGHBOURS - 1 - l->direction; /* as the neighbour calls the link */
+        MPI_CHECK(MPI_Irecv(&theirs[i], bytes, MPI_BYTE, l->rank, back, on->comm, &request[2 * i]));
+        MPI_CHECK(
+            MPI_Isend(&mine[i], bytes, MPI_BYTE, l->rank, l->direction, on->comm, &request[2 * i + 1]));
+    }
+    MPI_CHECK(MPI_Waitall(2 * on->count, request, MPI_STATUSES_IGNORE));
+}
+
 /* Bytes of the inbox. */
 static size_t lay_out_inbox(const transport_links *on, inbox_slot *slots)
 {
@@ -86,16 +101,15 @@ transport *transport_peer_create(const transport_links *on, sentence *why)
 {
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
-    peer *const reach = peer_create_for(on, DEVICE_MEMORY_SHARED, why);
+    int ranks[DECOMP_NEIGHBOURS] = { 0 };
+    for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
+    peer *const reach = peer_create(on->d, ranks, on->count, on->comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
-    p->base = (transport){
-        .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on, .note = peer_instead(reach)
-    };
+    p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
     char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
-    /* where messages go, and where the own ones do */
-    message_swap(on, mine, slots, sizeof *mine);
+    swap_slots(on, mine, slots);
     for (int i = 0; i < on->count; i++) {
         p->base.unpack[i] = (pack_piece){ on->link[i].receive, 0 };
         p->link[i] = link_between(&on->link[i], inbox, theirs[i], &mine[i], &slots[i]);

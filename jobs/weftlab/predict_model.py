@@ -6,7 +6,7 @@ What a run chooses is not modelled: `weft run --dry-run --json` says that (predi
 import math
 from dataclasses import dataclass, field, replace
 
-BY_KERNELS = ("peer", "copy", "nccl")  # MPI moves no cell of these
+BY_KERNELS = ("peer", "nccl")  # MPI moves no cell of these
 TRANSPORTS = ("staged", "aware", "mapped", *BY_KERNELS)
 BESIDE_KERNELS = 0.2  # the part of the interior behind which kernels that move cells hide; on H200s .15 to .3
 PARTS = ("memory", "arithmetic", "launches", "exchange", "transpose", "norm")

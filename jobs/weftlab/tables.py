@@ -196,7 +196,7 @@ def transports(folder):
     last = {r["rung"]: r for r in both if r.get("verified")}
     sizes = (8, 1 << 15, 1 << 18, 1 << 21, 1 << 26)
     rows = []
-    for transport in ("peer", "copy", "nccl", "aware", "mapped", "staged"):
+    for transport in ("peer", "nccl", "aware", "mapped", "staged"):
         rung = last.get(transport + "_ring")
         if rung:
             at = {p["parameters"]["bytes"]: p for p in rung.get("sweep") or [rung]}

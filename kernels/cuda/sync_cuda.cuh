@@ -88,8 +88,7 @@ enum {
     RACE_HELD_UP,         /* all waits are kept; some warps are delayed, and inboxes hold NaN once read */
     RACE_FLAG_WORDS,      /* the same, and an in-kernel exchange does not wait for its flag words */
     RACE_PEER_PART,       /* ... a part of a peer exchange does not wait for its flag */
-    RACE_TRANSPOSE_CHUNK, /* ... a block that takes a chunk of a transpose does not wait for its flag */
-    RACE_MEETING          /* ... copies into other ranks' ghosts do not wait for a meeting */
+    RACE_TRANSPOSE_CHUNK  /* ... a block that takes a chunk of a transpose does not wait for its flag */
 };
 
 #if !defined WEFT_DEBUG || !defined WEFT_RACE

@@ -8,7 +8,7 @@
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
  * asserts. Functions that the host device lacks are NULL, and a question tells so in advance: kind before pin
- * and unpin, unshared before handle_*, peer_exchange, ranks_meet and transpose_parts, graph_refusal before
+ * and unpin, unshared before handle_*, peer_exchange and transpose_parts, graph_refusal before
  * graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words, persistent_bytes before
  * persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
@@ -54,15 +54,6 @@ enum { TRANSPOSE_STORE = 0, TRANSPOSE_ADD = 1, TRANSPOSE_INCREMENT_SOURCE = 2 };
 typedef struct transpose_call transpose_call; /* transpose_peer.h */
 typedef struct memory_pattern memory_pattern; /* core/pattern.h */
 typedef struct pattern_wrong pattern_wrong;
-enum { DEVICE_RANKS_MAX = 32 };
-/* Flags by which the streams of ranks wait for each other; the device counts the meetings. */
-typedef struct device_meeting {
-    int ranks;
-    uint64_t *there[DEVICE_RANKS_MAX];      /* this rank's flag at each rank, itself included; each on a line
-                                             * of its own, 0 at first */
-    const uint64_t *here[DEVICE_RANKS_MAX]; /* each rank's flag here */
-    uint64_t *count;                        /* own memory, 0 at first */
-} device_meeting;
 
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
@@ -158,7 +149,6 @@ struct device {
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);
-    int (*stream_done)(device *d, device_stream *s, bool *done); /* is all its work done? */
     int (*event_create)(device *d, bool timed, device_event **out);
     int (*event_destroy)(device *d, device_event **e);
     int (*event_record)(device *d, device_event *e, device_stream *s);
@@ -242,9 +232,6 @@ struct device {
      * written only with TRANSPOSE_INCREMENT_SOURCE (from += 1 after it was read). */
     int (*transpose)(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                      int64_t rows, int64_t cols, int flags, device_stream *s);
-    /* Waits on the device until every rank's stream has come to its meeting; everything that the streams did
-     * before it is visible after it. */
-    int (*ranks_meet)(device *d, const device_meeting *m, device_stream *s);
     /* This rank's share of a distributed transpose (transpose_peer.h). When it is done, the source has been
      * read, and incremented with TRANSPOSE_INCREMENT_SOURCE, and the target is complete. All ranks make the
      * same calls; a rank that is ahead waits for the others. */

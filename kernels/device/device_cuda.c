@@ -112,18 +112,6 @@ static int stream_sync(device *d, device_stream *s)
 }
 
 /* Answer of a query: "not ready" is no failure. */
-static int answered(cudaError_t e, bool *done)
-{
-    const int code = device_cuda_checked(e);
-    *done = e == cudaSuccess;
-    return e == cudaErrorNotReady ? cudaSuccess : code;
-}
-
-static int stream_done(device *d, device_stream *s, bool *done)
-{
-    return answered(cudaStreamQuery(device_cuda_stream(s)), done);
-}
-
 static int event_create(device *d, bool timed, device_event **out)
 {
     cudaEvent_t event = NULL;
@@ -156,7 +144,10 @@ static int event_sync(device *d, device_event *e)
 
 static int event_done(device *d, device_event *ev, bool *done)
 {
-    return answered(cudaEventQuery(event_of(ev)), done);
+    const cudaError_t e = cudaEventQuery(event_of(ev));
+    const int code = device_cuda_checked(e);
+    *done = e == cudaSuccess;
+    return e == cudaErrorNotReady ? cudaSuccess : code;
 }
 
 static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
@@ -285,7 +276,6 @@ static const device functions = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,
-    .stream_done = stream_done,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,

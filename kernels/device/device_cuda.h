@@ -73,7 +73,6 @@ static inline int device_cuda_checked(cudaError_t e)
     X(unpack, unpack_cuda) \
     X(peer_exchange, peer_exchange_cuda) \
     X(transpose, transpose_cuda) \
-    X(ranks_meet, peer_cuda_meet) \
     X(transpose_parts, transpose_peer_cuda) \
     X(value_fill, value_cuda_fill) \
     X(max_error, reduce_cuda_max_error) \

@@ -152,12 +152,6 @@ static int stream_sync(device *d, device_stream *s)
     return 0;
 }
 
-static int stream_done(device *d, device_stream *s, bool *done)
-{
-    *done = true;
-    return 0;
-}
-
 static int event_create(device *d, bool timed, device_event **out)
 {
     *out = calloc(1, sizeof **out);
@@ -290,7 +284,6 @@ device *device_host_create(int threads)
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,
-        .stream_done = stream_done,
         .event_create = event_create,
         .event_destroy = event_destroy,
         .event_record = event_record,

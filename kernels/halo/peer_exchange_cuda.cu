@@ -144,18 +144,6 @@ __global__ void __launch_bounds__(THREADS) exchange_kernel(T *field, const __gri
     if (threadIdx.x == 0) atomicAdd(reinterpret_cast<unsigned long long *>(l.done), 1ull);
 }
 
-/* ---- meetings of ranks ---- */
-
-/* A thread per rank raises this rank's flag at that rank and waits for that rank's flag here. */
-__global__ void __launch_bounds__(DEVICE_RANKS_MAX) meet(const __grid_constant__ device_meeting m)
-{
-    const uint64_t n = *(volatile uint64_t *)m.count + 1;
-    flag_release(m.there[threadIdx.x], n);
-    while (flag_acquire(m.here[threadIdx.x]) < n && !race_is(RACE_MEETING)) {}
-    __syncthreads();
-    if (threadIdx.x == 0) *m.count = n;
-}
-
 /* ---- host side ---- */
 
 template <typename T> side side_of(const field_shape *f, box b)
@@ -214,11 +202,4 @@ int peer_exchange_cuda(device *d, const field_shape *f, void *field, const devic
     case DTYPE_F64: return launch<double>(f, (double *)field, links, count, stream, follows);
     }
     return cudaErrorInvalidValue;
-}
-
-int peer_cuda_meet(device *, const device_meeting *m, device_stream *s)
-{
-    assert(m->ranks >= 1 && m->ranks <= DEVICE_RANKS_MAX);
-    meet<<<1, (unsigned)m->ranks, 0, device_cuda_stream(s)>>>(*m);
-    return cudaGetLastError();
 }

@@ -26,8 +26,3 @@ typedef struct bench_item {
 const bench_item *bench_items(int *count);
 /* All ranks climb it, each with its own device; else one rank does and the others wait. */
 static inline bool bench_families_together(const ladder_family *f) { return f->refusal != NULL; }
-/* Ranks send cells to each other in it. */
-static inline bool bench_families_exchange(const ladder_family *f)
-{
-    return bench_families_together(f) && f != &bench_io_host && f != &bench_io_cuda;
-}

@@ -15,7 +15,7 @@ enum { MPI_ALONE = TRANSPORT_KINDS, MPI_PINNED, COPIES, LINK_BOTH, LINK_ONEWAY }
 static const int64_t grid_cells_bytes = (int64_t)64 << 20; /* a rank's own cells: longer rows get fewer
                                                             * rows */
 
-enum { BYTES, CHUNK, SHARED }; /* parameters */
+enum { BYTES, CHUNK }; /* parameters */
 
 typedef struct exchange {
     MPI_Comm comm; /* of the ranks that exchange: all, or two; not owned */
@@ -124,14 +124,12 @@ static void consider_part(ladder_case *c, const bench_world_known *k)
     c->part_rate = k->rate;
 }
 
-/* The parts of staged: on a GPU its copies, and MPI unless it carries nothing on any rank. */
+/* The parts of staged: MPI and, on a GPU, its copies. */
 static void set_slowest_part(ladder_case *c, const exchange *e, pattern p)
 {
-    int by_mpi = halo_mpi_bytes(e->halo) > 0;
     if (way_of(c->rung) != TRANSPORT_STAGED) return;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &by_mpi, 1, MPI_INT, MPI_MAX, bench_world_of(c)->top->comm));
     if (c->d->kind == DEVICE_CUDA) consider_part(c, measured(c, e, p, BENCH_LINK_COPIES));
-    if (by_mpi) consider_part(c, measured(c, e, p, BENCH_LINK_HOST));
+    consider_part(c, measured(c, e, p, BENCH_LINK_HOST));
 }
 
 /* ---- rungs of the exchange ---- */
@@ -144,12 +142,9 @@ static int exchange_prepare(ladder_case *c)
     make_domain(c, e, p);
     const transport_choice choice = transport_choice_of_all((transport_kind)way_of(c->rung));
     const int64_t usual_bytes = message_chunk_bytes;
-    const bool usual = message_segments;
     message_chunk_bytes = c->value[CHUNK];
-    message_segments = c->value[SHARED] != 0;
     e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, p == GRID, &choice, e->comm);
     message_chunk_bytes = usual_bytes;
-    message_segments = usual;
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!agree_or_say(!c->missing.text[0], &c->missing, bench_world_of(c)->top->comm)) return 0;
     const int code =
@@ -279,8 +274,6 @@ static const int64_t grid_sizes[] = { 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20
 static const ladder_parameter parameters[] = {
     { "bytes", 64 << 20, 8, (int64_t)1 << 30, "of the largest message" },
     { "chunk", 1 << 20, 128, (int64_t)1 << 30, "bytes that staged sends in one piece from a GPU" },
-    { "shared", 1, 0, 1,
-      "does staged use memory that ranks of a host share (1), or MPI between them too (0)?" },
 };
 
 #define RUNG(NAME, WHY, RUN, WAY, PATTERN, VALUES)                                      \
@@ -288,7 +281,7 @@ static const ladder_parameter parameters[] = {
         LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL),        \
             .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST,                    \
             .variant = (int)(WAY)*PATTERNS + PATTERN,                                   \
-            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK | 1u << SHARED, \
+            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK,                \
             LADDER_SCAN(BYTES, VALUES)                                                  \
     }
 #define ONE_OR_TWO(NAME, HOW, RUN, WAY)                               \
@@ -307,7 +300,6 @@ static const ladder_rung rungs[] = {
     PATTERNS_OF("aware", "device memory to MPI", exchange, TRANSPORT_AWARE),
     PATTERNS_OF("mapped", "packed into pinned memory", exchange, TRANSPORT_MAPPED),
     PATTERNS_OF("peer", "stored into peers' memory", exchange, TRANSPORT_PEER),
-    ONE_OR_TWO("copy", "rows by copy engines", exchange, TRANSPORT_COPY),
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
 };
 

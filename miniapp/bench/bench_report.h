@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "bench/bench_measure.h"
-#include "topology/nics.h"
 
 typedef struct bench_table {
     const ladder_family *family; /* whose heading was printed last; NULL: none */
@@ -39,19 +38,3 @@ void bench_list_print(FILE *to, const bench_request *ask, int ranks);
 /* Two lines for each family that the command line names: what it shows, and its page; false where it names
  * none. */
 bool bench_list_print_help(FILE *to, int argc, char **argv);
-
-/* ---- bench_nics.c: what the NICs of every host send while ranks exchange: several hosts may be joined by
- * several NICs each, of which a setting or a missing one may leave all but one idle. ---- */
-
-typedef struct bench_nics {
-    const topology *top;
-    bool counted;
-    nics before, sent; /* on the first rank of each host */
-} bench_nics;
-
-/* Between these two what is sent counts. */
-void bench_nics_begin(bench_nics *n);
-void bench_nics_end(bench_nics *n);
-/* Prints a line per host, unless quiet, and a note on stderr where NICs with equal links stayed idle; nothing
- * on one host, or where nothing was counted. Collective. */
-void bench_nics_report(const bench_nics *n, bool quiet);

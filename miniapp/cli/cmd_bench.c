@@ -77,7 +77,6 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     int status = 0, wrong = 0;
     bench b;
     bench_table table = { 0 };
-    bench_nics cards = { .top = top };
     const bool speaks = top->rank == 0;
     /* minutes of measuring must not end in a path that cannot be written */
     const bool can = !speaks || !ask->output[0] || record_may_write("output", ask->output, &why);
@@ -88,13 +87,9 @@ static int run_part(const bench_request *ask, const topology *top, const bench_w
     if (speaks) bench_report_head(&b);
     for (int i = 0; i < ask->items && status == 0; i++) {
         if (bench_families_together(ask->item[i].family) != (world != NULL)) continue;
-        const bool exchanges = bench_families_exchange(ask->item[i].family);
-        if (exchanges) bench_nics_begin(&cards);
         status = climb(&b, &l, &table, &ask->item[i], &wrong, &why);
-        if (exchanges) bench_nics_end(&cards);
     }
     if (status == 0 && speaks) bench_report_foot(&table, &b);
-    if (status == 0) bench_nics_report(&cards, ask->csv);
     bench_destroy(&b);
     json_decref(l.head);
     json_decref(l.machine);

@@ -14,7 +14,7 @@
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
-#include "topology/nics.h"
+#include "topology/topology.h"
 #include "transports/transport.h"
 
 const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
@@ -38,11 +38,9 @@ static json_t *rank_json(const topology *t, device *d)
 {
     const placement *at = &t->at;
     char near[128];
-    nics cards;
     size_t free_bytes = 0, total_bytes = 0;
     host_limit by;
-    nics_read(&cards, sysfs_root());
-    nics_nearest(&cards, at->path, t->pci[0] ? at->near_node : atoi(at->nodes), near, sizeof near);
+    placement_nics(at, sysfs_root(), near, sizeof near);
     DEVICE_CALL(d, memory_info, &free_bytes, &total_bytes);
     const double mine_bytes = topology_free_bytes(t, d, &by);
     if (by == HOST_LIMIT_PROCESS) free_bytes = (size_t)mine_bytes;

@@ -93,7 +93,7 @@ const config_row config_table[] = {
       .help = "of the device's memory that a rank may fill; 0: what is free" },
     { "run.transport", CONFIG_TYPE_CHOICE, AT(run.transport), .preset = "auto", .low = TRANSPORT_AUTO,
       .choices = transport_kind_words,
-      .help = "how halos are exchanged; the host device has staged only; copy: peer memory by copy engines" },
+      .help = "how halos are exchanged; the host device has staged only" },
     { "run.feed", CONFIG_TYPE_CHOICE, AT(run.feed), .preset = "auto", .choices = feeds,
       .help = "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps" },
     { "run.lanes", CONFIG_TYPE_INT, AT(run.streams), .preset = "0", .unit = "streams", .high = 64,

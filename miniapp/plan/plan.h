@@ -53,8 +53,7 @@ typedef struct plan_exchange {
     bool asked[TRANSPORT_KINDS];                   /* the trial was; or why it was left out */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
                                                     * rank; INFINITY: it does not serve */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence
-                                                    * part */
+    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
 } plan_exchange;
 
 /* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside

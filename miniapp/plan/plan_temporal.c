@@ -312,7 +312,7 @@ static void choose_step_form(plan *p, const plan_question *q)
     }
 }
 
-/* Overlapped, exchange first or mixed; without a trial exchange first where kernels or copies reach the
+/* Overlapped, exchange first or mixed; without a trial exchange first where kernels reach the
  * neighbours' memory. */
 static void choose_block_form(plan *p, const plan_question *q)
 {
@@ -332,7 +332,7 @@ static void choose_block_form(plan *p, const plan_question *q)
                                     : one_host ? STEP_EXCHANGE_FIRST
                                                : STEP_OVERLAPPED),
                      "",
-                     "no trial was asked for: exchange first serves where kernels or copies reach the "
+                     "no trial was asked for: exchange first serves where kernels reach the "
                      "neighbours' memory");
     }
 }

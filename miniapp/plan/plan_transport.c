@@ -68,7 +68,7 @@ static bool count_links(candidates *a, const plan_grid *g, int depth, bool corne
 static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, link_kind kind)
 {
     const transport_traits *traits = transport_traits_of(t);
-    if (!traits->one_host || kind == LINK_INSIDE_HOST || (traits->fabric && f->fabric)) return true;
+    if (!traits->one_host || kind == LINK_INSIDE_HOST || f->fabric) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
@@ -240,9 +240,6 @@ static void explain(plan *p, const plan_question *q, transport_kind asked)
         sentence_set(
             &r->because,
             "no trial was asked for: it serves best on most machines, and a run tries it beside others");
-    for (link_kind kind = 0; kind < LINK_KINDS && e->tried; kind++)
-        if (isfinite(e->slowest_s[p->transport][kind]) && e->why[p->transport][kind].text[0])
-            sentence_add(&r->because, "; %s %s", link_kind_name[kind], e->why[p->transport][kind].text);
 }
 
 static void choose_for_halo(plan *p, candidates *a, transport_kind asked)

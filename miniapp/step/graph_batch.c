@@ -31,10 +31,6 @@ graph_batch *graph_batch_create(step_streams *s, step_pass *p, const step_levels
                         .field = { fields[0], fields[1] },
                         .every_norm = every_norm,
                         .epochs = step_in_kernel(p) ? INKERNEL_EPOCHS : 2 };
-    for (int i = 0; i < 2; i++) {
-        halo_know(p->halo, fields[i].u);
-        if (p->prev_halo) halo_know(p->prev_halo, fields[i].prev);
-    }
     return b;
 }
 

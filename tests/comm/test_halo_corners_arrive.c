@@ -64,24 +64,6 @@ static transport_choice choice_for(transport_kind t, const decomp *dec)
     return c;
 }
 
-static bool some_refuse; /* every second time, to lock a segment: the own one, or a neighbour's */
-static __typeof__(((device *)0)->pin) pin;
-static int refuses_to_pin(device *d, void *p, size_t bytes)
-{
-    static int calls;
-    return calls++ % 2 ? 1 : pin(d, p, bytes);
-}
-
-/* By MPI without segments; through segments where every rank sends more than a chunk, so that all have one.
- * */
-static bool goes_wrong_way(const halo *h)
-{
-    int64_t least_bytes = halo_sent_bytes(h);
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &least_bytes, 1, MPI_INT64_T, MPI_MIN, harness.comm));
-    if (!message_segments) return halo_mpi_bytes(h) < halo_sent_bytes(h);
-    return !some_refuse && least_bytes > message_chunk_bytes && halo_mpi_bytes(h) > 0;
-}
-
 /* Several levels back to back through one halo, all in a queue: a level is written just before its exchange
  * and read just after, and buffers and fields are used again while that may still be queued. Returns this
  * rank's wrong allocations. */
@@ -100,8 +82,7 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, 2 * LEVELS * f.bytes, (void **)&mirrors);
     const transport_choice choice = choice_for(t, dec);
     halo *h = halo_create(dec, d, &f, c->depth, c->corners, &choice, harness.comm);
-    /* The harness has seen that it can be had, copy for rows. */
-    wrong += halo_refused(h)[0] != '\0' && (t != TRANSPORT_COPY || dec->ranks_x == 1);
+    wrong += halo_refused(h)[0] != '\0'; /* the harness has seen that it can be had */
     /* no blocks that MPI maps there */
     const size_t field_bytes = deferred_is(d) ? f.bytes : halo_field_bytes(d->kind, &f);
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, field_bytes, &field[i]);
@@ -125,7 +106,6 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
         neighbours += dec->neighbour[k] >= 0 && (c->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0);
     wrong += halo_neighbours(h) != neighbours;
     wrong += (halo_sent_bytes(h) > 0) != (neighbours > 0);
-    if (t == TRANSPORT_STAGED && deferred_is(d)) wrong += goes_wrong_way(h);
     halo_destroy(&h);
     for (int i = 0; i < fields; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, field[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirrors);
@@ -178,21 +158,12 @@ static void aware_beforehand(device *d)
     assert_int_equal(harness_sum(exchange(d, TRANSPORT_AWARE, &c, &dec)), 0);
 }
 
-/* Copies out, messages and copies in of many chunks run beside each other on streams of their own: by MPI,
- * through segments, and both where some ranks cannot have all of them. */
+/* Copies out, messages and copies in of many chunks run beside each other. */
 static void in_chunks(device *d)
 {
-    enum { BY_MPI, SEGMENTS, SOME_SEGMENTS, WAYS };
     const int64_t usual = message_chunk_bytes;
     message_chunk_bytes = 256;
-    for (int way = 0; way < WAYS; way++) {
-        message_segments = way != BY_MPI;
-        some_refuse = way == SOME_SEGMENTS;
-        pin = d->pin;
-        if (some_refuse && harness.rank % 3 == 1) d->pin = refuses_to_pin;
-        cases(d, TRANSPORT_STAGED, 9);
-        d->pin = pin;
-    }
+    cases(d, TRANSPORT_STAGED, 9);
     message_chunk_bytes = usual;
 }
 

@@ -1,6 +1,6 @@
 /* A halo over any transport is right on every communicator, whichever came before: two ways to part the
- * ranks, and all of them, in all orders. Once halo and communicator are gone no descriptor, no mapped segment
- * and no memory of them is left. ranks: 3 4 gpus: rank */
+ * ranks, and all of them, in all orders. Once halo and communicator are gone no descriptor, no mapped file and
+ * no memory of them is left. ranks: 3 4 gpus: rank */
 #include <dirent.h>
 
 #include "ranks/ranks.h"
@@ -67,7 +67,7 @@ static long in_order(device *d, transport_kind t, const int order[COMMUNICATORS]
     long wrong = 0;
     part(comm);
     for (int i = 0; i <= COMMUNICATORS; i++)
-        for (int columns = 0; columns < (t == TRANSPORT_COPY ? 1 : 2); columns++)
+        for (int columns = 0; columns < 2; columns++)
             wrong += exchange(d, t, columns, comm[order[i % COMMUNICATORS]]);
     for (int i = 0; i < COMMUNICATORS; i++) MPI_CHECK(MPI_Comm_free(&comm[order[i]]));
     return harness_sum(wrong);
@@ -75,8 +75,8 @@ static long in_order(device *d, transport_kind t, const int order[COMMUNICATORS]
 
 /* ---- what a process holds ---- */
 
-enum { DESCRIPTORS, SEGMENTS, BLOCKS, GPU_BYTES, HOLDS };
-static const char *const held_name[HOLDS] = { "descriptors", "mapped segments", "blocks of memory",
+enum { DESCRIPTORS, MAPPED_FILES, BLOCKS, GPU_BYTES, HOLDS };
+static const char *const held_name[HOLDS] = { "descriptors", "mapped files", "blocks of memory",
                                               "bytes of GPU memory" };
 
 static device as_made;
@@ -104,7 +104,7 @@ static void look(device *d, size_t held[HOLDS])
     memset(held, 0, HOLDS * sizeof *held);
     while (readdir(fds)) held[DESCRIPTORS]++;
     while (fgets(line, sizeof line, maps))
-        held[SEGMENTS] += strstr(line, "/dev/shm/") || strstr(line, "/memfd:weft");
+        held[MAPPED_FILES] += strstr(line, "/dev/shm/") != NULL;
     (void)closedir(fds);
     (void)fclose(maps);
     held[BLOCKS] = blocks;

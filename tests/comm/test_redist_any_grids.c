@@ -5,7 +5,6 @@
 #include "exchange/redist.h"
 #include "support/comm_harness.h"
 #include "support/sanitized.h"
-#include "transports/message.h"
 
 enum { ROUNDS = 2 };
 
@@ -137,15 +136,6 @@ static void many_parts(device *d, transport_kind t)
             &(transpose_case){ 2301, 2003, 1, to_x, TRANSPOSE_ADD | TRANSPOSE_INCREMENT_SOURCE, DTYPE_F64 }));
 }
 
-/* More than a chunk is copied in and unpacked on a stream of its own. */
-static void beside_copies_out(device *d)
-{
-    const int64_t usual = message_chunk_bytes;
-    message_chunk_bytes = 256;
-    all_cases(d, TRANSPORT_STAGED);
-    message_chunk_bytes = usual;
-}
-
 static void everything(device *d, transport_kind t)
 {
     if (t == TRANSPORT_NCCL) {
@@ -153,7 +143,6 @@ static void everything(device *d, transport_kind t)
         return;
     }
     all_cases(d, t);
-    if (t == TRANSPORT_STAGED && d->kind == DEVICE_CUDA) beside_copies_out(d);
     if (harness.ranks == 2) many_parts(d, t);
 }
 

@@ -1,5 +1,5 @@
-/* From the files of a made-up host: which NICs and cores are near to a GPU, what is wrong with who drives
- * what, and which NICs stay idle. */
+/* From the files of a made-up host: which NICs and cores are near to a GPU, and what is wrong with who drives
+ * what. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "topology/nics.h"
 #include "topology/topology.h"
 
 static char root[] = "/tmp/weft_sysfs.XXXXXX";
@@ -39,23 +38,19 @@ static placement placed(const char *pci, int first_cpu, int last_cpu)
 static void near(const char *pci, const char *wanted)
 {
     char names[128];
-    nics all;
     const placement p = placed(pci, 0, 3);
-    nics_read(&all, root);
-    nics_nearest(&all, p.path, pci[0] ? p.near_node : atoi(p.nodes), names, sizeof names);
+    placement_nics(&p, root, names, sizeof names);
     if (strcmp(names, wanted) != 0) fail_msg("near to GPU '%s': %s, not %s", pci, names, wanted);
 }
 
 static void nics_behind_the_same_switch_are_near(void **state)
 {
     (void)state;
-    make_host("sysfs_dgx; sysfs_file class/infiniband/mlx5_6/ports/1/state \"1: DOWN\"");
+    make_host("sysfs_dgx");
     near("0000:01:00.0", "mlx5_0");
     near("0000:31:00.0", "mlx5_3");
-    near("0000:61:00.0", "mlx5_6 (down)");
+    near("0000:61:00.0", "mlx5_6");
     near("", "mlx5_0,mlx5_1,mlx5_2,mlx5_3,eno1");
-    /* no such GPU: nothing is known */
-    near("0000:99:00.0", "mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6 (down),mlx5_7,eno1");
 }
 
 static void of_other_roots_those_on_the_same_node_are_near(void **state)
@@ -106,41 +101,38 @@ static void what_is_wrong_is_told_in_words(void **state)
            "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none");
     judged(&right, "a2b2a2", PLACEMENT_SHARED, "2 ranks take turns on its GPU");
     judged(&right, "a1a1", PLACEMENT_SHARED, "its GPU, the only one that it sees");
-    judged(&right, "a4a4", PLACEMENT_SHARED, "; 3 GPUs of the host without a rank");
-    judged(&right, "a4", PLACEMENT_IDLE, "3 GPUs of the host without a rank");
-    judged(&right, "a4b4", PLACEMENT_RIGHT, ""); /* the first rank tells of them */
+    judged(&far, "a2a2", PLACEMENT_SHARED, "its GPU; bound to cores of NUMA node 0");
     judged(&right, "-8-8a1", PLACEMENT_RIGHT, "");
 }
 
-static void idle_after(const char *change, const char *wanted)
+/* Each rank's GPUs as letters, in the order in which it sees them, and what the ranks are to take; ? cannot
+ * be told. */
+static void gpus_are_taken_in_turns(void **state)
 {
-    nics before, after, sent = { 0 };
-    sentence words;
-    nics_read(&before, root);
-    make_host(change);
-    nics_read(&after, root);
-    nics_add(&sent, &before, &after);
-    nics_add(&sent, &before, &after);
-    const bool idle = nics_idle(&sent, &words);
-    if (idle != (wanted[0] != '\0') || !strstr(words.text, wanted))
-        fail_msg("after '%s': %s", change, words.text);
-    /* the counter counts words of 4 bytes */
-    if (idle) assert_int_equal(sent.nic[0].sent_bytes, 2 * 4 * 1000000);
-}
-
-static void nics_that_send_nothing_beside_busy_ones_are_idle(void **state)
-{
+    static const struct {
+        const char *seen[6], *taken;
+    } cases[] = {
+        { { "abcd", "abcd", "abcd", "abcd" }, "abcd" },
+        { { "ab", "ab", "ab", "ab", "ab" }, "ababa" },
+        { { "ab", "ba" }, "ab" },
+        { { "abc", "cab", "bca" }, "acb" },
+        { { "a", "b", "a", "b" }, "abab" },
+        { { "a", "ab", "ab" }, "aba" },
+        { { "ba", "ba", "b", "ab" }, "baba" },
+        { { "??", "??", "??" }, "010" },
+    };
     (void)state;
-    make_host("sysfs_dgx");
-    idle_after("sysfs_dgx", ""); /* nobody sent */
-    idle_after("sysfs_dgx; sysfs_rdma mlx5_0 pci0000:0/0000:00:00.0/0000:02:00.0 0 1000000; "
-               "for i in 1 2 3 4 5 6 7; do sysfs_rdma mlx5_$i pci0000:$i/0000:${i}0:00.0/0000:${i}2:00.0 0 "
-               "$((900000 * (i != 3 && i != 5))); done",
-               "mlx5_3, mlx5_5 sent next to nothing, while mlx5_0 with an equal link (400 Gb/sec (4X NDR)) "
-               "sent much");
-    make_host("sysfs_dgx");
-    /* the only one of its link */
-    idle_after("sysfs_dgx; sysfs_net eno1 pci0000:f/0000:f0:00.0 0 9000000", "");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char first[6][DEVICE_UUID_BYTES] = { "" };
+        for (int r = 0; r < 6 && cases[c].seen[r]; r++) {
+            const char *const seen = cases[c].seen[r];
+            if (seen[0] != '?') first[r][0] = seen[0];
+            const int gpu = placement_turn(first, r, (int)strlen(seen));
+            const char took = seen[gpu] == '?' ? (char)('0' + gpu) : seen[gpu];
+            if (took != cases[c].taken[r])
+                fail_msg("case %zu: rank %d takes %c, not %c", c, r, took, cases[c].taken[r]);
+        }
+    }
 }
 
 static int make_root(void **state) { return mkdtemp(root) ? 0 : 1; }
@@ -158,7 +150,7 @@ int main(void)
         cmocka_unit_test(nics_behind_the_same_switch_are_near),
         cmocka_unit_test(of_other_roots_those_on_the_same_node_are_near),
         cmocka_unit_test(what_is_wrong_is_told_in_words),
-        cmocka_unit_test(nics_that_send_nothing_beside_busy_ones_are_idle),
+        cmocka_unit_test(gpus_are_taken_in_turns),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

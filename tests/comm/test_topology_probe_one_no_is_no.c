@@ -52,7 +52,7 @@ static void the_child_says_no(void **state)
     device *d = deferred_device_create(1);
     probe(true, d, "/bin/false", false, "ended with status 1");
     probe(true, d, "/nowhere/weft", false, "could not be started");
-    if (harness_cuda_missing(NULL)) probe(true, d, harness_exe, false, "could not open GPU 0");
+    if (harness_cuda_missing(NULL)) probe(true, d, harness_exe, false, "ended with status 1");
     device_destroy(&d);
 }
 

@@ -63,7 +63,7 @@ static const mistake mistakes[] = {
       "mode, random, gaussian, zero or FILE.h5[:/dataset]" },
     { "problem.initial=a.h5:/", "problem.initial", "a.h5:/", "FILE.h5[:/dataset]" },
     { "run.device=gpu", "run.device", "gpu", "auto, host, cuda" },
-    { "run.transport=mpi", "run.transport", "mpi", "auto, staged, aware, mapped, peer, copy, nccl" },
+    { "run.transport=mpi", "run.transport", "mpi", "auto, staged, aware, mapped, peer, nccl" },
     { "run.feed=omp", "run.feed", "omp", "auto, openmp, serial, graph" },
     { "output.picture=a.jpg", "output.picture", "a.jpg", "ends in .png or .apng" },
     { "output.picture=png", "output.picture", "png", "ends in .png or .apng" },

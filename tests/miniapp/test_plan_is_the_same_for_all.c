@@ -55,7 +55,7 @@ static void random_deck(void)
         "[checkpoint]\nevery = %d\n[run]\ntransport = %s\nfeed = %s\nfuse = %d\ntune = %s\nlanes = %d\n",
         kind, ONE_OF("f32", "f64"), (long long)(nx + any(3)), (long long)(line ? 1 : ny + any(3)),
         1 + any(2000), norm, any(2) * 300,
-        ONE_OF("auto", "auto", "staged", "aware", "mapped", "peer", "copy", "nccl"),
+        ONE_OF("auto", "auto", "staged", "aware", "mapped", "peer", "nccl"),
         ONE_OF("auto", "auto", "openmp", "serial", "graph"), any(2) ? 0 : 1 << any(6),
         ONE_OF("on", "on", "off"), any(3));
 }

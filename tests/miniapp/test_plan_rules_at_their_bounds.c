@@ -188,7 +188,7 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     assert_false(held(1, &m, 64, 1000, 1, 0, "")->persistent);
     assert_false(held(1, &m, 2049, 10000, 0, 0, "")->persistent);
     assert_false(held(2, &m, 2047, 10000, 0, 0, "")->persistent); /* ranks with different numbers of rows */
-    assert_false(held(2, &m, 2048, 10000, 0, 0, "transport = copy")->persistent);
+    assert_false(held(2, &m, 2048, 10000, 0, 0, "transport = nccl")->persistent);
     assert_false(held(4, &m, 2048, 10000, 0, 0, "ranks_x = 2")->persistent);
     assert_persistent(held(4, &m, 2048, 10000, 0, 0, ""), 4096);
     assert_false(held(1, &m, 2048, 10000, 0, 0, "lanes = 2")->persistent);
@@ -249,7 +249,7 @@ static void overlapped_has_to_win_by_a_twentieth(void **state)
 static transport_kind fastest(double staged, double aware, double mapped, double peer)
 {
     made_up m = made_up_all_serve();
-    const double us[TRANSPORT_KINDS] = { staged, aware, mapped, peer, INFINITY, INFINITY };
+    const double us[TRANSPORT_KINDS] = { staged, aware, mapped, peer, INFINITY };
     for (int t = 0; t < TRANSPORT_KINDS; t++) m.exchange_s[t][LINK_INSIDE_HOST] = 1e-6 * us[t];
     return on(DEVICE_CUDA, 2, 2, &m, "fuse = 1")->transport;
 }
@@ -392,23 +392,6 @@ static void peer_reaches_other_hosts_of_its_fabric(void **state)
     /* the trial with the real neighbour decides */
     m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
     assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->exchange.used[TRANSPORT_PEER], 0);
-    harness_config(&cfg, large, "fuse = 1\ntransport = copy");
-    assert_string_equal(made_up_plan(&cfg, &f, &m, &status)->note[0].said.text,
-                        "run.transport = copy: it does not reach other hosts; using staged");
-}
-
-static void how_peer_maps_memory_is_explained(void **state)
-{
-    made_up m = made_up_all_serve();
-    (void)state;
-    m.note = "a made-up note";
-    const char *const keys[] = { "fuse = 1", "fuse = 1\ntransport = peer" };
-    for (int i = 0; i < 2; i++)
-        assert_non_null(strstr(on(DEVICE_CUDA, 2, 2, &m, keys[i])->reason[PLAN_TRANSPORT].because.text,
-                               "; inside a host a made-up note"));
-    assert_null(
-        strstr(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = aware")->reason[PLAN_TRANSPORT].because.text,
-               "made-up"));
 }
 
 static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
@@ -702,7 +685,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_of_one_host_cut_rows_alone),
         cmocka_unit_test(peer_reaches_other_hosts_of_its_fabric),
-        cmocka_unit_test(how_peer_maps_memory_is_explained),
         cmocka_unit_test(a_close_choice_says_so),
         cmocka_unit_test(memory_is_enough_up_to_the_last_byte),
         cmocka_unit_test(blocks_that_find_no_room_are_shorter),

@@ -127,7 +127,7 @@ static void next_way(config *c)
     static const config_feed feeds[] = { CONFIG_FEED_SERIAL, CONFIG_FEED_OPENMP, CONFIG_FEED_GRAPH };
     static const transport_kind transports[] = { TRANSPORT_PEER,   TRANSPORT_STAGED, TRANSPORT_AUTO,
                                                  TRANSPORT_MAPPED, TRANSPORT_AWARE,  TRANSPORT_PEER,
-                                                 TRANSPORT_STAGED, TRANSPORT_COPY,   TRANSPORT_MAPPED,
+                                                 TRANSPORT_STAGED, TRANSPORT_PEER,   TRANSPORT_MAPPED,
                                                  TRANSPORT_AWARE };
     static const int numbers[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;

@@ -22,7 +22,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (select([.grid.nx, .grid.ny, .ranks, .ranks_x, .ranks_y, .lanes, .fuse, .steps, .steps_run] | all(count) | not) | "counts"),
   (select(.ranks != .ranks_x * .ranks_y) | "ranks"),
   (select([.device] | inside(["host", "cuda"]) | not) | "device"),
-  (select([.transport] | inside(["staged", "mapped", "aware", "peer", "nccl", "copy"]) | not) | "transport"),
+  (select([.transport] | inside(["staged", "mapped", "aware", "peer", "nccl"]) | not) | "transport"),
   (select([.feed] | inside(["openmp", "serial", "graph"]) | not) | "feed"),
   (select(.asked | type != "object") | "asked"),
   (select([.tune.variant | text or . == null] + [.tune.seconds | number] + [.tune.tried | type == "array"] | all | not) | "tune"),

@@ -138,7 +138,7 @@ static inline void harness_cuda_test(void **state)
 static inline int harness_run_every_way(void)
 {
     static transport_kind t[] = { TRANSPORT_STAGED, TRANSPORT_AWARE, TRANSPORT_MAPPED,
-                                  TRANSPORT_PEER,   TRANSPORT_COPY,  TRANSPORT_NCCL };
+                                  TRANSPORT_PEER,   TRANSPORT_NCCL };
     const char *no_cuda = NULL;
     const struct CMUnitTest without[] = {
         { "host staged", harness_host_test, NULL, NULL, NULL },
@@ -151,8 +151,7 @@ static inline int harness_run_every_way(void)
         { "cuda aware", harness_cuda_test, NULL, NULL, &t[1] },
         { "cuda mapped", harness_cuda_test, NULL, NULL, &t[2] },
         { "cuda peer", harness_cuda_test, NULL, NULL, &t[3] },
-        { "cuda copy", harness_cuda_test, NULL, NULL, &t[4] },
-        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[5] },
+        { "cuda nccl", harness_cuda_test, NULL, NULL, &t[4] },
     };
     if (harness_cuda_missing(&no_cuda)) {
         print_message("without GPUs: %s\n", no_cuda ? no_cuda : "no GPU on some rank");

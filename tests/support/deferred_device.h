@@ -180,14 +180,6 @@ static int deferred_stream_sync(device *d, device_stream *s)
     return deferred_unlock(q->first ? EDEADLK : deferred.failed);
 }
 
-static int deferred_stream_done(device *d, device_stream *s, bool *done)
-{
-    deferred_lock();
-    deferred_run_by_chance(d);
-    *done = !deferred_stream_of(s)->first;
-    return deferred_unlock(0);
-}
-
 static int deferred_stream_destroy(device *d, device_stream **s)
 {
     deferred_lock();
@@ -462,7 +454,6 @@ static int deferred_fingerprint(device *d, const field_shape *f, const void *fie
 #define DEFERRED_FUNCTIONS(X)                                                                               \
     X(synchronize)                                                                                          \
     X(stream_sync)                                                                                          \
-    X(stream_done)                                                                                          \
     X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done) X(destroy) \
         X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
             X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)

@@ -23,17 +23,11 @@ sysfs_gpu() { # path below devices/, node
 
 sysfs_rdma() { # name, path below devices/, node
     sysfs_device "${@:2}"
-    sysfs_file "class/infiniband/$1/ports/1/state" "4: ACTIVE"
-    sysfs_file "class/infiniband/$1/ports/1/rate" "400 Gb/sec (4X NDR)"
-    sysfs_file "class/infiniband/$1/ports/1/counters/port_xmit_data" "${4:-0}"
     sysfs_link "class/infiniband/$1/device" "devices/$2"
 }
 
-sysfs_net() { # name, path below devices/, node, bytes sent
+sysfs_net() { # name, path below devices/, node
     sysfs_device "${@:2}"
-    sysfs_file "class/net/$1/operstate" up
-    sysfs_file "class/net/$1/speed" 25000
-    sysfs_file "class/net/$1/statistics/tx_bytes" "${4:-0}"
     sysfs_link "class/net/$1/device" "devices/$2"
 }
 

@@ -1,0 +1,208 @@
+/* Every block that ranks share is seen whole by their neighbours, zeros at first whatever stood in that
+ * memory: small and large ones, and a rank without any; a rank is its own neighbour by its own pointer. Where
+ * any rank cannot map the memory that is meant, all take the other kind, or give the same reason. No
+ * descriptor stays open. ranks: 1 2 3 gpus: rank */
+#include "support/comm_harness.h"
+#include "support/file_memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+#include "ranks/ranks.h"
+#include "transports/peer.h"
+
+enum { BLOCKS = 8, NEIGHBOURS_MAX = 16 };
+
+/* Of 0, rank 0 has none. */
+static size_t bytes_of(int rank, int i) { return i == 0 && rank == 0 ? 0 : 64 + (size_t)(i * i) * 3000; }
+static int byte_of(int rank, int i) { return (rank * 71 + i * 5 + 1) % 255; }
+
+/* Bytes of a neighbour's block that are not that one. */
+static long wrong_bytes(device *d, device_stream *s, unsigned char *mirror, const void *block, size_t bytes,
+                        int byte)
+{
+    long wrong = 0;
+    if (bytes == 0) return block != NULL;
+    DEVICE_CALL(d, copy, mirror, block, bytes, s);
+    DEVICE_CALL(d, stream_sync, s);
+    for (size_t b = 0; b < bytes; b++) wrong += mirror[b] != byte;
+    return wrong;
+}
+
+/* Peers of all ranks, and of the next one twice, are made, with that reason where they are not, and all see
+ * their blocks. */
+static long wrong_peers(device *d, const char *refusal)
+{
+    int ranks[NEIGHBOURS_MAX], count = 0;
+    void *mine[BLOCKS], *theirs[BLOCKS][NEIGHBOURS_MAX];
+    unsigned char *mirror;
+    device_stream *s;
+    sentence why;
+    long wrong = 0;
+    assert_true(harness.ranks < NEIGHBOURS_MAX);
+    for (int r = 0; r < harness.ranks; r++) ranks[count++] = r;
+    ranks[count++] = (harness.rank + 1) % harness.ranks;
+    peer *p = peer_create(d, ranks, count, harness.comm, &why);
+    if (strcmp(p ? "" : why.text, refusal) != 0) print_message("'%s' is not '%s'\n", why.text, refusal);
+    if (!p || refusal[0]) return p || strcmp(why.text, refusal) != 0;
+    DEVICE_CALL(d, stream_create, false, &s);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, bytes_of(1, BLOCKS), (void **)&mirror);
+    for (int i = 0; i < BLOCKS; i++) {
+        mine[i] = peer_shared_block(p, bytes_of(harness.rank, i), theirs[i]);
+        for (int k = 0; k < count; k++) {
+            wrong += wrong_bytes(d, s, mirror, theirs[i][k], bytes_of(ranks[k], i), 0);
+            wrong += ranks[k] == harness.rank && theirs[i][k] != mine[i];
+        }
+    }
+    MPI_CHECK(MPI_Barrier(harness.comm));
+    for (int i = 0; i < BLOCKS; i++)
+        if (mine[i])
+            DEVICE_CALL(d, fill_bytes, mine[i], byte_of(harness.rank, i), bytes_of(harness.rank, i), s);
+    DEVICE_CALL(d, stream_sync, s);
+    MPI_CHECK(MPI_Barrier(harness.comm));
+    for (int i = 0; i < BLOCKS; i++)
+        for (int k = 0; k < count; k++)
+            wrong += wrong_bytes(d, s, mirror, theirs[i][k], bytes_of(ranks[k], i), byte_of(ranks[k], i));
+    peer_destroy(&p);
+    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
+    DEVICE_CALL(d, stream_destroy, &s);
+    return wrong;
+}
+
+static int open_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int count = 0;
+    while (readdir(d)) count++;
+    closedir(d);
+    return count;
+}
+
+static void every_block(device *d, transport_kind t)
+{
+    (void)t;
+    print_message("fabric handles: %s\n", d->no_fabric ? d->no_fabric : "granted");
+    long wrong = wrong_peers(d, "");
+    const int before = open_descriptors();
+    wrong += wrong_peers(d, "");
+    wrong += open_descriptors() != before;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* ---- mapping is refused ---- */
+
+static int (*real_open)(device *d, device_memory where, const device_handle *h, void **out);
+static int (*real_alloc)(device *d, device_memory where, size_t bytes, void **out);
+static bool refuse_shared, refuse_both, refuse_memory;
+static int refused_code;
+
+static int open_or_refuse(device *d, device_memory where, const device_handle *h, void **out)
+{
+    const bool refuse = where == DEVICE_MEMORY_SHARED ? refuse_shared : refuse_both;
+    return refuse && harness.rank == harness.ranks - 1 ? refused_code : real_open(d, where, h, out);
+}
+
+static int alloc_or_refuse(device *d, device_memory where, size_t bytes, void **out)
+{
+    const bool refuse = where == DEVICE_MEMORY_SHARED && refuse_memory && harness.rank == 0;
+    return refuse ? refused_code : real_alloc(d, where, bytes, out);
+}
+
+static void refused(device *d, transport_kind t)
+{
+    char no_map[256] = "";
+    (void)t;
+    refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */
+    if (harness.ranks > 1)
+        snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s",
+                 harness.ranks - 1, d->error_text(refused_code));
+    real_open = d->handle_open;
+    real_alloc = d->alloc;
+    d->handle_open = open_or_refuse;
+    d->alloc = alloc_or_refuse;
+    refuse_shared = true;
+    long wrong = wrong_peers(d, "");
+    refuse_both = true;
+    wrong += wrong_peers(d, no_map);
+    refuse_shared = refuse_both = false;
+    refuse_memory = true;
+    wrong += wrong_peers(d, "");
+    refuse_memory = false;
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+#define FAR "rank 0 and its neighbour 1 run on different hosts, which takes fabric handles: "
+
+/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the
+ * device says so. */
+static void other_hosts(device *d, transport_kind t)
+{
+    const int next = (harness.rank + 1) % harness.ranks;
+    char count[12], no_map[256];
+    sentence why;
+    (void)t;
+    if (harness.ranks == 1) skip();
+    snprintf(count, sizeof count, "%d", harness.ranks);
+    setenv("WEFT_PRETEND_HOSTS", count, 1);
+    hosts *h = hosts_create(harness.comm);
+    const bool pretends = h->count > 1;
+    hosts_destroy(&h);
+    if (!pretends) {
+        print_message("skipped: only debug builds pretend hosts\n");
+        skip();
+    }
+    peer *p = peer_create(d, &next, 1, harness.comm, &why);
+    long wrong = p != NULL || strcmp(why.text, FAR "the host device has none") != 0;
+    peer_destroy(&p);
+    d->no_fabric = NULL;
+    wrong += wrong_peers(d, "");
+    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted",
+             harness.ranks - 1);
+    refused_code = EPERM;
+    real_open = d->handle_open;
+    d->handle_open = open_or_refuse;
+    refuse_shared = true;
+    wrong += wrong_peers(d, no_map);
+    refuse_shared = false;
+    unsetenv("WEFT_PRETEND_HOSTS");
+    assert_int_equal(harness_sum(wrong), 0);
+}
+
+/* A device whose memory cannot be shared gives the reason, on every rank. */
+static void host_is_refused(void **state)
+{
+    (void)state;
+    device *d = device_host_create(1);
+    const long wrong = harness_sum(
+        wrong_peers(d, "rank 0 shares no device memory: the host device shares no memory between ranks"));
+    device_destroy(&d);
+    assert_int_equal(wrong, 0);
+}
+
+/* ---- on the host, and on GPUs ---- */
+
+static void with_files(void (*body)(device *d, transport_kind t))
+{
+    device *d = device_host_create(1);
+    file_memory_give(d, true);
+    body(d, TRANSPORT_STAGED);
+    device_destroy(&d);
+}
+
+static void blocks_in_files(void **state) { (void)state, with_files(every_block); }
+static void refused_with_files(void **state) { (void)state, with_files(refused); }
+static void other_hosts_with_files(void **state) { (void)state, with_files(other_hosts); }
+static void blocks_on_cuda(void **state) { (void)state, harness_on_cuda(every_block, TRANSPORT_STAGED); }
+static void refused_on_cuda(void **state) { (void)state, harness_on_cuda(refused, TRANSPORT_STAGED); }
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(host_is_refused), cmocka_unit_test(blocks_in_files),
+        cmocka_unit_test(refused_with_files), cmocka_unit_test(other_hosts_with_files),
+        cmocka_unit_test(blocks_on_cuda), cmocka_unit_test(refused_on_cuda),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv) { return harness_main(argc, argv, run); }
