@@ -53,7 +53,7 @@ OPT   := -O1 -g -DWEFT_DEBUG -U_FORTIFY_SOURCE -fsanitize=address,undefined -fno
          -fno-omit-frame-pointer -fPIC
 else ifdef COVERAGE
 BUILD ?= build/coverage
-OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY) --coverage -fprofile-update=atomic -fPIC
+OPT   := -O1 -g -DWEFT_DEBUG -DWEFT_COVERAGE $(FORTIFY) --coverage -fprofile-update=atomic -fPIC
 else ifdef DEBUG
 BUILD ?= build/debug
 OPT   := -O1 -g -DWEFT_DEBUG $(FORTIFY)

@@ -2,11 +2,21 @@
  * MPI_Abort is only legal between MPI_Init and MPI_Finalize; outside it the process leaves by itself. */
 #include "ranks/check.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ranks/printable.h"
+
+/* Writes what gcov counted, in a build that counts (COVERAGE=1): only exit() does so by itself. */
+#ifdef WEFT_COVERAGE
+#include <gcov.h>
+static void put_counts(void) { __gcov_dump(); }
+#else
+static void put_counts(void) { }
+#endif
 
 static void (*put_more)(char *out, size_t bytes);
 
@@ -34,6 +44,7 @@ static _Noreturn void end_job(const char *text)
     (void)fflush(stdout);
     (void)fprintf(stderr, "%s\n", printable(said, sizeof said, message));
     (void)fflush(stderr);
+    put_counts();
     if (rank >= 0) MPI_Abort(MPI_COMM_WORLD, CHECK_EXIT_ENVIRONMENT);
     _exit(CHECK_EXIT_ENVIRONMENT);
 }
@@ -45,27 +56,50 @@ void check_fail(const char *file, int line, const char *call, const char *text)
     end_job(all);
 }
 
-static const char *guarded;   /* what runs; NULL: the process may end */
-static pid_t guarded_process; /* a child that a library forks may end as it likes */
+/* ---- who ends the process ---- */
 
-static void by_exit(void)
+static _Atomic(const char *) guarded; /* what runs; NULL: the process may end */
+static pid_t guarded_process;         /* a child that a library forks may end as it likes */
+
+static void end_guarded(const char *call)
 {
     char text[256];
-    if (!guarded || getpid() != guarded_process) return;
-    (void)snprintf(text, sizeof text, "a library called exit in %s", guarded);
+    const char *const place = getpid() == guarded_process ? atomic_exchange(&guarded, NULL) : NULL;
+    if (!place) return;
+    (void)snprintf(text, sizeof text, "a library called %s in %s", call, place);
     end_job(text);
 }
+
+static void by_exit(void) { end_guarded("exit"); }
+static void by_quick_exit(void) { end_guarded("quick_exit"); }
 
 void check_guard(const char *place)
 {
     static bool registered;
     if (WEFT_SIM) return; /* simulated ranks share a process */
-    guarded = place;
+    atomic_store(&guarded, place);
     if (!place || registered) return;
     registered = true;
     guarded_process = getpid();
     (void)atexit(by_exit);
+    (void)at_quick_exit(by_quick_exit);
 }
+
+_Noreturn void check_leave(int status)
+{
+    check_guard(NULL);
+    _exit(status);
+}
+
+/* In place of the C library's, also for libraries: MPI_Init that fails ends so. */
+void _exit(int status)
+{
+    end_guarded("_exit");
+    put_counts();
+    for (;;) (void)syscall(SYS_exit_group, status);
+}
+
+void _Exit(int status) { _exit(status); }
 
 void *check_alloc(const char *file, int line, const char *call, void *p)
 {

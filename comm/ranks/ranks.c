@@ -27,6 +27,7 @@ void ranks_begin(bool needed)
 {
     int given = 0;
     if (!needed && !launched()) return;
+    check_guard("MPI_Init");
     MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
     (void)fp_default();
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

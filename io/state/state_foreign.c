@@ -193,7 +193,7 @@ static void on_crash(int number)
 {
     (void)number;
     (void)!write(STDERR_FILENO, crash_text, strlen(crash_text));
-    _exit(CHECK_EXIT_ENVIRONMENT);
+    check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
 static state_status read_file(const state_foreign *u, const state_foreign *u_prev, void *data, void *prev,

@@ -86,6 +86,7 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     (void)umask(umask(0) | S_IWOTH); /* no file that all users may write to */
     static char place[32];
     snprintf(place, sizeof place, "weft %s", argv[0]);
+    check_guard(place);
     state_before_mpi_init();
     ranks_begin(need == CMD_MPI);
     check_guard(place);

@@ -33,7 +33,7 @@ static void on_signal(int number)
 static void on_timer(int number)
 {
     bench_io_delete_files();
-    _exit(CHECK_EXIT_ENVIRONMENT);
+    check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
 void check_catch_signals(void)

@@ -21,7 +21,7 @@ static volatile sig_atomic_t stop_asked;
 
 static void on_signal(int number)
 {
-    if (number == SIGINT && stop_asked) _exit(128 + SIGINT);
+    if (number == SIGINT && stop_asked) check_leave(128 + SIGINT);
     stop_asked = 1;
 }
 

@@ -80,7 +80,7 @@ static void say_and_leave(void)
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     /* its launcher need not wait for it */
     if (ranks_world() != MPI_COMM_NULL && cannot_end()) MPI_Abort(ranks_world(), CHECK_EXIT_ENVIRONMENT);
-    _exit(CHECK_EXIT_ENVIRONMENT);
+    check_leave(CHECK_EXIT_ENVIRONMENT);
 }
 
 /* A process that was stopped and goes on (a batch system suspends jobs so) did not stand still: one look

@@ -226,7 +226,7 @@ static void read_in_a_child(void)
         (void)dup2(end[1], STDERR_FILENO);
         const state_status read = state_read_foreign(MPI_COMM_SELF, &wanted, cells, NULL, NULL, &why);
         if (read != STATE_OK) dprintf(STDERR_FILENO, "%s\n", why.text);
-        _exit(read == STATE_OK ? 0 : 3);
+        check_leave(read == STATE_OK ? 0 : 3);
     }
     close(end[1]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;

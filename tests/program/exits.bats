@@ -1,5 +1,5 @@
-# A library that calls exit (tests/support/shim_exit.c) ends the process as a failed environment does: a
-# sentence that names what ran, and status 3, never 0 or 1.
+# A library that ends the process (tests/support/shim_exit.c) ends it as a failed environment does: a sentence
+# that names the call and what ran, and status 3, never 0 or 1.
 load ../support/helper
 
 setup() {
@@ -15,22 +15,36 @@ setup() {
 
 ended() { # what the sentence has...
     expect status 3 "$status" || { echo "$output"; return 1; }
-    grep '^weft: .*on .*: a library called exit in ' <<<"$output" >said || { echo "$output"; return 1; }
+    grep '^weft: .*on .*: a library called ' <<<"$output" >said || { echo "$output"; return 1; }
     for text; do grep -q -- "$text" said || { cat said; return 1; }; done
 }
 
 @test "libgomp that can make no thread" {
     export SHIM_EXIT=threads LD_PRELOAD=$PWD/plugins/libshim_exit.so
     run "$weft" run d.ini run.threads=2
-    ended "in weft run; in phase '" "no checkpoint yet"
+    ended "called exit in weft run; in phase '" "no checkpoint yet"
     OMP_NUM_THREADS=2 run "$weft" bench ceiling/read ceiling_bytes=1M
-    ended "in weft bench"
+    ended "called exit in weft bench"
 }
 
-@test "a filter that calls exit, in one rank of two" {
+@test "a filter that calls exit, _exit, _Exit or quick_exit, in one rank of two" {
     weft_alone d.ini --quiet output.final=filtered.h5
     ./filtered filtered.h5 /fields/u
-    export SHIM_EXIT=exit SHIM_EXIT_RANK=1
-    run weft_run 2 d.ini time.steps=9 problem.initial=filtered.h5
-    ended "rank 1 on" "in weft run; in phase 'initialise'"
+    for call in exit _exit _Exit quick_exit; do
+        export SHIM_EXIT=$call SHIM_EXIT_RANK=1
+        run weft_run 2 d.ini time.steps=9 problem.initial=filtered.h5
+        ended "rank 1 on" "called ${call/_Exit/_exit} in weft run; in phase 'initialise'"
+    done
+}
+
+@test "MPI_Init that fails" {
+    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' || skip "needs Open MPI's variables"
+    export OMPI_MCA_btl=nonsense
+    run weft_alone d.ini
+    ended "in MPI_Init"
+    run "$weft" check
+    ended "in MPI_Init"
+    run weft_run 2 d.ini
+    [ "$status" != 0 ]
+    grep '^weft: .*a library called _exit in MPI_Init' <<<"$output"
 }

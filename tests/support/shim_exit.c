@@ -1,6 +1,7 @@
-/* Preloaded, or an HDF5 filter (number 300, which changes no byte): with SHIM_EXIT=exit calls exit(0), in this
- * rank alone where SHIM_EXIT_RANK is set. As a filter it does so when it is called, but not in the process
- * that looks at a file first, which has no rank. SHIM_EXIT=threads: libgomp can make none. */
+/* Preloaded, or an HDF5 filter (number 300, which changes no byte): calls the function that SHIM_EXIT names
+ * (exit, _exit, _Exit, quick_exit) with status 0, in this rank alone where SHIM_EXIT_RANK is set. As a filter
+ * it does so when it is called, but not in the process that looks at a file first, which has no rank.
+ * SHIM_EXIT=threads: libgomp can make none. */
 #define _GNU_SOURCE
 #include <H5PLextern.h>
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int asked(const char *word)
 {
@@ -21,6 +23,9 @@ static size_t filter(unsigned flags, size_t count, const unsigned value[], size_
     const char *const only = getenv("SHIM_EXIT_RANK"), *const rank = getenv("OMPI_COMM_WORLD_RANK");
     if (!rank || (only && strcmp(rank, only) != 0)) return bytes;
     if (asked("exit")) exit(0);
+    if (asked("_exit")) _exit(0);
+    if (asked("_Exit")) _Exit(0);
+    if (asked("quick_exit")) quick_exit(0);
     return bytes;
 }
 
