@@ -238,12 +238,5 @@ int halo_neighbours(const halo *h)
     return links;
 }
 
-const char *halo_note(const halo *h)
-{
-    for (int i = 0; i < h->transports; i++)
-        if (h->transport[i]->note) return h->transport[i]->note;
-    return "";
-}
-
 const char *halo_refused(const halo *h) { return h->refused.text; }
 

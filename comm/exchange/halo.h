@@ -61,7 +61,6 @@ int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
 int64_t halo_mpi_bytes(const halo *h);  /* how many MPI carries, padding between rows included; not those
                                          * that go through segments */
 int halo_neighbours(const halo *h);     /* messages sent per exchange */
-const char *halo_note(const halo *h);    /* what a user should know of its transports; "" for nothing */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */
@@ -79,7 +78,7 @@ typedef struct transport_trial {
 
 /* Collective, over the links in these directions alone, the same at both ends. serves: small exchanges of
  * known cells. False on all ranks with the reason, a sentence part, where the transport cannot be had or a
- * cell arrives wrong; else why is halo_note. */
+ * cell arrives wrong. */
 bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_NEIGHBOURS], transport_kind t,
                             sentence *why);
 /* Exchanges of the halo's own sizes over each of these transports, all of which serve, in turn

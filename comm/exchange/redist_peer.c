@@ -72,7 +72,7 @@ redist_peer *redist_peer_create(const redist_ends *ends, int64_t rings_bytes, MP
         return NULL;
     }
     for (int i = 0; i < ranks; i++) all_ranks[i] = i;
-    peer *reach = peer_create(ends->d, all_ranks, ranks, DEVICE_MEMORY_SHARED, comm, why);
+    peer *reach = peer_create(ends->d, all_ranks, ranks, comm, why);
     if (!reach) return NULL;
     redist_peer *r = CHECK_CALLOC(1, sizeof *r);
     *r = (redist_peer){ .of = *ends, .reach = reach };

@@ -114,7 +114,6 @@ bool transport_trial_serves(const transport_trial *of, const bool toward[DECOMP_
         halo_destroy(&h);
         return false;
     }
-    sentence_set(why, "%s", halo_note(h));
     long wrong = exchange_known(of, &choice, h, &small, &f);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, of->comm));
     if (wrong) sentence_set(why, "%ld cells arrived wrong in a trial exchange", wrong);

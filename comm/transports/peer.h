@@ -1,6 +1,5 @@
-/* Memory of other ranks, mapped into this process: of this host, and, where GPUs of several hosts are one
- * NVLink domain, of those. Ranks that share a GPU reach each other too, and a rank may be its own neighbour.
- * */
+/* Memory of other ranks of this host, mapped into this process. Ranks that share a GPU reach each other too,
+ * and a rank may be its own neighbour. */
 #pragma once
 
 #include <mpi.h>
@@ -12,17 +11,12 @@
 typedef struct peer peer;
 
 /* Collective over comm (duplicated). ranks[count]: whom this rank must reach (its neighbours; may be itself,
- * may name one twice). memory: what is shared. DEVICE: allocations of the caller's, by CUDA IPC, inside a
- * host. SHARED: shared blocks alone, in DEVICE_MEMORY_SHARED; where not every rank can map that of its
- * neighbours, inside a host, by CUDA IPC. Tried before it is promised: every rank reads its neighbours'
- * memory once. NULL on all ranks, with the same sentence part in why, when any rank cannot reach one of its:
- * another host, no peer access, mapping refused, host device. */
-peer *peer_create(device *d, const int *ranks, int count, device_memory memory, MPI_Comm comm, sentence *why);
+ * may name one twice). Tried before it is promised: every rank reads its neighbours' memory once. NULL on all
+ * ranks, with the same sentence part in why, when any rank cannot reach one of its: another host, no peer
+ * access, mapping refused, host device. */
+peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why);
 /* The same for the neighbours of a transport, over its communicator. */
-peer *peer_create_for(const transport_links *on, device_memory memory, sentence *why);
-/* That CUDA IPC serves instead of DEVICE_MEMORY_SHARED, and why, as a sentence part; "" where it does not.
- * The same on all ranks. */
-const char *peer_instead(const peer *p);
+peer *peer_create_for(const transport_links *on, sentence *why);
 
 /* Collective: every rank gives one of its DEVICE allocations (the pointer that alloc returned), or NULL where
  * it has none; theirs[i] gets the address here of ranks[i]'s allocation (its own pointer where that is this

@@ -1,7 +1,6 @@
 /* A rank opens what a neighbour made through /proc/PID/fd, where the kernel tells the name that the maker
  * gave. In another container that number stands for something else, or nothing, and the name differs: so
- * nothing foreign is ever opened. (passed_fd.h takes any descriptor, but on kernels from 5.6 on, and only
- * where ranks may trace each other; a memfd needs neither.) */
+ * nothing foreign is ever opened. */
 #include "transports/message.h"
 
 #include <fcntl.h>

@@ -12,7 +12,7 @@ const transport_traits *transport_traits_of(transport_kind t)
         [TRANSPORT_STAGED] = { transport_message_create, .needs_host = true, .turn = 3 },
         [TRANSPORT_AWARE] = { transport_message_create, .needs_host = true, .turn = 2 },
         [TRANSPORT_MAPPED] = { transport_message_create, .needs_host = true, .turn = 4 },
-        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true, .fabric = true, .turn = 1 },
+        [TRANSPORT_PEER] = { transport_peer_create, .one_host = true, .turn = 1 },
         [TRANSPORT_COPY] = { transport_copy_create, .one_host = true,
                              .left_out = "it pays off for large faces only; run.transport = copy asks for "
                                          "it" },

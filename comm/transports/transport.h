@@ -95,8 +95,6 @@ struct transport {
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
      * before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
-    const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence
-                            * part, "" for nothing */
     int64_t mpi_bytes;     /* that MPI carries from this rank in an exchange */
     device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
                             * between and clears it */
@@ -110,8 +108,7 @@ typedef transport *transport_create(const transport_links *on, sentence *why);
 typedef struct transport_traits {
     transport_create *create;
     bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
-    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds ... */
-    bool fabric;          /* ... or, without a device.no_fabric, one of another host */
+    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds */
     int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
                            * ... */
     const char *left_out; /* ... a sentence part; NULL where it does */

@@ -100,7 +100,7 @@ transport *transport_copy_create(const transport_links *on, sentence *why)
     const bool contiguous = transport_all_contiguous(on);
     if (!contiguous) sentence_set(why, "it copies whole rows, but columns are cut here");
     if (!agree_or_say(contiguous, why, on->comm)) return NULL;
-    peer *reach = peer_create_for(on, DEVICE_MEMORY_DEVICE, why);
+    peer *reach = peer_create_for(on, why);
     if (!reach) return NULL;
     transport_copy *c = CHECK_CALLOC(1, sizeof *c);
     c->base = (transport){ .know = copy_know, .begin = copy_begin, .destroy = copy_destroy, .on = *on };

@@ -86,12 +86,10 @@ transport *transport_peer_create(const transport_links *on, sentence *why)
 {
     inbox_slot mine[PACK_PIECES_MAX], slots[PACK_PIECES_MAX];
     void *theirs[PACK_PIECES_MAX];
-    peer *const reach = peer_create_for(on, DEVICE_MEMORY_SHARED, why);
+    peer *const reach = peer_create_for(on, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
-    p->base = (transport){
-        .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on, .note = peer_instead(reach)
-    };
+    p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
     char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
     /* where messages go, and where the own ones do */

@@ -71,7 +71,7 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     for (int i = 0; i < l->count; i++) ranks[i] = l->message[i].rank;
     l->way = LINK_MPI;
     if (l->d->kind == DEVICE_CUDA && kind == BENCH_LINK_SHORTEST)
-        l->peer = peer_create(l->d, ranks, l->count, DEVICE_MEMORY_SHARED, l->comm, &why);
+        l->peer = peer_create(l->d, ranks, l->count, l->comm, &why);
     if (agree_all(l->peer != NULL, l->world->top->comm)) l->way = LINK_COPY;
     else if (l->peer) peer_destroy(&l->peer);
     if (kind == BENCH_LINK_COPIES) l->way = LINK_COPIES;

@@ -53,8 +53,7 @@ typedef struct plan_exchange {
     bool asked[TRANSPORT_KINDS];                   /* the trial was; or why it was left out */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
                                                     * rank; INFINITY: it does not serve */
-    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence
-                                                    * part */
+    sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
 } plan_exchange;
 
 /* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside
@@ -166,7 +165,6 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
     const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
     bool mpi_claims_cuda;
-    bool fabric;           /* no rank has a device.no_fabric */
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
     /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
      * last step's norm. */

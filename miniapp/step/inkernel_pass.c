@@ -107,7 +107,7 @@ inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, con
     *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
     MPI_CHECK(ranks_dup(comm, &p->comm));
     if (ranks_count(comm) > 1) {
-        p->peers = peer_create(d, rank, count, DEVICE_MEMORY_SHARED, comm, why);
+        p->peers = peer_create(d, rank, count, comm, why);
         if (!p->peers) {
             MPI_CHECK(ranks_free(&p->comm));
             free(p);

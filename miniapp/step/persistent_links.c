@@ -40,7 +40,7 @@ static bool map_theirs(persistent_links *l, const decomp *dec, size_t bytes, MPI
         if (decomp_dy[k] > 0) below = count;
         if (decomp_dy[k] != 0) rank[count++] = dec->neighbour[k];
     }
-    l->peers = peer_create(l->d, rank, count, DEVICE_MEMORY_SHARED, comm, why);
+    l->peers = peer_create(l->d, rank, count, comm, why);
     if (!l->peers) return false;
     l->memory.here = peer_shared_block(l->peers, bytes, theirs);
     if (above >= 0) l->memory.above = theirs[above];

@@ -1,15 +1,14 @@
 /* Every allocation that a rank shares is seen whole by its neighbours, at its own address: small ones, which
  * the runtime cuts from one block, large ones, also those from which a device-aware MPI sends, one shared
  * twice, a rank without any; a rank is its own neighbour by its own pointer. Shared blocks are zeros
- * everywhere, whatever stood in that memory. All of it in both kinds of memory; where any rank cannot map the
- * one, all take the other. No descriptor stays open. ranks: 1 2 3 gpus: rank */
+ * everywhere, whatever stood in that memory. Where a rank cannot map, all are told why. No descriptor stays
+ * open. ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
 
-#include "device/passed_fd.h"
 #include "ranks/ranks.h"
 #include "transports/message.h"
 #include "transports/peer.h"
@@ -63,20 +62,7 @@ static long wrong_shared_block(device *d, device_stream *s, peer *p, const int *
     return wrong;
 }
 
-/* Collective. What it takes differs from machine to machine; CUDA IPC has been seen to work before. */
-static void skip_unless_shared(device *d)
-{
-    const int next = (harness.rank + 1) % harness.ranks;
-    sentence why;
-    peer *p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
-    if (p) sentence_set(&why, "%s", peer_instead(p));
-    peer_destroy(&p);
-    if (!why.text[0]) return;
-    print_message("skipped: %s\n", why.text);
-    skip();
-}
-
-static void every_allocation_of(device *d, device_memory memory)
+static void every_allocation_of(device *d)
 {
     int ranks[NEIGHBOURS_MAX], count = 0;
     void *mine[ALLOCATIONS], *theirs[ALLOCATIONS][NEIGHBOURS_MAX], *again[NEIGHBOURS_MAX],
@@ -85,18 +71,17 @@ static void every_allocation_of(device *d, device_memory memory)
     sentence why;
     long wrong = 0;
     device_stream *s;
-    const bool aware = memory == DEVICE_MEMORY_DEVICE && topology_probe_aware(&harness, d, harness_exe, &why);
+    const bool aware = topology_probe_aware(&harness, d, harness_exe, &why);
     assert_true(harness.ranks < NEIGHBOURS_MAX);
     for (int r = 0; r < harness.ranks; r++) ranks[count++] = r;
     ranks[count++] = (harness.rank + 1) % harness.ranks; /* the next one twice */
-    peer *p = peer_create(d, ranks, count, memory, harness.comm, &why);
+    peer *p = peer_create(d, ranks, count, harness.comm, &why);
     if (!p) fail_msg("%s", why.text);
-    if (peer_instead(p)[0]) fail_msg("%s", peer_instead(p));
     DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)ALLOCATIONS * large_bytes + SHARED_BLOCK_BYTES,
                 (void **)&mirror);
     for (int i = 0; i < ALLOCATIONS; i++) {
-        DEVICE_CALL(d, alloc, memory, bytes_of(i), &mine[i]);
+        DEVICE_CALL(d, alloc, DEVICE_MEMORY_DEVICE, bytes_of(i), &mine[i]);
         if (aware) send_from(mine[i], bytes_of(i));
         DEVICE_CALL(d, fill_bytes, mine[i], byte_of(harness.rank, i), bytes_of(i), s);
     }
@@ -121,7 +106,7 @@ static void every_allocation_of(device *d, device_memory memory)
     }
     wrong += wrong_shared_block(d, s, p, ranks, count, mirror);
     peer_destroy(&p);
-    for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CALL(d, free, memory, mine[i]);
+    for (int i = 0; i < ALLOCATIONS; i++) DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, mine[i]);
     DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
     DEVICE_CALL(d, stream_destroy, &s);
     assert_int_equal(harness_sum(wrong), 0);
@@ -134,7 +119,7 @@ static void host_is_refused(void **state)
     device *d = device_host_create(1);
     const int next = (harness.rank + 1) % harness.ranks;
     sentence why = { "" };
-    peer *p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
+    peer *p = peer_create(d, &next, 1, harness.comm, &why);
     const long wrong = harness_sum(
         p != NULL ||
         strcmp(why.text, "rank 0 shares no device memory: the host device shares no memory between ranks") !=
@@ -147,8 +132,7 @@ static void host_is_refused(void **state)
 static void with_files(void (*body)(device *d, transport_kind t))
 {
     device *d = device_host_create(1);
-    file_memory_give(d, true);
-    skip_unless_shared(d);
+    file_memory_give(d);
     large_bytes = 3000;
     body(d, TRANSPORT_STAGED);
     large_bytes = 300000;
@@ -157,103 +141,36 @@ static void with_files(void (*body)(device *d, transport_kind t))
 
 /* ---- mapping is refused ---- */
 
-static int (*real_open)(device *d, device_memory where, const device_handle *h, void **out);
-static int (*real_alloc)(device *d, device_memory where, size_t bytes, void **out);
-static bool refuse_shared, refuse_both, refuse_memory;
+static int (*real_open)(device *d, const device_handle *h, void **out);
 static int refused_code;
 
-static int open_or_refuse(device *d, device_memory where, const device_handle *h, void **out)
+static int open_or_refuse(device *d, const device_handle *h, void **out)
 {
-    const bool refuse = where == DEVICE_MEMORY_SHARED ? refuse_shared : refuse_both;
-    return refuse && harness.rank == harness.ranks - 1 ? refused_code : real_open(d, where, h, out);
-}
-
-static int alloc_or_refuse(device *d, device_memory where, size_t bytes, void **out)
-{
-    const bool refuse = where == DEVICE_MEMORY_SHARED && refuse_memory && harness.rank == 0;
-    return refuse ? refused_code : real_alloc(d, where, bytes, out);
-}
-
-/* Peers of all ranks are made: is what they say of it `expected`, and do they work? */
-static long wrong_peers(device *d, const char *expected)
-{
-    int ranks[NEIGHBOURS_MAX];
-    device_stream *s;
-    unsigned char *mirror;
-    sentence why;
-    long wrong = 0;
-    for (int r = 0; r < harness.ranks; r++) ranks[r] = r;
-    peer *p = peer_create(d, ranks, harness.ranks, DEVICE_MEMORY_SHARED, harness.comm, &why);
-    const char *said = p ? peer_instead(p) : why.text;
-    if (strcmp(said, expected) != 0) print_message("'%s' is not '%s'\n", said, expected);
-    wrong += strcmp(said, expected) != 0;
-    wrong += (p == NULL) != (refuse_both && harness.ranks > 1);
-    if (!p) return wrong;
-    DEVICE_CALL(d, stream_create, false, &s);
-    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, SHARED_BLOCK_BYTES, (void **)&mirror);
-    wrong += wrong_shared_block(d, s, p, ranks, harness.ranks, mirror);
-    peer_destroy(&p);
-    DEVICE_CALL(d, free, DEVICE_MEMORY_PINNED, mirror);
-    DEVICE_CALL(d, stream_destroy, &s);
-    return wrong;
-}
-
-#define IPC "CUDA IPC maps the neighbours' memory, since "
-
-/* Of a halo over peer: does it tell that CUDA IPC serves? */
-static bool halo_tells(device *d)
-{
-    const transport_choice choice = transport_choice_of_all(TRANSPORT_PEER);
-    decomp dec;
-    sentence why;
-    assert_true(
-        decomp_make(&dec, 4 * harness.ranks, 1, false, false, harness.ranks, harness.rank, 0, 0, 1, &why));
-    const field_shape f = field_shape_make(DTYPE_F32, box_width(dec.own), 1, 1, 0);
-    halo *h = halo_create(&dec, d, &f, 1, false, &choice, harness.comm);
-    const bool tells = strncmp(halo_note(h), IPC, strlen(IPC)) == 0;
-    halo_destroy(&h);
-    return tells;
+    return harness.rank == harness.ranks - 1 ? refused_code : real_open(d, h, out);
 }
 
 static void refused(device *d, transport_kind t)
 {
-    char no_map[256] = "", note[256] = "", memory[256];
+    const int next = (harness.rank + 1) % harness.ranks;
+    char no_map[256];
+    sentence why;
     (void)t;
-    skip_unless_shared(d);
+    if (harness.ranks == 1) skip();
     refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */
-    if (harness.ranks > 1) {
-        snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s",
-                 harness.ranks - 1, d->error_text(refused_code));
-        snprintf(note, sizeof note, IPC "%.150s", no_map);
-    }
-    snprintf(memory, sizeof memory, IPC "rank 0 has no device memory to share: %s",
+    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s", harness.ranks - 1,
              d->error_text(refused_code));
     real_open = d->handle_open;
-    real_alloc = d->alloc;
     d->handle_open = open_or_refuse;
-    d->alloc = alloc_or_refuse;
-    refuse_shared = true;
-    long wrong = wrong_peers(d, note);
-    wrong += halo_tells(d) != (harness.ranks > 1);
-    refuse_both = true;
-    wrong += wrong_peers(d, no_map);
-    refuse_shared = refuse_both = false;
-    refuse_memory = true;
-    wrong += wrong_peers(d, memory);
-    refuse_memory = false;
-    wrong += wrong_peers(d, "");
-    wrong += halo_tells(d);
-    assert_int_equal(harness_sum(wrong), 0);
+    peer *p = peer_create(d, &next, 1, harness.comm, &why);
+    d->handle_open = real_open;
+    assert_int_equal(harness_sum(p != NULL || strcmp(why.text, no_map) != 0), 0);
 }
 
-#define FAR "rank 0 and its neighbour 1 run on different hosts, which takes fabric handles: "
-
-/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the
- * device says so. */
+/* Ranks that take themselves for hosts. */
 static void other_hosts(device *d, transport_kind t)
 {
     const int next = (harness.rank + 1) % harness.ranks;
-    char count[12], no_map[256];
+    char count[12];
     sentence why;
     (void)t;
     if (harness.ranks == 1) skip();
@@ -266,24 +183,10 @@ static void other_hosts(device *d, transport_kind t)
         print_message("skipped: only debug builds pretend hosts\n");
         skip();
     }
-    peer *p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
-    long wrong = p != NULL || strcmp(why.text, FAR "the host device has none") != 0;
-    peer_destroy(&p);
-    d->no_fabric = NULL;
-    every_allocation_of(d, DEVICE_MEMORY_SHARED);
-    p = peer_create(d, &next, 1, DEVICE_MEMORY_DEVICE, harness.comm, &why);
-    wrong += p != NULL || strcmp(why.text, FAR "they do not serve here") != 0;
-    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted",
-             harness.ranks - 1);
-    refused_code = EPERM;
-    real_open = d->handle_open;
-    d->handle_open = open_or_refuse;
-    refuse_shared = true;
-    p = peer_create(d, &next, 1, DEVICE_MEMORY_SHARED, harness.comm, &why);
-    wrong += p != NULL || strcmp(why.text, no_map) != 0;
-    refuse_shared = false;
+    peer *p = peer_create(d, &next, 1, harness.comm, &why);
     unsetenv("WEFT_PRETEND_HOSTS");
-    assert_int_equal(harness_sum(wrong), 0);
+    const bool told = strcmp(why.text, "rank 0 and its neighbour 1 run on different hosts") == 0;
+    assert_int_equal(harness_sum(p != NULL || !told), 0);
 }
 
 /* ---- all of it ---- */
@@ -300,12 +203,9 @@ static int open_descriptors(void)
 static void every_allocation(device *d, transport_kind t)
 {
     (void)t;
-    print_message("fabric handles: %s\n", d->no_fabric ? d->no_fabric : "granted");
-    every_allocation_of(d, DEVICE_MEMORY_DEVICE);
-    skip_unless_shared(d);
-    every_allocation_of(d, DEVICE_MEMORY_SHARED);
+    every_allocation_of(d);
     const int before = open_descriptors();
-    every_allocation_of(d, DEVICE_MEMORY_SHARED);
+    every_allocation_of(d);
     assert_int_equal(open_descriptors(), before);
 }
 

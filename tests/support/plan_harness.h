@@ -12,7 +12,6 @@
 typedef struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
     double (*by_rank)(int rank, transport_kind t, link_kind kind); /* NULL: none */
-    const char *note; /* of peer, where it serves; NULL: nothing */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer
                                                            * steps */
@@ -41,7 +40,6 @@ static inline void made_up_exchange(void *context, const plan *p, const plan_can
         for (int kind = 0; kind < LINK_KINDS; kind++) {
             if (!c->ask[kind] || isinf(m->exchange_s[t][kind]))
                 sentence_set(&c->why[kind], "it is made up not to serve");
-            else if (m->note && t == TRANSPORT_PEER) sentence_set(&c->why[kind], "%s", m->note);
             for (int rank = 0; rank < ranks; rank++)
                 c->seconds[rank][kind] =
                     !c->ask[kind]
