@@ -96,7 +96,10 @@ static int handle_open(device *d, const device_handle *h, void **out)
         cudaIpcOpenMemHandle(out, *(const cudaIpcMemHandle_t *)h->bytes, cudaIpcMemLazyEnablePeerAccess));
 }
 
-static int handle_close(device *d, void *opened) { return device_cuda_checked(cudaIpcCloseMemHandle(opened)); }
+static int handle_close(device *d, void *opened)
+{
+    return device_cuda_checked(cudaIpcCloseMemHandle(opened));
+}
 
 /* ---- streams and events ---- */
 
