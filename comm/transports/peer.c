@@ -1,10 +1,9 @@
 /* Handles are exchanged through comm, opened, and remembered for the end.
  *
  * Whether the driver lets this process open what another one exports (containers, device cgroups, GPUs
- * without a way to each other or not visible here, NVLink between hosts) only trying tells, so peer_create
- * shares a small allocation first and compares what it reads: of DEVICE_MEMORY_SHARED, then, inside a host,
- * of what CUDA IPC maps. Invariant: mapped[] holds each address that handle_open returned once per opening,
- * so that every count goes back to 0. */
+ * without a way to each other or not visible here) only trying tells, so peer_create shares a small
+ * allocation first and compares what it reads. Invariant: mapped[] holds each address that handle_open
+ * returned once per opening, so that every count goes back to 0. */
 #include "transports/peer.h"
 
 #include <stdbool.h>
@@ -20,7 +19,6 @@ struct peer {
     int me, all;
     int *ranks; /* [count] */
     int count;
-    device_memory memory; /* that is shared */
     void **mapped; /* [openings] */
     int openings;
     void **shared_block; /* [shared_blocks] */
@@ -35,9 +33,7 @@ static void look_for_other_hosts(const peer *p, sentence *why)
     hosts *h = hosts_create(p->comm);
     for (int i = 0; i < p->count && !why->text[0]; i++)
         if (h->of[p->ranks[i]] != h->of[p->me])
-            sentence_set(
-                why, "rank %d and its neighbour %d run on different hosts, which takes fabric handles: %s",
-                p->me, p->ranks[i], p->d->no_fabric ? p->d->no_fabric : "they do not serve here");
+            sentence_set(why, "rank %d and its neighbour %d run on different hosts", p->me, p->ranks[i]);
     hosts_destroy(&h);
 }
 
@@ -53,7 +49,7 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
 {
     device *d = p->d;
     offer own = { .there = mine != NULL }, *offers = CHECK_CALLOC(p->all, sizeof *offers);
-    if (mine) own.code = d->handle_make(d, p->memory, mine, &own.handle);
+    if (mine) own.code = d->handle_make(d, mine, &own.handle);
     MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
     p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)(p->openings + p->count + 1) * sizeof *p->mapped));
     for (int i = 0; i < p->count; i++) {
@@ -62,15 +58,13 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
         theirs[i] = NULL;
         if (other == p->me) theirs[i] = mine;
         if (other == p->me || !offers[other].there || why->text[0]) continue;
-        if (code == 0) code = d->handle_open(d, p->memory, &offers[other].handle, &theirs[i]);
+        if (code == 0) code = d->handle_open(d, &offers[other].handle, &theirs[i]);
         if (code == 0)
             p->mapped[p->openings++] = theirs[i];
         else
             sentence_set(why, "rank %d cannot map the device memory of rank %d: %s", p->me, other,
                          d->error_text(code));
     }
-    MPI_CHECK(ranks_barrier(p->comm));
-    if (mine) d->handle_done(d, &own.handle);
     free(offers);
 }
 
@@ -83,7 +77,7 @@ static void *filled(const peer *p, size_t bytes, int byte, int *code)
     device *d = p->d;
     device_stream *s;
     void *memory = NULL;
-    *code = d->alloc(d, p->memory, bytes, &memory);
+    *code = d->alloc(d, DEVICE_MEMORY_DEVICE, bytes, &memory);
     if (*code != 0) return NULL;
     DEVICE_CALL(d, stream_create, false, &s);
     DEVICE_CALL(d, fill_bytes, memory, byte, bytes, s);
@@ -116,15 +110,14 @@ static void read_probes(peer *p, void *const *probes, sentence *why)
 /* Closes all that was opened. All ranks must have finished with it. */
 static void close_all(peer *p)
 {
-    while (p->openings > 0) DEVICE_CALL(p->d, handle_close, p->memory, p->mapped[--p->openings]);
+    while (p->openings > 0) DEVICE_CALL(p->d, handle_close, p->mapped[--p->openings]);
     MPI_CHECK(ranks_barrier(p->comm));
 }
 
-/* Does every rank read its neighbours' memory, if it is of that kind? */
-static bool probe(peer *p, device_memory memory, sentence *why)
+/* Does every rank read its neighbours' memory? */
+static bool probe(peer *p, sentence *why)
 {
     int code;
-    p->memory = memory;
     void *const mine = filled(p, PROBE_BYTES, probe_byte(p->me), &code),
                 **theirs = CHECK_CALLOC(p->count, sizeof *theirs);
     if (!mine) sentence_set(why, "rank %d has no device memory to share: %s", p->me, p->d->error_text(code));
@@ -135,7 +128,7 @@ static bool probe(peer *p, device_memory memory, sentence *why)
         works = agree_or_say(!why->text[0], why, p->comm);
     }
     close_all(p);
-    if (mine) DEVICE_CALL(p->d, free, memory, mine);
+    if (mine) DEVICE_CALL(p->d, free, DEVICE_MEMORY_DEVICE, mine);
     free(theirs);
     return works;
 }
@@ -143,7 +136,8 @@ static bool probe(peer *p, device_memory memory, sentence *why)
 static void discard(peer **p)
 {
     device *d = (*p)->d;
-    for (int i = 0; i < (*p)->shared_blocks; i++) DEVICE_CALL(d, free, (*p)->memory, (*p)->shared_block[i]);
+    for (int i = 0; i < (*p)->shared_blocks; i++)
+        DEVICE_CALL(d, free, DEVICE_MEMORY_DEVICE, (*p)->shared_block[i]);
     MPI_CHECK(ranks_free(&(*p)->comm));
     free((*p)->shared_block);
     free((*p)->mapped);
@@ -154,17 +148,10 @@ static void discard(peer **p)
 
 static bool reaches(peer *p, sentence *why)
 {
-    sentence elsewhere = { "" };
-    look_for_other_hosts(p, &elsewhere);
-    const bool one_host = agree_or_say(!elsewhere.text[0], &elsewhere, p->comm);
-    if (!one_host && !agree_all(!p->d->no_fabric, p->comm))
-        return sentence_refuse(why, "%s", elsewhere.text);
-    if (p->d->unshared) sentence_set(why, "rank %d shares no device memory: %s", p->me, p->d->unshared);
-    if (!agree_or_say(!p->d->unshared, why, p->comm)) return false;
-    if (probe(p, DEVICE_MEMORY_SHARED, why)) return true;
-    if (!one_host) return false;
-    why->text[0] = '\0';
-    return probe(p, DEVICE_MEMORY_DEVICE, why);
+    look_for_other_hosts(p, why);
+    if (!why->text[0] && p->d->unshared)
+        sentence_set(why, "rank %d shares no device memory: %s", p->me, p->d->unshared);
+    return agree_or_say(!why->text[0], why, p->comm) && probe(p, why);
 }
 
 peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why)

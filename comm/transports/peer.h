@@ -1,6 +1,5 @@
-/* Memory of other ranks, mapped into this process: of this host, and, where GPUs of several hosts are one
- * NVLink domain, of those. Ranks that share a GPU reach each other too, and a rank may be its own neighbour.
- * */
+/* Memory of other ranks of this host, mapped into this process. Ranks that share a GPU reach each other too,
+ * and a rank may be its own neighbour. */
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +11,9 @@
 typedef struct peer peer;
 
 /* Collective over comm (duplicated). ranks[count]: whom this rank must reach (its neighbours; may be itself,
- * may name one twice). They share DEVICE_MEMORY_SHARED; where not every rank can map that of its neighbours,
- * inside a host, device memory by CUDA IPC. Tried before it is promised: every rank reads its neighbours'
- * memory once. NULL on all ranks, with the same sentence part in why, when any rank cannot reach one of its:
- * another host, no peer access, mapping refused, host device. */
+ * may name one twice). Tried before it is promised: every rank reads its neighbours' memory once. NULL on all
+ * ranks, with the same sentence part in why, when any rank cannot reach one of its: another host, no peer
+ * access, mapping refused, host device. */
 peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why);
 
 /* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before another rank

@@ -104,8 +104,7 @@ typedef transport *transport_create(const transport_links *on, sentence *why);
 typedef struct transport_traits {
     transport_create *create;
     bool needs_host;      /* MPI sends what it packed; else all is enqueued, and steps can be captured */
-    bool one_host;        /* it stores into memory of the neighbour, on the same host or, without a
-                           * device.no_fabric, on another one */
+    bool one_host;        /* it stores into memory of the neighbour, which a GPU of the same host holds */
     int turn;             /* of the transports that auto tries the first has 1; 0: auto does not try it, since
                            * ... */
     const char *left_out; /* ... a sentence part; NULL where it does */

@@ -24,7 +24,6 @@
 #include "core/value.h"
 #include "core/inkernel.h"
 #include "core/linkage.h"
-#include "device/passed_fd.h"
 
 LINKAGE_C_BEGIN
 
@@ -32,8 +31,6 @@ typedef enum device_kind { DEVICE_HOST, DEVICE_CUDA } device_kind;
 
 typedef enum device_memory {
     DEVICE_MEMORY_DEVICE, /* where kernels run: HBM, or host memory, untouched until a kernel writes it */
-    DEVICE_MEMORY_SHARED, /* the same, and other processes can map it: for few large allocations, not for MPI.
-                           * Not every GPU has it */
     DEVICE_MEMORY_PINNED, /* host memory that copy engines reach directly; MPI may always use it */
 } device_memory;
 
@@ -57,13 +54,10 @@ typedef struct pattern_wrong pattern_wrong;
 
 typedef enum unpack_mode { UNPACK_STORE, UNPACK_ADD } unpack_mode;
 
-/* A device allocation in the form by which another process maps it; sent as bytes. */
+/* A device allocation in the form by which another process of the host maps it; sent as bytes. */
 enum { DEVICE_HANDLE_BYTES = 64 };
 typedef struct device_handle {
-    unsigned char bytes[DEVICE_HANDLE_BYTES]; /* of CUDA IPC, or of the fabric */
-    passed_fd fd;                             /* from here on: of DEVICE_MEMORY_SHARED */
-    size_t mapped_bytes;
-    bool has_fabric;
+    unsigned char bytes[DEVICE_HANDLE_BYTES];
 } device_handle;
 
 /* One neighbour in an exchange without messages. Cells are stored directly into its inbox, dense and
@@ -117,9 +111,8 @@ struct device {
     char uuid[DEVICE_UUID_BYTES]; /* "GPU-...", or "" on the host */
     int sm_clock_mhz, mem_clock_mhz; /* 0 where unknown */
     char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
-    const char *unshared;  /* why no other process can map DEVICE_MEMORY_SHARED (follows "because"); NULL:
-                            * unknown until tried */
-    const char *no_fabric; /* why processes of other hosts of its NVLink domain cannot; NULL: as above */
+    const char *unshared; /* why no other process can map its memory (follows "because"); NULL: unknown until
+                           * tried */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
     int inkernel_variants;             /* number of the first of them, which stencil_inkernel has too */
@@ -138,14 +131,12 @@ struct device {
      * PINNED; unpin undoes it. */
     int (*pin)(device *d, void *p, size_t bytes);
     int (*unpin)(device *d, void *p);
-    /* Device memory of another process, which may drive the same GPU. where: DEVICE, or SHARED, the same at
-     * both ends. make: the handle of an allocation that alloc returned. done: every process that wanted it
-     * has opened it. open: its address in this process; a handle may be opened more than once, and is closed
-     * as often. All processes close it before its owner frees it. */
-    int (*handle_make)(device *d, device_memory where, void *allocation, device_handle *out);
-    void (*handle_done)(device *d, device_handle *made);
-    int (*handle_open)(device *d, device_memory where, const device_handle *h, void **out);
-    int (*handle_close)(device *d, device_memory where, void *opened);
+    /* Device memory of another process, which may drive the same GPU. make: the handle of an allocation of
+     * DEVICE memory that alloc returned. open: its address in this process; a handle may be opened more than
+     * once, and is closed as often. All processes close it before its owner frees it. */
+    int (*handle_make)(device *d, void *allocation, device_handle *out);
+    int (*handle_open)(device *d, const device_handle *h, void **out);
+    int (*handle_close)(device *d, void *opened);
     int (*stream_create)(device *d, bool high_priority, device_stream **out);
     int (*stream_destroy)(device *d, device_stream **s);
     int (*stream_sync)(device *d, device_stream *s);

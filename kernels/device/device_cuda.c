@@ -27,6 +27,8 @@ bool device_cuda_none_named(const char *shown)
 
 #include "device/device_cuda.h"
 
+_Static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
+
 static device_cuda *cuda_of(device *d) { return (device_cuda *)d; }
 static cudaEvent_t event_of(device_event *e) { return (cudaEvent_t)e; }
 
@@ -59,10 +61,9 @@ static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
     *out = NULL;
     switch (where) {
     case DEVICE_MEMORY_DEVICE: e = cudaMalloc(out, bytes); break; /* starts on 256 bytes */
-    case DEVICE_MEMORY_SHARED: e = (cudaError_t)memory_cuda_alloc_shared(d, bytes, out); break; /* on 2 MiB */
     case DEVICE_MEMORY_PINNED: e = cudaHostAlloc(out, bytes, cudaHostAllocPortable); break; /* on a page */
     }
-    if (e == cudaSuccess && where != DEVICE_MEMORY_PINNED && bytes > 0) {
+    if (e == cudaSuccess && where == DEVICE_MEMORY_DEVICE && bytes > 0) {
         e = cudaMemsetAsync(*out, new_memory_byte, bytes, cuda_of(d)->setup);
         if (e == cudaSuccess) e = cudaStreamSynchronize(cuda_of(d)->setup);
     }
@@ -71,12 +72,7 @@ static int cuda_alloc(device *d, device_memory where, size_t bytes, void **out)
 
 static int cuda_free(device *d, device_memory where, void *p)
 {
-    switch (where) {
-    case DEVICE_MEMORY_DEVICE: return device_cuda_checked(cudaFree(p));
-    case DEVICE_MEMORY_SHARED: return memory_cuda_unmap(p);
-    case DEVICE_MEMORY_PINNED: return device_cuda_checked(cudaFreeHost(p));
-    }
-    return cudaErrorInvalidValue;
+    return device_cuda_checked(where == DEVICE_MEMORY_PINNED ? cudaFreeHost(p) : cudaFree(p));
 }
 
 static int pin(device *d, void *p, size_t bytes)
@@ -85,6 +81,25 @@ static int pin(device *d, void *p, size_t bytes)
 }
 
 static int unpin(device *d, void *p) { return device_cuda_checked(cudaHostUnregister(p)); }
+
+/* A handle of CUDA IPC names a whole allocation and its place in the block that cudaMalloc cut it from. The
+ * driver counts how often it is open. */
+static int handle_make(device *d, void *allocation, device_handle *out)
+{
+    return device_cuda_checked(cudaIpcGetMemHandle((cudaIpcMemHandle_t *)out->bytes, allocation));
+}
+
+static int handle_open(device *d, const device_handle *h, void **out)
+{
+    *out = NULL;
+    return device_cuda_checked(
+        cudaIpcOpenMemHandle(out, *(const cudaIpcMemHandle_t *)h->bytes, cudaIpcMemLazyEnablePeerAccess));
+}
+
+static int handle_close(device *d, void *opened)
+{
+    return device_cuda_checked(cudaIpcCloseMemHandle(opened));
+}
 
 /* ---- streams and events ---- */
 
@@ -273,6 +288,9 @@ static const device functions = {
     .free = cuda_free,
     .pin = pin,
     .unpin = unpin,
+    .handle_make = handle_make,
+    .handle_open = handle_open,
+    .handle_close = handle_close,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_sync = stream_sync,
@@ -322,7 +340,6 @@ device *device_cuda_create(int ordinal, int *code)
     uuid_text(&properties.uuid, self->base.uuid);
     self->base.sm_clock_mhz = clock_mhz(cudaDevAttrClockRate, ordinal);
     self->base.mem_clock_mhz = clock_mhz(cudaDevAttrMemoryClockRate, ordinal);
-    self->base.no_fabric = memory_cuda_no_fabric(&self->base);
     snprintf(self->base.pci, sizeof self->base.pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID,
              (unsigned)properties.pciBusID, (unsigned)properties.pciDeviceID);
     driver_text(self->base.driver, sizeof self->base.driver);

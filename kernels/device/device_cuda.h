@@ -52,10 +52,6 @@ static inline int device_cuda_checked(cudaError_t e)
 
 /* The launchers, and the struct's member for each. */
 #define DEVICE_CUDA_FUNCTIONS(X) \
-    X(handle_make, memory_cuda_handle_make) \
-    X(handle_done, memory_cuda_handle_done) \
-    X(handle_open, memory_cuda_handle_open) \
-    X(handle_close, memory_cuda_handle_close) \
     X(stencil_bind, stencil_cuda_bind) \
     X(stencil_inkernel_can, stencil_cuda_inkernel_can) \
     X(stencil_inkernel, stencil_cuda_inkernel) \
@@ -84,10 +80,5 @@ DEVICE_CUDA_FUNCTIONS(DEVICE_DECLARED)
 DEVICE_FUNCTION(stencil_bind, temporal_cuda_bind); /* part of stencil_bind */
 
 void persistent_cuda_release(struct persistent_state **p); /* *p may be NULL */
-
-/* DEVICE_MEMORY_SHARED: allocates, the size rounded up; unmap frees it, or ends its mapping here. */
-int memory_cuda_alloc_shared(device *d, size_t bytes, void **out);
-int memory_cuda_unmap(void *p);
-const char *memory_cuda_no_fabric(const device *d);
 
 LINKAGE_C_END

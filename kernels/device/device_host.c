@@ -103,7 +103,7 @@ static const char *error_text(int code) { return strerror(code); }
 
 static int host_alloc(device *d, device_memory where, size_t bytes, void **out)
 {
-    (void)d, (void)where; /* both kinds are ordinary memory here */
+    (void)where; /* both kinds are ordinary memory here */
     const size_t align_bytes = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : FIELD_ALIGN_BYTES;
     *out = NULL;
     if (bytes > SIZE_MAX - align_bytes) return ENOMEM;
@@ -280,7 +280,6 @@ device *device_host_create(int threads)
         .alloc = host_alloc,
         .free = host_free,
         .unshared = "the host device shares no memory between ranks",
-        .no_fabric = "the host device has none",
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_sync = stream_sync,

@@ -1,218 +1,135 @@
 /* Transpose of a rectangle on the host, by tiles through a small buffer.
  *
  * A tile is read along the rows of `from` and written along the rows of `to`, in runs of several cache lines
- * both times; squares are transposed in registers on the way into the buffer, which stays in L1. No hardware
- * prefetcher follows a column of tiles: rows are prefetched by hand some way ahead, less far if the pitch
- * puts all of them into one set of the cache. Cells that are only stored, and are more than the caches hold,
- * go past them, in whole lines whatever the alignment of a row of `to`: a line streamed in two parts costs
- * several times one. Threads share out the rows of `to`.
- *
- * Two measures pay with a large L2 (measured on an Intel Xeon; docs/stencil-kernels.md) and not with a small
- * one. Prefetches stop in L2. And if the rows of a tile share their sets and evict each other, wide pieces of
- * rows, which the hardware's prefetchers do follow, are copied to a better place before they are transposed.
- * With a small L2 the copies pay in f32 if squares are whole lines (AVX-512), with fewer rows at a time. */
+ * both times; the buffer stays in L1. No hardware prefetcher follows a column of tiles: rows are prefetched
+ * by hand some way ahead, less far if the pitch puts all of them into one set of the cache, and only into L2
+ * where that is large. Cells that are only stored, and are more than the caches hold, go past them in whole
+ * lines whatever the alignment of a row of `to`: a line streamed in two parts costs several times one.
+ * Threads share out the rows of `to`. */
 #include "device/device_host.h"
 
 enum {
-    TILE_READ_BYTES = 256, /* of a row of `from` */
-    TILE_RUN_BYTES = 256,  /* of a row of `to` */
+    TILE_BYTES = 256, /* of a row of `from`, and of a row of `to` */
+    TILE_COLS_MAX = TILE_BYTES / sizeof(float),
     AHEAD_ROWS = 32,
     AHEAD_ROWS_ALIASED = 16,
     ALIAS_BYTES = 4096,
     LARGE_L2_BYTES = 1 << 21,
-    PIECE_ALIAS_BYTES = 1 << 14,
-    PIECE_READ_BYTES = 1 << 11, /* of a row of `from`, in pieces of rows that are copied together */
-    PIECE_RUN_BYTES = 1 << 9,   /* of a row of `to`, with a large L2 */
-    PIECE_RUN_BYTES_SMALL_L2 = 1 << 8,
-    PIECE_AHEAD_ROWS = 2,
-    BAND_ROWS = 512,
+    BAND_ALIAS_BYTES = 1 << 14,
+    BAND_ROWS = 512, /* as many pages as a processor's TLB has addresses of */
     BAND_PAGE_BYTES = 4096
 };
 
-typedef struct plan {
+/* A rectangle; pitches in bytes. */
+typedef struct rectangle {
+    char *to, *from;
+    int64_t to_pitch, from_pitch;
     int flags;
     bool streams; /* stores go past the caches */
-    bool large_l2;
-} plan;
+    bool to_l2;   /* prefetches end in L2 */
+} rectangle;
 
-static inline void transpose_square_f32(float *const *col, int64_t r, const float *in, int64_t pitch)
+#define INLINE static inline __attribute__((always_inline)) /* t is constant in each call */
+
+/* Column c of rows x cols cells at `from` becomes a row at col[c], four cells at a time. */
+INLINE void transpose_tile(dtype t, char *const *col, const char *from, int64_t pitch, int64_t rows,
+                           int64_t cols)
 {
-#if defined(__SSE2__)
-    __m128 a = _mm_loadu_ps(in), b = _mm_loadu_ps(in + pitch), c = _mm_loadu_ps(in + 2 * pitch),
-           d = _mm_loadu_ps(in + 3 * pitch);
-    _MM_TRANSPOSE4_PS(a, b, c, d);
-    _mm_storeu_ps(col[0] + r, a);
-    _mm_storeu_ps(col[1] + r, b);
-    _mm_storeu_ps(col[2] + r, c);
-    _mm_storeu_ps(col[3] + r, d);
-#else
-    for (int c = 0; c < 4; c++)
-        for (int k = 0; k < 4; k++) col[c][r + k] = in[k * pitch + c];
-#endif
+    const int64_t cell = (int64_t)dtype_bytes(t);
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4, from += 4 * pitch)
+        for (int64_t c = 0; c < cols; c++)
+            for (int k = 0; k < 4; k++)
+                memcpy(col[c] + (r + k) * cell, from + k * pitch + c * cell, (size_t)cell);
+    for (; r < rows; r++, from += pitch)
+        for (int64_t c = 0; c < cols; c++) memcpy(col[c] + r * cell, from + c * cell, (size_t)cell);
 }
 
-static inline void transpose_square_f64(double *const *col, int64_t r, const double *in, int64_t pitch)
+/* to[i] += more, or from[i] if there is one. */
+INLINE void add_cells(dtype t, void *to, const void *from, int64_t cells)
 {
-#if defined(__SSE2__)
-    const __m128d a = _mm_loadu_pd(in), b = _mm_loadu_pd(in + pitch);
-    _mm_storeu_pd(col[0] + r, _mm_unpacklo_pd(a, b));
-    _mm_storeu_pd(col[1] + r, _mm_unpackhi_pd(a, b));
-#else
-    for (int c = 0; c < 2; c++)
-        for (int k = 0; k < 2; k++) col[c][r + k] = in[k * pitch + c];
-#endif
+    float *const f = to;
+    double *const d = to;
+    for (int64_t i = 0; i < cells; i++)
+        if (t == DTYPE_F32) f[i] += from ? ((const float *)from)[i] : 1;
+        else d[i] += from ? ((const double *)from)[i] : 1;
 }
 
-#define CELL float
-#define SQUARE 4
-#define TRANSPOSE_SQUARE transpose_square_f32
-#define STREAM device_host_stream
-#define TARGET
-#define NAME(x) x##_f32
-#include "transpose/transpose_host_tile.h"
-
-#define CELL double
-#define SQUARE 2
-#define TRANSPOSE_SQUARE transpose_square_f64
-#define STREAM device_host_stream
-#define TARGET
-#define NAME(x) x##_f64
-#include "transpose/transpose_host_tile.h"
-
-#if defined(__x86_64__)
-
-/* ---- AVX-512: squares of whole lines, transposed in registers, and copies past the caches by whole lines
- * ---- */
-
-#include <immintrin.h>
-
-#define TRANSPOSE_HOST_AVX512 __attribute__((target("avx512f")))
-
-/* v[k] becomes quarter k of the four vectors, one after the other. */
-#define QUARTERS(TYPE, VECTOR, SHUFFLE)                                                     \
-    static inline TRANSPOSE_HOST_AVX512 void transpose_host_quarters_##TYPE(VECTOR v[4])    \
-    {                                                                                       \
-        const VECTOR a = SHUFFLE(v[0], v[1], 0x88), b = SHUFFLE(v[2], v[3], 0x88);          \
-        const VECTOR c = SHUFFLE(v[0], v[1], 0xdd), d = SHUFFLE(v[2], v[3], 0xdd);          \
-        v[0] = SHUFFLE(a, b, 0x88), v[1] = SHUFFLE(c, d, 0x88), v[2] = SHUFFLE(a, b, 0xdd), \
-        v[3] = SHUFFLE(c, d, 0xdd);                                                         \
-    }
-QUARTERS(f32, __m512, _mm512_shuffle_f32x4)
-QUARTERS(f64, __m512d, _mm512_shuffle_f64x2)
-#undef QUARTERS
-
-/* 16 x 16: pairs, then fours, within quarters; then the quarters. */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f32(float *const *col, int64_t r,
-                                                                   const float *in, int64_t pitch)
+/* `rows` rows of `from` from r on, in at most a tile's columns from c on. The cells of an unfinished line of
+ * `to` wait in front of col[i] for the next tile, so that only whole lines are streamed. */
+INLINE void transpose_columns(dtype t, const rectangle *a, int64_t r, int64_t rows, int64_t c, int64_t cols)
 {
-    __m512d pair[16];
-    _Pragma("GCC unroll 8")
-    for (int k = 0; k < 16; k += 2) {
-        const __m512 a = _mm512_loadu_ps(in + k * pitch), b = _mm512_loadu_ps(in + (k + 1) * pitch);
-        pair[k] = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
-        pair[k + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
-    }
-    _Pragma("GCC unroll 4")
-    for (int c = 0; c < 4; c++) { /* columns c, c + 4, c + 8, c + 12 */
-        __m512 v[4];
-        _Pragma("GCC unroll 4")
-        for (int k = 0; k < 4; k++) {
-            const __m512d a = pair[4 * k + c / 2], b = pair[4 * k + 2 + c / 2];
-            v[k] = _mm512_castpd_ps(c % 2 ? _mm512_unpackhi_pd(a, b) : _mm512_unpacklo_pd(a, b));
+    _Alignas(64) char held[TILE_COLS_MAX][TILE_BYTES + 2 * DEVICE_HOST_LINE_BYTES];
+    char *col[TILE_COLS_MAX], *in = a->from + r * a->from_pitch + c * (int64_t)dtype_bytes(t),
+                              *out = a->to + c * a->to_pitch + r * (int64_t)dtype_bytes(t);
+    const int64_t cell = (int64_t)dtype_bytes(t), tile_rows = TILE_BYTES / cell;
+    const int64_t ahead =
+        a->from_pitch * (a->from_pitch % ALIAS_BYTES == 0 ? AHEAD_ROWS_ALIASED : AHEAD_ROWS);
+    for (int64_t i = 0; i < cols; i++)
+        col[i] = held[i] + (uintptr_t)(out + i * a->to_pitch) % DEVICE_HOST_LINE_BYTES;
+    for (int64_t done = 0; done < rows;
+         done += tile_rows, in += tile_rows * a->from_pitch, out += TILE_BYTES) {
+        const int64_t n = rows - done < tile_rows ? rows - done : tile_rows, bytes = n * cell;
+        for (int64_t k = 0; k < n; k++)
+            device_host_prefetch(in + k * a->from_pitch, ahead, TILE_BYTES, a->to_l2);
+        transpose_tile(t, col, in, a->from_pitch, n, cols);
+        for (int64_t k = 0; k < n && a->flags & TRANSPOSE_INCREMENT_SOURCE; k++)
+            add_cells(t, in + k * a->from_pitch, NULL, cols);
+        for (int64_t i = 0; i < cols; i++) {
+            char *const to = out + i * a->to_pitch;
+            if (a->streams) {
+                const int64_t waiting = col[i] - held[i], first = done == 0 ? waiting : 0;
+                const int64_t last = done + n == rows ? waiting + bytes : bytes;
+                device_host_stream(to - waiting + first, held[i] + first, (size_t)(last - first));
+                if (done + n < rows) memcpy(held[i], held[i] + bytes, (size_t)waiting);
+            } else if (a->flags & TRANSPOSE_ADD) {
+                device_host_prefetch(to, TILE_BYTES, TILE_BYTES, false);
+                add_cells(t, to, col[i], n);
+            } else {
+                memcpy(to, col[i], (size_t)bytes);
+            }
         }
-        transpose_host_quarters_f32(v);
-        _Pragma("GCC unroll 4")
-        for (int k = 0; k < 4; k++) _mm512_storeu_ps(col[4 * k + c] + r, v[k]);
     }
 }
 
-/* 8 x 8 */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_square_f64(double *const *col, int64_t r,
-                                                                   const double *in, int64_t pitch)
+/* b is a box of `to`: x counts rows, y columns of `from`. Where rows of `from` lie a power of two apart, a
+ * page of which a tile needs a part comes back for the next columns of tiles: these go in bands of rows. */
+INLINE void transpose_box(dtype t, const rectangle *a, box b)
 {
-    _Pragma("GCC unroll 2")
-    for (int c = 0; c < 2; c++) { /* columns c, c + 2, c + 4, c + 6 */
-        __m512d v[4];
-        _Pragma("GCC unroll 4")
-        for (int k = 0; k < 4; k++) {
-            const __m512d a = _mm512_loadu_pd(in + 2 * k * pitch),
-                          b = _mm512_loadu_pd(in + (2 * k + 1) * pitch);
-            v[k] = c ? _mm512_unpackhi_pd(a, b) : _mm512_unpacklo_pd(a, b);
-        }
-        transpose_host_quarters_f64(v);
-        _Pragma("GCC unroll 4")
-        for (int k = 0; k < 4; k++) _mm512_storeu_pd(col[2 * k + c] + r, v[k]);
-    }
-}
-
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream_line(char *to, const char *from)
-{
-    _mm512_stream_si512((void *)to, _mm512_loadu_si512((const void *)from));
-}
-
-/* device_host_stream with AVX-512. */
-static inline TRANSPOSE_HOST_AVX512 void transpose_host_stream(void *restrict to, const void *restrict from,
-                                                               size_t bytes)
-{
-    device_host_stream_lines(to, from, bytes, transpose_host_stream_line);
-}
-
-#define CELL float
-#define SQUARE 16
-#define TRANSPOSE_SQUARE transpose_host_square_f32
-#define STREAM transpose_host_stream
-#define TARGET TRANSPOSE_HOST_AVX512
-#define NAME(x) x##_avx512_f32
-#include "transpose/transpose_host_tile.h"
-
-#define CELL double
-#define SQUARE 8
-#define TRANSPOSE_SQUARE transpose_host_square_f64
-#define STREAM transpose_host_stream
-#define TARGET TRANSPOSE_HOST_AVX512
-#define NAME(x) x##_avx512_f64
-#include "transpose/transpose_host_tile.h"
-#endif
-
-/* Squares of f64 by AVX-512 read 8 rows at once, which are too many if all share their sets. */
-static void transpose_part(dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, box part,
-                           const plan *p)
-{
-#if defined(__x86_64__)
-    const bool avx512 = __builtin_cpu_supports("avx512f");
-    const bool crowded = !p->large_l2 && (size_t)from_pitch * dtype_bytes(t) % PIECE_ALIAS_BYTES == 0;
-    if (avx512 && t == DTYPE_F32) {
-        part_avx512_f32(to, to_pitch, from, from_pitch, part, p);
-        return;
-    }
-    if (avx512 && !crowded) {
-        part_avx512_f64(to, to_pitch, from, from_pitch, part, p);
-        return;
-    }
-#endif
-    switch (t) {
-    case DTYPE_F32: part_f32(to, to_pitch, from, from_pitch, part, p); break;
-    case DTYPE_F64: part_f64(to, to_pitch, from, from_pitch, part, p); break;
-    }
+    const int64_t cell = (int64_t)dtype_bytes(t), tile_cols = TILE_BYTES / cell;
+    const bool banded = a->from_pitch % BAND_ALIAS_BYTES == 0;
+    const int64_t strip = banded ? BAND_PAGE_BYTES / cell : tile_cols,
+                  band = banded ? BAND_ROWS : box_width(b);
+    for (int64_t s = b.y0; s < b.y1; s += strip)
+        for (int64_t r = b.x0; r < b.x1; r += band)
+            for (int64_t c = s; c < b.y1 && c < s + strip; c += tile_cols)
+                transpose_columns(t, a, r, b.x1 - r < band ? b.x1 - r : band, c,
+                                  b.y1 - c < tile_cols ? b.y1 - c : tile_cols);
 }
 
 int transpose_host(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
                    int64_t rows, int64_t cols, int flags, device_stream *s)
 {
     const device_host *h = (const device_host *)d;
-    const size_t working_bytes = 2 * (size_t)rows * (size_t)cols * dtype_bytes(t);
-    const plan p = {
-        .flags = flags,
-        .streams = !(flags & TRANSPOSE_ADD) && working_bytes > h->far_cache_bytes,
-        .large_l2 = h->near_cache_bytes >= LARGE_L2_BYTES,
-    };
+    const int64_t cell = (int64_t)dtype_bytes(t);
+    const rectangle a = { .to = to,
+                          .from = from,
+                          .to_pitch = to_pitch * cell,
+                          .from_pitch = from_pitch * cell,
+                          .flags = flags,
+                          .streams = !(flags & TRANSPOSE_ADD) &&
+                                     2 * (size_t)(rows * cols * cell) > h->far_cache_bytes,
+                          .to_l2 = h->near_cache_bytes >= LARGE_L2_BYTES };
     const box all = box_make(0, rows, 0, cols);
     const int team = device_host_team(d, box_cells(all));
 #pragma omp parallel num_threads(team) if (team > 1)
     {
         const box part = device_host_part(all, omp_get_thread_num(), omp_get_num_threads());
-        transpose_part(t, to, to_pitch, from, from_pitch, part, &p);
-        if (p.streams) device_host_stream_end();
+        switch (t) {
+        case DTYPE_F32: transpose_box(DTYPE_F32, &a, part); break;
+        case DTYPE_F64: transpose_box(DTYPE_F64, &a, part); break;
+        }
+        if (a.streams) device_host_stream_end();
     }
     return 0;
 }

@@ -165,7 +165,6 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
     const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
     bool mpi_claims_cuda;
-    bool fabric;           /* no rank has a device.no_fabric */
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
     /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
      * last step's norm. */

@@ -65,10 +65,9 @@ static bool count_links(candidates *a, const plan_grid *g, int depth, bool corne
 /* ---- trials ---- */
 
 /* Sets why not. */
-static bool reaches(const plan_facts *f, plan_exchange *e, transport_kind t, link_kind kind)
+static bool reaches(plan_exchange *e, transport_kind t, link_kind kind)
 {
-    const transport_traits *traits = transport_traits_of(t);
-    if (!traits->one_host || kind == LINK_INSIDE_HOST || f->fabric) return true;
+    if (!transport_traits_of(t)->one_host || kind == LINK_INSIDE_HOST) return true;
     return sentence_refuse(&e->why[t][kind], "it does not reach other hosts");
 }
 
@@ -92,7 +91,7 @@ static void try_these(candidates *a, const plan *p, const transport_kind over[],
         const transport_kind t = over[i];
         plan_candidate c = { .over = t, .why = e->why[t] };
         for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-            c.ask[kind] = e->links[kind] > 0 && reaches(a->q->facts, e, t, kind);
+            c.ask[kind] = e->links[kind] > 0 && reaches(e, t, kind);
         e->asked[t] = true;
         if (!c.ask[LINK_INSIDE_HOST] && !c.ask[LINK_BETWEEN_HOSTS]) continue;
         c.seconds = a->seconds[t] = CHECK_ALLOC(malloc((size_t)a->q->facts->ranks * sizeof *c.seconds));
@@ -162,7 +161,7 @@ static transport_kind pick(const candidates *a, link_kind kind, int rank, int ot
 /* The transport that serves a kind of link on most machines, where no trial measures it. */
 static transport_kind assumed(const plan_facts *f, plan_exchange *e, link_kind kind, transport_kind asked)
 {
-    if (asked != TRANSPORT_AUTO) return reaches(f, e, asked, kind) ? asked : TRANSPORT_STAGED;
+    if (asked != TRANSPORT_AUTO) return reaches(e, asked, kind) ? asked : TRANSPORT_STAGED;
     if (kind == LINK_INSIDE_HOST && f->most_on_device == 1) return TRANSPORT_PEER;
     return f->mpi_claims_cuda ? TRANSPORT_AWARE : TRANSPORT_STAGED;
 }

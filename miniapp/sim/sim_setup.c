@@ -89,7 +89,6 @@ static plan_facts facts_of(sim *s, common_facts *all)
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
     if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
-    f.fabric = agree_all(!d->no_fabric, s->top.comm);
     f.host_of = s->top.where->of;
     f.free_bytes = all->free_bytes;
     f.limit = all->limit;

@@ -1,7 +1,7 @@
 /* Every block that ranks share is seen whole by their neighbours, zeros at first whatever stood in that
  * memory: small and large ones, and a rank without any; a rank is its own neighbour by its own pointer. Where
- * any rank cannot map the memory that is meant, all take the other kind, or give the same reason. No
- * descriptor stays open. ranks: 1 2 3 gpus: rank */
+ * any rank cannot map, or is on another host, all give the same reason. No descriptor stays open. ranks: 1 2 3
+ * gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
 
@@ -81,7 +81,6 @@ static int open_descriptors(void)
 static void every_block(device *d, transport_kind t)
 {
     (void)t;
-    print_message("fabric handles: %s\n", d->no_fabric ? d->no_fabric : "granted");
     long wrong = wrong_peers(d, "");
     const int before = open_descriptors();
     wrong += wrong_peers(d, "");
@@ -91,21 +90,12 @@ static void every_block(device *d, transport_kind t)
 
 /* ---- mapping is refused ---- */
 
-static int (*real_open)(device *d, device_memory where, const device_handle *h, void **out);
-static int (*real_alloc)(device *d, device_memory where, size_t bytes, void **out);
-static bool refuse_shared, refuse_both, refuse_memory;
+static int (*real_open)(device *d, const device_handle *h, void **out);
 static int refused_code;
 
-static int open_or_refuse(device *d, device_memory where, const device_handle *h, void **out)
+static int open_or_refuse(device *d, const device_handle *h, void **out)
 {
-    const bool refuse = where == DEVICE_MEMORY_SHARED ? refuse_shared : refuse_both;
-    return refuse && harness.rank == harness.ranks - 1 ? refused_code : real_open(d, where, h, out);
-}
-
-static int alloc_or_refuse(device *d, device_memory where, size_t bytes, void **out)
-{
-    const bool refuse = where == DEVICE_MEMORY_SHARED && refuse_memory && harness.rank == 0;
-    return refuse ? refused_code : real_alloc(d, where, bytes, out);
+    return harness.rank == harness.ranks - 1 ? refused_code : real_open(d, h, out);
 }
 
 static void refused(device *d, transport_kind t)
@@ -117,29 +107,14 @@ static void refused(device *d, transport_kind t)
         snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: %s",
                  harness.ranks - 1, d->error_text(refused_code));
     real_open = d->handle_open;
-    real_alloc = d->alloc;
     d->handle_open = open_or_refuse;
-    d->alloc = alloc_or_refuse;
-    refuse_shared = true;
-    long wrong = wrong_peers(d, "");
-    refuse_both = true;
-    wrong += wrong_peers(d, no_map);
-    refuse_shared = refuse_both = false;
-    refuse_memory = true;
-    wrong += wrong_peers(d, "");
-    refuse_memory = false;
-    assert_int_equal(harness_sum(wrong), 0);
+    assert_int_equal(harness_sum(wrong_peers(d, no_map)), 0);
 }
 
-#define FAR "rank 0 and its neighbour 1 run on different hosts, which takes fabric handles: "
-
-/* Ranks that take themselves for hosts: CUDA IPC is no way to them, DEVICE_MEMORY_SHARED is one where the
- * device says so. */
+/* Ranks that take themselves for hosts. */
 static void other_hosts(device *d, transport_kind t)
 {
-    const int next = (harness.rank + 1) % harness.ranks;
-    char count[12], no_map[256];
-    sentence why;
+    char count[12];
     (void)t;
     if (harness.ranks == 1) skip();
     snprintf(count, sizeof count, "%d", harness.ranks);
@@ -151,19 +126,7 @@ static void other_hosts(device *d, transport_kind t)
         print_message("skipped: only debug builds pretend hosts\n");
         skip();
     }
-    peer *p = peer_create(d, &next, 1, harness.comm, &why);
-    long wrong = p != NULL || strcmp(why.text, FAR "the host device has none") != 0;
-    peer_destroy(&p);
-    d->no_fabric = NULL;
-    wrong += wrong_peers(d, "");
-    snprintf(no_map, sizeof no_map, "rank %d cannot map the device memory of rank 0: Operation not permitted",
-             harness.ranks - 1);
-    refused_code = EPERM;
-    real_open = d->handle_open;
-    d->handle_open = open_or_refuse;
-    refuse_shared = true;
-    wrong += wrong_peers(d, no_map);
-    refuse_shared = false;
+    const long wrong = wrong_peers(d, "rank 0 and its neighbour 1 run on different hosts");
     unsetenv("WEFT_PRETEND_HOSTS");
     assert_int_equal(harness_sum(wrong), 0);
 }

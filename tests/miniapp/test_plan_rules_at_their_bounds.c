@@ -377,23 +377,6 @@ static void links_inside_a_host_and_between_hosts_differ(void **state)
     assert_int_equal(p->feed, CONFIG_FEED_OPENMP); /* aware needs the host */
 }
 
-/* Two ranks on two hosts. */
-static void peer_reaches_other_hosts_of_its_fabric(void **state)
-{
-    made_up m = made_up_all_serve();
-    plan_facts f = made_up_facts(DEVICE_CUDA, 2, 1, &norms);
-    int status = 0;
-    (void)state;
-    assert_int_equal(on(DEVICE_CUDA, 2, 1, &m, "fuse = 1")->exchange.used[TRANSPORT_PEER], 0);
-    f.fabric = true;
-    const plan *p = made_up_plan(&cfg, &f, &m, &status);
-    assert_int_equal(p->exchange.used[TRANSPORT_PEER], p->exchange.links[LINK_BETWEEN_HOSTS]);
-    assert_int_equal(p->form, STEP_IN_KERNEL);
-    /* the trial with the real neighbour decides */
-    m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
-    assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->exchange.used[TRANSPORT_PEER], 0);
-}
-
 static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
 {
     made_up m = made_up_all_serve();
@@ -684,7 +667,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_of_one_host_cut_rows_alone),
-        cmocka_unit_test(peer_reaches_other_hosts_of_its_fabric),
         cmocka_unit_test(a_close_choice_says_so),
         cmocka_unit_test(memory_is_enough_up_to_the_last_byte),
         cmocka_unit_test(blocks_that_find_no_room_are_shorter),

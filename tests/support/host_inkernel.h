@@ -100,7 +100,7 @@ static inline int host_inkernel_flag_words(device *d, const field_shape *f, cons
 static inline void host_inkernel_give(device *d, int radius)
 {
     host_inkernel_radius = radius;
-    file_memory_give(d, false);
+    file_memory_give(d);
     d->stencil_inkernel_can = host_inkernel_can;
     d->stencil_inkernel = host_inkernel_step;
     d->inkernel_flag_words = host_inkernel_flag_words;
