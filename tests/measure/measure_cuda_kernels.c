@@ -401,8 +401,6 @@ static void measure_boxes(dtype t, int64_t nx, int64_t ny)
 {
     for (int r = 1; r <= STENCIL_RADIUS_MAX; r += r < 4 ? 1 : 4)
         measure_pass(STENCIL_BOX, r, t, false, nx, ny);
-    for (stencil_form form = STENCIL_SEPARABLE; form <= STENCIL_SEPARABLE_SUM; form++)
-        for (int r = 1; r <= stencil_radius_max(form); r++) measure_pass(form, r, t, false, nx, ny);
 }
 
 /* Launches w for a while, enough at a time that the GPU hardly ever waits. Returns how often, and in *seconds
