@@ -122,7 +122,7 @@ def shown_setting(runs, mode):
             shown[key] = f"{shown[key]} ({used.pop()})"
     nothing = {"norm_every": "0", "ranks_x": 0, "ranks_y": 0}
     shown.update({key: None for key, value in nothing.items() if shown[key] == value})
-    if shown["kind"] in ("laplace", "custom", "separable", "transpose"):
+    if shown["kind"] in ("laplace", "custom", "transpose"):
         shown["order"] = None
     if shown["kind"] == "transpose":
         shown["fuse"] = None

@@ -22,7 +22,6 @@ ONE_GPU = {"h100x1": "H100", "h200x1": "H200"}
 
 BIG = {"nx": 16384, "ny": 16384}
 ODD = {"nx": 10007, "ny": 9973}
-SEPARABLE = dict(BIG, kind="separable", stencil="separable", boundary="periodic")
 
 
 def pick(chosen, **wanted):
@@ -53,7 +52,6 @@ def one_step(folder):
         ("laplace, 20480 x 20480", {"kind": "laplace", "norms": 0}),
         ("laplace, a norm every step", {"kind": "laplace", "norms": 1}),
         ("box of 3 x 3, 16384 x 16384", dict(BIG, kind="custom")),
-        ("box of 5 x 5, a row times a column", dict(SEPARABLE, radius=2)),
         ("heat in 1D, order 6, 2^28 cells", {"kind": "heat", "ny": 1}),
     ]
     lines, cell = orders + odd + others, measured.step_and_fraction
@@ -72,8 +70,6 @@ def temporal_blocking(folder):
         ("wave, order 4", dict(BIG, kind="wave", order=4)),
         ("laplace, 20480 x 20480, a norm every 12 steps", {"kind": "laplace"}),
         ("box of 3 x 3", dict(BIG, kind="custom")),
-        ("box of 3 x 3, a row times a column", dict(SEPARABLE, radius=1, single=False)),
-        ("box of 5 x 5, a row times a column", dict(SEPARABLE, radius=2, single=False)),
     ]
 
     def cell(chosen):

@@ -16,12 +16,11 @@ static const double advect_2d[KIND_ORDERS] = { .5,      .364372, .315262, .28891
                                                .272117, .260301, .251448, .244514 };
 
 static const char heat[] = "heat", wave[] = "wave", advect[] = "advect", laplace[] = "laplace",
-                  custom[] = "custom", transpose[] = "transpose", sweep[] = "sweep",
-                  separable[] = "separable";
+                  custom[] = "custom", transpose[] = "transpose", sweep[] = "sweep";
 const char *const kind_names[KIND_ROWS + 1] = {
     [KIND_HEAT] = heat,       [KIND_WAVE] = wave,           [KIND_ADVECT] = advect,
     [KIND_LAPLACE] = laplace, [KIND_CUSTOM] = custom,       [KIND_TRANSPOSE] = transpose,
-    [KIND_SWEEP] = sweep,     [KIND_SEPARABLE] = separable,
+    [KIND_SWEEP] = sweep,
 };
 
 static const kind_row row[KIND_ROWS] = {
@@ -81,12 +80,6 @@ static const kind_row row[KIND_ROWS] = {
                      .alpha_limit = { heat_1d, heat_1d },
                      .v_sum = { 1, 3 },
                      .field = { "u" } },
-    [KIND_SEPARABLE] = { .name = separable,
-                         .stencil = KIND_STENCIL_FACTORS,
-                         .modes = KIND_MODES_POWER,
-                         .words = 2,
-                         .v_sum = { 1, 2 },
-                         .field = { "u" } },
 };
 
 const kind_row *kind_of(kind_id id) { return &row[id]; }

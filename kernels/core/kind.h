@@ -10,17 +10,15 @@ typedef enum kind_id {
     KIND_LAPLACE,
     KIND_CUSTOM,
     KIND_TRANSPOSE,
-    KIND_SWEEP,
-    KIND_SEPARABLE
+    KIND_SWEEP
 } kind_id;
-enum { KIND_ROWS = KIND_SEPARABLE + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
+enum { KIND_ROWS = KIND_SWEEP + 1, KIND_FIELDS_MAX = 2, KIND_ORDERS = 8 };
 
 typedef enum kind_stencil {
     KIND_STENCIL_NONE,        /* no cell reads its neighbours: no sides, no modes */
     KIND_STENCIL_DIFFERENCES, /* differences of problem.order times problem.alpha; radius order / 2 */
     KIND_STENCIL_MEAN,        /* the mean of the nearest neighbours; radius 1 */
     KIND_STENCIL_WEIGHTS,     /* problem.weights, which give the radius */
-    KIND_STENCIL_FACTORS,     /* problem.factors, which give the radius; only on 2D grids */
 } kind_stencil;
 
 typedef enum kind_alpha {

@@ -57,24 +57,9 @@ constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
         { 4,       1,      1,         6,     1,      256,    0 } } },
 };
 
-/* [radius - 1], for boxes whose weights are factors; the same for f32 and f64, one product and two. */
-constexpr ring_tiling separable_tilings[STENCIL_SEPARABLE_RADIUS_MAX] = {
-    /*  columns, groups, step_rows, ahead, blocks, height, wave */
-    { 4,       2,      4,         0,     1,      16,     0 }, /* radius 1 */
-    { 4,       2,      4,         0,     1,      16,     0 },
-    { 4,       1,      4,         0,     1,      16,     0 },
-    { 4,       1,      4,         0,     1,      24,     0 },
-};
-
-template <stencil_form FORM, typename T, int R> constexpr ring_tiling ring_tiling_of()
-{
-    if constexpr (stencil_products(FORM) > 0) return separable_tilings[R - 1];
-    else return ring_tilings[FORM == STENCIL_BOX][sizeof(T) == 8][R - 1];
-}
-
 template <stencil_form FORM, typename T, int R> struct ring_shape {
     static constexpr bool BOX = FORM == STENCIL_BOX, STAR = FORM == STENCIL_STAR;
-    static constexpr ring_tiling TILING = ring_tiling_of<FORM, T, R>();
+    static constexpr ring_tiling TILING = ring_tilings[BOX][sizeof(T) == 8][R - 1];
     static constexpr int COLUMNS = TILING.columns, GROUPS = TILING.groups, B = TILING.step_rows,
                          AHEAD = TILING.ahead;
     static constexpr bool AT_ONCE = AHEAD == 0;

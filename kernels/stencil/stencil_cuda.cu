@@ -7,8 +7,6 @@ static const stencil_unit *unit_of(stencil_form form)
     case STENCIL_LINE: return &stencil_cuda_line;
     case STENCIL_STAR: return &stencil_cuda_star;
     case STENCIL_BOX: return &stencil_cuda_box;
-    case STENCIL_SEPARABLE: return &stencil_cuda_separable;
-    case STENCIL_SEPARABLE_SUM: return &stencil_cuda_separable_sum;
     }
     return nullptr;
 }
@@ -18,9 +16,7 @@ static const inkernel_unit *inkernel_unit_of(stencil_form form)
     switch (form) {
     case STENCIL_STAR: return &inkernel_cuda_star;
     case STENCIL_BOX: return &inkernel_cuda_box;
-    case STENCIL_LINE:
-    case STENCIL_SEPARABLE:
-    case STENCIL_SEPARABLE_SUM: break;
+    case STENCIL_LINE: break;
     }
     return nullptr;
 }
@@ -29,8 +25,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = unit_of(op->form);
-    assert(unit && 1 <= op->radius && op->radius <= stencil_radius_max(op->form) &&
-           (!op->has_prev || stencil_products(op->form) == 0));
+    assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
     const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);

@@ -126,14 +126,13 @@ template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t se
 
 template <stencil_form FORM, int R = 1> static cudaError_t instance(const stencil *op, stencil_request *q)
 {
-    if constexpr (R < stencil_radius_max(FORM))
+    if constexpr (R < STENCIL_RADIUS_MAX)
         if (op->radius > R) return instance<FORM, R + 1>(op, q);
-    constexpr bool PREV = stencil_products(FORM) == 0; /* the form may have prev */
     switch (op->type) {
     case DTYPE_F32:
-        return PREV && op->has_prev ? serve<FORM, float, R, PREV>(q) : serve<FORM, float, R, false>(q);
+        return op->has_prev ? serve<FORM, float, R, true>(q) : serve<FORM, float, R, false>(q);
     case DTYPE_F64:
-        return PREV && op->has_prev ? serve<FORM, double, R, PREV>(q) : serve<FORM, double, R, false>(q);
+        return op->has_prev ? serve<FORM, double, R, true>(q) : serve<FORM, double, R, false>(q);
     }
     return cudaErrorInvalidValue;
 }

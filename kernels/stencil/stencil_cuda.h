@@ -41,5 +41,4 @@ typedef struct inkernel_unit {
 } inkernel_unit;
 
 extern const inkernel_unit inkernel_cuda_star, inkernel_cuda_box;
-extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box, stencil_cuda_separable,
-    stencil_cuda_separable_sum;
+extern const stencil_unit stencil_cuda_line, stencil_cuda_star, stencil_cuda_box;

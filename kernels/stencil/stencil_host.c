@@ -48,7 +48,7 @@ _Static_assert(1 + sizeof blocks / sizeof *blocks <= STENCIL_HOST_VARIANTS_MAX, 
 static int list_variants(const stencil *op, const stencil_host_variant *variant[])
 {
     int count = 0;
-    if (op->radius <= (stencil_reads_corners(op->form) ? 1 : 2)) variant[count++] = &row_by_row;
+    if (op->radius <= (op->form == STENCIL_BOX ? 1 : 2)) variant[count++] = &row_by_row;
     if (op->form == STENCIL_LINE) {
         variant[count++] = &line_blocks;
     } else {
@@ -60,8 +60,7 @@ static int list_variants(const stencil *op, const stencil_host_variant *variant[
 int stencil_host_bind(device *d, const stencil *op)
 {
     device_host *h = (device_host *)d;
-    assert(op->radius >= 1 && op->radius <= stencil_radius_max(op->form) &&
-           (!op->has_prev || stencil_products(op->form) == 0));
+    assert(op->radius >= 1 && op->radius <= STENCIL_RADIUS_MAX);
     h->op = *op;
     for (int k = 0; k < stencil_weights(op->form, op->radius); k++) h->weight_f32[k] = (float)op->weight[k];
     d->stencil_variants = (device_variants){ .count = list_variants(op, h->variant) };

@@ -65,7 +65,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, boo
                                                    int64_t at, int64_t low, int64_t high, int held,
                                                    VECTOR *line)
 {
-    const int side = 2 * r + 1, products = stencil_products(form);
+    const int side = 2 * r + 1;
     VECTOR u[STENCIL_HOST_VECTORS];
     switch (form) {
     case STENCIL_LINE:
@@ -91,22 +91,6 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, boo
             HOLD(row[dy] + at);
             _Pragma("GCC unroll 5")
             for (int dx = -r; dx <= r; dx++) ADD(u, w[dx + r], BESIDE(row[dy] + at, dx));
-        }
-        break;
-    case STENCIL_SEPARABLE:
-    case STENCIL_SEPARABLE_SUM: /* the first product is an fma onto -0 */
-        EACH_VECTOR(u[j] = -(VECTOR){ 0 });
-        _Pragma("GCC unroll 5")
-        for (int dy = -r; dy <= r; dy++) {
-            HOLD(row[dy + r] + at);
-            for (int k = 0; k < products; k++) {
-                VECTOR h[STENCIL_HOST_VECTORS];
-                BEGIN(h, w[stencil_row_factor(r, k, -r)], BESIDE(row[dy + r] + at, -r));
-                _Pragma("GCC unroll 4")
-                for (int dx = 1 - r; dx <= r; dx++)
-                    ADD(h, w[stencil_row_factor(r, k, dx)], BESIDE(row[dy + r] + at, dx));
-                ADD(u, w[stencil_column_factor(products, r, k, dy)], h[j]);
-            }
         }
         break;
     }
@@ -203,8 +187,6 @@ static TARGET STENCIL_HOST_INLINE void NAME(rows)(stencil_form form, int r, bool
 ROWS_OF(line, STENCIL_LINE, job->radius, false)
 ROWS_OF(star, STENCIL_STAR, job->radius, false)
 ROWS_OF(square, STENCIL_BOX, job->radius, false)
-ROWS_OF(separable, STENCIL_SEPARABLE, job->radius, false)
-ROWS_OF(separable_sum, STENCIL_SEPARABLE_SUM, job->radius, false)
 #ifdef CUT
 ROWS_OF(line_1, STENCIL_LINE, 1, true)
 ROWS_OF(line_2, STENCIL_LINE, 2, true)
@@ -216,8 +198,6 @@ ROWS_OF(star_3, STENCIL_STAR, 3, true)
 ROWS_OF(star_4, STENCIL_STAR, 4, true)
 ROWS_OF(square_1, STENCIL_BOX, 1, true)
 ROWS_OF(square_2, STENCIL_BOX, 2, true)
-ROWS_OF(separable_1, STENCIL_SEPARABLE, 1, true)
-ROWS_OF(separable_2, STENCIL_SEPARABLE, 2, true)
 #endif
 
 #undef VECTOR

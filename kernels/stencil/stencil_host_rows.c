@@ -122,17 +122,14 @@ static TARGET STENCIL_HOST_INLINE __m512d stencil_host_cut_f64(__m512d a, __m512
 
 #define KERNELS(VECTORS)                                                                                 \
     {                                                                                                    \
-        { line_##VECTORS##_f32, star_##VECTORS##_f32, square_##VECTORS##_f32, separable_##VECTORS##_f32, \
-          separable_sum_##VECTORS##_f32 },                                                               \
-        { line_##VECTORS##_f64, star_##VECTORS##_f64, square_##VECTORS##_f64, separable_##VECTORS##_f64, \
-          separable_sum_##VECTORS##_f64 },                                                               \
+        { line_##VECTORS##_f32, star_##VECTORS##_f32, square_##VECTORS##_f32 },                          \
+        { line_##VECTORS##_f64, star_##VECTORS##_f64, square_##VECTORS##_f64 },                          \
     }
 #define CONSTANTS(SUFFIX)                                                                     \
     {                                                                                         \
         { line_1##SUFFIX, line_2##SUFFIX, line_3##SUFFIX, line_4##SUFFIX },                   \
         { star_1##SUFFIX, star_2##SUFFIX, star_3##SUFFIX, star_4##SUFFIX },                   \
-        { square_1##SUFFIX, square_2##SUFFIX },                                               \
-        { separable_1##SUFFIX, separable_2##SUFFIX }                                          \
+        { square_1##SUFFIX, square_2##SUFFIX }                                                \
     }
 
 stencil_host_kernel *stencil_host_rows(dtype t, stencil_form form, int radius)

@@ -1,5 +1,5 @@
-/* Stars and boxes, of weights or of factors: bulk copies bring the rows of a tile into shared memory
- * (ring_rows_cuda.cuh). Boxes of weights of radius 3 and 4, bound by arithmetic, have tiles of their own
+/* Stars and boxes: bulk copies bring the rows of a tile into shared memory
+ * (ring_rows_cuda.cuh). Boxes of radius 3 and 4, bound by arithmetic, have tiles of their own
  * (stencil_slide_cuda.cuh), which stencil_tile starts too.
  *
  * A block takes a tile of N = 32 COLUMNS vectors of 16 bytes along x and `height` rows along y. Its first
@@ -18,10 +18,6 @@
  * of partial sums do, and a new row adds its terms to all sums it reaches, dy outermost, which is the order
  * of each sum; a weight, once in its uniform register, serves B V cells. B also bounds the unrolled code:
  * beyond about 24 KB the instruction cache halves the speed.
- *
- * Box of factors: 2R + B rows of each product's sums along x stay in registers, of the thread's own cells,
- * and move down as a star's rows do; an output row reads 2R + 1 of them. Only the halo rows' sums are
- * computed twice.
  *
  * Memory touched: of rows y-R .. y+rows-1+R the cells [x_tile - up(R), up(min(x1, end of tile)) + up(R)), a
  * subset of what stencil_cuda.cuh allows. Two levels: a thread reads its cells of prev one step before it
@@ -63,11 +59,9 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
     using S = ring_shape<FORM, T, R>;
     /* STEP: vectors in a slot */
     static constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, STEP = B * S::PITCH;
-    static constexpr int PRODUCTS = stencil_products(FORM), SETS = PRODUCTS > 0 ? PRODUCTS : 1;
     using step_rows = T[B][V];
-    /* own cells of the last 2R + B rows (star); partial sums (box); sums along these rows, one product after
-     * the other (factors) */
-    using kept_rows = T[SETS * (2 * R + B)][V];
+    /* own cells of the last 2R + B rows (star); partial sums (box) */
+    using kept_rows = T[2 * R + B][V];
 
     /* The star's output row b, whose centre row is `centre` in shared memory. */
     static __device__ __forceinline__ void star(int b, const float4 *centre, const kept_rows &kept,
@@ -119,48 +113,12 @@ template <stencil_form FORM, typename T, int R> struct ring_sums {
             for (int v = 0; v < V; v++) sum[b][v] = kept[b][v];
     }
 
-    /* Sums the rows from `row` on along x, once per product: the newest kept rows. */
-    static __device__ __forceinline__ void sum_rows(const float4 *row, kept_rows &kept)
-    {
-#pragma unroll
-        for (int b = 0; b < B; b++) {
-            window<T, R> around;
-#pragma unroll
-            for (int i = 0; i < 2 * SIDE + 1; i++)
-                load_row(around.cell + i * V, row + b * S::PITCH + i - SIDE);
-#pragma unroll
-            for (int k = 0; k < PRODUCTS; k++)
-#pragma unroll
-                for (int dx = -R; dx <= R; dx++)
-#pragma unroll
-                    for (int v = 0; v < V; v++) {
-                        T &h = kept[k * (2 * R + B) + 2 * R + b][v];
-                        h = next_term(dx == -R, stencil_row_factor(R, k, dx), around.at(v, dx), h);
-                    }
-        }
-    }
-
-    /* Output row b from the kept sums. */
-    static __device__ __forceinline__ void sum_columns(int b, const kept_rows &kept, T (&sum)[V])
-    {
-#pragma unroll
-        for (int dy = -R; dy <= R; dy++)
-#pragma unroll
-            for (int k = 0; k < PRODUCTS; k++)
-#pragma unroll
-                for (int v = 0; v < V; v++)
-                    sum[v] = next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy),
-                                       kept[k * (2 * R + B) + b + R + dy][v], sum[v]);
-    }
-
     static __device__ __forceinline__ void move_down(kept_rows &kept)
     {
 #pragma unroll
-        for (int k = 0; k < SETS; k++)
+        for (int j = 0; j < 2 * R; j++)
 #pragma unroll
-            for (int j = k * (2 * R + B); j < k * (2 * R + B) + 2 * R; j++)
-#pragma unroll
-                for (int v = 0; v < V; v++) kept[j][v] = kept[j + B][v];
+            for (int v = 0; v < V; v++) kept[j][v] = kept[j + B][v];
     }
 
     /* Raises the change by those cells of a row that are `in` the box. */
@@ -249,14 +207,8 @@ static __device__ __forceinline__ change_word<T> ring_tile(T *next, const T *cur
                     sums::star(b, centre, kept, sum[b]);
                 }
             }
-        } else if constexpr (FORM == STENCIL_BOX) {
-            sums::box(row, kept, sum);
         } else {
-            sums::sum_rows(row, kept);
-            if (out > -B) {
-#pragma unroll
-                for (int b = 0; b < B; b++) sums::sum_columns(b, kept, sum[b]);
-            }
+            sums::box(row, kept, sum);
         }
         if (out > -B) {
             if (PREV) {

@@ -36,15 +36,10 @@ static __device__ __forceinline__ double fma_of(double a, double b, double c)
     return cell_fma_f64(a, b, c);
 }
 
-/* The next term of a sum, with weight i: the first is a product. */
-template <typename T> static __device__ __forceinline__ T next_term(bool first, int i, T u, T sum)
-{
-    return first ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
-}
-/* Term i of the sum of a line, a star or a box, and beta * prev as term STENCIL_CUDA_BETA. */
+/* Term i of a sum: the first is a product; beta * prev is term STENCIL_CUDA_BETA. */
 template <typename T> static __device__ __forceinline__ T term(int i, T u, T sum)
 {
-    return next_term(i == 0, i, u, sum);
+    return i == 0 ? weight<T>(i) * u : fma_of(weight<T>(i), u, sum);
 }
 
 /* The cells [from, to) of a vector at x lie in the box's columns; an empty range has to <= from. */

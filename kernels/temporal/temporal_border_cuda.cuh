@@ -102,20 +102,6 @@ static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const
     }
 }
 
-/* box_row for factors: each row is summed along x again for every row of sums, since a row that waits may yet
- * become a ghost's. */
-template <int PRODUCTS, typename T, int R, int V>
-static __device__ __forceinline__ void separable_row(const T (&queue)[2 * R][V], const T (&below)[V],
-                                                     T (&sum)[V])
-{
-#pragma unroll
-    for (int dy = -R; dy <= R; dy++) {
-        T along[PRODUCTS][V] = {};
-        sum_along<PRODUCTS, R>(dy == R ? below : queue[R + dy], along);
-        add_along<R>(dy, along, sum);
-    }
-}
-
 /* Makes the condition warp-uniform for the compiler; otherwise every shuffle waits for diverged lanes. */
 static __device__ __forceinline__ bool warp_does(bool here) { return __any_sync(~0u, here); }
 
@@ -131,10 +117,8 @@ struct border_strip {
     static constexpr int DEPTH = STEPS * R, PIECE = SIDE ? 1 : vector_cells<T>;
     static constexpr int V = SIDE ? temporal_side_columns(FORM, R, DEPTH) : PIECE; /* cells per lane */
     static constexpr bool GHOST_LANES = SIDE && temporal_side_ghosts(FORM, R, DEPTH) > 0;
-    static constexpr int PRODUCTS = stencil_products(FORM);
     static constexpr int WAITING = STEPS * 2 * R * V * (int)(sizeof(T) / sizeof(float)); /* registers */
-    /* few enough to request as many rows as are of use */
-    static constexpr int SHORT_WAITING = PRODUCTS > 1 ? 32 : 64;
+    static constexpr int SHORT_WAITING = 64; /* few enough to request as many rows as are of use */
     /* Rows requested ahead. Few levels are computed before a row is needed, and memory is busy with the
      * interior's; with many levels, moving these rows up costs more. */
     static constexpr bool LONGEST = DEPTH >= TEMPORAL_DEPTH_LONGEST;
@@ -213,9 +197,7 @@ struct border_strip {
     __device__ __forceinline__ void next_row(const T (&waiting)[2 * R][V], const T (&arriving)[V],
                                              T (&sum)[V]) const
     {
-        if constexpr (PRODUCTS > 0) {
-            separable_row<PRODUCTS, T, R, V>(waiting, arriving, sum);
-        } else if constexpr (FORM == STENCIL_BOX) {
+        if constexpr (FORM == STENCIL_BOX) {
             box_row<0, T, R, V>(waiting, arriving, sum);
         } else {
             T around[V + 2 * R];
@@ -243,7 +225,7 @@ struct border_strip {
         for (int level = 0; level < STEPS; level++) {
             T(&waiting)[2 * R][V] = queue[level];
             if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
-            if constexpr (SIDE && stencil_reads_corners(FORM)) arriving[0] = own[0].of(arriving);
+            if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
             if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);

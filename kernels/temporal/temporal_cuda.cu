@@ -4,8 +4,7 @@
 #include "temporal/temporal.h"
 #include "temporal/temporal_cuda.h"
 
-static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && STENCIL_SEPARABLE == 3 &&
-                  STENCIL_SEPARABLE_SUM == 4 && DTYPE_F32 == 0,
+static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2 && DTYPE_F32 == 0,
               "the order of the table");
 /* [form][has_prev][type], as the tables of temporal_tilings.c. */
 static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
@@ -14,8 +13,6 @@ static const temporal_unit *const units[STENCIL_FORMS][2][2] = {
     { { &temporal_cuda_star_f32, &temporal_cuda_star_f64 },
       { &temporal_cuda_star_prev_f32, &temporal_cuda_star_prev_f64 } },
     { { &temporal_cuda_box_f32, &temporal_cuda_box_f64 } },
-    { { &temporal_cuda_separable_f32, &temporal_cuda_separable_f64 } },
-    { { &temporal_cuda_separable_sum_f32, &temporal_cuda_separable_sum_f64 } },
 };
 
 static const temporal_unit *unit_of(const stencil *op) { return units[op->form][op->has_prev][op->type]; }

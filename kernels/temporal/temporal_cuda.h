@@ -46,7 +46,6 @@ typedef struct temporal_unit {
 } temporal_unit;
 
 extern const temporal_unit temporal_cuda_star_f32, temporal_cuda_star_f64, temporal_cuda_box_f32,
-    temporal_cuda_box_f64, temporal_cuda_separable_f32, temporal_cuda_separable_f64,
-    temporal_cuda_separable_sum_f32, temporal_cuda_separable_sum_f64, temporal_cuda_line_f32,
-    temporal_cuda_line_f64, temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64,
-    temporal_cuda_line_prev_f32, temporal_cuda_line_prev_f64;
+    temporal_cuda_box_f64, temporal_cuda_line_f32, temporal_cuda_line_f64,
+    temporal_cuda_star_prev_f32, temporal_cuda_star_prev_f64, temporal_cuda_line_prev_f32,
+    temporal_cuda_line_prev_f64;

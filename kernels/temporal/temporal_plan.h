@@ -44,11 +44,11 @@ TEMPORAL_FORMULA int temporal_end_piece(int piece, int depth, int columns)
  * columns that are ghosts. A star's strip of one cell per lane has none. */
 TEMPORAL_FORMULA int temporal_side_columns(stencil_form form, int radius, int depth)
 {
-    return 2 * depth + (stencil_reads_corners(form) ? radius : 0) <= 32 ? 1 : 2;
+    return 2 * depth + (form == STENCIL_BOX ? radius : 0) <= 32 ? 1 : 2;
 }
 TEMPORAL_FORMULA int temporal_side_ghosts(stencil_form form, int radius, int depth)
 {
-    return stencil_reads_corners(form) || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
+    return form == STENCIL_BOX || temporal_side_columns(form, radius, depth) > 1 ? radius : 0;
 }
 /* Warps of a block of the border kernel on an SM of its own: as many as the SM has registers for. */
 TEMPORAL_FORMULA int temporal_border_block(int cell_bytes, bool has_prev, bool norm)

@@ -9,8 +9,7 @@
  *
  * In a box sums wait instead of rows. Its sums go row by row, so that a row that arrives is added at once to
  * the 2R + 1 sums it belongs to, and the 2R of them that are not complete wait. Only the arriving row's
- * neighbours in x are then shuffled. If the weights are factors, the arriving row is summed along x once for
- * each product, and these sums are added to the 2R + 1.
+ * neighbours in x are then shuffled.
  *
  * Two levels (PREV): when a row is complete but for the level before, that level's queue has just released
  * the row that is needed, so a queue is one row longer. The first level's rows come from memory, through a
@@ -147,51 +146,6 @@ static __device__ __forceinline__ void box_sums(T (&waiting)[2 * R][V], T (&row)
     }
 }
 
-/* Sums a row along x, once per product. */
-template <int PRODUCTS, int R, typename T, int V>
-static __device__ __forceinline__ void sum_along(const T (&row)[V], T (&along)[PRODUCTS][V])
-{
-    T around[V + 2 * R];
-    widen<R>(row, around);
-#pragma unroll
-    for (int k = 0; k < PRODUCTS; k++)
-#pragma unroll
-        for (int dx = -R; dx <= R; dx++)
-#pragma unroll
-            for (int v = 0; v < V; v++)
-                along[k][v] =
-                    next_term(dx == -R, stencil_row_factor(R, k, dx), around[R + v + dx], along[k][v]);
-}
-
-/* Adds these sums to a cell's sum: they are row `dy` + R of its 2R + 1 rows. */
-template <int R, int PRODUCTS, typename T, int V>
-static __device__ __forceinline__ void add_along(int dy, const T (&along)[PRODUCTS][V], T (&sum)[V])
-{
-#pragma unroll
-    for (int k = 0; k < PRODUCTS; k++)
-#pragma unroll
-        for (int v = 0; v < V; v++)
-            sum[v] =
-                next_term(dy == -R && k == 0, stencil_column_factor(PRODUCTS, R, k, dy), along[k][v], sum[v]);
-}
-
-/* box_sums for factors. The complete sum comes last: the other order takes 20 registers more. */
-template <int FIRST, int PRODUCTS, typename T, int R, int V>
-static __device__ __forceinline__ void separable_sums(T (&waiting)[2 * R][V], T (&row)[V])
-{
-    constexpr int Q = 2 * R;
-    T along[PRODUCTS][V] = {}, begun[V] = {};
-    sum_along<PRODUCTS, R>(row, along);
-    add_along<R>(-R, along, begun);
-#pragma unroll
-    for (int k = Q - 1; k >= 0; k--) add_along<R>(R - k, along, waiting[(FIRST + k) % Q]);
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-        row[v] = waiting[FIRST][v];
-        waiting[FIRST][v] = begun[v];
-    }
-}
-
 /* p, moved on by `bytes` bytes. */
 template <typename T> static __device__ __forceinline__ T *apart(T *p, int64_t bytes)
 {
@@ -241,10 +195,6 @@ struct strip {
     static_assert(FORM == STENCIL_STAR || !(PREV || CHANGE), "a box's rows do not wait, its sums do");
     static_assert(AGAIN == AGAIN_NEVER || FORM == STENCIL_STAR, "sums are in registers");
     static constexpr bool SHORT = AGAIN >= 0;
-    static constexpr int PRODUCTS = stencil_products(FORM);
-    /* Puts a branch between two rows; otherwise the compiler works at both and has too few registers: f32's
-     * 12 steps spilled 300 bytes. */
-    static constexpr bool APART = PRODUCTS == 1 && R == 1;
     static constexpr int QUEUE = PREV ? 2 * R + 1 : 2 * R;
     /* of the ring of cur; prev's follows it */
     static constexpr unsigned CUR_BYTES = (AGAIN > 0 ? 2 : 1) * S::RING_BYTES;
@@ -346,10 +296,6 @@ struct strip {
         ask(row + S::AHEAD); /* into the place of a row that no lane reads any more */
 #pragma unroll
         for (int level = 0; level < STEPS; level++) {
-            if constexpr (PRODUCTS > 0) {
-                separable_sums<SLOT, PRODUCTS, T, R, V>(queue[level], arriving);
-                continue;
-            }
             if constexpr (FORM == STENCIL_BOX) {
                 box_sums<SLOT, T, R, V>(queue[level], arriving);
                 continue;
@@ -374,11 +320,10 @@ struct strip {
         to += pitch;
     }
 
-    template <int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row, int rows)
+    template <int UNROLL, int U = 0> __device__ __forceinline__ void steps(int row)
     {
         step<U % QUEUE>(row + U);
-        if (APART && row + U + 1 >= rows) return;
-        if constexpr (U + 1 < UNROLL) steps<UNROLL, U + 1>(row, rows);
+        if constexpr (U + 1 < UNROLL) steps<UNROLL, U + 1>(row);
     }
 };
 
@@ -448,7 +393,7 @@ static __global__ void __launch_bounds__(32, BLOCKS)
 #pragma unroll 1
     for (int row = 0; row < S::AHEAD; row++) s.ask(row);
 #pragma unroll 1
-    for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row, rows);
+    for (int row = 0; row < rows; row += UNROLL) s.template steps<UNROLL>(row);
     if constexpr (CHANGE) raise_by_shuffles(change, s.change);
     wait_for_others();
 }

@@ -9,8 +9,6 @@ static const temporal_table tables[STENCIL_FORMS][2][2] = {
     [STENCIL_LINE] = { BOTH_TYPES(temporal_line), BOTH_TYPES(temporal_line) },
     [STENCIL_STAR] = { BOTH_TYPES(temporal_star), BOTH_TYPES(temporal_star_prev) },
     [STENCIL_BOX] = { BOTH_TYPES(temporal_box) },
-    [STENCIL_SEPARABLE] = { BOTH_TYPES(temporal_separable) },
-    [STENCIL_SEPARABLE_SUM] = { BOTH_TYPES(temporal_separable_sum) },
 };
 
 temporal_table temporal_table_of(const stencil *op) { return tables[op->form][op->has_prev][op->type]; }
@@ -60,13 +58,6 @@ static const pace_row box_paces[2] = {
     { 1.2,           1.2,          1.8,          1.8,          2,             2,             0 }, /* f64 */
 };
 
-/* Derived from those of boxes by the instructions of a row, not measured. */
-static const pace_row separable_paces[2] = {
-    /* side_longest, side_shorter, band_longest, band_shorter, waves_longest, waves_shorter, waves_prev */
-    { 1.8,           1.8,          2.8,          2.8,          1,             1,             0 }, /* f32 */
-    { 1.8,           1.8,          2.8,          2.8,          2,             2,             0 }, /* f64 */
-};
-
 /* Pace of a form; for a star also by radius. */
 static const pace_row *pace_of(stencil_form form, int radius, int f64)
 {
@@ -74,8 +65,6 @@ static const pace_row *pace_of(stencil_form form, int radius, int f64)
     case STENCIL_LINE: /* lines have no border */
     case STENCIL_STAR: break;
     case STENCIL_BOX: return &box_paces[f64];
-    case STENCIL_SEPARABLE:
-    case STENCIL_SEPARABLE_SUM: return &separable_paces[f64];
     }
     return &star_paces[f64][radius - 1];
 }

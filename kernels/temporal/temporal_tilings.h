@@ -137,53 +137,6 @@ TEMPORAL_TABLE temporal_tiling temporal_box_f64[] = {
     { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
     { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
 };
-/* For factors: as many steps at most as their FMA allow while a pass takes as long as a copy, about 10 and 6
- * for radius 1 and 2 and one product, half as many for two; not yet timed. If rows of sums along x wait in
- * place of cells' sums, f32 spills (1040 bytes). */
-TEMPORAL_TABLE temporal_tiling temporal_separable_f32[] = { /* one product */
-    /* radius, steps, columns, unroll, warps, use, again */
-    { 1,      12,    8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      8,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      4,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      2,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      6,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      4,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-};
-TEMPORAL_TABLE temporal_tiling temporal_separable_f64[] = {
-    /* radius, steps, columns, unroll, warps, use, again */
-    { 1,      10,    4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      8,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      4,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      2,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      6,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      4,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-};
-TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f32[] = { /* two products */
-    /* radius, steps, columns, unroll, warps, use, again */
-    { 1,      8,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      4,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      2,     8,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      5,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      2,     8,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-};
-TEMPORAL_TABLE temporal_tiling temporal_separable_sum_f64[] = {
-    /* radius, steps, columns, unroll, warps, use, again */
-    { 1,      8,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      4,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      2,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 1,      1,     4,       2,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      4,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      2,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-    { 2,      1,     4,       4,      8,     TEMPORAL_PLAIN,  AGAIN_NEVER },
-};
 TEMPORAL_TABLE temporal_tiling temporal_line_f32[] = { /* one level and two: the same tilings are best */
     /* radius, steps, columns, unroll, warps, use, again */
     { 1,      12,    8,       0,      0,     TEMPORAL_PLAIN,  AGAIN_NEVER },

@@ -91,7 +91,6 @@ bool config_uses(const config *c, config_use what)
     case CONFIG_USE_ALWAYS: return true;
     case CONFIG_USE_DIFFERENCES: return kind->alpha != KIND_ALPHA_NONE;
     case CONFIG_USE_WEIGHTS: return kind->stencil == KIND_STENCIL_WEIGHTS;
-    case CONFIG_USE_FACTORS: return kind->stencil == KIND_STENCIL_FACTORS;
     case CONFIG_USE_MODE: return modes;
     case CONFIG_USE_MODE_2D: return modes && config_two_d(c);
     case CONFIG_USE_RANDOM: return c->problem.initial == CONFIG_INITIAL_RANDOM;
@@ -137,36 +136,14 @@ static bool fits_type(const config *c, double v)
     return c->problem.type == DTYPE_F64 || isfinite((float)v);
 }
 
-static bool finite_in_type(const checking *k, const char *key, const double *numbers, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!fits_type(k->c, numbers[i])) return refuse(k, key, "%g is not finite in f32", numbers[i]);
-    return true;
-}
-
-/* A key that this kind cannot do without. */
-static bool has(const checking *k, const char *key)
-{
-    return given(k, key) || refuse(k, key, "required for %s; allowed: %s", config_kind_of(k->c)->name,
-                                   config_table_find(key)->allowed);
-}
-
-/* From the numbers in a row of weights or factors. */
-static bool set_radius(const checking *k, const char *key, int row, int most)
-{
-    k->c->problem.radius = row / 2;
-    return (row % 2 == 1 && row >= 3 && row <= 2 * most + 1) ||
-           refuse(k, key, "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)", row,
-                  2 * most + 1, most);
-}
-
 static bool check_weights(const checking *k)
 {
     static const char key[] = "problem.weights";
     config *c = k->c;
-    const int count = c->problem.weights_count;
+    const int count = c->problem.weights_count, most = 2 * STENCIL_RADIUS_MAX + 1; /* in a row */
     if (!config_uses(c, CONFIG_USE_WEIGHTS)) return true;
-    if (!has(k, key)) return false;
+    if (!given(k, key))
+        return refuse(k, key, "required for custom; allowed: %s", config_table_find(key)->allowed);
     const bool square = strchr(deck_find(k->d, key)->value, '|') != NULL;
     if (config_two_d(c) && !square)
         return refuse(k, key, "one row; a 2D grid needs 2r+1 rows of 2r+1 numbers separated by |");
@@ -175,22 +152,14 @@ static bool check_weights(const checking *k)
     int row = count;
     if (square)
         for (row = 1; row * row < count; row++) continue;
-    return set_radius(k, key, row, STENCIL_RADIUS_MAX) && finite_in_type(k, key, c->problem.weights, count);
-}
-
-static bool check_factors(const checking *k)
-{
-    static const char key[] = "problem.factors";
-    config *c = k->c;
-    const int count = c->problem.factors_count;
-    if (!config_uses(c, CONFIG_USE_FACTORS)) return true;
-    if (!has(k, key)) return false;
-    if (!config_two_d(c))
-        return refuse(k, "grid.ny",
-                      "%s needs a 2D grid; allowed: 2 or more (in 1D problem.kind = custom serves)",
-                      config_kind_of(c)->name);
-    return set_radius(k, key, count / (2 * c->problem.products), STENCIL_SEPARABLE_RADIUS_MAX) &&
-           finite_in_type(k, key, c->problem.factors, count);
+    if (row % 2 == 0 || row < 3 || row > most)
+        return refuse(k, key, "a row of %d numbers; allowed are 3, 5, 7 .. %d (2r+1, radius r = 1 .. %d)",
+                      row, most, STENCIL_RADIUS_MAX);
+    c->problem.radius = row / 2;
+    for (int i = 0; i < count; i++)
+        if (!fits_type(c, c->problem.weights[i]))
+            return refuse(k, key, "%g is not finite in f32", c->problem.weights[i]);
+    return true;
 }
 
 static bool check_order(const checking *k)
@@ -200,8 +169,7 @@ static bool check_order(const checking *k)
     switch (config_kind_of(c)->stencil) {
     case KIND_STENCIL_DIFFERENCES: c->problem.radius = c->problem.order / 2; break;
     case KIND_STENCIL_MEAN: c->problem.radius = 1; break;
-    case KIND_STENCIL_WEIGHTS:
-    case KIND_STENCIL_FACTORS: break; /* check_weights, check_factors */
+    case KIND_STENCIL_WEIGHTS: break; /* check_weights */
     case KIND_STENCIL_NONE: c->problem.radius = 0; break;
     }
     return true;
@@ -209,26 +177,13 @@ static bool check_order(const checking *k)
 
 /* ---- sides ---- */
 
-static double sum_of_sizes(const double *numbers, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++) sum += fabs(numbers[i]);
-    return sum;
-}
-
 /* The largest sum of V alone, in units of V: |c| summed over the terms of an update at the limit on alpha,
  * and V + V where a side reflects more than one node deep. */
 static double largest_sum(const config *c)
 {
-    const double sum = config_kind_of(c)->v_sum[c->problem.radius > 1], *factors = c->problem.factors;
-    const int side = 2 * c->problem.radius + 1;
-    double products = 0, rows = 0;
-    for (int k = 0; k < c->problem.products; k++, factors += 2 * side) {
-        const double row = sum_of_sizes(factors, side);
-        rows = fmax(rows, row);
-        products += row * sum_of_sizes(factors + side, side);
-    }
-    return fmax(fmax(sum, sum_of_sizes(c->problem.weights, c->problem.weights_count)), fmax(rows, products));
+    double weights = 0;
+    for (int i = 0; i < c->problem.weights_count; i++) weights += fabs(c->problem.weights[i]);
+    return fmax(config_kind_of(c)->v_sum[c->problem.radius > 1], weights);
 }
 
 static bool check_value(const checking *k, const char *key, const boundary_side *side)
@@ -365,6 +320,6 @@ bool config_from_deck(config *c, const deck *d, sentence *why)
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && clear_unused(&k) && check_weights(&k) &&
-           check_factors(&k) && check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) &&
+           check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) &&
            choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
 }

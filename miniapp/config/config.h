@@ -37,21 +37,16 @@ typedef enum config_progress {
 } config_progress;
 typedef enum config_on_error { CONFIG_ON_ERROR_STOP, CONFIG_ON_ERROR_CONTINUE } config_on_error;
 
-enum { CONFIG_FACTORS_MAX = 2 * STENCIL_PRODUCTS_MAX * (2 * STENCIL_SEPARABLE_RADIUS_MAX + 1) };
-
 typedef struct config {
     struct {
         kind_id kind;
         dtype type;
         int order;                            /* 2 4 .. 16 */
         double alpha;
-        int radius;                           /* order / 2; laplace 1; custom, separable: from weights or
-                                               * factors; transpose 0 */
+        int radius;                           /* order / 2; laplace 1; custom: from weights;
+                                               * transpose 0 */
         double weights[STENCIL_WEIGHTS_MAX];  /* custom: as written, row-major, dy ascending; 1D: one row */
         int weights_count;                    /* 2r+1 or (2r+1)^2 */
-        double factors[CONFIG_FACTORS_MAX];   /* separable: as written, rows of 2r+1: a_1, b_1 and, of two
-                                               * products, a_2, b_2 */
-        int factors_count, products;          /* products of 2 (2r+1) factors each */
         config_initial initial;
         char file[4096], dataset[256];        /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
         int64_t mode_x, mode_y;

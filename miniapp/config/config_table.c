@@ -40,10 +40,6 @@ const config_row config_table[] = {
       .use = CONFIG_USE_WEIGHTS, .unused = "",
       .allowed = "2r+1 numbers in 1D, 2r+1 rows of 2r+1 numbers separated by | in 2D, radius r = 1 .. 8",
       .help = "next = sum w(dy,dx) u(y+dy, x+dx), first row dy = -r" },
-    { "problem.factors", CONFIG_TYPE_FACTORS, AT(problem.factors), .preset_text = "required for separable",
-      .use = CONFIG_USE_FACTORS, .unused = "",
-      .allowed = "2 or 4 rows of 2r+1 numbers separated by |, radius r = 1 .. 4",
-      .help = "a1 | b1: next = sum b1(dy) a1(dx) u(y+dy, x+dx); behind them a2 | b2, whose sum is added" },
     { "problem.initial", CONFIG_TYPE_INITIAL, AT(problem.initial), .preset = "mode", .choices = initials,
       .allowed = "mode, random, gaussian, zero or FILE.h5[:/dataset]",
       .help = "level 0; a file's dataset, /fields/u unless named, is (ny,nx), or (nx) in 1D" },
@@ -279,13 +275,13 @@ static bool read_initial(config *c, const char *text, sentence *why)
            read_path(dataset, c->problem.dataset, sizeof c->problem.dataset, why) && dataset[1] != '\0';
 }
 
-/* Rows of the same length, separated by bars, into the `most` numbers at `to`; false, and why empty: there
- * are too many. */
-static bool read_rows(const char *text, double *to, int most, int *numbers, int *rows_read, sentence *why)
+/* Rows of the same length, separated by bars, as many as numbers in a row, or a single row. config.c, which
+ * knows whether the grid is 1D, checks the number. False, and why empty: there are too many. */
+static bool read_weights(config *c, const char *text, sentence *why)
 {
     int count = 0, rows = 0, in_row = 0, first_row = 0;
-    memset(to, 0, (size_t)most * sizeof *to);
-    *numbers = *rows_read = 0;
+    memset(c->problem.weights, 0, sizeof c->problem.weights);
+    c->problem.weights_count = 0;
     for (;; text++) {
         text += strspn(text, " \t");
         if (*text == '|' || *text == '\0') {
@@ -300,42 +296,19 @@ static bool read_rows(const char *text, double *to, int most, int *numbers, int 
         }
         char word[64];
         const size_t length = strcspn(text, " \t|");
-        if (length >= sizeof word || count == most) return false;
+        if (length >= sizeof word || count == STENCIL_WEIGHTS_MAX) return false;
         memcpy(word, text, length);
         word[length] = '\0';
-        if (!read_number(word, &to[count]))
+        if (!read_number(word, &c->problem.weights[count]))
             return sentence_refuse(why, "\"%s\" is not a finite number", word);
         count++;
         in_row++;
         text += length - 1;
     }
-    *numbers = count;
-    *rows_read = rows;
-    return true;
-}
-
-/* How many of each is for config.c, which knows whether the grid is 1D. */
-static bool read_weights(config *c, const char *text, sentence *why)
-{
-    int rows;
-    if (!read_rows(text, c->problem.weights, STENCIL_WEIGHTS_MAX, &c->problem.weights_count, &rows, why))
-        return false;
-    const int in_row = c->problem.weights_count / rows;
-    if (rows == 1 || rows == in_row) return true;
-    return sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows,
-                           in_row);
-}
-
-static bool read_factors(config *c, const char *text, sentence *why)
-{
-    int rows;
-    c->problem.products = 0;
-    if (!read_rows(text, c->problem.factors, CONFIG_FACTORS_MAX, &c->problem.factors_count, &rows, why))
-        return false;
-    c->problem.products = rows / 2;
-    if (rows == 2 || rows == 4) return true;
-    return sentence_refuse(why, "%d row%s; allowed are 2, or 4: a row and a column of each product", rows,
-                           rows == 1 ? "" : "s");
+    c->problem.weights_count = count;
+    return rows == 1 || rows == first_row ||
+           sentence_refuse(why, "%d rows of %d numbers; as many rows as numbers in a row are allowed", rows,
+                           first_row);
 }
 
 bool config_table_read(config *c, const config_row *row, const char *text, sentence *why)
@@ -368,7 +341,6 @@ bool config_table_read(config *c, const config_row *row, const char *text, sente
                read_side(text, &c->grid.sides.y_low) && read_side(text, &c->grid.sides.y_high);
     case CONFIG_TYPE_INITIAL: return read_initial(c, text, why);
     case CONFIG_TYPE_WEIGHTS: return read_weights(c, text, why);
-    case CONFIG_TYPE_FACTORS: return read_factors(c, text, why);
     }
     return false;
 }

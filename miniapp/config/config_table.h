@@ -18,8 +18,7 @@ typedef enum config_type {
     CONFIG_TYPE_SIDE,    /* a boundary_side */
     CONFIG_TYPE_SIDES,   /* grid.boundary: all four sides at once */
     CONFIG_TYPE_INITIAL, /* problem.initial with problem.file and problem.dataset */
-    CONFIG_TYPE_WEIGHTS, /* problem.weights; the count is checked in config.c */
-    CONFIG_TYPE_FACTORS  /* problem.factors; its count is checked there too */
+    CONFIG_TYPE_WEIGHTS  /* problem.weights; the count is checked in config.c */
 } config_type;
 
 /* When a key means something. */
@@ -27,7 +26,6 @@ typedef enum config_use {
     CONFIG_USE_ALWAYS,
     CONFIG_USE_DIFFERENCES, /* kinds with an order and an alpha */
     CONFIG_USE_WEIGHTS,
-    CONFIG_USE_FACTORS,
     CONFIG_USE_MODE, /* initial = mode of a kind that has modes */
     CONFIG_USE_MODE_2D,
     CONFIG_USE_RANDOM,

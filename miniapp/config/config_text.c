@@ -52,7 +52,6 @@ static void write_value(FILE *to, const config *c, const config_row *row)
         else fputs(config_initial_name(c->problem.initial), to);
         break;
     case CONFIG_TYPE_WEIGHTS: write_rows(to, c, c->problem.weights, c->problem.weights_count); break;
-    case CONFIG_TYPE_FACTORS: write_rows(to, c, c->problem.factors, c->problem.factors_count); break;
     case CONFIG_TYPE_SIDES: break;
     }
 }

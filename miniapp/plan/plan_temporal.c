@@ -277,7 +277,7 @@ static bool can_exchange_inside(const plan *p, const plan_question *q, sentence 
 {
     if (!stencil_exchanges_inside(q->op->form))
         return sentence_refuse(
-            why, "only 2D stars and boxes whose weights are given one by one have in-kernel exchange");
+            why, "only 2D stars and boxes have in-kernel exchange");
     return !q->trial || !q->trial->can ||
            q->trial->can(q->trial->context, p, PLAN_IN_KERNEL, p->transport, why);
 }

@@ -268,7 +268,7 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
     const int radius = c->problem.radius;
     candidates a = { .q = q, .e = &p->exchange };
     if (!count_links(&a, &p->grid, radius * p->block_steps,
-                     p->block_steps > 1 || stencil_reads_corners(q->op->form)) &&
+                     p->block_steps > 1 || q->op->form == STENCIL_BOX) &&
         !(config_kind_of(c)->by_lines && count_links(&a, &p->transposed_grid, radius, false)))
         return;
     for (int t = 0; t < TRANSPORT_KINDS; t++)

@@ -23,33 +23,10 @@ static double_double_complex weighted(double weight, double_double_complex z)
     return (double_double_complex){ double_double_mul(w, z.re), double_double_mul(w, z.im) };
 }
 
-/* The symbol of the 2r+1 factors that stand `step` apart from `first` on, along one axis. */
-static double_double_complex symbol_along(const stencil *op, int first, int step, const mode_axis *axis)
-{
-    const int r = op->radius;
-    double_double_complex g = double_double_complex_of(double_double_of(0.0));
-    for (int d = -r; d <= r; d++)
-        g = double_double_complex_add(g, weighted(op->weight[first + (d + r) * step], shift_factor(axis, d)));
-    return g;
-}
-
-static double_double_complex symbol_of_factors(const stencil *op, const mode_axis *x, const mode_axis *y)
-{
-    const int r = op->radius, products = stencil_products(op->form);
-    double_double_complex g = double_double_complex_of(double_double_of(0.0));
-    for (int k = 0; k < products; k++)
-        g = double_double_complex_add(
-            g, double_double_complex_mul(
-                   symbol_along(op, stencil_row_factor(r, k, -r), 1, x),
-                   symbol_along(op, stencil_column_factor(products, r, k, -r), products, y)));
-    return g;
-}
-
 double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
     double_double_complex g = double_double_complex_of(double_double_of(0.0));
-    if (stencil_products(op->form) > 0) return symbol_of_factors(op, x, y);
     for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
@@ -69,15 +46,6 @@ typedef struct dense {
     double weight[2 * STENCIL_RADIUS_MAX + 1][2 * STENCIL_RADIUS_MAX + 1];
 } dense;
 
-static double product_weight(const stencil *op, int dx, int dy)
-{
-    const int r = op->radius, products = stencil_products(op->form);
-    double w = 0.0;
-    for (int k = 0; k < products; k++)
-        w += op->weight[stencil_row_factor(r, k, dx)] * op->weight[stencil_column_factor(products, r, k, dy)];
-    return w;
-}
-
 static dense dense_of(const stencil *op)
 {
     dense d = { .radius = op->radius, .rows = op->form == STENCIL_LINE ? 0 : op->radius };
@@ -85,8 +53,6 @@ static dense dense_of(const stencil *op)
         for (int dx = -d.radius; dx <= d.radius; dx++) {
             const int at = stencil_weight_index(op->form, d.radius, dx, dy);
             if (at >= 0) d.weight[dy + d.rows][dx + d.radius] = op->weight[at];
-            else if (stencil_products(op->form) > 0)
-                d.weight[dy + d.rows][dx + d.radius] = product_weight(op, dx, dy);
         }
     return d;
 }
@@ -213,28 +179,12 @@ static double enumerate(const dense *d, const config *c)
     return best;
 }
 
-/* `count` weights that stand `step` apart. */
-static weight_sums sums_along(const double *weight, int count, int step)
-{
-    weight_sums s = { double_double_of(0.0), double_double_of(0.0) };
-    for (int i = 0; i < count; i++) {
-        s.sum = double_double_add(s.sum, double_double_of(weight[i * step]));
-        s.size = double_double_add(s.size, double_double_of(fabs(weight[i * step])));
-    }
-    return s;
-}
-
 weight_sums weight_sums_of(const stencil *op)
 {
-    const int r = op->radius, products = stencil_products(op->form), side = 2 * r + 1;
     weight_sums s = { double_double_of(0.0), double_double_of(0.0) };
-    if (products == 0) return sums_along(op->weight, stencil_weights(op->form, r), 1);
-    for (int k = 0; k < products; k++) {
-        const weight_sums a = sums_along(op->weight + stencil_row_factor(r, k, -r), side, 1);
-        const weight_sums b =
-            sums_along(op->weight + stencil_column_factor(products, r, k, -r), side, products);
-        s.sum = double_double_add(s.sum, double_double_mul(a.sum, b.sum));
-        s.size = double_double_add(s.size, double_double_mul(a.size, b.size));
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
+        s.sum = double_double_add(s.sum, double_double_of(op->weight[i]));
+        s.size = double_double_add(s.size, double_double_of(fabs(op->weight[i])));
     }
     return s;
 }

@@ -7,12 +7,10 @@
 #include "core/stencil.h"
 #include "problem/mode_axis.h"
 
-/* A form with factors has the sum of A_k(theta_x) B_k(theta_y), the symbols of its rows and columns.
- * For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
+/* For a LINE pass mode_axis_absent() as y, and the axis along which it is applied as x. */
 double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y);
 
-/* The sum of the weights by which cells are multiplied, also of those given as factors, and the sum of their
- * sizes, where the size of a product is the product of its factors' sizes. */
+/* The sum of the weights by which cells are multiplied, and the sum of their sizes. */
 typedef struct weight_sums {
     double_double sum, size;
 } weight_sums;

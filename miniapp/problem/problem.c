@@ -94,20 +94,6 @@ static void set_custom(stencil *op, const config *c)
                 set_weight(op, dx, dy, c->problem.weights[(dy + above) * width + dx + r]);
 }
 
-/* The rows a_k of the deck, then its columns b_k, in the order of their sum. */
-static void set_separable(stencil *op, const config *c)
-{
-    const int r = op->radius, side = 2 * r + 1, products = c->problem.products;
-    op->form = products == 1 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM;
-    for (int k = 0; k < products; k++) {
-        const double *row = c->problem.factors + 2 * k * side, *column = row + side;
-        for (int d = -r; d <= r; d++) {
-            op->weight[stencil_row_factor(r, k, d)] = rounded(op->type, row[d + r]);
-            op->weight[stencil_column_factor(products, r, k, d)] = rounded(op->type, column[d + r]);
-        }
-    }
-}
-
 static void set_operator(stencil *op, const config *c)
 {
     const kind_row *kind = config_kind_of(c);
@@ -135,7 +121,6 @@ static void set_operator(stencil *op, const config *c)
         if (config_two_d(c) && !off_axis_zero(c)) op->form = STENCIL_BOX;
         set_custom(op, c);
         break;
-    case KIND_SEPARABLE: set_separable(op, c); break;
     case KIND_TRANSPOSE: break;
     }
 }
@@ -164,18 +149,11 @@ static bool dirichlet_value(const config *c, double *v, bool *any)
     return true;
 }
 
-/* The weights are the deck's own. */
-static bool given_weights(const config *c)
-{
-    const kind_stencil from = config_kind_of(c)->stencil;
-    return from == KIND_STENCIL_WEIGHTS || from == KIND_STENCIL_FACTORS;
-}
-
 /* Whether the update, beta included, keeps a constant constant. Only weights of the deck's own can miss 1 by
  * more than rounding. */
 static bool sums_to_one(const stencil *op, const config *c)
 {
-    if (!given_weights(c)) return true;
+    if (config_kind_of(c)->stencil != KIND_STENCIL_WEIGHTS) return true;
     const double half_eps = op->type == DTYPE_F32 ? 0x1p-24 : 0x1p-53;
     const weight_sums s = weight_sums_of(op);
     const double_double missed = double_double_sub(s.sum, double_double_of(1.0)),
@@ -183,22 +161,9 @@ static bool sums_to_one(const stencil *op, const config *c)
     return double_double_sub(missed, most).hi <= 0.0 && double_double_add(missed, most).hi >= 0.0;
 }
 
-static bool factors_mirror_symmetric(const stencil *op, bool in_x)
-{
-    const int r = op->radius, products = stencil_products(op->form);
-    for (int k = 0; k < products; k++)
-        for (int d = 1; d <= r; d++) {
-            const int low = in_x ? stencil_row_factor(r, k, -d) : stencil_column_factor(products, r, k, -d);
-            const int high = in_x ? stencil_row_factor(r, k, d) : stencil_column_factor(products, r, k, d);
-            if (op->weight[low] != op->weight[high]) return false;
-        }
-    return true;
-}
-
 static bool mirror_symmetric(const stencil *op, bool in_x)
 {
     const int r = op->radius;
-    if (stencil_products(op->form) > 0) return factors_mirror_symmetric(op, in_x);
     for (int dy = -r; dy <= r; dy++)
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
@@ -219,7 +184,7 @@ static const char *why_not_exact(problem *p, const config *c)
     };
     if (c->problem.initial != CONFIG_INITIAL_MODE) return no_formula[c->problem.initial];
     const kind_row *kind = config_kind_of(c);
-    const bool weights = given_weights(c);
+    const bool weights = kind->stencil == KIND_STENCIL_WEIGHTS;
     if (!kind->stencil) return NULL;
     const boundary *b = &c->grid.sides;
     const bool x_periodic = periodic(b->x_low), y_periodic = !config_two_d(c) || periodic(b->y_low);
@@ -335,42 +300,16 @@ static double largest_growth(const stencil *op, const config *c)
     return largest;
 }
 
-/* Over a chain of coefficients: their sizes, and the sum of their prefix sums. */
-typedef struct chain {
-    double size, prefixes;
-} chain;
-
-static void chain_add(chain *c, double coefficient)
-{
-    c->size += fabs(coefficient);
-    c->prefixes += c->size;
-}
-
-/* The error of a row's sum comes into the cell with the factor of its column. */
-static double prefix_sum_of_factors(const stencil *op)
-{
-    const int r = op->radius, products = stencil_products(op->form);
-    chain row[STENCIL_PRODUCTS_MAX] = { { 0 } }, cell = { 0 };
-    double of_rows = 0.0;
-    for (int k = 0; k < products; k++)
-        for (int dx = -r; dx <= r; dx++) chain_add(&row[k], op->weight[stencil_row_factor(r, k, dx)]);
-    for (int dy = -r; dy <= r; dy++)
-        for (int k = 0; k < products; k++) {
-            const double b = op->weight[stencil_column_factor(products, r, k, dy)];
-            chain_add(&cell, b * row[k].size);
-            of_rows += fabs(b) * row[k].prefixes;
-        }
-    return cell.prefixes + of_rows;
-}
-
 /* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself,
  * counts 1. */
 static double prefix_sum(const stencil *op)
 {
-    chain all = { 0 };
-    if (stencil_products(op->form) > 0) return prefix_sum_of_factors(op);
-    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) chain_add(&all, op->weight[i]);
-    return all.prefixes + (op->has_prev ? 1.0 : 0.0);
+    double size = 0.0, prefixes = 0.0;
+    for (int i = 0; i < stencil_weights(op->form, op->radius); i++) {
+        size += fabs(op->weight[i]);
+        prefixes += size;
+    }
+    return prefixes + (op->has_prev ? 1.0 : 0.0);
 }
 
 /* The last level before the end of the run whose cells are in the type's range. */
@@ -412,7 +351,7 @@ void problem_make(problem *p, const config *c)
     if (p->exact) set_growth(p, c);
     p->slow = 1.0;
     if (kind->modes == KIND_MODES_COSINE) p->slow = wave_slowest(&p->op, c);
-    else if (given_weights(c) && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
+    else if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
     else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
     if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0 &&
         c->time.steps > 4000)

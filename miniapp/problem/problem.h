@@ -25,7 +25,7 @@ typedef struct problem {
     double prefix_sum;          /* P */
     double shift;               /* V where all dirichlet sides agree on it, else 0 */
     double limit;               /* stability limit on alpha, 0 where there is none */
-    double slow; /* in the bound's F: wave s; else rho: custom, separable, or 1, or below 1 with V != 0 */
+    double slow; /* in the bound's F: wave s; else rho: custom, or 1, or below 1 with V != 0 */
     char warning[256];          /* to be said once, "" if none: the mode grows, or round-off in it does */
 } problem;
 

@@ -1,12 +1,11 @@
 /* The error bound of docs/numerics.md, "Verdict": tol = (eps/2) (A (8 + P F(|g|)) + |V| (8 + P F(1))).
  *   eps  2^-23 or 2^-52
  *   A    the largest amplitude of the mode so far: max(1, |factor of the level|)
- *   P    one step's share: sum over the chain of the prefix sums of |c| (numerics.md has that of two chains,
- *        of separable)
+ *   P    one step's share: sum over the chain of the prefix sums of |c|
  *   F    how the steps' shares add up when what is rounded goes as a^j and its error decays no faster than
  *        rho^j:
- *        one level          (1 - a^n) / (1 - a), n where a >= 1; custom, separable with rho > 1: sum over j <
- *                           n of a^j rho^(n-1-j)
+ *        one level          (1 - a^n) / (1 - a), n where a >= 1; custom with rho > 1: sum over j < n of
+ *                           a^j rho^(n-1-j)
  *        advect             n / sqrt(1 - (alpha / limit)^2)
  *        wave               n (n+1) / 2 where n s < 1, else n / s - 1 / (2 s^2)
  * The constant V that dirichlet sides hold up is rounded at every step however small the mode has become (a =

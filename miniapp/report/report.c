@@ -43,16 +43,12 @@ static void print_form(FILE *to, const sim *s)
     fprintf(to, "\n");
 }
 
-/* "order 4, ", or of weights that a deck gives "box of radius 2, ", of factors "radius 2, ". */
+/* "order 4, ", or, for weights from the deck, "box of radius 2, ". */
 static const char *stencil_text(char *out, size_t bytes, const sim *s)
 {
     switch (config_kind_of(s->cfg)->stencil) {
     case KIND_STENCIL_WEIGHTS:
         snprintf(out, bytes, "%s of radius %d, ", stencil_form_name(s->prob.op.form), s->prob.op.radius);
-        break;
-    case KIND_STENCIL_FACTORS:
-        snprintf(out, bytes, "%sradius %d, ", s->cfg->problem.products > 1 ? "two products, " : "",
-                 s->prob.op.radius);
         break;
     case KIND_STENCIL_MEAN:
     case KIND_STENCIL_NONE: out[0] = '\0'; break;

@@ -87,7 +87,7 @@ void sim_make_pass(sim *s)
         leave_two_fields(s);
     }
     step_setup of = setup_of(s, &p->grid, &s->cfg->grid.sides, &p->choice);
-    of.corners = stencil_reads_corners(s->prob.op.form);
+    of.corners = s->prob.op.form == STENCIL_BOX;
     of.has_prev = s->prob.op.has_prev;
     of.block_steps = p->block_steps;
     if (p->persistent) of.persistent = persistent_links_memory(s->persistent);

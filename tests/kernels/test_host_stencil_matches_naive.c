@@ -15,27 +15,6 @@ static double term(dtype t, double w, double u, double sum)
     return t == DTYPE_F32 ? (double)fmaf((float)w, (float)u, (float)sum) : fma(w, u, sum);
 }
 
-/* Of the products' rows the sums, of these and the columns the cell; the layout of the factors is that of
- * stencil.h, written out. */
-static double naive_cell_of_factors(const stencil *op, const field_shape *f, const void *cur, int64_t x,
-                                    int64_t y)
-{
-    const int r = op->radius, side = 2 * r + 1, products = op->form == STENCIL_SEPARABLE ? 1 : 2;
-    const double *column = op->weight + products * side;
-    double sum = 0;
-    for (int dy = -r; dy <= r; dy++)
-        for (int k = 0; k < products; k++, column++) {
-            double row = 0;
-            for (int dx = -r; dx <= r; dx++) {
-                const double w = op->weight[k * side + dx + r],
-                             u = host_field_get(f->type, cur, field_index(f, x + dx, y + dy));
-                row = dx == -r ? product(f->type, w, u) : term(f->type, w, u, row);
-            }
-            sum = dy == -r && k == 0 ? product(f->type, *column, row) : term(f->type, *column, row, sum);
-        }
-    return sum;
-}
-
 /* The order of the sum, spelt out; the first term is a product. */
 static double naive_cell(const stencil *op, const field_shape *f, const void *cur, const void *prev,
                          int64_t x, int64_t y)
@@ -48,7 +27,6 @@ static double naive_cell(const stencil *op, const field_shape *f, const void *cu
         const double w = op->weight[n], u = U(DX, DY);                                   \
         sum = n++ == 0 ? product(f->type, w, u) : term(f->type, w, u, sum);              \
     } while (0)
-    if (stencil_products(op->form) > 0) return naive_cell_of_factors(op, f, cur, x, y);
     if (op->form == STENCIL_BOX) {
         for (int dy = -op->radius; dy <= op->radius; dy++)
             for (int dx = -op->radius; dx <= op->radius; dx++) ADD(dx, dy);
@@ -69,7 +47,7 @@ static double naive_cell(const stencil *op, const field_shape *f, const void *cu
 }
 
 typedef enum use_of_prev { PREV_NONE, PREV_APART, PREV_IS_NEXT, PREV_USES } use_of_prev;
-static int uses_of(int form) { return stencil_products((stencil_form)form) > 0 ? PREV_NONE + 1 : PREV_USES; }
+static int uses_of(int form) { return form == STENCIL_BOX ? PREV_NONE + 1 : PREV_USES; }
 
 static stencil make_stencil(stencil_form form, int radius, dtype t, use_of_prev use, uint64_t *seed)
 {
@@ -104,10 +82,7 @@ static void check(device *d, const stencil *op, use_of_prev use, content fields,
          *other = host_field_create(d, &f, 3);
     void *prev = use == PREV_IS_NEXT ? next : other;
     if (fields == ZEROS) {
-        const int side = 2 * op->radius + 1, cells = stencil_reads_corners(op->form)
-                                                         ? side * side
-                                                         : stencil_weights(op->form, op->radius);
-        const int terms = cells + (op->has_prev ? 1 : 0);
+        const int terms = stencil_weights(op->form, op->radius) + (op->has_prev ? 1 : 0);
         fill_with_zeros(&f, cur, 4, terms); /* so a third of the sums is all -0 */
         if (op->has_prev) fill_with_zeros(&f, prev, 5, terms);
     }
@@ -149,7 +124,7 @@ static void every_operator(bool streams)
     if (streams) ((device_host *)d)->far_cache_bytes = 0;
     uint64_t seed = 7;
     for (int form = 0; form < STENCIL_FORMS; form++)
-        for (int radius = 1; radius <= stencil_radius_max((stencil_form)form); radius++)
+        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
             for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
                 for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -228,7 +203,7 @@ static void sums_of_zeros_keep_their_sign(void **state)
     device_host *h = (device_host *)d;
     uint64_t seed = 13;
     for (int form = 0; form < STENCIL_FORMS; form++)
-        for (int radius = 1; radius <= stencil_radius_max((stencil_form)form); radius++)
+        for (int radius = 1; radius <= STENCIL_RADIUS_MAX; radius++)
             for (int t = DTYPE_F32; t <= DTYPE_F64; t++)
                 for (int use = PREV_NONE; use < uses_of(form); use++)
                     for (int streams = 0; streams < 2; streams++) {

@@ -40,11 +40,6 @@ static const char *const decks[] = {
     "[checkpoint]\ndir = a b\nevery = 5\n"
     "keep = 0\nasync = false\n[output]\nrecord = none\nfinal = f.h5\npicture = p.png\ntrace = t.json\n"
     "picture_low = -.5\npicture_high = 1.25\nevery = 12\nseries = s\nprogress = off\n",
-    "[problem]\nkind = separable\nfactors = .25 .5 .25 | .1 .8 .1\nweights = 1 2 3\n[grid]\nnx = 4\nny = "
-    "3\nboundary = neumann" TAIL,
-    "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 .4 .30000000000000004 .2 .1 .05 .01 | 1 2 "
-    "3 4 5 6 7 8 9\n  | 9 8 7 6 5 4 3 2 1 |\n"
-    "  0 0 0 0 1e-300 0 0 0 0\n[grid]\nnx = 9\nny = 9" TAIL,
 };
 
 static config again; /* large: kept off the stack, twice */
@@ -191,9 +186,7 @@ static void sides_and_differences(void **state)
         "grid.x_high=neumann",
         "grid.y_low=dirichlet 1",
         "grid.y_high=neumann",
-        "problem.kind=custom\nproblem.weights=1 2 1 | 1 2 1 | 1 2 1\nproblem.weights=1 2 1 | 1 2 1 | 1 2 3",
-        "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1\nproblem.factors=1 2 1 | 1 2 3",
-        "problem.kind=separable\nproblem.factors=1 2 1 | 1 2 1\nproblem.factors=1 2 1 | 1 2 1 | 0 0 0 | 0 0 0"
+        "problem.kind=custom\nproblem.weights=1 2 1 | 1 2 1 | 1 2 1\nproblem.weights=1 2 1 | 1 2 1 | 1 2 3"
     };
     char ignored[300], assignments[256];
     harness_config(&first, "%s", plate);
@@ -222,8 +215,7 @@ static void unused_keys(void **state)
         { "", "problem.order=4\nproblem.alpha=9\nproblem.weights=1 2 3\nproblem.seed=7\ngrid.y_low=neumann",
           "problem.order, problem.alpha, problem.weights, problem.seed, grid.y_low" },
         { "problem.initial=random\ngrid.ny=4",
-          "problem.factors=1 2 1 | 1 2 1\nproblem.mode_x=99\nproblem.mode_y=3",
-          "problem.factors, problem.mode_x, problem.mode_y" },
+          "problem.mode_x=99\nproblem.mode_y=3", "problem.mode_x, problem.mode_y" },
         { "problem.kind=transpose", "problem.mode_x=99\ngrid.boundary=neumann\ntime.norm_every=3",
           "problem.mode_x, grid.boundary, time.norm_every" },
     };

@@ -398,7 +398,7 @@ static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
         const plan_facts f = made_up_facts(DEVICE_CUDA, ranks, 2, &norms);
         harness_config(
             &cfg,
-            "[problem]\nkind = separable\nfactors = .25 .5 .25 | .25 .5 .25\n[grid]\nnx = 8192\nny = 8192\n"
+            "[problem]\nkind = heat\nalpha = .1\n[grid]\nnx = 8192\n"
             "[time]\nsteps = 1000\n[run]\nfuse = 1\n");
         p = made_up_plan(&cfg, &f, ranks > 1 ? &m : NULL, &status);
         assert_int_equal(p->form, STEP_OVERLAPPED);

@@ -59,17 +59,6 @@ static void by_hand(void **state)
      * < 5 */
     near(bound(5, "kind = custom\nweights = 1 2 1\nmode_x = 2\n[grid]\nnx = 8"),
          half64 * 32 * (8 + 7 * (256 + 128 + 64 + 32 + 16)));
-    /* separable 1/4 1/2 1/4 | 1/2 1 1/2, mode 0 of both axes: g = rho = 2. A row has the size 1 and the
-     * prefixes 1/4 3/4 1, whose sum comes into the cell 1/2 1 1/2 times; the cell's are 1/2 3/2 2. F = 6 2^5
-     * */
-    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .5 1 .5\n[grid]\nnx = "
-                  "8\nny = 8"),
-         half64 * 64 * (8 + (4 + 2 * 2) * 6 * 32));
-    /* two products, g = 1: rows 1/4 1/2 1/4 and 1/2 0 1/2, both of size 1, whose prefixes sum to 2; columns
-     * 1/8 1/4 1/8 and 1/4 0 1/4, in turn: prefixes 1/8 3/8 5/8 5/8 3/4 1 */
-    near(bound(6, "kind = separable\nmode_x = 0\nmode_y = 0\nfactors = .25 .5 .25 | .125 .25 .125 | .5 0 .5 "
-                  "| .25 0 .25\n[grid]\nnx = 8\nny = 8"),
-         half64 * (8 + (3.5 + 2) * 6));
     /* V = 3: its own share with a = 1, dying with the slowest mode */
     const double pi = acos(-1.0), g1 = 1 - 0.5 * (1 - cos(pi / 9)), g5 = 1 - 0.5 * (1 - cos(5 * pi / 9));
     near(bound(6, "kind = heat\nalpha = .25\nmode_x = 5\n[grid]\nnx = 8\nboundary = dirichlet 3"),
@@ -122,39 +111,6 @@ static void largest_growth(void **state)
     near(fourier_symbol_largest(&small, &three), expected);
 }
 
-/* The same of factors: on a small grid the largest over its modes, on a large one that of the box of their
- * products. */
-static void largest_growth_of_factors(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 0; seed < 8; seed++) {
-        const int r = 1 + (int)(seed % 4), products = 1 + (int)(seed / 4), side = 2 * r + 1;
-        stencil op = { .form = products == 1 ? STENCIL_SEPARABLE : STENCIL_SEPARABLE_SUM,
-                       .radius = r,
-                       .type = DTYPE_F64 };
-        stencil dense = { .form = STENCIL_BOX, .radius = r, .type = DTYPE_F64 };
-        for (int i = 0; i < stencil_weights(op.form, r); i++) op.weight[i] = cell_random(seed, (uint64_t)i);
-        for (int at = 0; at < side * side; at++)
-            for (int k = 0; k < products; k++)
-                dense.weight[at] +=
-                    op.weight[k * side + at % side] * op.weight[products * side + at / side * products + k];
-        config large = { .grid = { .nx = 1 << 30, .ny = 1 << 20 } }, few = { .grid = { .nx = 11, .ny = 9 } };
-        few.grid.sides.x_low.kind = few.grid.sides.x_high.kind = BOUNDARY_NEUMANN;
-        few.grid.sides.y_low.kind = few.grid.sides.y_high.kind = BOUNDARY_PERIODIC;
-        near(fourier_symbol_largest(&op, &large), fourier_symbol_largest(&dense, &large));
-        near(fourier_symbol_largest(&op, &few), fourier_symbol_largest(&dense, &few));
-        const mode_axis x = mode_axis_make(11, BOUNDARY_PERIODIC, BOUNDARY_PERIODIC, 3);
-        const mode_axis y = mode_axis_make(9, BOUNDARY_PERIODIC, BOUNDARY_PERIODIC, 2);
-        const double_double_complex of_factors = fourier_symbol_of(&op, &x, &y),
-                                    of_dense = fourier_symbol_of(&dense, &x, &y);
-        near(of_factors.re.hi, of_dense.re.hi);
-        near(of_factors.im.hi, of_dense.im.hi);
-        const weight_sums s = weight_sums_of(&op);
-        near(s.sum.hi, weight_sums_of(&dense).sum.hi);
-        assert_true(s.size.hi >= weight_sums_of(&dense).size.hi * (1 - 1e-15));
-    }
-}
-
 /* f(a + b) = f(a) f(b) at levels up to 10^9, far below what the bound allows there. */
 static void late_factors(void **state)
 {
@@ -184,7 +140,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(largest_growth),
-        cmocka_unit_test(largest_growth_of_factors),
         cmocka_unit_test(late_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,32 +205,6 @@ static void custom(void **state)
     for (int i = 0; i < 5; i++) assert_true(p.op.weight[i] == line_order[i]);
 }
 
-/* next = sum of b(dy) a(dx) u(y+dy, x+dx): the rows a, then of each dy the columns' b. */
-static void separable(void **state)
-{
-    (void)state;
-    static const double two_order[12] = { 1, 2, 3, 7, 8, 9, 4, 10, 5, 11, 6, 12 };
-    config c;
-    problem p;
-    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 4 5 | 6 7 8 9 10\n[grid]\nnx = 5\nny = "
-                       "4\n[time]\nsteps = 1\n");
-    problem_make(&p, &c);
-    assert_true(p.op.form == STENCIL_SEPARABLE && p.op.radius == 2 && !p.op.has_prev);
-    for (int i = 0; i < 10; i++) assert_true(p.op.weight[i] == i + 1);
-    assert_int_equal(stencil_weights(p.op.form, p.op.radius), 10);
-    assert_int_equal(stencil_weight_index(p.op.form, p.op.radius, 0, 0), -1);
-    harness_config(&c, "[problem]\nkind = separable\nfactors = 1 2 3 | 4 5 6 | 7 8 9 | 10 11 12\n[grid]\nnx "
-                       "= 5\nny = 4\n[time]\nsteps = 1\n");
-    problem_make(&p, &c);
-    assert_true(p.op.form == STENCIL_SEPARABLE_SUM && p.op.radius == 1);
-    for (int i = 0; i < 12; i++) assert_true(p.op.weight[i] == two_order[i]);
-    assert_int_equal(stencil_weights(p.op.form, p.op.radius), 12);
-    harness_config(&c, "[problem]\nkind = separable\ndtype = f32\nfactors = .1 .2 .3 | .4 .5 .6\n[grid]\nnx "
-                       "= 5\nny = 4\n[time]\nsteps = 1\n");
-    problem_make(&p, &c);
-    for (int i = 0; i < 6; i++) assert_true(p.op.weight[i] == in_type(DTYPE_F32, (i + 1) / 10.0));
-}
-
 /* Rows from low to high y, cells of a row from low to high x; nothing beyond the form. */
 static void places_of_a_box(void **state)
 {
@@ -250,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(differences), cmocka_unit_test(ties_and_ends), cmocka_unit_test(laplace),
-        cmocka_unit_test(custom),      cmocka_unit_test(separable),     cmocka_unit_test(places_of_a_box),
+        cmocka_unit_test(custom),      cmocka_unit_test(places_of_a_box),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

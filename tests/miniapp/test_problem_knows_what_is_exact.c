@@ -20,9 +20,6 @@
 #define SKEW_BOX "kind = custom\nweights = .1 0 .1 | 0 .2 0 | .1 0 .2\n"
 #define EVEN "kind = custom\nweights = 0 .1 0 | .1 .6 .1 | 0 .1 0\n"
 #define SHORT "kind = custom\nweights = 0 .1 0 | .1 .5 .1 | 0 .1 0\n"
-#define SMOOTH "kind = separable\nfactors = .25 .5 .25 | .25 .5 .25\n"
-#define SKEW_ROW "kind = separable\nfactors = .25 .5 .25001 | .25 .5 .25\n"
-#define SKEW_COLUMN "kind = separable\nfactors = .25 .5 .25 | .25 .5 .25 | .1 0 .1 | .1 0 .10001\n"
 #define GRID "[grid]\nnx = 8\nny = 8\n"
 #define LINE "[grid]\nnx = 8\n"
 
@@ -59,17 +56,6 @@ static const rule rules[] = {
     { "dtype = f32\n" EVEN GRID "boundary = dirichlet 2", NULL, 2 },
     { SHORT GRID "boundary = dirichlet 2", "sum to 1", 0 },
     { SHORT GRID "boundary = dirichlet 0", NULL, 0 },
-    { SMOOTH GRID "boundary = dirichlet 2", NULL, 2 },
-    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125\n" GRID "boundary = dirichlet 2", NULL, 2 },
-    { "kind = separable\nfactors = .5 1 .5 | .125 .25 .125 | 1 1 1 | 1 -2 1\n" GRID "boundary = dirichlet 2",
-      NULL, 2 },
-    { SKEW_ROW GRID, NULL, 0 },
-    { SKEW_ROW GRID "y_low = neumann\ny_high = neumann", NULL, 0 },
-    { SKEW_ROW GRID "x_low = neumann\nx_high = neumann", "mirror-symmetric in x", 0 },
-    { SKEW_ROW GRID "y_low = dirichlet 2\ny_high = neumann", "sum to 1", 0 },
-    { SKEW_COLUMN GRID, NULL, 0 },
-    { SKEW_COLUMN GRID "x_low = neumann\nx_high = neumann", NULL, 0 },
-    { SKEW_COLUMN GRID "y_low = neumann\ny_high = dirichlet 0", "mirror-symmetric in y", 0 },
     { "initial = random\n" HEAT GRID, "random", 0 },
     { "initial = gaussian\n" HEAT GRID, "gaussian", 0 },
     { "initial = zero\n" HEAT GRID, "zero", 0 },

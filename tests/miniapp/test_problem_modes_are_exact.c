@@ -111,21 +111,6 @@ static double custom_sum(const grid *g, const config *c, int x, int y)
     return sum;
 }
 
-static double separable_sum(const grid *g, const config *c, int x, int y)
-{
-    const int r = c->problem.radius, width = 2 * r + 1;
-    double sum = 0.0;
-    for (int dy = -r; dy <= r; dy++)
-        for (int k = 0; k < c->problem.products; k++) {
-            const double *a = c->problem.factors + 2 * k * width, *b = a + width;
-            double row = 0.0;
-            for (int dx = -r; dx <= r; dx++)
-                row = fma_in_type(g, in_type(g, a[dx + r]), at(g, x + dx, y + dy), row);
-            sum = fma_in_type(g, in_type(g, b[dy + r]), row, sum);
-        }
-    return sum;
-}
-
 static void advance(grid *cur, grid *prev, const config *c)
 {
     const int r = c->problem.radius;
@@ -154,7 +139,6 @@ static void advance(grid *cur, grid *prev, const config *c)
     for (int y = 0; y < cur->ny; y++)
         for (int x = 0; x < cur->nx; x++) {
             if (kind == KIND_CUSTOM) next.u[y][x] = custom_sum(cur, c, x, y);
-            else if (kind == KIND_SEPARABLE) next.u[y][x] = separable_sum(cur, c, x, y);
             else next.u[y][x] = cross(cur, x, y, r, true, two && kind != KIND_SWEEP, minus, plus, centre);
             if (kind == KIND_WAVE) next.u[y][x] = fma_in_type(cur, -1.0, prev->u[y][x], next.u[y][x]);
             if (kind == KIND_ADVECT) next.u[y][x] = fma_in_type(cur, 1.0, prev->u[y][x], next.u[y][x]);
@@ -383,48 +367,6 @@ static void custom(void **state)
     assert_true(t.meaningful > t.cases / 8);
 }
 
-/* Random factors, rows mirror-symmetric where the sides along x need it, columns where those along y do;
- * `size` as above. */
-static void write_factors(char *to, size_t bytes, int r, int products, bool mirror_x, bool mirror_y,
-                          double size, uint64_t seed)
-{
-    double f[4][9], sum[4] = { 0 };
-    for (int row = 0; row < 2 * products; row++)
-        for (int d = -r; d <= r; d++) {
-            const int k = (row % 2 ? mirror_y : mirror_x) ? abs(d) : d;
-            f[row][d + r] = cell_random(seed, (uint64_t)((row + 1) * 17 + k + 8));
-            sum[row] += fabs(f[row][d + r]);
-        }
-    size_t used = (size_t)snprintf(to, bytes, "kind = separable\nfactors =");
-    for (int row = 0; row < 2 * products; row++) {
-        const double share = row % 2 ? size / products : 1.0;
-        if (row) used += (size_t)snprintf(to + used, bytes - used, "\n  |");
-        for (int i = 0; i <= 2 * r; i++)
-            used += (size_t)snprintf(to + used, bytes - used, "%s %.17g", i == 5 ? "\n  " : "",
-                                     f[row][i] * share / sum[row]);
-    }
-}
-
-static void separable(void **state)
-{
-    (void)state;
-    static char lines[1 << 12];
-    tally t = { 0 };
-    uint64_t seed = 0;
-    for (int products = 1; products <= 2; products++)
-        for (int r = 1; r <= 4; r++)
-            for (int px = 0; px < 5; px++)
-                for (int py = 0; py < 5; py++)
-                    for (int single = 0; single < 2; single++) {
-                        const double size = seed % 3 == 2 ? 1.3 : 1.0; /* 1.3: some modes may grow */
-                        write_factors(lines, sizeof lines, r, products, px != 0, py != 0, size, ++seed);
-                        run(lines, single, 13, 9, px, py, (int)(seed % 3), 0.0, r > 2 ? 4 : 8, &t);
-                    }
-    print_message("separable: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases,
-                  t.meaningful, t.worst);
-    assert_true(t.meaningful > t.cases / 8);
-}
-
 /* A smoothing whose weights sum to 1 keeps V. */
 static void custom_with_value(void **state)
 {
@@ -435,10 +377,6 @@ static void custom_with_value(void **state)
             run("kind = custom\nweights = 0.1 0.2 0.4 0.2 0.1", single, 12, 1, px, 0, 0, 3.5, 40, &t);
             run("kind = custom\nweights = .0625 .125 .0625 | .125 .25 .125 | .0625 .125 .0625", single, 12, 7,
                 px, px, 0, -80.0, 40, &t);
-            run("kind = separable\nfactors = .0625 .25 .375 .25 .0625 | .0625 .25 .375 .25 .0625", single, 12,
-                7, px, px, 0, -80.0, 40, &t);
-            run("kind = separable\nfactors = .25 .5 .25 | .25 .25 .25 | .125 0 .125 | .5 0 .5", single, 12, 7,
-                px, px, 0, 3.5, 40, &t);
         }
     report("custom with V", &t);
 }
@@ -449,7 +387,7 @@ int main(void)
         cmocka_unit_test(heat),      cmocka_unit_test(wave),
         cmocka_unit_test(advect),    cmocka_unit_test(laplace),
         cmocka_unit_test(sweep),     cmocka_unit_test(custom),
-        cmocka_unit_test(separable), cmocka_unit_test(custom_with_value),
+        cmocka_unit_test(custom_with_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static double decimal(double low, double high)
 }
 
 static const char *const kind_names[] = { "heat",   "wave",  "advect",    "laplace",
-                                          "custom", "sweep", "transpose", "separable" };
+                                          "custom", "sweep", "transpose" };
 static bool two_levels(const plain *p) { return p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT; }
 
 /* ---- drawing ---- */
@@ -100,19 +100,6 @@ static void draw_weights(plain *p, bool box)
         }
 }
 
-/* The sizes of their products sum to 1.2 at most. */
-static void draw_factors(plain *p)
-{
-    const int width = 2 * p->radius + 1;
-    p->products = 1 + (int)chance(2);
-    for (int k = 0; k < p->products; k++)
-        for (int i = 0; i < width; i++) {
-            p->row[k][i] = one_in(8) ? 0.0 : decimal(-1.0 / width, 1.0 / width);
-            p->column[k][i] =
-                one_in(8) ? 0.0 : decimal(-1.2 / p->products / width, 1.2 / p->products / width);
-        }
-}
-
 /* A process grid; where weft is to choose it, room for any. */
 static void draw_launch(launch_drawn *l, const plain *p, int *least_x, int *least_y)
 {
@@ -146,14 +133,12 @@ static drawn draw(uint64_t seed, uint64_t number)
     p->kind = (plain_kind)(chance(PLAIN_KINDS + 1) % PLAIN_KINDS); /* heat twice */
     p->f32 = one_in(2);
     const bool box = p->kind == PLAIN_CUSTOM && one_in(2);
-    p->two_d = box || p->kind == PLAIN_SEPARABLE || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE ||
+    p->two_d = box || p->kind == PLAIN_SWEEP || p->kind == PLAIN_TRANSPOSE ||
                !one_in(3);
     p->radius = 1 + (int)chance(one_in(2) ? 3 : PLAIN_RADIUS_MAX);
     if (box && p->radius > 4 && !one_in(4)) p->radius = 1 + (int)chance(3);
     if (p->kind == PLAIN_LAPLACE || p->kind == PLAIN_TRANSPOSE) p->radius = 1;
-    if (p->kind == PLAIN_SEPARABLE && p->radius > 4) p->radius -= 4;
     if (p->kind == PLAIN_CUSTOM) draw_weights(p, box);
-    else if (p->kind == PLAIN_SEPARABLE) draw_factors(p);
     else if (p->kind != PLAIN_LAPLACE && p->kind != PLAIN_TRANSPOSE) p->alpha = draw_alpha(p);
     draw_axis(p, &p->x_low, &p->x_high);
     draw_axis(p, &p->y_low, &p->y_high);
@@ -189,24 +174,12 @@ static void put_weights(FILE *f, const plain *p)
     fprintf(f, "\n");
 }
 
-static void put_factors(FILE *f, const plain *p)
-{
-    fprintf(f, "factors =");
-    for (int row = 0; row < 2 * p->products; row++) {
-        const double *factor = row % 2 ? p->column[row / 2] : p->row[row / 2];
-        for (int i = 0; i <= 2 * p->radius; i++) fprintf(f, " %.7g", factor[i]);
-        if (row + 1 < 2 * p->products) fprintf(f, " |\n   ");
-    }
-    fprintf(f, "\n");
-}
-
 static void put_deck(FILE *f, const drawn *d)
 {
     const plain *p = &d->p;
     fprintf(f, "[problem]\nkind = %s\ndtype = %s\ninitial = initial.h5\n", kind_names[p->kind],
             p->f32 ? "f32" : "f64");
     if (p->kind == PLAIN_CUSTOM) put_weights(f, p);
-    else if (p->kind == PLAIN_SEPARABLE) put_factors(f, p);
     else if (p->alpha != 0.0) fprintf(f, "order = %d\nalpha = %.7g\n", 2 * p->radius, p->alpha);
     fprintf(f, "[grid]\nnx = %d\nny = %d\n", p->nx, p->ny);
     if (p->kind != PLAIN_TRANSPOSE) {

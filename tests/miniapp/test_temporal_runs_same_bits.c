@@ -229,21 +229,6 @@ static void boxes(void **state)
     }
 }
 
-static void products(void **state)
-{
-    (void)state;
-    static const char *const problems[] = {
-        "kind = separable\nfactors = .0625 .25 .375 .25 .0625 | .05 .27 .36 .23 .06",
-        "kind = separable\ndtype = f32\nfactors = .2 .5 .3 | .3 .4 .2 | -.1 .05 .1 | .1 .2 -.1",
-    };
-    config c;
-    for (int i = 1; i < SIDES; i += 2) {
-        deck_of(&c, problems[i / 2 % 2], "steps = 29", i);
-        every_way(&c);
-    }
-}
-
-/* Along x alone; ranks side by side. */
 static void lines(void **state)
 {
     (void)state;
@@ -351,7 +336,6 @@ static int run(void)
         cmocka_unit_test(single_steps_of_the_mixed_form),
         cmocka_unit_test(stars),
         cmocka_unit_test(boxes),
-        cmocka_unit_test(products),
         cmocka_unit_test(lines),
         cmocka_unit_test(two_levels),
         cmocka_unit_test(norms_and_a_tolerance),

@@ -59,8 +59,8 @@ every_deck() { # ranks
 }
 
 @test "keys that the kind does not use are said, and in the record; defaults and a resolved deck are not" {
-    local unused="not used by this kind, grid and initial value: problem.alpha, problem.weights, problem.factors, problem.mode_y"
-    deck d.ini problem.kind=laplace problem.alpha=.1 "problem.weights=1 2 3" "problem.factors=1 2 1 | 1 2 1" problem.mode_y=3 problem.order=2 \
+    local unused="not used by this kind, grid and initial value: problem.alpha, problem.weights, problem.mode_y"
+    deck d.ini problem.kind=laplace problem.alpha=.1 "problem.weights=1 2 3" problem.mode_y=3 problem.order=2 \
         grid.nx=40 time.steps=3
     run weft_run 2 d.ini
     expect status 0 "$status"

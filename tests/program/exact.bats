@@ -39,11 +39,6 @@ orders=(2 4 8 16)
     done
 }
 
-@test "symmetric products of a row and a column, one and two: all pairs of sides, f64 and f32" {
-    all_sides 0 problem.kind=separable "problem.factors=.0625 .25 .375 .25 .0625 | .0625 .25 .375 .25 .0625"
-    all_sides 1 problem.kind=separable problem.dtype=f32 "problem.factors=.25 .5 .25 | .3 .4 .3 | -.1 .2 -.1 | .1 .3 .1"
-}
-
 @test "advect: orders 2 .. 16, 1D and 2D, f64 and f32" {
     for order in 2 4 6 8 10 12 14 16; do
         exact problem.kind=advect problem.alpha=0.2 problem.order=$order grid.nx=40 grid.ny=33 problem.mode_x=3 time.steps=20

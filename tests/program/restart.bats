@@ -23,12 +23,6 @@ cut_and_go_on() { # key=value...
     cut_and_go_on problem.kind=heat problem.alpha=0.2 "${plate[@]}" "grid.x_low=dirichlet 0" grid.x_high=neumann
     expect verdict exact "$(record .verdict)"
 }
-@test "a product of a row and a column goes on; with another factor it is refused" {
-    cut_and_go_on problem.kind=separable problem.initial=random "${plate[@]}" "problem.factors=.25 .5 .25 | .2 .5 .3"
-    run weft_run 2 d.ini --restart checkpoints "problem.factors=.25 .5 .25 | .2 .5 .2"
-    expect status 2 "$status"
-    [[ $output == *problem.factors* ]]
-}
 @test "transpose goes on with A and B" {
     cut_and_go_on problem.kind=transpose "${plate[@]}"
     expect verdict exact "$(record .verdict)"

@@ -78,12 +78,6 @@ plate=(grid.nx=61 grid.ny=47 time.steps=13)
     wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
 }
 
-@test "a product of a row and a column, no symmetry, radius 3, periodic: corners arrive" {
-    deck d.ini problem.kind=separable "${plate[@]}" problem.mode_x=5 problem.mode_y=4 \
-        "problem.factors=.01 .1 .2 .4 .15 .05 .03 | .02 .12 .2 .36 .14 .04 .1"
-    wanted_verdict=exact same_bits d.ini "${choices_2d[@]}"
-}
-
 @test "sweep, mixed sides, order 4" {
     deck d.ini problem.kind=sweep problem.order=4 problem.alpha=0.3 "${plate[@]}" "grid.x_low=dirichlet 0" \
         grid.x_high=neumann problem.mode_x=2

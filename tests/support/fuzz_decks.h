@@ -19,9 +19,6 @@ static const char *const sound_decks[] = {
     "-1e300\n[time]\n"
     "steps=9999999999\n"
     "tolerance=1e-9\nnorm_every=7\n[run]\ndevice=host\nlanes=3\nwall_limit=3600\n",
-    "[problem]\nkind = separable\nfactors = .25 .5 .25 | 1 2 1\n  | -.1 0 .1 | .1 0 -.1\n[grid]\nnx = 40\nny "
-    "= 30\nx_low = neumann\n"
-    "x_high = dirichlet 3\n[time]\nsteps=7\n",
     "[problem]\nkind=advect\nalpha=-0.3\nmode_x=3\norder=8\n[grid]\nnx=17\n[time]\nsteps=0\n[checkpoint]\n"
     "verify=sample\non_error=continue\n",
 };

@@ -10,7 +10,7 @@
 
 typedef enum plain_kind {
     PLAIN_HEAT, PLAIN_WAVE, PLAIN_ADVECT, PLAIN_LAPLACE, PLAIN_CUSTOM, PLAIN_SWEEP, PLAIN_TRANSPOSE,
-    PLAIN_SEPARABLE, PLAIN_KINDS
+    PLAIN_KINDS
 } plain_kind;
 
 typedef struct plain_side {
@@ -27,8 +27,6 @@ typedef struct plain {
     double alpha;
     double weight[PLAIN_WIDTH_MAX][PLAIN_WIDTH_MAX]; /* of custom, [dy + radius][dx + radius]; in 1D only
                                                       * row `radius` */
-    int products;
-    double row[2][PLAIN_WIDTH_MAX], column[2][PLAIN_WIDTH_MAX]; /* of separable, [product][offset + radius] */
     plain_side x_low, x_high, y_low, y_high;
 } plain;
 
@@ -117,7 +115,6 @@ static inline double plain_star_weight(const plain *p, int offset, bool along_y)
     case PLAIN_ADVECT: return k > 0 ? plain_round(p, plain_coefficient(p, 0, offset < 0 ? k : -k, k)) : 0.0;
     case PLAIN_LAPLACE: return k > 0 ? 0.5 / axes : 0.0;
     case PLAIN_CUSTOM: return plain_round(p, along_y ? p->weight[r + offset][r] : p->weight[r][r + offset]);
-    case PLAIN_SEPARABLE:
     case PLAIN_TRANSPOSE:
     case PLAIN_KINDS: break;
     }
@@ -160,20 +157,6 @@ static inline double plain_box(const plain *p, const double *u, int x, int y)
     return c.sum;
 }
 
-static inline double plain_separable(const plain *p, const double *u, int x, int y)
-{
-    const int r = p->radius;
-    plain_chain cell = { false, 0.0 };
-    for (int dy = -r; dy <= r; dy++)
-        for (int k = 0; k < p->products; k++) {
-            plain_chain row = { false, 0.0 };
-            for (int dx = -r; dx <= r; dx++)
-                plain_add(p, &row, plain_round(p, p->row[k][r + dx]), plain_cell(p, u, x + dx, y + dy));
-            plain_add(p, &cell, plain_round(p, p->column[k][r + dy]), row.sum);
-        }
-    return cell.sum;
-}
-
 static inline bool plain_is_box(const plain *p)
 {
     bool box = false;
@@ -201,8 +184,7 @@ static inline void plain_step(const plain *p, double *next, const double *u, con
     for (int y = 0; y < p->ny; y++)
         for (int x = 0; x < p->nx; x++) {
             const int i = y * p->nx + x;
-            if (p->kind == PLAIN_SEPARABLE) next[i] = plain_separable(p, u, x, y);
-            else next[i] = box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
+            next[i] = box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
             if (two_levels) next[i] = plain_fma(p, beta, prev[i], next[i]);
         }
 }
