@@ -326,7 +326,7 @@ static int64_t last_in_range(const problem *p, const config *c)
 
 static void warn_of_growth(problem *p, const config *c)
 {
-    if (!given_weights(c) || !p->exact || problem_in_range(p, c, c->time.steps)) return;
+    if (c->problem.kind != KIND_CUSTOM || !p->exact || problem_in_range(p, c, c->time.steps)) return;
     snprintf(p->warning, sizeof p->warning,
              "the weights amplify the initial mode %.4g times in a step: from step %lld on it is beyond the "
              "range of %s, and the verdict is unchecked",
