@@ -121,30 +121,31 @@ static int pack_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify
 
 /* ---- the table ---- */
 
-static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4 },
-                     powers[] = { 1, 2, 4, 8 };
+static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 1, 2, 3, 4 },
+                     wave_radii[] = { 1, 4 }, pack_radii[] = { 1, 2, 4, 8 };
 
-#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)                \
-    {                                                                                                     \
-        LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING), .variant = VARIANT, .ignores = IGNORES, \
-                                                                  .scan = RADIUS, .scan_count = COUNT,    \
-                                                                  .scan_values = RADII                    \
+#define PASS(FORM, RADII, NAME, WHY)                                                         \
+    {                                                                                        \
+        LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
+            .variant = FORM, LADDER_SCAN(RADIUS, RADII)                                      \
     }
-#define PASS(NAME, WHY, VARIANT, RADII, COUNT) \
-    RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT)
-#define REDUCTION(NAME, WHY, VARIANT) \
-    RUNG(NAME, WHY, VARIANT, reduce_prepare, reduce, reduce_verify, "read", 1u << RADIUS, NULL, 0)
+#define REDUCTION(WHAT, NAME, WHY)                                                                    \
+    {                                                                                                 \
+        LADDER_ROW(NAME, WHY, reduce_prepare, reduce, reduce_verify, "read"), .variant = WHAT,        \
+                                                                              .ignores = 1u << RADIUS \
+    }
 
 static const ladder_rung rungs[] = {
-    PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8),
-    PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4),
-    PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2),
-    RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare,
-         ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0),
-    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE),
-    REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT),
-    RUNG("pack", "four edges, four corners, one launch", 0, pack_prepare, pack, pack_verify, "copy", 0,
-         powers, 4),
+    PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit"),
+    PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory"),
+    PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before"),
+    { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
+                 ladder_transpose_production, ladder_transpose_verify, "copy"),
+      .ignores = 1u << RADIUS },
+    REDUCTION(MAX_CHANGE, "maxChange", "two fields read, one number left"),
+    REDUCTION(FINGERPRINT, "fingerprint", "one field read, 64-bit integer hash"),
+    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, pack_verify, "copy"),
+      LADDER_SCAN(RADIUS, pack_radii) },
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
