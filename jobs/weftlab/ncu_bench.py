@@ -22,7 +22,7 @@ import tempfile
 from weftlab import records, text
 
 COMMAND, SKIPPED = "ncu_bench", 77
-ACCESS_KERNELS = "copy"
+ACCESS_KERNELS = "copy|sum_fields|window"
 LAUNCH_KERNELS = "copy_|count_kernel"
 PER_REQUEST = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_"
 SECTORS = {"sectors per load": PER_REQUEST + "ld.ratio", "sectors per store": PER_REQUEST + "st.ratio"}
