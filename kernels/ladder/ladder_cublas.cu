@@ -26,13 +26,26 @@ void *library()
     return opened;
 }
 
+void *function_of(const char *name) { return library() ? dlsym(library(), name) : nullptr; }
+
+/* The one handle, bound to the stream, NULL where it cannot be had. It lives as long as the process: making
+ * one costs more than most rungs take, and its device is the only one that a bench uses. */
+void *handle_of(cudaStream_t stream)
+{
+    static void *handle = nullptr;
+    const auto create = (int (*)(void **))function_of("cublasCreate_v2");
+    const auto set_stream = (int (*)(void *, cudaStream_t))function_of("cublasSetStream_v2");
+    if (!create || !set_stream || (!handle && create(&handle) != 0)) return nullptr;
+    return set_stream(handle, stream) == 0 ? handle : nullptr;
+}
+
 /* Column-major: b is ny x nx, a is nx x ny. */
 template <typename T>
 int transpose(const char *function, T *b, const T *a, int nx, int ny, cudaStream_t stream)
 {
     const T one = 1, zero = 0;
-    const auto geam = (geam_function<T>)ladder_cublas_function(function);
-    void *handle = ladder_cublas_handle(stream);
+    const auto geam = (geam_function<T>)function_of(function);
+    void *handle = handle_of(stream);
     if (!geam || !handle) return cudaErrorUnknown;
     return geam(handle, OP_TRANSPOSE, OP_NONE, ny, nx, &one, a, nx, &zero, b, ny, b, ny) == 0
                ? cudaSuccess
@@ -44,17 +57,6 @@ int transpose(const char *function, T *b, const T *a, int nx, int ny, cudaStream
 const char *ladder_cublas_missing(device *)
 {
     return library() ? nullptr : "no libcublas of this CUDA version is found";
-}
-
-void *ladder_cublas_function(const char *name) { return library() ? dlsym(library(), name) : nullptr; }
-
-void *ladder_cublas_handle(cudaStream_t stream)
-{
-    static void *handle = nullptr;
-    const auto create = (int (*)(void **))ladder_cublas_function("cublasCreate_v2");
-    const auto set_stream = (int (*)(void *, cudaStream_t))ladder_cublas_function("cublasSetStream_v2");
-    if (!create || !set_stream || (!handle && create(&handle) != 0)) return nullptr;
-    return set_stream(handle, stream) == 0 ? handle : nullptr;
 }
 
 int ladder_cublas_transpose(dtype t, void *b, const void *a, int nx, int ny, cudaStream_t stream)

@@ -69,7 +69,7 @@ def count: type == "number" and . == floor;
         exec 8>&-
         ends
         expect status 0 "$status"
-        expect "records" 3 "$(wc -l <results.jsonl)"
+        expect "records" 2 "$(wc -l <results.jsonl)"
         grep -q 'access/chain\|access,chain' out
         rm results.jsonl
     }
