@@ -1,5 +1,8 @@
-/* The dispatch of the CUDA stencils: which unit has the kernels, and the checks of a pass's arguments. */
+/* The dispatch of the CUDA stencils: which unit has the kernels, the variants of their tiles, and the checks
+ * of a pass's arguments. */
 #include "stencil/stencil_cuda.h"
+
+#include <stdio.h>
 
 static const stencil_unit *unit_of(stencil_form form)
 {
@@ -21,11 +24,39 @@ static const inkernel_unit *inkernel_unit_of(stencil_form form)
     return nullptr;
 }
 
+static void add_variant(device_cuda *self, int height, int wave)
+{
+    device_variants *all = &self->base.stencil_variants;
+    stencil_variant *v = &self->variant[all->count];
+    for (int i = 0; i < all->count; i++)
+        if (self->variant[i].height == height && self->variant[i].wave == wave) return;
+    v->height = height, v->wave = wave;
+    if (height == 0) snprintf(v->name, sizeof v->name, "tiles");
+    else if (wave == 0) snprintf(v->name, sizeof v->name, "tiles of %d rows", height);
+    else snprintf(v->name, sizeof v->name, "tiles of %d rows, %d a wave", height, wave);
+    all->name[all->count++] = v->name;
+}
+
+/* The tiling's own, and for tiles that march down their rows the heights that other GPUs, types and clocks
+ * prefer (docs/stencil-kernels.md). */
+static void list_variants(device_cuda *self, const stencil *op)
+{
+    self->base.stencil_variants = {};
+    if (op->form == STENCIL_LINE) return add_variant(self, 0, 0);
+    const ring_tiling &t = ring_tilings[op->form == STENCIL_BOX][op->type == DTYPE_F64][op->radius - 1];
+    add_variant(self, t.height, t.wave);
+    if (t.ahead == 0) return; /* their height is built in */
+    add_variant(self, 24 / t.step_rows * t.step_rows, 192);
+    add_variant(self, 32 / t.step_rows * t.step_rows, 256);
+    add_variant(self, 96 / t.step_rows * t.step_rows, 384);
+}
+
 int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
     const stencil_unit *unit = unit_of(op->form);
     assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
     const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
@@ -37,14 +68,7 @@ int stencil_cuda_bind(device *d, const stencil *op)
     if (temporal != cudaSuccess) return temporal;
     self->bound = *op;
     self->unit = unit;
-    device_variants *all = &d->stencil_variants;
-    *all = {};
-    all->count = unit->variants(op, self->variant);
-    d->inkernel_variants = 0;
-    for (int i = 0; i < all->count; i++) {
-        all->name[i] = self->variant[i].name;
-        d->inkernel_variants += inkernel && self->variant[i].kernel == STENCIL_KERNEL_TILED;
-    }
+    list_variants(self, op);
     return cudaSuccess;
 }
 
@@ -86,7 +110,7 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
 bool stencil_cuda_inkernel_can(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    return stencil_exchanges_inside(op->form) &&
+    return op->form != STENCIL_LINE &&
            (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 

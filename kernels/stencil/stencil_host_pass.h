@@ -24,9 +24,8 @@ typedef struct stencil_host_row {
     int64_t first, cells;
     int64_t pitch; /* cells from a row of sum, and of before, to the next */
     int rows, radius;
-    bool streams;                              /* sums go past the caches */
-    bool asks, to_l2;                          /* prefetch lines? into L2, else into L1 */
-    ptrdiff_t ahead_bytes, before_ahead_bytes; /* to the prefetched cell, in the centre row, in before */
+    bool streams;          /* sums go past the caches */
+    ptrdiff_t ahead_bytes; /* to the cell prefetched into L1, in the last row read and in before; 0: none */
 } stencil_host_row;
 
 typedef void stencil_host_kernel(const stencil_host_row *job);

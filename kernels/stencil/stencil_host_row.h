@@ -104,11 +104,11 @@ static TARGET STENCIL_HOST_INLINE void NAME(block)(stencil_form form, int r, boo
 static STENCIL_HOST_INLINE void NAME(ask)(stencil_form form, int count, const stencil_host_row *job, int y,
                                           int64_t at)
 {
-    const CELL *const here = (const CELL *)job->row[y + (form == STENCIL_LINE ? 0 : job->radius)] + at;
+    const CELL *const here = (const CELL *)job->row[y + (form == STENCIL_LINE ? 0 : 2 * job->radius)] + at;
     const CELL *const before = (const CELL *)job->before + y * job->pitch + at;
     const size_t bytes = (size_t)count * sizeof(VECTOR);
-    device_host_prefetch(here, job->ahead_bytes, bytes, job->to_l2);
-    if (job->before) device_host_prefetch(before, job->before_ahead_bytes, bytes, job->to_l2);
+    device_host_prefetch(here, job->ahead_bytes, bytes, false);
+    if (job->before) device_host_prefetch(before, job->ahead_bytes, bytes, false);
 }
 
 /* Row y of the job from cell `at` up to `end`, in blocks of `count` vectors. A row that is alone keeps its
@@ -134,7 +134,7 @@ static TARGET STENCIL_HOST_INLINE void NAME(stretch)(stencil_form form, int r, b
     if (goes_on) line[0] = LOAD(row[form == STENCIL_STAR ? r : 0] + at - LANES);
     if (goes_on) line[1] = LOAD(row[form == STENCIL_STAR ? r : 0] + at);
     for (; at < end; at += count * LANES) {
-        if (job->asks) NAME(ask)(form, count, job, y, at);
+        if (job->ahead_bytes) NAME(ask)(form, count, job, y, at);
         NAME(block)(form, r, constant, count, job, w, row, before, out, at, low, high, goes_on ? 2 : 0, line);
         if (goes_on) line[0] = line[count];
         if (goes_on) line[1] = line[count + 1];
