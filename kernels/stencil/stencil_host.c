@@ -57,7 +57,7 @@ static void tile_pass(const stencil *op, const stencil_host_row *all, const fiel
     for (int y = 0; y < job.rows + 2 * beside; y++) row[y] = field_at_const(f, cur, x0, b.y0 + y - beside);
     job.sum = field_at(f, next, x0, b.y0);
     job.before = prev ? field_at_const(f, prev, x0, b.y0) : NULL;
-    stencil_host_rows(op->type, op->form, op->radius)(&job);
+    stencil_host_rows(op->type, op->form)(&job);
 }
 
 int stencil_host_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,

@@ -320,7 +320,7 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,
                   .sides = sides,
-                  .kernel = stencil_host_rows(f->type, op->form, op->radius),
+                  .kernel = stencil_host_rows(f->type, op->form),
                   .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
                   .beta = op->beta,
                   .radius = op->radius,
