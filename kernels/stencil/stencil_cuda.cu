@@ -99,10 +99,6 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
     assert(self->unit && op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
     assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
     assert(!op->has_prev || prev);
-    for (int i = 0; i < count; i++) {
-        const box in = box_intersect(boxes[i], field_own(f));
-        assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
-    }
     const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, s);
     return self->unit->pass(&call);
 }

@@ -59,7 +59,6 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
     assert(0 <= chosen && chosen < d->temporal_variants.count);
     assert((prev != nullptr) == op->has_prev && (next_prev != nullptr) == op->has_prev);
     assert(unit && steps > 0 && op->type == f->type && next != cur && tiling && tiling->steps == steps);
-    assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     const temporal_call call = { .op = op,
                                  .tiling = tiling,
                                  .shape = f,
