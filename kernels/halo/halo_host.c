@@ -44,11 +44,6 @@ typedef struct ghosts {
     void *field;
 } ghosts;
 
-static double mirrored(dtype t, double v, double u)
-{
-    return t == DTYPE_F32 ? (double)cell_mirror_f32((float)v, (float)u) : cell_mirror_f64(v, u);
-}
-
 /* In double: exact for both types. */
 static double cell(const ghosts *g, int64_t x, int64_t y)
 {
@@ -57,22 +52,16 @@ static double cell(const ghosts *g, int64_t x, int64_t y)
     rule r = axis_rule(&g->y, y, &image_y, &v);
     if (r == RULE_READ) r = axis_rule(&g->x, x, &image_x, &v);
     if (r == RULE_VALUE) return v;
-    if (r == RULE_READ) {
-        const void *const at = field_at_const(g->shape, g->field, x, y);
-        return g->shape->type == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
-    }
+    if (r == RULE_READ) return cell_get(g->shape->type, field_at_const(g->shape, g->field, x, y));
     const double image = cell(g, image_x, image_y);
-    return r == RULE_MIRROR ? mirrored(g->shape->type, v, image) : image;
+    return r == RULE_MIRROR ? cell_mirror(g->shape->type, v, image) : image;
 }
 
 static void fill(const ghosts *g, box b)
 {
     for (int64_t y = b.y0; y < b.y1; y++)
-        for (int64_t x = b.x0; x < b.x1; x++) {
-            void *const at = field_at(g->shape, g->field, x, y);
-            if (g->shape->type == DTYPE_F32) *(float *)at = (float)cell(g, x, y);
-            else *(double *)at = cell(g, x, y);
-        }
+        for (int64_t x = b.x0; x < b.x1; x++)
+            cell_set(g->shape->type, field_at(g->shape, g->field, x, y), cell(g, x, y));
 }
 
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,

@@ -39,28 +39,6 @@ enum {
 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
 
-/* odd_row: n cells of a ghost row beyond a dirichlet side, the node itself or the odd image of a row.
- * row_ghosts: the ghosts of a row beyond one of its sides; ghost k lies at edge + k * step and mirrors cell k
- * on the other side. */
-#define GHOSTS_OF(CELL, SUFFIX)                                                                         \
-    static void odd_row##SUFFIX(void *ghost, const void *image, double v, bool node, int64_t n)         \
-    {                                                                                                   \
-        CELL *to = ghost;                                                                               \
-        const CELL *from = image;                                                                       \
-        for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : cell_mirror##SUFFIX((CELL)v, from[i]); \
-    }                                                                                                   \
-    static void row_ghosts##SUFFIX(void *first_ghost, int step, int r, boundary_side side)              \
-    {                                                                                                   \
-        CELL *ghost = first_ghost;                                                                      \
-        const CELL v = (CELL)side.value;                                                                \
-        for (int k = 0; k < r; k++) {                                                                   \
-            if (side.kind == BOUNDARY_NEUMANN) ghost[k * step] = ghost[-(k + 1) * step];                \
-            else ghost[k * step] = k == 0 ? v : cell_mirror##SUFFIX(v, ghost[-k * step]);               \
-        }                                                                                               \
-    }
-GHOSTS_OF(float, _f32)
-GHOSTS_OF(double, _f64)
-
 static bool can_serve(const stencil *op)
 {
     return op->radius <= (op->form == STENCIL_BOX ? BOX_RADIUS_MAX : RADIUS_MAX);
@@ -126,26 +104,36 @@ static bool beyond_high(const strip *s, box row)
     return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx;
 }
 
+/* Makes n cells that are ghost k beyond a side, of cells that follow one another as their images do: of the
+ * mirror at the cell face, and of that at the node. */
+static void make_ghosts(const strip *s, char *to, const char *face, const char *node, boundary_side side,
+                        int k, int64_t n)
+{
+    const dtype t = s->shape->type;
+    for (int64_t i = 0; i < n; i++, to += s->cell_bytes, face += s->cell_bytes, node += s->cell_bytes) {
+        if (side.kind == BOUNDARY_NEUMANN) cell_set(t, to, cell_get(t, face));
+        else cell_set(t, to, k == 0 ? side.value : cell_mirror(t, side.value, cell_get(t, node)));
+    }
+}
+
 static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
-    const bool f64 = s->shape->type == DTYPE_F64;
-    void (*const make)(void *, int, int, boundary_side) = f64 ? row_ghosts_f64 : row_ghosts_f32;
-    if (beyond_low(s, row)) make(at(s, level, -1, y), -1, s->radius, s->sides->x_low);
-    if (beyond_high(s, row)) make(at(s, level, s->shape->nx, y), 1, s->radius, s->sides->x_high);
+    const int64_t nx = s->shape->nx;
+    for (int k = 0; k < s->radius && beyond_low(s, row); k++)
+        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y), s->sides->x_low, k,
+                    1);
+    for (int k = 0; k < s->radius && beyond_high(s, row); k++)
+        make_ghosts(s, at(s, level, nx + k, y), at(s, level, nx - 1 - k, y), at(s, level, nx - k, y),
+                    s->sides->x_high, k, 1);
 }
 
 /* Makes row y, ghost k beyond a side, from the row that it mirrors, ghosts beyond x sides included. */
-static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side,
-                      int64_t neumann_image, int64_t dirichlet_image)
+static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side, int64_t face,
+                      int64_t node)
 {
     const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0),
                   end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
-    void *const ghost = at(s, level, x, y);
-    const void *const image =
-        at(s, level, x, side.kind == BOUNDARY_NEUMANN || k == 0 ? neumann_image : dirichlet_image);
-    if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, image, (size_t)(end - x) * s->cell_bytes);
-    else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, image, side.value, k == 0, end - x);
-    else odd_row_f32(ghost, image, side.value, k == 0, end - x);
+    make_ghosts(s, at(s, level, x, y), at(s, level, x, face), at(s, level, x, node), side, k, end - x);
 }
 
 /* Makes the ghost rows of a level that row y of the next level reads and row y - 1, if any, did not. */
@@ -300,13 +288,6 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-/* Streams that are fed by a thread each may share `change`. */
-static void raise_to(uint64_t *change, uint64_t most)
-{
-#pragma omp critical(temporal_change)
-    if (most > *change) *change = most;
-}
-
 int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                        const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                        device_stream *stream)
@@ -340,6 +321,7 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         there = pass_part(d, &any, part, next, next_prev, &most);
     }
-    if (change) raise_to(change, most);
+#pragma omp critical(temporal_change) /* streams that are fed by a thread each may share `change` */
+    if (change && most > *change) *change = most;
     return there ? 0 : ENOMEM;
 }

@@ -125,7 +125,8 @@ static bool check_alpha(const checking *k)
                              [KIND_ALPHA_EITHER_SIGN] = fabs(a) < limit };
     if (!config_uses(c, CONFIG_USE_DIFFERENCES)) return true;
     if (!given(k, "problem.alpha"))
-        return refuse(k, "problem.alpha", "required for %s; allowed up to %g", kind_name(c->problem.kind), limit);
+        return refuse(k, "problem.alpha", "required for %s; allowed up to %g", kind_name(c->problem.kind),
+                      limit);
     return allowed[row->alpha] ||
            refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", kind_name(c->problem.kind),
                   c->problem.order, config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
