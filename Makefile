@@ -197,11 +197,6 @@ $(BUILD)/libweft.so: $(LIBOBJ) $(BUILD)/link.flags
 $(BUILD)/libweft.a: $(LIBOBJ) $(BUILD)/link.flags
 	$(call say,AR)rm -f $@ && ar=$$($(CC) -print-prog-name=ar) && "$${ar:-ar}" rcsT $@ $(LIBOBJ)
 
-# Programs that measure kernels: built by name, no tests.
-$(BUILD)/tests/measure/%: tests/measure/%.c $(wildcard tests/measure/*.h) $(filter $(BUILD)/kernels/%,$(LIBOBJ)) $(BUILD)/c.flags
-	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(ALL_CFLAGS) $(INC_kernels) $(CUDA_INC) -o $@ $(filter %.c %.o,$^) $(CUDA_LIBS) -lm
-
 # The writer's thread beside the main one, under ThreadSanitizer; without OpenMP, whose libgomp it does not understand.
 RACES := tests/io/test_state_beside_the_steps.c $(wildcard io/*/*.c) \
          $(wildcard comm/ranks/*.c) $(wildcard kernels/core/*.c) kernels/fields/fields_host.c
