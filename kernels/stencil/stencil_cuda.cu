@@ -4,25 +4,12 @@
 
 #include <stdio.h>
 
-static const stencil_unit *unit_of(stencil_form form)
-{
-    switch (form) {
-    case STENCIL_LINE: return &stencil_cuda_line;
-    case STENCIL_STAR: return &stencil_cuda_star;
-    case STENCIL_BOX: return &stencil_cuda_box;
-    }
-    return nullptr;
-}
-
-static const inkernel_unit *inkernel_unit_of(stencil_form form)
-{
-    switch (form) {
-    case STENCIL_STAR: return &inkernel_cuda_star;
-    case STENCIL_BOX: return &inkernel_cuda_box;
-    case STENCIL_LINE: break;
-    }
-    return nullptr;
-}
+static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
+static const stencil_unit *const units[STENCIL_FORMS] = { &stencil_cuda_line, &stencil_cuda_star,
+                                                          &stencil_cuda_box };
+/* Lines have no in-kernel exchange. */
+static const inkernel_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, &inkernel_cuda_star,
+                                                                    &inkernel_cuda_box };
 
 static void add_variant(device_cuda *self, int height, int wave)
 {
@@ -54,14 +41,14 @@ static void list_variants(device_cuda *self, const stencil *op)
 int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
-    const stencil_unit *unit = unit_of(op->form);
-    assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    const stencil_unit *unit = units[op->form];
+    assert(1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
     assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
     const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
-    const inkernel_unit *inkernel = inkernel_unit_of(op->form);
+    const inkernel_unit *inkernel = inkernel_units[op->form];
     const cudaError_t too = inkernel ? inkernel->upload(op, self->setup) : cudaSuccess;
     if (too != cudaSuccess) return too;
     const int temporal = temporal_cuda_bind(d, op);
@@ -118,5 +105,5 @@ int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const voi
     assert(self->unit && op->type == f->type && next != cur && stencil_cuda_inkernel_can(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
     const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
-    return inkernel_unit_of(op->form)->step(&call, step, f->nx, f->ny);
+    return inkernel_units[op->form]->step(&call, step, f->nx, f->ny);
 }

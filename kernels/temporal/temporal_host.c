@@ -120,8 +120,8 @@ static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
     const int64_t nx = s->shape->nx;
     for (int k = 0; k < s->radius && beyond_low(s, row); k++)
-        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y), s->sides->x_low, k,
-                    1);
+        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y),
+                    s->sides->x_low, k, 1);
     for (int k = 0; k < s->radius && beyond_high(s, row); k++)
         make_ghosts(s, at(s, level, nx + k, y), at(s, level, nx - 1 - k, y), at(s, level, nx - k, y),
                     s->sides->x_high, k, 1);
