@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/value.h"
 
 #ifdef __CUDACC__
@@ -22,6 +23,21 @@ CELL_INLINE double cell_fma_f64(double a, double b, double c) { return fma(a, b,
 /* The mirrored ghost of a dirichlet side: V + V - u. */
 CELL_INLINE float cell_mirror_f32(float v, float u) { return (v + v) - u; }
 CELL_INLINE double cell_mirror_f64(double v, double u) { return (v + v) - u; }
+
+/* A cell of either type, as a double. */
+CELL_INLINE double cell_get(dtype t, const void *at)
+{
+    return t == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
+}
+CELL_INLINE void cell_set(dtype t, void *at, double u)
+{
+    if (t == DTYPE_F32) *(float *)at = (float)u;
+    else *(double *)at = u;
+}
+CELL_INLINE double cell_mirror(dtype t, double v, double u)
+{
+    return t == DTYPE_F32 ? (double)cell_mirror_f32((float)v, (float)u) : cell_mirror_f64(v, u);
+}
 
 CELL_INLINE uint64_t cell_fmix64(uint64_t k)
 {

@@ -15,25 +15,21 @@ static const double advect_1d[KIND_ORDERS] = { 1.,      .728745, .630525, .57783
 static const double advect_2d[KIND_ORDERS] = { .5,      .364372, .315262, .288917,
                                                .272117, .260301, .251448, .244514 };
 
-static const char heat[] = "heat", wave[] = "wave", advect[] = "advect", laplace[] = "laplace",
-                  custom[] = "custom", transpose[] = "transpose", sweep[] = "sweep";
 const char *const kind_names[KIND_ROWS + 1] = {
-    [KIND_HEAT] = heat,       [KIND_WAVE] = wave,           [KIND_ADVECT] = advect,
-    [KIND_LAPLACE] = laplace, [KIND_CUSTOM] = custom,       [KIND_TRANSPOSE] = transpose,
-    [KIND_SWEEP] = sweep,
+    [KIND_HEAT] = "heat",       [KIND_WAVE] = "wave",           [KIND_ADVECT] = "advect",
+    [KIND_LAPLACE] = "laplace", [KIND_CUSTOM] = "custom",       [KIND_TRANSPOSE] = "transpose",
+    [KIND_SWEEP] = "sweep",
 };
 
 static const kind_row row[KIND_ROWS] = {
-    [KIND_HEAT] = { .name = heat,
-                    .stencil = KIND_STENCIL_DIFFERENCES,
+    [KIND_HEAT] = { .stencil = KIND_STENCIL_DIFFERENCES,
                     .modes = KIND_MODES_POWER,
                     .words = 2,
                     .alpha = KIND_ALPHA_FROM_0,
                     .alpha_limit = { heat_1d, heat_2d },
                     .v_sum = { 1, 3 },
                     .field = { "u" } },
-    [KIND_WAVE] = { .name = wave,
-                    .stencil = KIND_STENCIL_DIFFERENCES,
+    [KIND_WAVE] = { .stencil = KIND_STENCIL_DIFFERENCES,
                     .modes = KIND_MODES_COSINE,
                     .two_levels = true,
                     .words = 3,
@@ -41,8 +37,7 @@ static const kind_row row[KIND_ROWS] = {
                     .alpha_limit = { wave_1d, wave_2d },
                     .v_sum = { 4, 6 },
                     .field = { "u", "u_prev" } },
-    [KIND_ADVECT] = { .name = advect,
-                      .stencil = KIND_STENCIL_DIFFERENCES,
+    [KIND_ADVECT] = { .stencil = KIND_STENCIL_DIFFERENCES,
                       .modes = KIND_MODES_ROTATION,
                       .two_levels = true,
                       .odd = true,
@@ -51,27 +46,23 @@ static const kind_row row[KIND_ROWS] = {
                       .alpha_limit = { advect_1d, advect_2d },
                       .v_sum = { 4, 4 },
                       .field = { "u", "u_prev" } },
-    [KIND_LAPLACE] = { .name = laplace,
-                       .stencil = KIND_STENCIL_MEAN,
+    [KIND_LAPLACE] = { .stencil = KIND_STENCIL_MEAN,
                        .modes = KIND_MODES_POWER,
                        .to_tolerance = true,
                        .words = 2,
                        .v_sum = { 1, 1 },
                        .field = { "u" } },
-    [KIND_CUSTOM] = { .name = custom,
-                      .stencil = KIND_STENCIL_WEIGHTS,
+    [KIND_CUSTOM] = { .stencil = KIND_STENCIL_WEIGHTS,
                       .modes = KIND_MODES_POWER,
                       .words = 2,
                       .v_sum = { 1, 2 },
                       .field = { "u" } },
-    [KIND_TRANSPOSE] = { .name = transpose,
-                         .transposes = 1,
+    [KIND_TRANSPOSE] = { .transposes = 1,
                          .words = 4,
                          .v_sum = { 1, 1 },
                          .field = { "a", "b" },
                          .main_field = 1 },
-    [KIND_SWEEP] = { .name = sweep,
-                     .stencil = KIND_STENCIL_DIFFERENCES,
+    [KIND_SWEEP] = { .stencil = KIND_STENCIL_DIFFERENCES,
                      .modes = KIND_MODES_POWER,
                      .by_lines = true,
                      .transposes = 2,
@@ -83,17 +74,18 @@ static const kind_row row[KIND_ROWS] = {
 };
 
 const kind_row *kind_of(kind_id id) { return &row[id]; }
+
 double kind_alpha_limit(kind_id id, int order, bool two_d)
 {
     const double *limit = row[id].alpha_limit[two_d];
     return limit ? limit[order / 2 - 1] : 0.0;
 }
 
-const char *kind_name(kind_id id) { return row[id].name; }
+const char *kind_name(kind_id id) { return kind_names[id]; }
 
 const kind_row *kind_find(const char *name)
 {
     for (int i = 0; i < KIND_ROWS; i++)
-        if (strcmp(row[i].name, name) == 0) return &row[i];
+        if (strcmp(kind_names[i], name) == 0) return &row[i];
     return NULL;
 }

@@ -37,7 +37,6 @@ typedef enum kind_modes {
 } kind_modes;
 
 typedef struct kind_row {
-    const char *name;    /* in decks, records and state files */
     kind_stencil stencil;
     kind_modes modes;
     bool two_levels;     /* a step also reads the level before the current one */
@@ -59,7 +58,7 @@ const kind_row *kind_of(kind_id id);
 /* The von Neumann limit on |alpha|, rounded down; 0: the kind has none. order: 2, 4 .. 16. */
 double kind_alpha_limit(kind_id id, int order, bool two_d);
 const char *kind_name(kind_id id);
-extern const char *const kind_names[KIND_ROWS + 1]; /* NULL at the end */
+extern const char *const kind_names[KIND_ROWS + 1]; /* in decks, records and state files; NULL at the end */
 /* NULL: no such name. */
 const kind_row *kind_find(const char *name);
 static inline int kind_fields(const kind_row *k) { return k->field[1] ? 2 : 1; }

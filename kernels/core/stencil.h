@@ -46,12 +46,6 @@ static inline const char *stencil_form_name(stencil_form form)
     return "";
 }
 
-/* Does the form have kernels that exchange inside (inkernel.h), on devices with such kernels? */
-static inline bool stencil_exchanges_inside(stencil_form form)
-{
-    return form == STENCIL_STAR || form == STENCIL_BOX;
-}
-
 static inline int stencil_weights(stencil_form form, int r)
 {
     switch (form) {

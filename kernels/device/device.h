@@ -85,9 +85,11 @@ enum { DEVICE_UUID_BYTES = 48, DEVICE_PCI_BYTES = 16 };
 
 /* Variants of a pass give the same bits and differ in speed. stencil_bind names them and chooses number 0,
  * the fastest where this was measured. Another one may be chosen while no pass is enqueued. */
-enum { DEVICE_VARIANTS_MAX = 18 };
+enum { DEVICE_VARIANTS_MAX = 4 };
 typedef struct device_variants {
     int count, chosen;
+    int without_border;                    /* of temporal_pass: number of the first that differ where no side
+                                            * mirrors */
     const char *name[DEVICE_VARIANTS_MAX]; /* valid until the next bind */
 } device_variants;
 
@@ -114,8 +116,7 @@ struct device {
     const char *unshared; /* why no other process can map its memory (follows "because"); NULL: unknown until
                            * tried */
     char driver[64];   /* "" on the host */
-    device_variants stencil_variants;  /* of stencil_pass with the bound stencil */
-    int inkernel_variants;             /* number of the first of them, which stencil_inkernel has too */
+    device_variants stencil_variants;  /* of stencil_pass and stencil_inkernel with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with the bound stencil: ways to cut a box */
 
     void (*destroy)(device **self);
@@ -174,7 +175,7 @@ struct device {
     int (*stencil_pass)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                         const box *boxes, int count, device_stream *s);
     /* stencil_inkernel: the bound stencil on all own cells, with every image of inkernel.h.
-     * stencil_inkernel_can: true on CUDA for stencil_exchanges_inside; change: with the norm too. */
+     * stencil_inkernel_can: true on CUDA for stars and boxes; change: with the norm too. */
     bool (*stencil_inkernel_can)(device *d, bool change);
     int (*stencil_inkernel)(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                             const inkernel_step *step, device_stream *s);
@@ -187,9 +188,7 @@ struct device {
      * ghosts hold. temporal_steps: the best number of steps of a pass of at most `most` (>= 1); 0: this
      * stencil has no such passes. temporal_pass takes only such numbers. temporal_change_steps: the same for
      * passes that can take the norm of their last step: they raise *change (device memory; NULL: no norm) to
-     * max_change of the last two levels. Each such number is one of temporal_steps too.
-     * temporal_variants_with: number of the first temporal_variants, which differ with these sides. */
-    int (*temporal_variants_with)(device *d, const boundary *sides);
+     * max_change of the last two levels. Each such number is one of temporal_steps too. */
     int (*temporal_steps)(device *d, int most);
     int (*temporal_change_steps)(device *d, int most);
     int (*temporal_pass)(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,

@@ -16,14 +16,11 @@ LINKAGE_C_BEGIN
 struct stencil_unit;
 struct persistent_state;
 
-/* A kernel for a stencil and the tiles it is launched with: all variants give the same bits. */
-typedef enum stencil_kernel { STENCIL_KERNEL_TILED, STENCIL_KERNEL_STRAIGHT } stencil_kernel;
+/* The tiles that a star or a box is launched with: all variants give the same bits. */
 typedef struct stencil_variant {
     char name[40];
-    stencil_kernel kernel;
-    int height, wave; /* tiled stars and boxes: rows of a tile; tiles in a wave of bands */
+    int height, wave; /* rows of a tile; tiles in a wave of bands */
 } stencil_variant;
-enum { STENCIL_VARIANTS_MAX = 8 };
 
 /* The device struct comes first: a device of kind DEVICE_CUDA is one of these. */
 typedef struct device_cuda {
@@ -31,7 +28,7 @@ typedef struct device_cuda {
     cudaStream_t setup;              /* for set-up that waits: upload of weights, filling of new memory */
     stencil bound;                   /* the stencil whose weights lie in __constant__ memory ... */
     const struct stencil_unit *unit; /* ... of this group of kernels; NULL before the first bind */
-    stencil_variant variant[STENCIL_VARIANTS_MAX]; /* as base.stencil_variants */
+    stencil_variant variant[DEVICE_VARIANTS_MAX]; /* as base.stencil_variants */
     struct persistent_state *persistent; /* made by persistent_prepare, owned; NULL: none */
     bool follows; /* programmatic launches work here: compute capability 9.0 and newer */
 } device_cuda;
@@ -57,7 +54,6 @@ static inline int device_cuda_checked(cudaError_t e)
     X(stencil_inkernel, stencil_cuda_inkernel) \
     X(inkernel_flag_words, inkernel_cuda_flag_words) \
     X(stencil_pass, stencil_cuda_pass) \
-    X(temporal_variants_with, temporal_cuda_variants_with) \
     X(temporal_steps, temporal_cuda_steps) \
     X(temporal_change_steps, temporal_cuda_change_steps) \
     X(temporal_pass, temporal_cuda_pass) \

@@ -27,14 +27,10 @@
 #define DEVICE_HOST_CLONES
 #endif
 
-enum { STENCIL_HOST_VARIANTS_MAX = 8 };
-typedef struct stencil_host_variant stencil_host_variant; /* a schedule of a pass's work (stencil_host.c) */
-
 typedef struct device_host {
     device base; /* first member: a device * of kind DEVICE_HOST points here */
     stencil op;  /* as bound */
     float weight_f32[STENCIL_WEIGHTS_MAX];
-    const stencil_host_variant *variant[STENCIL_HOST_VARIANTS_MAX]; /* as base.stencil_variants */
     size_t first_cache_bytes; /* L1 data cache of a core */
     size_t near_cache_bytes;  /* L2 cache of a core */
     size_t far_cache_bytes;   /* all last-level caches that the threads can fill */
@@ -120,7 +116,6 @@ device_host_prefetch(const void *from, ptrdiff_t ahead_bytes, size_t bytes, bool
 #define DEVICE_HOST_FUNCTIONS(X) \
     X(stencil_bind, stencil_host_bind) \
     X(stencil_pass, stencil_host_pass) \
-    X(temporal_variants_with, temporal_host_variants_with) \
     X(temporal_steps, temporal_host_steps) \
     X(temporal_change_steps, temporal_host_steps) \
     X(temporal_pass, temporal_host_pass) \

@@ -33,7 +33,12 @@ typedef unsigned long long word; /* the type of atomics; 64 bits like uint64_t *
 __device__ __forceinline__ uint64_t bits_of(float u) { return cell_bits_f32(u); }
 __device__ __forceinline__ uint64_t bits_of(double u) { return cell_bits_f64(u); }
 
-/* The two norms: the value of a cell, and the join of two results. */
+struct largest {
+    static __device__ word join(word a, word b) { return max(a, b); }
+    static __device__ void atomic(word *to, word a) { atomicMax(to, a); }
+};
+
+/* The value of a cell in the two norms. */
 template <typename T> struct error_of {
     const T *own;
     int64_t pitch;
@@ -42,8 +47,6 @@ template <typename T> struct error_of {
     {
         return cell_abs_bits((double)own[y * pitch + x] - cell_value(&v, x, y));
     }
-    static __device__ word join(word a, word b) { return max(a, b); }
-    static __device__ void atomic(word *to, word a) { atomicMax(to, a); }
 };
 
 template <typename T> struct change_of {
@@ -53,8 +56,6 @@ template <typename T> struct change_of {
     {
         return cell_abs_bits((double)(a[y * pitch + x] - b[y * pitch + x]));
     }
-    static __device__ word join(word a, word b) { return max(a, b); }
-    static __device__ void atomic(word *to, word a) { atomicMax(to, a); }
 };
 
 /* Joins one word per thread, all threads of the block, into *result. */
@@ -82,9 +83,9 @@ __global__ void __launch_bounds__(THREADS)
     if (x < cells.x1) {
         const int rows = (int)min(cells.y1 - y, (int64_t)ROWS);
 #pragma unroll 8
-        for (int j = 0; j < rows; j++) all = OF::join(all, of.cell(x, y + j));
+        for (int j = 0; j < rows; j++) all = largest::join(all, of.cell(x, y + j));
     }
-    join_block<OF>(all, result);
+    join_block<largest>(all, result);
 }
 
 /* ---- the fingerprint ----
@@ -165,20 +166,6 @@ template <typename OF> cudaError_t launch(const OF &of, box cells, uint64_t *res
 template <typename T> const T *own_of(const field_shape *f, const void *field)
 {
     return (const T *)field_at_const(f, field, 0, 0);
-}
-
-template <typename T>
-cudaError_t error_by_type(const field_shape *f, const void *field, const value *v, box cells,
-                          uint64_t *result, cudaStream_t stream)
-{
-    return launch(error_of<T>{ own_of<T>(f, field), f->pitch, *v }, cells, result, stream);
-}
-
-template <typename T>
-cudaError_t change_by_type(const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
-                           cudaStream_t stream)
-{
-    return launch(change_of<T>{ own_of<T>(f, a), own_of<T>(f, b), f->pitch }, cells, result, stream);
 }
 
 template <typename T, int ACROSS>
@@ -276,8 +263,10 @@ int reduce_cuda_max_error(device *, const field_shape *f, const void *field, con
 {
     const cudaStream_t stream = device_cuda_stream(s);
     switch (f->type) {
-    case DTYPE_F32: return error_by_type<float>(f, field, v, cells, result, stream);
-    case DTYPE_F64: return error_by_type<double>(f, field, v, cells, result, stream);
+    case DTYPE_F32:
+        return launch(error_of<float>{ own_of<float>(f, field), f->pitch, *v }, cells, result, stream);
+    case DTYPE_F64:
+        return launch(error_of<double>{ own_of<double>(f, field), f->pitch, *v }, cells, result, stream);
     }
     return cudaErrorInvalidValue;
 }
@@ -287,8 +276,12 @@ int reduce_cuda_max_change(device *, const field_shape *f, const void *a, const 
 {
     const cudaStream_t stream = device_cuda_stream(s);
     switch (f->type) {
-    case DTYPE_F32: return change_by_type<float>(f, a, b, cells, result, stream);
-    case DTYPE_F64: return change_by_type<double>(f, a, b, cells, result, stream);
+    case DTYPE_F32:
+        return launch(change_of<float>{ own_of<float>(f, a), own_of<float>(f, b), f->pitch }, cells,
+                      result, stream);
+    case DTYPE_F64:
+        return launch(change_of<double>{ own_of<double>(f, a), own_of<double>(f, b), f->pitch }, cells,
+                      result, stream);
     }
     return cudaErrorInvalidValue;
 }

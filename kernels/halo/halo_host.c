@@ -38,58 +38,46 @@ static rule axis_rule(const axis *a, int64_t i, int64_t *image, double *v)
     return RULE_READ;
 }
 
-#define DEFINE_BOUNDARY(CELL, MIRROR, SUFFIX)                                                              \
-    static CELL along_x##SUFFIX(const axis *ax, const CELL *row, int64_t x)                                \
-    {                                                                                                      \
-        int64_t image = x;                                                                                 \
-        double v = 0;                                                                                      \
-        switch (axis_rule(ax, x, &image, &v)) {                                                            \
-        case RULE_READ: return row[x];                                                                     \
-        case RULE_IMAGE: return along_x##SUFFIX(ax, row, image);                                           \
-        case RULE_VALUE: return (CELL)v;                                                                   \
-        case RULE_MIRROR: return MIRROR((CELL)v, along_x##SUFFIX(ax, row, image));                         \
-        }                                                                                                  \
-        return row[x];                                                                                     \
-    }                                                                                                      \
-    static CELL along_y##SUFFIX(const axis *ax, const axis *ay, const CELL *own, int64_t pitch, int64_t x, \
-                                int64_t y)                                                                 \
-    {                                                                                                      \
-        int64_t image = y;                                                                                 \
-        double v = 0;                                                                                      \
-        switch (axis_rule(ay, y, &image, &v)) {                                                            \
-        case RULE_READ: return along_x##SUFFIX(ax, own + y * pitch, x);                                    \
-        case RULE_IMAGE: return along_y##SUFFIX(ax, ay, own, pitch, x, image);                             \
-        case RULE_VALUE: return (CELL)v;                                                                   \
-        case RULE_MIRROR: return MIRROR((CELL)v, along_y##SUFFIX(ax, ay, own, pitch, x, image));           \
-        }                                                                                                  \
-        return own[y * pitch + x];                                                                         \
-    }                                                                                                      \
-    static void fill##SUFFIX(const axis *ax, const axis *ay, CELL *own, int64_t pitch, box b)              \
-    {                                                                                                      \
-        for (int64_t y = b.y0; y < b.y1; y++)                                                              \
-            for (int64_t x = b.x0; x < b.x1; x++)                                                          \
-                own[y * pitch + x] = along_y##SUFFIX(ax, ay, own, pitch, x, y);                            \
-    }
+typedef struct ghosts {
+    axis x, y;
+    const field_shape *shape;
+    void *field;
+} ghosts;
 
-DEFINE_BOUNDARY(float, cell_mirror_f32, _f32)
-DEFINE_BOUNDARY(double, cell_mirror_f64, _f64)
+/* In double: exact for both types. */
+static double cell(const ghosts *g, int64_t x, int64_t y)
+{
+    int64_t image_x = x, image_y = y;
+    double v = 0;
+    rule r = axis_rule(&g->y, y, &image_y, &v);
+    if (r == RULE_READ) r = axis_rule(&g->x, x, &image_x, &v);
+    if (r == RULE_VALUE) return v;
+    if (r == RULE_READ) return cell_get(g->shape->type, field_at_const(g->shape, g->field, x, y));
+    const double image = cell(g, image_x, image_y);
+    return r == RULE_MIRROR ? cell_mirror(g->shape->type, v, image) : image;
+}
+
+static void fill(const ghosts *g, box b)
+{
+    for (int64_t y = b.y0; y < b.y1; y++)
+        for (int64_t x = b.x0; x < b.x1; x++)
+            cell_set(g->shape->type, field_at(g->shape, g->field, x, y), cell(g, x, y));
+}
 
 int boundary_host_fill(device *d, const field_shape *f, void *field, const boundary *sides, const box *boxes,
                        int count, device_stream *s)
 {
-    const axis ax = { f->nx, &sides->x_low, &sides->x_high }, ay = { f->ny, &sides->y_low, &sides->y_high };
+    const ghosts g = { .x = { f->nx, &sides->x_low, &sides->x_high },
+                       .y = { f->ny, &sides->y_low, &sides->y_high },
+                       .shape = f,
+                       .field = field };
     int64_t cells = 0;
     if (box_empty(field_own(f))) return 0; /* no cell that an image could show */
     for (int i = 0; i < count; i++) cells += box_cells(boxes[i]);
     const int team = device_host_team(d, cells);
 #pragma omp parallel num_threads(team) if (team > 1)
-    for (int i = 0; i < count; i++) {
-        const box part = device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads());
-        switch (f->type) {
-        case DTYPE_F32: fill_f32(&ax, &ay, field_at(f, field, 0, 0), f->pitch, part); break;
-        case DTYPE_F64: fill_f64(&ax, &ay, field_at(f, field, 0, 0), f->pitch, part); break;
-        }
-    }
+    for (int i = 0; i < count; i++)
+        fill(&g, device_host_part(boxes[i], omp_get_thread_num(), omp_get_num_threads()));
     return 0;
 }
 

@@ -338,14 +338,12 @@ static cudaError_t inkernel_launch(const stencil_call *c, const inkernel_step *s
     constexpr int WIDTH = S::N * vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
     const auto kernel = inkernel_kernel<FORM, T, R, PREV, CHANGE>;
     if (!step) return prepare_tiles(kernel, S::BYTES);
-    const bool tiled = c->variant->kernel == STENCIL_KERNEL_TILED;
-    const int wave = tiled ? c->variant->wave : S::TILING.wave;
     box all[TILES_BOXES_MAX];
     tiles boxes = {};
-    boxes.height_cells = tiled ? c->variant->height : S::TILING.height;
+    boxes.height_cells = c->variant->height;
     do
         boxes = tiles_make(all, inkernel_boxes(step, nx, ny, WIDTH, boxes.height_cells, all), ALIGN, WIDTH,
-                           boxes.height_cells, wave);
+                           boxes.height_cells, c->variant->wave);
     while (lower<S>(&boxes));
     if (boxes.blocks == 0) return cudaSuccess;
     return programmatic_launch(c->follows, boxes.blocks, dim3(S::N, S::GROUPS), S::BYTES, c->stream, kernel,
@@ -357,7 +355,8 @@ template <stencil_form FORM, typename T, int R>
 static cudaError_t inkernel_by_kind(const stencil *op, const stencil_call *c, const inkernel_step *step,
                                     int64_t nx, int64_t ny)
 {
-    if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
+    if constexpr (FORM == STENCIL_STAR)
+        if (op->has_prev) return inkernel_launch<FORM, T, R, true, false>(c, step, nx, ny);
     if constexpr (FORM == STENCIL_STAR && R == 1) { /* laplace, the kind that takes norms all the time */
         const cudaError_t prepared =
             step ? cudaSuccess : inkernel_launch<FORM, T, R, false, true>(c, step, nx, ny);

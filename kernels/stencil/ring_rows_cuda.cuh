@@ -10,53 +10,6 @@
 #include "cuda/async_copy_cuda.cuh"
 #include "stencil/stencil_vector_cuda.cuh"
 
-/* How a kernel is built, and how its tiles are launched unless another variant was measured to be faster. */
-struct ring_tiling {
-    int columns, groups; /* warps side by side, one above the other */
-    int step_rows;       /* rows that come, and are computed, at a time: a step */
-    int ahead;           /* steps requested ahead, if a ring; 0: the whole tile at once */
-    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
-    int height;          /* rows of a tile */
-    int wave;            /* of bands of tiles, see tiles_cuda.cuh */
-};
-
-/* [box][f64][radius - 1]; fastest on an H200 (why: docs/stencil-kernels.md). */
-constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
-    /*  columns, groups, step_rows, ahead, blocks, height, wave */
-    { { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f32, radius 1 */
-        { 4,       2,      2,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      24,     0 },
-        { 4,       1,      2,         6,     4,      24,     192 },
-        { 4,       1,      4,         3,     3,      24,     192 },
-        { 4,       1,      4,         3,     3,      80,     384 },
-        { 4,       1,      4,         3,     3,      80,     384 } },
-      { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f64, radius 1 */
-        { 4,       2,      2,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      2,         6,     4,      24,     192 },
-        { 4,       1,      2,         6,     4,      32,     256 },
-        { 4,       1,      4,         3,     3,      80,     320 },
-        { 4,       1,      4,         3,     3,      80,     320 } } },
-    { { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f32, radius 1 */
-        { 2,       1,      4,         0,     1,      16,     0 },
-        { 4,       1,      4,         2,     4,      48,     396 },
-        { 4,       1,      5,         1,     4,      100,    396 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 } },
-      { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f64, radius 1 */
-        { 4,       2,      4,         0,     1,      16,     0 },
-        { 4,       1,      6,         1,     4,      48,     316 },
-        { 4,       1,      5,         1,     4,      50,     316 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 },
-        { 4,       1,      1,         6,     1,      256,    0 } } },
-};
-
 template <stencil_form FORM, typename T, int R> struct ring_shape {
     static constexpr bool BOX = FORM == STENCIL_BOX, STAR = FORM == STENCIL_STAR;
     static constexpr ring_tiling TILING = ring_tilings[BOX][sizeof(T) == 8][R - 1];

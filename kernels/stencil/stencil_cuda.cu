@@ -1,50 +1,61 @@
-/* The dispatch of the CUDA stencils: which unit has the kernels, and the checks of a pass's arguments. */
+/* The dispatch of the CUDA stencils: which unit has the kernels, the variants of their tiles, and the checks
+ * of a pass's arguments. */
 #include "stencil/stencil_cuda.h"
 
-static const stencil_unit *unit_of(stencil_form form)
+#include <stdio.h>
+
+static_assert(STENCIL_LINE == 0 && STENCIL_STAR == 1 && STENCIL_BOX == 2, "the order of the units");
+static const stencil_unit *const units[STENCIL_FORMS] = { &stencil_cuda_line, &stencil_cuda_star,
+                                                          &stencil_cuda_box };
+/* Lines have no in-kernel exchange. */
+static const inkernel_unit *const inkernel_units[STENCIL_FORMS] = { nullptr, &inkernel_cuda_star,
+                                                                    &inkernel_cuda_box };
+
+static void add_variant(device_cuda *self, int height, int wave)
 {
-    switch (form) {
-    case STENCIL_LINE: return &stencil_cuda_line;
-    case STENCIL_STAR: return &stencil_cuda_star;
-    case STENCIL_BOX: return &stencil_cuda_box;
-    }
-    return nullptr;
+    device_variants *all = &self->base.stencil_variants;
+    stencil_variant *v = &self->variant[all->count];
+    for (int i = 0; i < all->count; i++)
+        if (self->variant[i].height == height && self->variant[i].wave == wave) return;
+    v->height = height, v->wave = wave;
+    if (height == 0) snprintf(v->name, sizeof v->name, "tiles");
+    else if (wave == 0) snprintf(v->name, sizeof v->name, "tiles of %d rows", height);
+    else snprintf(v->name, sizeof v->name, "tiles of %d rows, %d a wave", height, wave);
+    all->name[all->count++] = v->name;
 }
 
-static const inkernel_unit *inkernel_unit_of(stencil_form form)
+/* The tiling's own, and for tiles that march down their rows the heights that other GPUs, types and clocks
+ * prefer (docs/stencil-kernels.md). */
+static void list_variants(device_cuda *self, const stencil *op)
 {
-    switch (form) {
-    case STENCIL_STAR: return &inkernel_cuda_star;
-    case STENCIL_BOX: return &inkernel_cuda_box;
-    case STENCIL_LINE: break;
-    }
-    return nullptr;
+    self->base.stencil_variants = {};
+    if (op->form == STENCIL_LINE) return add_variant(self, 0, 0);
+    const ring_tiling &t = ring_tilings[op->form == STENCIL_BOX][op->type == DTYPE_F64][op->radius - 1];
+    add_variant(self, t.height, t.wave);
+    if (t.ahead == 0) return; /* their height is built in */
+    add_variant(self, 24 / t.step_rows * t.step_rows, 192);
+    add_variant(self, 32 / t.step_rows * t.step_rows, 256);
+    add_variant(self, 96 / t.step_rows * t.step_rows, 384);
 }
 
 int stencil_cuda_bind(device *d, const stencil *op)
 {
     device_cuda *self = (device_cuda *)d;
-    const stencil_unit *unit = unit_of(op->form);
-    assert(unit && 1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    const stencil_unit *unit = units[op->form];
+    assert(1 <= op->radius && op->radius <= STENCIL_RADIUS_MAX);
+    assert(!op->has_prev || op->form != STENCIL_BOX); /* no kind has boxes of two levels */
     const cudaError_t idle = cudaDeviceSynchronize(); /* running passes read the old weights */
     if (idle != cudaSuccess) return idle;
     const cudaError_t uploaded = unit->upload(op, self->setup);
     if (uploaded != cudaSuccess) return uploaded;
-    const inkernel_unit *inkernel = inkernel_unit_of(op->form);
+    const inkernel_unit *inkernel = inkernel_units[op->form];
     const cudaError_t too = inkernel ? inkernel->upload(op, self->setup) : cudaSuccess;
     if (too != cudaSuccess) return too;
     const int temporal = temporal_cuda_bind(d, op);
     if (temporal != cudaSuccess) return temporal;
     self->bound = *op;
     self->unit = unit;
-    device_variants *all = &d->stencil_variants;
-    *all = {};
-    all->count = unit->variants(op, self->variant);
-    d->inkernel_variants = 0;
-    for (int i = 0; i < all->count; i++) {
-        all->name[i] = self->variant[i].name;
-        d->inkernel_variants += inkernel && self->variant[i].kernel == STENCIL_KERNEL_TILED;
-    }
+    list_variants(self, op);
     return cudaSuccess;
 }
 
@@ -75,10 +86,6 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
     assert(self->unit && op->type == f->type && next != cur && count <= STENCIL_BOXES_MAX);
     assert(op->radius <= f->depth_x && (op->form == STENCIL_LINE || op->radius <= f->depth_y));
     assert(!op->has_prev || prev);
-    for (int i = 0; i < count; i++) {
-        const box in = box_intersect(boxes[i], field_own(f));
-        assert(box_empty(boxes[i]) || box_cells(in) == box_cells(boxes[i]));
-    }
     const stencil_call call = call_of(self, f, next, cur, prev, boxes, count, s);
     return self->unit->pass(&call);
 }
@@ -86,7 +93,7 @@ int stencil_cuda_pass(device *d, const field_shape *f, void *next, const void *c
 bool stencil_cuda_inkernel_can(device *d, bool change)
 {
     const stencil *op = &((const device_cuda *)d)->bound;
-    return stencil_exchanges_inside(op->form) &&
+    return op->form != STENCIL_LINE &&
            (!change || (op->form == STENCIL_STAR && op->radius == 1 && !op->has_prev));
 }
 
@@ -98,5 +105,5 @@ int stencil_cuda_inkernel(device *d, const field_shape *f, void *next, const voi
     assert(self->unit && op->type == f->type && next != cur && stencil_cuda_inkernel_can(d, step->change));
     assert(op->radius <= f->depth_x && op->radius <= f->depth_y && (!op->has_prev || prev));
     const stencil_call call = call_of(self, f, next, cur, prev, nullptr, 0, s);
-    return inkernel_unit_of(op->form)->step(&call, step, f->nx, f->ny);
+    return inkernel_units[op->form]->step(&call, step, f->nx, f->ny);
 }

@@ -1,6 +1,6 @@
 /* One pass of a stencil: the choice of the kernel for a stencil, its launch, the upload of weights. The
  * kernels are in stencil_ring_cuda.cuh (stars and boxes) with stencil_slide_cuda.cuh (boxes bound by
- * arithmetic), and stencil_line_cuda.cuh (lines, small stars).
+ * arithmetic), and stencil_line_cuda.cuh (lines).
  *
  * Memory that a kernel may touch. A thread works only if its vector [x, x+V) begins left of its box's end, x
  * a multiple of V and not left of the line that holds the box's first cell. The box lies in the own cells:
@@ -18,8 +18,6 @@
  * next may be prev: a thread has read its cells of prev before it stores, and no other thread reads them. */
 #pragma once
 
-#include <stdio.h>
-
 #include "stencil/stencil_line_cuda.cuh"
 #include "stencil/stencil_ring_cuda.cuh"
 
@@ -30,24 +28,14 @@ template <typename T, int R, bool PREV> static cudaError_t launch_line(const ste
     int64_t widest = 0;
     for (int i = 0; i < c->count; i++)
         if (box_width(c->boxes[i]) > widest) widest = box_width(c->boxes[i]);
-    const bool wide = widest > 2 * 32 * V, tiled = wide && c->variant->kernel == STENCIL_KERNEL_TILED;
+    const bool wide = widest > 2 * 32 * V;
     const dim3 block = wide ? dim3(LINE_THREADS, 1) : dim3(32, LINE_THREADS / 32);
     const tiles boxes =
         tiles_make(c->boxes, c->count, ALIGN, wide ? TILE : 32 * V, wide ? 1 : LINE_ITEMS * (int)block.y);
     if (boxes.blocks == 0) return cudaSuccess;
-    const auto kernel = tiled ? line_tile_kernel<T, R, PREV> : line_kernel<T, R, PREV>;
+    const auto kernel = wide ? line_tile_kernel<T, R, PREV> : line_kernel<T, R, PREV>;
     kernel<<<boxes.blocks, block, 0, c->stream>>>((T *)c->next, (const T *)c->cur, (const T *)c->prev,
                                                   c->pitch, boxes);
-    return cudaGetLastError();
-}
-
-template <typename T, int R, bool PREV> static cudaError_t launch_straight(const stencil_call *c)
-{
-    constexpr int V = vector_cells<T>, ALIGN = FIELD_ALIGN_BYTES / (int)sizeof(T);
-    const tiles boxes = tiles_make(c->boxes, c->count, ALIGN, 32 * V, STRAIGHT_ROWS * STRAIGHT_WARPS);
-    if (boxes.blocks == 0) return cudaSuccess;
-    straight_star_kernel<T, R, PREV><<<boxes.blocks, dim3(32, STRAIGHT_WARPS), 0, c->stream>>>(
-        (T *)c->next, (const T *)c->cur, (const T *)c->prev, c->pitch, boxes);
     return cudaGetLastError();
 }
 
@@ -65,93 +53,37 @@ static cudaError_t launch_ring(const stencil_call *c)
     return cudaGetLastError();
 }
 
-static void add_variant(stencil_variant *list, int *count, stencil_kernel kernel, int height, int wave)
+/* A pass by one instance of the kernels; c NULL: prepares it. */
+template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t serve(const stencil_call *c)
 {
-    for (int i = 0; i < *count; i++)
-        if (list[i].kernel == kernel && list[i].height == height && list[i].wave == wave) return;
-    assert(*count < STENCIL_VARIANTS_MAX);
-    stencil_variant *v = &list[(*count)++];
-    *v = stencil_variant{ "", kernel, height, wave };
-    if (kernel == STENCIL_KERNEL_STRAIGHT) snprintf(v->name, sizeof v->name, "straight line");
-    else if (height == 0) snprintf(v->name, sizeof v->name, "tiles");
-    else if (wave == 0) snprintf(v->name, sizeof v->name, "tiles of %d rows", height);
-    else snprintf(v->name, sizeof v->name, "tiles of %d rows, %d a wave", height, wave);
-}
-
-template <stencil_form FORM, typename T, int R> static int variants_of(stencil_variant *list)
-{
-    constexpr bool STRAIGHT = FORM == STENCIL_LINE || (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX);
-    int count = 0;
-    if constexpr (FORM == STENCIL_LINE) {
-        add_variant(list, &count, STENCIL_KERNEL_TILED, 0, 0);
-    } else {
-        using S = ring_shape<FORM, T, R>;
-        add_variant(list, &count, STENCIL_KERNEL_TILED, S::TILING.height, S::TILING.wave);
-        if (S::AT_ONCE) { /* its height is built in */
-            add_variant(list, &count, STENCIL_KERNEL_TILED, S::TILING.height, 192);
-        } else {
-            static const struct {
-                int height, wave;
-            } other[] = { { 24, 192 }, { 32, 256 }, { 48, 320 }, { 96, 384 }, { 192, 384 }, { 192, 0 } };
-            for (const auto &o : other)
-                add_variant(list, &count, STENCIL_KERNEL_TILED, o.height / S::B * S::B, o.wave);
-        }
-    }
-    if (STRAIGHT) add_variant(list, &count, STENCIL_KERNEL_STRAIGHT, 0, 0);
-    return count;
-}
-
-/* A request to one instance of the kernels. */
-typedef struct stencil_request {
-    const stencil_call *call; /* launch it, or, NULL, prepare it ... */
-    stencil_variant *list;          /* ... or, not NULL, list its variants ... */
-    int count;                      /* ... and how many they are */
-} stencil_request;
-
-template <stencil_form FORM, typename T, int R, bool PREV> static cudaError_t serve(stencil_request *q)
-{
-    const stencil_call *c = q->call;
-    if (q->list) {
-        q->count = variants_of<FORM, T, R>(q->list);
-        return cudaSuccess;
-    }
     if constexpr (FORM == STENCIL_LINE) return c ? launch_line<T, R, PREV>(c) : cudaSuccess;
-    else {
-        if constexpr (FORM == STENCIL_STAR && R <= STRAIGHT_RADIUS_MAX)
-            if (c && c->variant->kernel == STENCIL_KERNEL_STRAIGHT) return launch_straight<T, R, PREV>(c);
+    else
         return c ? launch_ring<FORM, T, R, PREV>(c)
                  : prepare_tiles(ring_kernel<FORM, T, R, PREV>, ring_shape<FORM, T, R>::BYTES);
-    }
 }
 
-template <stencil_form FORM, int R = 1> static cudaError_t instance(const stencil *op, stencil_request *q)
+template <stencil_form FORM, int R = 1>
+static cudaError_t instance(const stencil *op, const stencil_call *c)
 {
     if constexpr (R < STENCIL_RADIUS_MAX)
-        if (op->radius > R) return instance<FORM, R + 1>(op, q);
+        if (op->radius > R) return instance<FORM, R + 1>(op, c);
+    constexpr bool PREV = FORM != STENCIL_BOX; /* the form may have prev */
     switch (op->type) {
     case DTYPE_F32:
-        return op->has_prev ? serve<FORM, float, R, true>(q) : serve<FORM, float, R, false>(q);
+        return PREV && op->has_prev ? serve<FORM, float, R, PREV>(c) : serve<FORM, float, R, false>(c);
     case DTYPE_F64:
-        return op->has_prev ? serve<FORM, double, R, true>(q) : serve<FORM, double, R, false>(q);
+        return PREV && op->has_prev ? serve<FORM, double, R, PREV>(c) : serve<FORM, double, R, false>(c);
     }
     return cudaErrorInvalidValue;
 }
 
-template <stencil_form FORM> static int variants(const stencil *op, stencil_variant *list)
-{
-    stencil_request q = { nullptr, list, 0 };
-    return instance<FORM>(op, &q) == cudaSuccess ? q.count : 0;
-}
-
 template <stencil_form FORM> static cudaError_t pass(const stencil_call *c)
 {
-    stencil_request q = { c, nullptr, 0 };
-    return instance<FORM>(c->op, &q);
+    return instance<FORM>(c->op, c);
 }
 
 template <stencil_form FORM> static cudaError_t upload(const stencil *op, cudaStream_t stream)
 {
-    stencil_request prepare = { nullptr, nullptr, 0 };
     const cudaError_t e = upload_weights(op, stream);
-    return e != cudaSuccess ? e : instance<FORM>(op, &prepare);
+    return e != cudaSuccess ? e : instance<FORM>(op, nullptr);
 }

@@ -13,10 +13,57 @@
 /* The weights in their order, then beta: the layout of a unit's constant memory. */
 enum { STENCIL_CUDA_BETA = STENCIL_WEIGHTS_MAX, STENCIL_CUDA_CONSTANTS };
 
+/* How a kernel is built, and how its tiles are launched unless another variant was measured to be faster. */
+struct ring_tiling {
+    int columns, groups; /* warps side by side, one above the other */
+    int step_rows;       /* rows that come, and are computed, at a time: a step */
+    int ahead;           /* steps requested ahead, if a ring; 0: the whole tile at once */
+    int blocks;          /* on an SM, at least: bounds the registers; 1 where they need no bound */
+    int height;          /* rows of a tile */
+    int wave;            /* of bands of tiles, see tiles_cuda.cuh */
+};
+
+/* [box][f64][radius - 1]; fastest on an H200 (why: docs/stencil-kernels.md). */
+constexpr ring_tiling ring_tilings[2][2][STENCIL_RADIUS_MAX] = {
+    /*  columns, groups, step_rows, ahead, blocks, height, wave */
+    { { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f32, radius 1 */
+        { 4,       2,      2,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      24,     0 },
+        { 4,       1,      2,         6,     4,      24,     192 },
+        { 4,       1,      4,         3,     3,      24,     192 },
+        { 4,       1,      4,         3,     3,      80,     384 },
+        { 4,       1,      4,         3,     3,      80,     384 } },
+      { { 4,       2,      2,         0,     1,      8,      0 }, /* star, f64, radius 1 */
+        { 4,       2,      2,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      2,         6,     4,      24,     192 },
+        { 4,       1,      2,         6,     4,      32,     256 },
+        { 4,       1,      4,         3,     3,      80,     320 },
+        { 4,       1,      4,         3,     3,      80,     320 } } },
+    { { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f32, radius 1 */
+        { 2,       1,      4,         0,     1,      16,     0 },
+        { 4,       1,      4,         2,     4,      48,     396 },
+        { 4,       1,      5,         1,     4,      100,    396 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 } },
+      { { 4,       2,      4,         0,     1,      16,     0 }, /* box, f64, radius 1 */
+        { 4,       2,      4,         0,     1,      16,     0 },
+        { 4,       1,      6,         1,     4,      48,     316 },
+        { 4,       1,      5,         1,     4,      50,     316 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 },
+        { 4,       1,      1,         6,     1,      256,    0 } } },
+};
+
 /* One pass; the pointers stand at own cell (0,0). */
 typedef struct stencil_call {
     const stencil *op;
-    const stencil_variant *variant; /* one of the unit's */
+    const stencil_variant *variant;
     void *next;
     const void *cur, *prev;
     int64_t pitch; /* cells */
@@ -29,9 +76,6 @@ typedef struct stencil_call {
 typedef struct stencil_unit {
     cudaError_t (*upload)(const stencil *op, cudaStream_t stream); /* done when it returns */
     cudaError_t (*pass)(const stencil_call *call);
-    /* Variants of a pass with a stencil of this form: fills list[STENCIL_VARIANTS_MAX], the default first,
-     * and returns how many. */
-    int (*variants)(const stencil *op, stencil_variant *list);
 } stencil_unit;
 
 typedef struct inkernel_unit {

@@ -8,10 +8,8 @@
 #define STENCIL_HOST_INLINE inline __attribute__((always_inline))
 
 enum {
-    STENCIL_HOST_VECTORS = 8,          /* vectors of a row that are computed side by side, at most */
-    STENCIL_HOST_LONE = 4,             /* vectors of a row that is computed alone */
-    STENCIL_HOST_CONSTANT_RADIUS = 4,  /* largest radius with a kernel of its own */
-    STENCIL_HOST_CONSTANT_WEIGHTS = 25 /* most weights of such a kernel */
+    STENCIL_HOST_VECTORS = 8, /* vectors of a row that are computed side by side */
+    STENCIL_HOST_LONE = 4     /* the same of a row that is computed alone */
 };
 
 /* Cells first <= i < cells of `rows` rows, in vectors from cell 0 on, which lies on a line in every row. */
@@ -24,14 +22,13 @@ typedef struct stencil_host_row {
     int64_t first, cells;
     int64_t pitch; /* cells from a row of sum, and of before, to the next */
     int rows, radius;
-    bool streams;                              /* sums go past the caches */
-    bool asks, to_l2;                          /* prefetch lines? into L2, else into L1 */
-    ptrdiff_t ahead_bytes, before_ahead_bytes; /* to the prefetched cell, in the centre row, in before */
+    bool streams;          /* sums go past the caches */
+    ptrdiff_t ahead_bytes; /* to the cell prefetched into L1, in the last row read and in before; 0: none */
 } stencil_host_row;
 
 typedef void stencil_host_kernel(const stencil_host_row *job);
 
 /* The kernel for this processor. */
-stencil_host_kernel *stencil_host_rows(dtype t, stencil_form form, int radius);
+stencil_host_kernel *stencil_host_rows(dtype t, stencil_form form);
 
 static STENCIL_HOST_INLINE int64_t stencil_host_least(int64_t a, int64_t b) { return a < b ? a : b; }

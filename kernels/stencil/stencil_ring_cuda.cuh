@@ -250,7 +250,7 @@ static __device__ __forceinline__ change_word<T> stencil_tile(T *next, const T *
     static_assert(!CHANGE || FORM == STENCIL_STAR, "a box keeps no own cells");
     if constexpr (ring_shape<FORM, T, R>::SLIDES) {
         hooks.before();
-        slide_tile<T, R, PREV, ENDS>(next, cur, prev, pitch, cells, x, y, height);
+        slide_tile<T, R, ENDS>(next, cur, pitch, cells, x, y, height);
         return 0;
     } else {
         return ring_tile<FORM, T, R, PREV, CHANGE>(next, cur, prev, pitch, cells, x, y, height, hooks);

@@ -20,9 +20,9 @@
 
 /* The tile at (x, y) of the box `cells`, by all threads of the block. It reads what stencil_ring_cuda.cuh
  * does. ENDS: the block does nothing after it. */
-template <typename T, int R, bool PREV, bool ENDS>
-static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T *prev, int64_t pitch,
-                                                  const box &cells, int64_t x, int64_t y, int height)
+template <typename T, int R, bool ENDS>
+static __device__ __forceinline__ void slide_tile(T *next, const T *cur, int64_t pitch, const box &cells,
+                                                  int64_t x, int64_t y, int height)
 {
     using S = ring_shape<STENCIL_BOX, T, R>;
     constexpr int V = vector_cells<T>, B = S::B, SIDE = S::SIDE, BACK = S::BACK, W = 2 * R + 1,
@@ -50,7 +50,6 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
     /* output rows up to this one store whole vectors of B rows */
     const int last_full = in.from == 0 && in.to == V ? rows - B : -1;
     T *to = next + y * pitch + x;
-    const T *old_from = prev + y * pitch + x;
     const float4 *const own = ring + S::LEFT + threadIdx.x;
     const float4 *at[BACK + 1]; /* own cells of the first row of each step read */
 #pragma unroll
@@ -94,16 +93,6 @@ static __device__ __forceinline__ void slide_tile(T *next, const T *cur, const T
 #pragma unroll
                     for (int v = 0; v < V; v++)
                         sum[b][v] = term(dy * W + dx, around[(dy + b) % B].at(v, dx - R), sum[b][v]);
-        }
-        if (PREV) {
-#pragma unroll
-            for (int b = 0; b < B; b++) {
-                T old[V] = {};
-                if (out + b < rows && in.from < in.to) load_once(old, old_from + b * pitch);
-#pragma unroll
-                for (int v = 0; v < V; v++) sum[b][v] = term(STENCIL_CUDA_BETA, old[v], sum[b][v]);
-            }
-            old_from += B * pitch;
         }
         if (out <= last_full) {
 #pragma unroll

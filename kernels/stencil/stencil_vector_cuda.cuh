@@ -73,14 +73,6 @@ template <typename T, int R> struct window {
 #pragma unroll
         for (int i = 0; i < 2 * SIDE + 1; i++) load_shared(cell + i * V, p + (i - SIDE) * V);
     }
-    __device__ __forceinline__ void load_around(const T *p, const T *centre)
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * SIDE + 1; i++)
-            if (i != SIDE) load_shared(cell + i * V, p + (i - SIDE) * V);
-#pragma unroll
-        for (int v = 0; v < V; v++) cell[SIDE * V + v] = centre[v];
-    }
     __device__ __forceinline__ T at(int v, int d) const { return cell[SIDE * V + v + d]; }
 };
 

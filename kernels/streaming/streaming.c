@@ -30,12 +30,6 @@ static int temporal_change_steps(device *d, int most)
     return s->through->temporal_change_steps(s->through, most) == 0 ? 0 : temporal_steps(d, most);
 }
 
-static int temporal_variants_with(device *d, const boundary *sides)
-{
-    device *t = ((streaming *)d)->through;
-    return t->temporal_variants_with(t, sides);
-}
-
 /* The host's kernels serve single steps, the other device's kernels a visit. */
 static int stencil_bind(device *d, const stencil *op)
 {
@@ -179,7 +173,6 @@ int streaming_create(device *through, int threads, device **out)
     d->bind_thread = bind_thread;
     d->free = release;
     d->stencil_bind = stencil_bind;
-    d->temporal_variants_with = temporal_variants_with;
     d->temporal_steps = temporal_steps;
     d->temporal_change_steps = temporal_change_steps;
     d->temporal_pass = streaming_visit;

@@ -15,8 +15,6 @@
  * only along x. */
 #pragma once
 
-#include <assert.h>
-
 #include "core/boundary.h"
 #include "core/field.h"
 #include "core/stencil.h"
@@ -35,19 +33,4 @@ static inline box temporal_extent(const field_shape *f, box cells, int64_t depth
     if (boundary_mirrors(sides->y_low.kind) && b.y0 < 0) b.y0 = 0;
     if (boundary_mirrors(sides->y_high.kind) && b.y1 > f->ny) b.y1 = f->ny;
     return b;
-}
-
-/* May a pass be given these arguments? */
-static inline bool temporal_fits(const field_shape *f, stencil_form form, int radius, box cells, int steps,
-                                 const boundary *sides)
-{
-    const int64_t depth = (int64_t)steps * radius, depth_y = form == STENCIL_LINE ? 0 : depth;
-    const int64_t low_x = boundary_mirrors(sides->x_low.kind) ? 0 : depth - f->depth_x;
-    const int64_t high_x = f->nx + (boundary_mirrors(sides->x_high.kind) ? 0 : f->depth_x - depth);
-    const int64_t low_y = boundary_mirrors(sides->y_low.kind) ? 0 : depth_y - f->depth_y;
-    const int64_t high_y = f->ny + (boundary_mirrors(sides->y_high.kind) ? 0 : f->depth_y - depth_y);
-    return box_empty(cells) ||
-           (steps >= 1 && depth <= f->depth_x && depth_y <= f->depth_y && radius <= f->nx &&
-            (form == STENCIL_LINE || radius <= f->ny) && low_x <= cells.x0 && cells.x1 <= high_x &&
-            low_y <= cells.y0 && cells.y1 <= high_y);
 }

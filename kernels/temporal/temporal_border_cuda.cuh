@@ -91,13 +91,13 @@ template <typename T, int R> struct side_around {
 
 /* A box's row of the next level from rows that wait. In an interior item sums wait instead; here ghost rows
  * are known only after later rows have arrived. */
-template <int FIRST, typename T, int R, int V>
+template <typename T, int R, int V>
 static __device__ __forceinline__ void box_row(const T (&queue)[2 * R][V], const T (&below)[V], T (&sum)[V])
 {
 #pragma unroll
     for (int dy = -R; dy <= R; dy++) {
         T around[V + 2 * R];
-        widen<R>(dy == R ? below : queue[(FIRST + R + dy) % (2 * R)], around);
+        widen<R>(dy == R ? below : queue[R + dy], around);
         add_box_row<R>(dy, around, sum);
     }
 }
@@ -198,7 +198,7 @@ struct border_strip {
                                              T (&sum)[V]) const
     {
         if constexpr (FORM == STENCIL_BOX) {
-            box_row<0, T, R, V>(waiting, arriving, sum);
+            box_row<T, R, V>(waiting, arriving, sum);
         } else {
             T around[V + 2 * R];
             if constexpr (GHOST_LANES) {
@@ -226,7 +226,7 @@ struct border_strip {
             T(&waiting)[2 * R][V] = queue[level];
             if (PREV && level == STEPS - 1) sides.store(apart(to, prev_to), arriving, out + R);
             if constexpr (SIDE && FORM == STENCIL_BOX) arriving[0] = own[0].of(arriving);
-            if constexpr (NEAR_Y) sides.template impose<0>(waiting, arriving, row - level * R);
+            if constexpr (NEAR_Y) sides.impose(waiting, arriving, row - level * R);
             T sum[V] = {};
             next_row(waiting, arriving, sum);
 #pragma unroll

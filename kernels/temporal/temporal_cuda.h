@@ -8,18 +8,6 @@
 #include "device/device_cuda.h"
 #include "temporal/temporal_tilings.h"
 
-/* A way to cut a pass: the width of strips and, near sides that mirror, the cut of the border
- * (temporal_plan.h). */
-typedef struct temporal_schedule {
-    const char *name;
-    bool narrow;                   /* half the columns per lane, so that small grids have items enough;
-                                    * ignored without such strips */
-    int waves;                     /* of interior items; 0: these and all members below are the unit's own */
-    double side_lasts, band_lasts; /* factors of the unit's own duration of a border row */
-    bool spread;                   /* the border's warps take places of interior items, not SMs of their
-                                    * own */
-} temporal_schedule;
-
 /* One pass; the pointers stand at own cell (0,0). */
 typedef struct temporal_call {
     const stencil *op;
@@ -30,7 +18,7 @@ typedef struct temporal_call {
     box cells;
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
-    const temporal_schedule *schedule; /* NULL: the unit's own */
+    bool three_waves; /* of interior items, and a border that takes 1.6 times as long as its pace says */
     cudaStream_t stream;
 } temporal_call;
 

@@ -1,12 +1,12 @@
 /* Temporal blocking on the host: a cascade of rows that stay in a core's own cache.
  *
  * The box is cut into strips of columns. A strip is traversed once, row by row, from y0 - steps * radius on.
- * Each row of cur that enters completes the row `radius` above it of the next level, that one the row
- * `radius` above it one level further, and so on; the rows of the last level are streamed into next.
- * Invariant: of each level but the last the strip's own memory holds the last 2 radius + 1 rows, row y in
- * slot y mod (2 radius + 1), with the cells on either side that later levels depend on. Every row of cur is
- * read from memory once. Lines read only along x: each goes through all levels by itself, and every level has
- * one slot.
+ * Each row of cur that enters is copied into the strip's memory and completes the row `radius` above it of
+ * the next level, that one the row `radius` above it one level further, and so on; the rows of the last level
+ * are streamed into next. Invariant: of each level but the last the strip's memory holds the last 2 radius +
+ * 1 rows, row y in slot y mod (2 radius + 1), with the cells on either side that later levels depend on.
+ * Every row of cur is read from memory once. Lines read only along x: each goes through all levels by itself,
+ * and every level has one slot.
  *
  * Two levels: when row y of a level is made, row y of the level two before it is the oldest that is still
  * held, so prev takes no memory of its own. Level 1 reads it from prev itself, and the pass streams out two
@@ -16,18 +16,15 @@
  * longer than its arithmetic. Rows are computed in whole lines, on lines of the fields: cells beyond a row
  * are undefined, as are those that they were computed from.
  *
- * A star reads rows of cur in place. They are copied first if they are enough to evict each other from their
- * sets in L1; if the strip depends on ghosts beyond a side along x; and for other forms, which would read a
- * line before the field.
- *
  * Ghosts beyond sides that mirror are made at every level, x in each row that arrives, then y. Rows beyond
  * the low side are made when those that they mirror have arrived, rows beyond the high side one at a time
  * when it is needed. They take the slots that rows of the field would have in their place.
  *
  * Cost: a strip computes up to 2 steps * radius columns more than it stores, a thread's part as many rows
- * more. A thread's memory lives as long as the call. */
+ * more, and copies one row per row stored. A thread's memory lives as long as the call. */
 #include "temporal/temporal.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "core/cell.h"
@@ -38,32 +35,9 @@ enum {
     STEPS_MAX = 16,
     RADIUS_MAX = 4,
     BOX_RADIUS_MAX = 2,
-    ROWS_MAX = 2 * RADIUS_MAX + 1,
-    IN_PLACE_RADIUS_MAX = 2
+    ROWS_MAX = 2 * RADIUS_MAX + 1
 };
 enum { BLOCK_LINES = 4, AHEAD_ROWS = 4, L1_LINES_LEAST = 8, L2_LINES_LEAST = 64, L2_LINES_MOST = 128 };
-
-/* odd_row: n cells of a ghost row beyond a dirichlet side, the node itself or the odd image of a row.
- * row_ghosts: the ghosts of a row beyond one of its sides; ghost k lies at edge + k * step and mirrors cell k
- * on the other side. */
-#define GHOSTS_OF(CELL, SUFFIX)                                                                         \
-    static void odd_row##SUFFIX(void *ghost, const void *image, double v, bool node, int64_t n)         \
-    {                                                                                                   \
-        CELL *to = ghost;                                                                               \
-        const CELL *from = image;                                                                       \
-        for (int64_t i = 0; i < n; i++) to[i] = node ? (CELL)v : cell_mirror##SUFFIX((CELL)v, from[i]); \
-    }                                                                                                   \
-    static void row_ghosts##SUFFIX(void *first_ghost, int step, int r, boundary_side side)              \
-    {                                                                                                   \
-        CELL *ghost = first_ghost;                                                                      \
-        const CELL v = (CELL)side.value;                                                                \
-        for (int k = 0; k < r; k++) {                                                                   \
-            if (side.kind == BOUNDARY_NEUMANN) ghost[k * step] = ghost[-(k + 1) * step];                \
-            else ghost[k * step] = k == 0 ? v : cell_mirror##SUFFIX(v, ghost[-k * step]);               \
-        }                                                                                               \
-    }
-GHOSTS_OF(float, _f32)
-GHOSTS_OF(double, _f64)
 
 static bool can_serve(const stencil *op)
 {
@@ -78,7 +52,6 @@ typedef struct strip {
     stencil_host_kernel *kernel;
     const void *weight;
     double beta;
-    stencil_form form;
     int radius, steps;
     int radius_y, rows; /* of a step along y: radius, for lines 0; 2 radius_y + 1 */
     size_t cell_bytes;
@@ -93,16 +66,10 @@ typedef struct strip {
     /* of a strip */
     box cells;      /* own coordinates, as all x and y are */
     int64_t x0, y0; /* x of its first line; a y below that of every row */
-    bool in_place;  /* level 0 is read from cur */
     bool direct;    /* the last level is computed into next */
     box extent[STEPS_MAX + 1];
-    stencil_host_row job[STEPS_MAX + 1];      /* the part that a level's rows have in common */
     const void *ring[STEPS_MAX][2 * ROWS_MAX]; /* a level's slots, twice, so that any `rows` of them follow
                                                 * one another; each where the next level's rows begin */
-    int64_t slot[STEPS_MAX + 2];               /* of the row that a level takes next, also one level
-                                                * further */
-    ptrdiff_t asked_bytes[STEPS_MAX + 1];      /* in a row of cur: the ends of the levels' shares */
-    int64_t asked_x;                           /* where the first share begins */
 } strip;
 
 static int64_t line_floor(const strip *s, int64_t x) { return x & -s->line_cells; }
@@ -115,36 +82,17 @@ static int64_t lead_cells(const strip *s)
     return line_floor(s, (int64_t)(s->steps + 1) * s->radius + 2 * s->line_cells);
 }
 
-static int64_t slot_of(const strip *s, int64_t y)
+/* Slots are those of rows at least (steps + 1) * radius below y0. */
+static int slot_of(const strip *s, int64_t y)
 {
-    return (int64_t)((uint64_t)(y - s->y0) % (uint64_t)s->rows);
-}
-
-/* Cell x of a slot of a level. */
-static char *in_slot(const strip *s, int level, int64_t slot, int64_t x)
-{
-    return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->x0) * s->cell_bytes;
+    return (int)((uint64_t)(y - s->y0) % (uint64_t)s->rows);
 }
 
 /* Cell (x, y) of a level. */
 static void *at(const strip *s, int level, int64_t x, int64_t y)
 {
-    return in_slot(s, level, level == s->steps ? 0 : slot_of(s, y), x);
-}
-
-/* Where cell (x, y) of a level is read from. */
-static const void *read_at(const strip *s, int level, int64_t x, int64_t y)
-{
-    const boundary *b = s->sides;
-    const bool ghost =
-        (y < 0 && boundary_mirrors(b->y_low.kind)) || (y >= s->shape->ny && boundary_mirrors(b->y_high.kind));
-    return level == 0 && s->in_place && !ghost ? field_at_const(s->shape, s->cur, x, y) : at(s, level, x, y);
-}
-
-/* Cell (x, y) of the level before the one that a level is computed from. */
-static const void *before(const strip *s, int level, int64_t x, int64_t y)
-{
-    return level == 1 ? field_at_const(s->shape, s->prev, x, y) : read_at(s, level - 2, x, y);
+    const int slot = level == s->steps ? 0 : slot_of(s, y);
+    return s->memory + (size_t)((level * s->rows + slot) * s->pitch + s->lead + x - s->x0) * s->cell_bytes;
 }
 
 static bool beyond_low(const strip *s, box row)
@@ -156,26 +104,36 @@ static bool beyond_high(const strip *s, box row)
     return boundary_mirrors(s->sides->x_high.kind) && row.x1 == s->shape->nx;
 }
 
+/* Makes n cells that are ghost k beyond a side, of cells that follow one another as their images do: of the
+ * mirror at the cell face, and of that at the node. */
+static void make_ghosts(const strip *s, char *to, const char *face, const char *node, boundary_side side,
+                        int k, int64_t n)
+{
+    const dtype t = s->shape->type;
+    for (int64_t i = 0; i < n; i++, to += s->cell_bytes, face += s->cell_bytes, node += s->cell_bytes) {
+        if (side.kind == BOUNDARY_NEUMANN) cell_set(t, to, cell_get(t, face));
+        else cell_set(t, to, k == 0 ? side.value : cell_mirror(t, side.value, cell_get(t, node)));
+    }
+}
+
 static void ghost_columns(const strip *s, int level, int64_t y, box row)
 {
-    const bool f64 = s->shape->type == DTYPE_F64;
-    void (*const make)(void *, int, int, boundary_side) = f64 ? row_ghosts_f64 : row_ghosts_f32;
-    if (beyond_low(s, row)) make(at(s, level, -1, y), -1, s->radius, s->sides->x_low);
-    if (beyond_high(s, row)) make(at(s, level, s->shape->nx, y), 1, s->radius, s->sides->x_high);
+    const int64_t nx = s->shape->nx;
+    for (int k = 0; k < s->radius && beyond_low(s, row); k++)
+        make_ghosts(s, at(s, level, -1 - k, y), at(s, level, k, y), at(s, level, k - 1, y),
+                    s->sides->x_low, k, 1);
+    for (int k = 0; k < s->radius && beyond_high(s, row); k++)
+        make_ghosts(s, at(s, level, nx + k, y), at(s, level, nx - 1 - k, y), at(s, level, nx - k, y),
+                    s->sides->x_high, k, 1);
 }
 
 /* Makes row y, ghost k beyond a side, from the row that it mirrors, ghosts beyond x sides included. */
-static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side,
-                      int64_t neumann_image, int64_t dirichlet_image)
+static void ghost_row(const strip *s, int level, box row, int64_t y, int k, boundary_side side, int64_t face,
+                      int64_t node)
 {
     const int64_t x = row.x0 - (beyond_low(s, row) ? s->radius : 0),
                   end = row.x1 + (beyond_high(s, row) ? s->radius : 0);
-    void *const ghost = at(s, level, x, y);
-    const void *const image =
-        read_at(s, level, x, side.kind == BOUNDARY_NEUMANN || k == 0 ? neumann_image : dirichlet_image);
-    if (side.kind == BOUNDARY_NEUMANN) memcpy(ghost, image, (size_t)(end - x) * s->cell_bytes);
-    else if (s->shape->type == DTYPE_F64) odd_row_f64(ghost, image, side.value, k == 0, end - x);
-    else odd_row_f32(ghost, image, side.value, k == 0, end - x);
+    make_ghosts(s, at(s, level, x, y), at(s, level, x, face), at(s, level, x, node), side, k, end - x);
 }
 
 /* Makes the ghost rows of a level that row y of the next level reads and row y - 1, if any, did not. */
@@ -192,7 +150,6 @@ static void ghost_rows(const strip *s, int level, box row, int64_t y, bool first
 
 static void enter(const strip *s, int64_t y, box row)
 {
-    if (s->in_place) return;
     memcpy(at(s, 0, row.x0, y), field_at_const(s->shape, s->cur, row.x0, y),
            (size_t)box_width(row) * s->cell_bytes);
     ghost_columns(s, 0, y, row);
@@ -201,37 +158,40 @@ static void enter(const strip *s, int64_t y, box row)
 /* Prefetches a level's share of the lines of row y into L2: all lines at once would stall the core. */
 static void ask(const strip *s, const void *field, int level, int64_t y)
 {
-    const ptrdiff_t first = s->asked_bytes[level - 1], end = s->asked_bytes[level];
-    device_host_prefetch(field_at_const(s->shape, field, s->asked_x, y), first, (size_t)(end - first), true);
+    const int64_t x = line_floor(s, s->extent[0].x0),
+                  lines = (line_ceil(s, s->extent[0].x1) - x) / s->line_cells,
+                  first = lines * (level - 1) / s->steps, end = lines * level / s->steps;
+    device_host_prefetch(field_at_const(s->shape, field, x, y), first * DEVICE_HOST_LINE_BYTES,
+                         (size_t)(end - first) * DEVICE_HOST_LINE_BYTES, true);
 }
 
 /* Computes row y of a level, in whole lines: cells beyond the row are undefined. */
-static void compute(strip *s, int level, int64_t y, void *next)
+static void compute(const strip *s, int level, int64_t y, void *next)
 {
-    stencil_host_row *job = &s->job[level];
     const box row = s->extent[level];
     const int64_t low = line_floor(s, row.x0);
-    const void *in_place[ROWS_MAX];
+    const bool into_next = level == s->steps && s->direct;
     if (y == row.y0 || y + s->radius_y >= s->shape->ny)
         ghost_rows(s, level - 1, s->extent[level - 1], y, y == row.y0);
-    if (level == 1 && s->in_place) {
-        for (int k = 0; k < s->rows; k++) in_place[k] = read_at(s, 0, low, y + k - s->radius_y);
-        job->row = in_place;
-    } else {
-        job->row = s->ring[level - 1] + s->slot[level + 1];
-    }
-    job->sum = job->streams ? field_at(s->shape, next, low, y)
-                            : in_slot(s, level, level == s->steps ? 0 : s->slot[level], low);
-    if (s->prev) job->before = before(s, level, low, y);
-    s->kernel(job);
-    if (!s->in_place && level < s->steps) ghost_columns(s, level, y, row);
+    stencil_host_row job = { .sum = into_next ? field_at(s->shape, next, low, y) : at(s, level, low, y),
+                             .row = s->ring[level - 1] + slot_of(s, y - s->radius_y),
+                             .weight = s->weight,
+                             .beta = s->beta,
+                             .cells = line_ceil(s, row.x1) - low,
+                             .rows = 1,
+                             .radius = s->radius,
+                             .streams = into_next };
+    if (s->prev && level == 1) job.before = field_at_const(s->shape, s->prev, low, y);
+    else if (s->prev) job.before = at(s, level - 2, low, y);
+    s->kernel(&job);
+    if (level < s->steps) ghost_columns(s, level, y, row);
 }
 
 /* Copies row y of a level to its field, if it is the box's. */
 static void leave(const strip *s, void *to, int level, int64_t y)
 {
     if (!to || y < s->cells.y0 || y >= s->cells.y1) return;
-    device_host_stream(field_at(s->shape, to, s->cells.x0, y), read_at(s, level, s->cells.x0, y),
+    device_host_stream(field_at(s->shape, to, s->cells.x0, y), at(s, level, s->cells.x0, y),
                        (size_t)box_width(s->cells) * s->cell_bytes);
 }
 
@@ -240,8 +200,8 @@ static void compare(strip *s, int64_t y)
 {
     if (!s->norm || y < s->cells.y0 || y >= s->cells.y1) return;
     const uint64_t change =
-        reduce_host_change_row(s->shape->type, read_at(s, s->steps, s->cells.x0, y),
-                               read_at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
+        reduce_host_change_row(s->shape->type, at(s, s->steps, s->cells.x0, y),
+                               at(s, s->steps - 1, s->cells.x0, y), box_width(s->cells));
     if (change > s->change) s->change = change;
 }
 
@@ -252,40 +212,16 @@ static void begin(strip *s, box cells)
         s->extent[level] =
             temporal_extent(s->shape, cells, (int64_t)(s->steps - level) * s->radius, s->sides);
     s->x0 = line_floor(s, cells.x0);
-    s->y0 = s->extent[0].y0 - s->radius;
-    s->in_place = s->form == STENCIL_STAR && s->radius <= IN_PLACE_RADIUS_MAX &&
-                  !beyond_low(s, s->extent[0]) && !beyond_high(s, s->extent[0]);
+    s->y0 = s->extent[0].y0 - (int64_t)(STEPS_MAX + 1) * s->rows;
     s->direct = !s->norm && s->x0 == cells.x0 && line_floor(s, cells.x1) == cells.x1;
-    for (int level = 1; level <= s->steps; level++) {
-        const int64_t low = line_floor(s, s->extent[level].x0);
-        s->job[level] = (stencil_host_row){ .weight = s->weight,
-                                             .beta = s->beta,
-                                             .cells = line_ceil(s, s->extent[level].x1) - low,
-                                             .rows = 1,
-                                             .radius = s->radius,
-                                             .streams = level == s->steps && s->direct };
-        for (int k = 0; k < 2 * s->rows; k++) s->ring[level - 1][k] = in_slot(s, level - 1, k % s->rows, low);
-    }
-    s->asked_x = line_floor(s, s->extent[0].x0) - s->line_cells;
-    const int64_t lines = (line_ceil(s, s->extent[0].x1) - s->asked_x) / s->line_cells + 1;
-    for (int level = 0; level <= s->steps; level++)
-        s->asked_bytes[level] = lines * level / s->steps * DEVICE_HOST_LINE_BYTES;
-}
-
-/* Advances the slots of rows front - level * radius_y, which the levels take; a level reads rows from
- * radius_y above its own on. */
-static void advance_slots(strip *s)
-{
-    for (int level = 0; level <= s->steps + 1; level++)
-        s->slot[level] = s->slot[level] + 1 == s->rows ? 0 : s->slot[level] + 1;
+    for (int level = 0; level < s->steps; level++)
+        for (int k = 0; k < 2 * s->rows; k++)
+            s->ring[level][k] = at(s, level, line_floor(s, s->extent[level + 1].x0), s->y0 + k);
 }
 
 static void cascade(strip *s, void *next, void *next_prev)
 {
     const int64_t deep = (int64_t)s->steps * s->radius_y;
-    for (int level = 0; level <= s->steps + 1; level++)
-        s->slot[level] =
-            slot_of(s, s->extent[0].y0 - (int64_t)level * s->radius_y + (int64_t)STEPS_MAX * s->rows);
     for (int64_t front = s->extent[0].y0; front < s->cells.y1 + deep; front++) {
         const bool asks = front + AHEAD_ROWS < s->extent[0].y1;
         if (front < s->extent[0].y1) enter(s, front, s->extent[0]);
@@ -298,11 +234,8 @@ static void cascade(strip *s, void *next, void *next_prev)
         compare(s, front - deep);
         if (!s->direct) leave(s, next, s->steps, front - deep);
         leave(s, next_prev, s->steps - 1, front - deep + s->radius_y);
-        advance_slots(s);
     }
 }
-
-int temporal_host_variants_with(device *d, const boundary *sides) { return d->temporal_variants.count; }
 
 int temporal_host_steps(device *d, int most)
 {
@@ -317,13 +250,13 @@ static int64_t lines_within(const strip *s, size_t bytes)
 }
 
 /* Strip width: nearly equal and mostly whole blocks; narrow strips recompute too many cells. */
-static void cut_strips(strip *s, const device_host *h, bool in_l1, int64_t columns)
+static void cut_strips(strip *s, const device_host *h, int64_t columns)
 {
     const int64_t l1_lines = lines_within(s, h->first_cache_bytes / 16 * 15),
                   l2_lines = lines_within(s, h->near_cache_bytes / 2);
-    const int64_t lines = in_l1 && l1_lines >= L1_LINES_LEAST ? l1_lines
-                          : l2_lines < L2_LINES_LEAST         ? L2_LINES_LEAST
-                                                              : stencil_host_least(l2_lines, L2_LINES_MOST);
+    const int64_t lines = l1_lines >= L1_LINES_LEAST  ? l1_lines
+                          : l2_lines < L2_LINES_LEAST ? L2_LINES_LEAST
+                                                      : stencil_host_least(l2_lines, L2_LINES_MOST);
     const int64_t strips = (columns - 1) / (lines * s->line_cells) + 1;
     s->lead = lead_cells(s);
     s->width = line_ceil(s, (columns + strips - 1) / strips);
@@ -355,13 +288,6 @@ static bool pass_part(device *d, const strip *any, box part, void *next, void *n
     return true;
 }
 
-/* Streams that are fed by a thread each may share `change`. */
-static void raise_to(uint64_t *change, uint64_t most)
-{
-#pragma omp critical(temporal_change)
-    if (most > *change) *change = most;
-}
-
 int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_prev, const void *cur,
                        const void *prev, box cells, int steps, const boundary *sides, uint64_t *change,
                        device_stream *stream)
@@ -371,15 +297,13 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
     const int radius_y = op->form == STENCIL_LINE ? 0 : op->radius,
               team = device_host_team(d, box_cells(cells));
     assert(op->type == f->type && next != cur && temporal_host_steps(d, steps) == steps);
-    assert(temporal_fits(f, op->form, op->radius, cells, steps, sides));
     assert((prev != NULL) == op->has_prev && (next_prev != NULL) == op->has_prev);
     if (box_empty(cells)) return 0;
     strip any = { .shape = f,
                   .sides = sides,
-                  .kernel = stencil_host_rows(f->type, op->form, op->radius),
+                  .kernel = stencil_host_rows(f->type, op->form),
                   .weight = f->type == DTYPE_F32 ? (const void *)h->weight_f32 : op->weight,
                   .beta = op->beta,
-                  .form = op->form,
                   .radius = op->radius,
                   .steps = steps,
                   .radius_y = radius_y,
@@ -391,12 +315,13 @@ int temporal_host_pass(device *d, const field_shape *f, void *next, void *next_p
                   .norm = change != NULL };
     bool there = true;
     uint64_t most = 0;
-    cut_strips(&any, h, d->temporal_variants.chosen == 0, box_width(cells));
+    cut_strips(&any, h, box_width(cells));
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : there) reduction(max : most)
     {
         const box part = device_host_part(cells, omp_get_thread_num(), omp_get_num_threads());
         there = pass_part(d, &any, part, next, next_prev, &most);
     }
-    if (change) raise_to(change, most);
+#pragma omp critical(temporal_change) /* streams that are fed by a thread each may share `change` */
+    if (change && most > *change) *change = most;
     return there ? 0 : ENOMEM;
 }

@@ -240,22 +240,12 @@ temporal_plan temporal_plan_of(const temporal_strips *s, const temporal_pace *p,
     return plan;
 }
 
-/* Sides and bands end with their last item, the interior with its last wave on the warps that are left. */
-double temporal_plan_end(const temporal_strips *s, const temporal_pace *p, const temporal_plan *plan)
+double temporal_plan_end(const temporal_strips *s, const temporal_plan *plan)
 {
     const temporal_parts *border = &plan->border, *interior = &plan->interior;
     const int64_t blocks = chunks_of(border->warps, plan->border_warps),
                   places = plan->border_warps == 1 ? 1 : s->per_processor;
-    const int64_t left = s->resident - blocks * places, bands = border->items - border->alone;
-    const int64_t turns = bands > 0 ? chunks_of(bands, border->warps - border->alone) : 0;
+    const int64_t left = s->resident - blocks * places;
     const int64_t waves = chunks_of(interior->items, left > 0 ? left : 1);
-    double end = waves > 0 ? (double)(waves * (interior->part[0].height + 2 * s->depth)) : 0;
-    for (int i = 0; i < border->count; i++) {
-        const double rows = border->part[i].height + 2 * s->depth;
-        const unsigned item = border->part[i].first_item;
-        const double times = item < border->alone ? 1 : (double)turns;
-        const double lasts = item < border->sides ? p->side_lasts * rows : times * p->band_lasts * rows;
-        end = lasts > end ? lasts : end;
-    }
-    return end;
+    return waves > 0 ? (double)(waves * (interior->part[0].height + 2 * s->depth)) : 0;
 }

@@ -112,39 +112,37 @@ template <typename T, int R, int V> struct strip_sides {
 
     /* Precedes the completion of a row of the next level by `row`, counted as those that enter. Replaces that
      * row if it is a ghost's, and, once, the rows above row 0. */
-    template <int FIRST, int Q>
-    __device__ __forceinline__ void impose(T (&queue)[Q][V], T (&arriving)[V], int row) const
+    __device__ __forceinline__ void impose(T (&queue)[2 * R][V], T (&arriving)[V], int row) const
     {
-        if (row >= high_at) impose_high<FIRST>(queue, arriving, row - high_at);
-        if (row - R == low_at) impose_low<FIRST>(queue);
+        if (row >= high_at) impose_high(queue, arriving, row - high_at);
+        if (row - R == low_at) impose_low(queue);
     }
 
     /* Makes rows -R .. -1 from rows 0 .. R-1; the queue has them all. */
-    template <int FIRST, int Q> __device__ __forceinline__ void impose_low(T (&queue)[Q][V]) const
+    __device__ __forceinline__ void impose_low(T (&queue)[2 * R][V]) const
     {
 #pragma unroll
         for (int k = 0; k < R; k++)
 #pragma unroll
             for (int v = 0; v < V; v++) {
-                T &ghost_cell = queue[(FIRST + R - 1 - k) % Q][v];
-                if (!low_odd) ghost_cell = queue[(FIRST + R + k) % Q][v];
-                else ghost_cell = k == 0 ? low_value : mirror(low_value, queue[(FIRST + R + k - 1) % Q][v]);
+                T &ghost_cell = queue[R - 1 - k][v];
+                if (!low_odd) ghost_cell = queue[R + k][v];
+                else ghost_cell = k == 0 ? low_value : mirror(low_value, queue[R + k - 1][v]);
             }
     }
 
     /* Makes the arriving row, ghost row `ghost_row` beyond y_high; the queue has the 2R rows above it. */
-    template <int FIRST, int Q>
-    __device__ __forceinline__ void impose_high(const T (&queue)[Q][V], T (&row)[V], int ghost_row) const
+    __device__ __forceinline__ void impose_high(const T (&queue)[2 * R][V], T (&row)[V], int ghost_row) const
     {
+        constexpr int Q = 2 * R;
 #pragma unroll
         for (int k = 0; k < R; k++)
             if (k == ghost_row)
 #pragma unroll
                 for (int v = 0; v < V; v++) {
-                    if (!high_odd) row[v] = queue[(FIRST + 2 * R - 1 - 2 * k) % Q][v];
+                    if (!high_odd) row[v] = queue[2 * R - 1 - 2 * k][v];
                     else
-                        row[v] =
-                            k == 0 ? high_value : mirror(high_value, queue[(FIRST + 2 * R - 2 * k) % Q][v]);
+                        row[v] = k == 0 ? high_value : mirror(high_value, queue[(Q - 2 * k) % Q][v]);
                 }
     }
 

@@ -58,17 +58,6 @@ static const pace_row box_paces[2] = {
     { 1.2,           1.2,          1.8,          1.8,          2,             2,             0 }, /* f64 */
 };
 
-/* Pace of a form; for a star also by radius. */
-static const pace_row *pace_of(stencil_form form, int radius, int f64)
-{
-    switch (form) {
-    case STENCIL_LINE: /* lines have no border */
-    case STENCIL_STAR: break;
-    case STENCIL_BOX: return &box_paces[f64];
-    }
-    return &star_paces[f64][radius - 1];
-}
-
 /* Factors of the duration of rows: of stars of two levels, and of passes that take a norm. */
 typedef struct pace_factors {
     double side_longest, side_shorter, band;
@@ -92,7 +81,7 @@ temporal_pace temporal_pace_of(const stencil *op, const temporal_tiling *t)
 {
     const int f64 = op->type == DTYPE_F64, depth = t->steps * t->radius;
     const bool norm = t->use == TEMPORAL_NORM, longest = depth >= TEMPORAL_DEPTH_LONGEST;
-    const pace_row *p = pace_of(op->form, t->radius, f64);
+    const pace_row *p = op->form == STENCIL_BOX ? &box_paces[f64] : &star_paces[f64][t->radius - 1];
     const pace_factors *f = op->has_prev ? &prev_factors[f64] : norm ? &norm_factors[f64] : &no_factors;
     const int waves = longest ? p->waves_longest : p->waves_shorter;
     const double side = longest ? f->side_longest * p->side_longest : f->side_shorter * p->side_shorter;

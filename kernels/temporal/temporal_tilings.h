@@ -15,7 +15,7 @@ LINKAGE_C_BEGIN
 
 typedef enum temporal_use {
     TEMPORAL_PLAIN,
-    TEMPORAL_NARROW, /* half the columns per lane, so that small grids have items enough (temporal_cuda.h) */
+    TEMPORAL_NARROW, /* half the columns per lane, so that small grids have items enough */
     TEMPORAL_NORM, /* takes the norm */
 } temporal_use;
 

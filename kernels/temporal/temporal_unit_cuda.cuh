@@ -47,24 +47,12 @@ struct temporal_strips_instance {
     {
         cudaError_t e = cudaSuccess;
         const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, processors);
-        const temporal_pace pace = pace_of(c);
+        temporal_pace pace = temporal_pace_of(c->op, c->tiling);
+        if (c->three_waves) pace.waves = 3, pace.side_lasts *= 1.6, pace.band_lasts *= 1.6;
         temporal_plan plan = temporal_plan_of(&strips, &pace, c->shape, c->cells, c->sides);
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
         if (e != cudaSuccess || plan.interior.items == 0) return e;
         return launch(c, plan, plan.interior, beside && plan.border.followed);
-    }
-
-    /* Schedules were not timed with a norm, so a norm keeps the unit's own. */
-    static temporal_pace pace_of(const temporal_call *c)
-    {
-        const temporal_schedule *t = c->schedule;
-        temporal_pace pace = temporal_pace_of(c->op, c->tiling);
-        if (CHANGE || !t || t->waves == 0) return pace;
-        if (t->spread) pace.warps = 1;
-        pace.waves = t->waves;
-        pace.side_lasts *= t->side_lasts;
-        pace.band_lasts *= t->band_lasts;
-        return pace;
     }
 
     /* beside: the launch need not wait for the one before, which is the pass's other kernel. */

@@ -125,9 +125,10 @@ static bool check_alpha(const checking *k)
                              [KIND_ALPHA_EITHER_SIGN] = fabs(a) < limit };
     if (!config_uses(c, CONFIG_USE_DIFFERENCES)) return true;
     if (!given(k, "problem.alpha"))
-        return refuse(k, "problem.alpha", "required for %s; allowed up to %g", row->name, limit);
+        return refuse(k, "problem.alpha", "required for %s; allowed up to %g", kind_name(c->problem.kind),
+                      limit);
     return allowed[row->alpha] ||
-           refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", row->name,
+           refuse(k, "problem.alpha", "%s of order %d in %dD is stable for %s %g", kind_name(c->problem.kind),
                   c->problem.order, config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
 }
 
@@ -213,7 +214,7 @@ static bool check_axis(const checking *k, const boundary_side *low, const bounda
         return refuse(k, blame,
                       "%s with dirichlet on one side of an axis and neumann on the other is unstable at "
                       "every alpha; allowed are two sides of the same kind",
-                      config_kind_of(c)->name);
+                      kind_name(c->problem.kind));
     if (!check_value(k, low_key, low) || !check_value(k, high_key, high)) return false;
     if (n < c->problem.radius)
         return refuse(k, n_key, "allowed: %d or more, the stencil's radius", c->problem.radius);
@@ -226,7 +227,8 @@ static bool check_grid(const checking *k)
     const boundary *b = &c->grid.sides;
     const kind_row *row = config_kind_of(c);
     if (row->by_lines && !config_two_d(c))
-        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more", row->name);
+        return refuse(k, "grid.ny", "%s needs a 2D grid; allowed: 2 or more",
+                      kind_name(c->problem.kind));
     if (c->grid.nx > ((int64_t)1 << 60) / c->grid.ny)
         return refuse(k, "grid.nx", "nx * ny is at most 2^60, so with ny = %lld at most %lld",
                       (long long)c->grid.ny, (long long)(((int64_t)1 << 60) / c->grid.ny));
@@ -261,7 +263,7 @@ static bool check_time(const checking *k)
     config *c = k->c;
     if (c->time.tolerance > 0.0 && !config_kind_of(c)->to_tolerance)
         return refuse(k, "time.tolerance", "only laplace runs to a tolerance; allowed for %s is 0",
-                      config_kind_of(c)->name);
+                      kind_name(c->problem.kind));
     if (!given(k, "time.norm_every")) c->time.norm_every = c->time.tolerance > 0.0 ? 1 : 0;
     if (c->time.tolerance > 0.0 && c->time.norm_every == 0)
         return refuse(k, "time.norm_every", "allowed with a tolerance: 1 or more");

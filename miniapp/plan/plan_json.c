@@ -79,11 +79,10 @@ static double pass_cells(const imagined *i, const decomp *d, int steps, step_for
     const field_shape f = field_shape_make(op->type, d->nx / d->ranks_x, d->ny / d->ranks_y, depth, depth);
     const box own = box_make(0, f.nx, 0, f.ny),
               inner = box_make(0, f.nx, below * depth, f.ny - above * depth);
-    temporal_plan cut = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
-    if (cut.border_warps > 0) cut.border.count = 0;
+    const temporal_plan cut = temporal_plan_of(&s, &pace, &f, box_empty(inner) ? own : inner, &sides);
     const double columns = ceil((double)f.nx / s.stored),
                  shell_rows = (below + above) * columns * 3 * depth / s.resident;
-    return (temporal_plan_end(&s, &pace, &cut) + shell_rows) * s.resident * s.stored;
+    return (temporal_plan_end(&s, &cut) + shell_rows) * s.resident * s.stored;
 }
 
 static json_t *pass_json(const imagined *i, const decomp *d, int steps)

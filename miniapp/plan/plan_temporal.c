@@ -275,7 +275,7 @@ static void choose_tried_form(plan *p, const char *pass)
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
 {
-    if (!stencil_exchanges_inside(q->op->form))
+    if (q->op->form == STENCIL_LINE)
         return sentence_refuse(
             why, "only 2D stars and boxes have in-kernel exchange");
     return !q->trial || !q->trial->can ||

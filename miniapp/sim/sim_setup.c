@@ -183,7 +183,7 @@ static void add_notes(sim *s, const char *of_device)
         plan_add_note(&s->plan, true,
                       "output.trace: there is no timeline for kind %s, only for kinds without transposes; "
                       "none is written",
-                      config_kind_of(s->cfg)->name);
+                      kind_name(s->cfg->problem.kind));
     if (s->prob.warning[0]) plan_add_note(&s->plan, false, "%s", s->prob.warning);
 }
 

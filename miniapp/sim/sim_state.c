@@ -217,7 +217,7 @@ void sim_state_describe(sim *s, const char *deck_text, state_level *level)
 {
     const kind_row *kind = config_kind_of(s->cfg);
     sim_field field[STATE_FIELDS_MAX];
-    *level = (state_level){ .kind = kind->name,
+    *level = (state_level){ .kind = kind_name(s->cfg->problem.kind),
                             .type = s->cfg->problem.type,
                             .step = s->level,
                             .main_field = kind->main_field,

@@ -124,7 +124,6 @@ static const double batch_s = 2e-3;
 static const double exchanges_budget_s = 0.05;
 static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: the first rows, or of a line
                                             * the first cells */
-static const int64_t variant_bytes = INT64_C(1) << 29; /* on the host: read and written */
 
 /* The ways of a trial share this, and differ in some of it. */
 typedef struct passes {
@@ -168,7 +167,10 @@ static int launches_of(const sim *s, box cells)
 /* Variants of blocks. A rank without sides of the domain may have fewer, and takes part all the same. */
 static int block_variants(sim *s)
 {
-    int count = s->dev->temporal_variants_with(s->dev, &s->pass.sides);
+    const boundary *b = &s->pass.sides;
+    const bool mirrors = boundary_mirrors(b->x_low.kind) || boundary_mirrors(b->x_high.kind) ||
+                         boundary_mirrors(b->y_low.kind) || boundary_mirrors(b->y_high.kind);
+    int count = mirrors ? s->dev->temporal_variants.count : s->dev->temporal_variants.without_border;
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm));
     return count;
 }
@@ -275,20 +277,17 @@ static device_variants *variants_of(const sim *s)
 
 static int count_variants(sim *s)
 {
-    if (step_in_kernel(&s->pass)) return s->dev->inkernel_variants;
     return s->plan.block_steps == 1 ? s->dev->stencil_variants.count : block_variants(s);
 }
 
-/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; the host on as many rows
- * as no cache holds, for its passes are long; visits to a device on some chunks, for the same reasons. */
+/* A GPU is timed on the whole box, for how the last wave of blocks fills it matters; visits to a device,
+ * which are long, on some chunks. */
 static box variant_cells(const sim *s)
 {
     const field_shape *f = &s->plan.grid.shape;
     box cells = field_own(f);
-    const bool visits = s->plan.window.slot_rows > 0;
-    const int64_t rows = visits ? VISIT_SLOTS * s->plan.window.slot_rows
-                                : variant_bytes / (2 * (int64_t)dtype_bytes(f->type) * box_width(cells)) + 1;
-    if (s->dev->kind == DEVICE_HOST && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
+    const int64_t rows = VISIT_SLOTS * s->plan.window.slot_rows;
+    if (rows > 0 && rows < box_height(cells)) cells.y1 = cells.y0 + rows;
     return cells;
 }
 
@@ -321,7 +320,7 @@ static void try_hot(const passes *t, int count, double pass_s[])
     static const double first_s = 0.1, of_loop = 0.01, most_s = 0.1;
     enum { BATCHES = 8 };
     const double loop_s = pass_s[0] * (double)t->s->cfg->time.steps, heat_s = fmin(most_s, of_loop * loop_s);
-    if (t->s->dev->kind == DEVICE_HOST || loop_s < first_s) return;
+    if (loop_s < first_s) return;
     passes hot = *t;
     hot.launches = trial_repeats(pass_s[0], heat_s / BATCHES, 2, 1000);
     const double some_s = pass_s[0] * hot.launches;

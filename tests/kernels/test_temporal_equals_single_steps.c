@@ -125,7 +125,7 @@ static void window_case(const problem *p, const field_shape *f, void *const star
     OK(tested, tested->fill_bytes(tested, change, 0, sizeof(uint64_t), tested_stream));
     turn++;
     /* each in turn, with a norm and without */
-    tested->temporal_variants.chosen = turn / 2 % tested->temporal_variants_with(tested, &sides);
+    tested->temporal_variants.chosen = turn / 2 % tested->temporal_variants.count;
     int at = 0;
     bool norm = false;
     for (int left = p->steps; left > 0; at = 1 - at) {

@@ -98,7 +98,7 @@ host_and_gpu() { # kind...
     for kind; do
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=host output.picture=none \
             "output.record=$BATS_TEST_TMPDIR/host.jsonl")
-        # as it comes, then by single steps, whose variants are tried
+        # as it comes, then by single steps
         for fuse in 0 1; do
             (cd "$top" && launch 2 "$weft" run "inputs/$kind.ini" run.device=cuda run.fuse=$fuse output.picture=none \
                 "output.record=$BATS_TEST_TMPDIR/cuda.jsonl")
@@ -108,10 +108,6 @@ host_and_gpu() { # kind...
             "output.record=$BATS_TEST_TMPDIR/off.jsonl")
         expect "$kind, run.tune = off" "$(fingerprint host.jsonl)" "$(fingerprint off.jsonl)"
         expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
-        [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl |
-            jq '.tune | .variant as $v | (.tried | length >= 2) and any(.tried[]; .variant == $v)')"
-        expect "$kind, variants that in-kernel steps do not have" "" "$(tail -n 1 cuda.jsonl |
-            jq -r 'select(.step_form == "in_kernel") | .tune.tried[].variant' | grep straight)"
     done
 }
 
