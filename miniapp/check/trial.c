@@ -115,7 +115,6 @@ static void take(check *c, const trial_report *t)
     check_part_add(c, t);
     for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, &t->figure[i]);
     if (t->faults > 0) check_findings_add_fault(&c->found, &t->fault);
-    c->found.rank[t->rank] = t->state;
     c->mine.asked = c->mine.asked || t->asked;
 }
 

@@ -33,13 +33,13 @@ typedef struct trial_report { /* of a rank */
     bool asked; /* a signal asked that rank for an end */
     check_figure figure[TRIAL_FIGURES];
     check_fault fault;
-    check_rank state;
 } trial_report;
 
 typedef struct check {
     const check_request *ask;
     topology *top; /* not owned, as is */
     device *d;
+    int number, here; /* this rank's number on its host, and how many ranks that has */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
