@@ -382,7 +382,7 @@ def part_of_record(file):
     for line in lines[1:]:
         try:
             one = records.record_of(line)
-            trial = (one["round"], one["trial"])
+            trial = (one["round"], one["trial"], one.get("item"))
             seen = seen | {one["rank"]} if trial == last else {one["rank"]}
             last, figures, faults = trial, figures + one["figures"], faults + one["faults"]
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -21,28 +21,10 @@ static const double rehearsal_s = 5; /* below this many seconds in a round sizes
 
 enum { REHEARSAL, ON_HOST, ON_GPU };
 static const check_sizes sizes[] = {
-    [REHEARSAL] = { .ceiling_bytes = 1 << 20,
-                    .edge_cells = 256,
-                    .cached_edge_cells = 128,
-                    .message_bytes = 64 << 10,
-                    .pattern_bytes = 4 << 20,
-                    .matrix_cells = 256,
-                    .disk_bytes = 1 << 20,
-                    .first_run = 0 },
-    [ON_HOST] = { .ceiling_bytes = 32 << 20,
-                  .edge_cells = 2048,
-                  .cached_edge_cells = 256,
-                  .message_bytes = 1 << 20,
-                  .matrix_cells = 1024,
-                  .disk_bytes = 16 << 20,
-                  .first_run = 2 },
-    [ON_GPU] = { .ceiling_bytes = 256 << 20,
-                 .edge_cells = 8192,
-                 .cached_edge_cells = 2048,
-                 .message_bytes = 16 << 20,
-                 .matrix_cells = 4096,
-                 .disk_bytes = 64 << 20,
-                 .first_run = 4 },
+    /* bytes: copied, of a message, of patterns, on disk; cells: edges of a plane and of a matrix */
+    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .first_run = 0 },
+    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .first_run = 2 },
+    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .first_run = 4 },
 };
 
 /* ---- rounds ---- */

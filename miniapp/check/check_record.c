@@ -97,8 +97,8 @@ void check_part_add(const check *c, const trial_report *t)
     json_t *figures = json_array(), *faults = json_array();
     for (int i = 0; i < t->figures; i++) json_array_append_new(figures, figure_json(&t->figure[i]));
     if (t->faults > 0) json_array_append_new(faults, fault_json(&t->fault));
-    put_line(c, json_pack("{s:i, s:i, s:s, s:o, s:o}", "rank", t->rank, "round", c->round, "trial", c->trial,
-                          "figures", figures, "faults", faults));
+    put_line(c, json_pack("{s:i, s:i, s:s, s:i, s:o, s:o}", "rank", t->rank, "round", c->round, "trial",
+                          c->trial, "item", c->item, "figures", figures, "faults", faults));
 }
 
 void check_part_end(const check *c)

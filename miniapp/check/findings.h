@@ -33,9 +33,6 @@ typedef enum check_like {
     CHECK_HEAT_SINGLE, /* single steps */
     CHECK_HEAT_BLOCKS, /* temporal blocks */
     CHECK_TRANSPOSE,
-    CHECK_HEAT_SINGLE_CACHED, /* on planes that stay in the last cache */
-    CHECK_HEAT_BLOCKS_CACHED,
-    CHECK_TRANSPOSE_CACHED,
     CHECK_TO_HOST,
     CHECK_FROM_HOST,
     CHECK_PAIR_ONEWAY, /* from rank a to rank b of a host */
@@ -57,10 +54,9 @@ typedef struct check_like_row {
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
     /* Of a rank's own device: */
     const char *rung;
-    dtype type;  /* f32 where it is not said */
-    int steps;   /* over a plane: its cells count so often; 0: the rung's own rate */
-    bool cached; /* a plane that stays in the last cache */
-    bool turns;  /* the ranks of a host one after another: they share the bus to its memory */
+    dtype type; /* f32 where it is not said */
+    int steps;  /* over a plane: its cells count so often; 0: the rung's own rate */
+    bool turns; /* the ranks of a host one after another: they share the bus to its memory */
 } check_like_row;
 extern const check_like_row check_likes[CHECK_LIKES];
 

@@ -26,7 +26,7 @@ static void try_transport(check *c, transport_kind t, bool alltoall)
     bench_point p = { .verified = false };
     char rung[64];
     snprintf(rung, sizeof rung, alltoall ? "alltoall/%s_slabs" : "halo/%s_ring", transport_kind_name(t));
-    trial_name(c, "%s", check_likes[like].name);
+    trial_name(c, check_likes[like].name);
     if (trial_rung(c, rung, DTYPE_F32, &setting, 1, &p)) report_point(c, like, p.rate, &p);
     else if (c->d->kind == DEVICE_CUDA && p.missing.text[0])
         trial_left_out(c, "%s: %.400s", check_likes[like].name, p.missing.text);
@@ -44,8 +44,8 @@ typedef struct known_run {
 } known_run;
 
 enum { RUNS = 2 };
-static const char heat[] = "[problem]\nkind = heat\nalpha = 0.2\n[run]\nfuse = 8\n",
-                  transposes[] = "[problem]\nkind = transpose\n[run]\nfuse = 1\n";
+static const char heat[] = "kind = heat\nalpha = 0.2\n[run]\nfuse = 8\n",
+                  transposes[] = "kind = transpose\n[run]\nfuse = 1\n";
 static const known_run known_runs[] = {
     { CHECK_HEAT_ALL, heat, 256, 256, 16, 0xd31f38a31cb2467c },
     { CHECK_TRANSPOSE_ALL, transposes, 256, 256, 8, 0x9d97545b507ed96f },
@@ -60,7 +60,8 @@ static void make_config(const check *c, const known_run *k, config *cfg)
     sentence text, why;
     deck d = { 0 };
     sentence_set(&text,
-                 "%sdevice = %s\nthreads = %d\ntune = off\n[grid]\nnx = %d\nny = %d\n[time]\n"
+                 "[problem]\ndtype = f32\ninitial = random\n%sdevice = %s\nthreads = %d\ntune = "
+                 "off\n[grid]\nnx = %d\nny = %d\n[time]\n"
                  "steps = %d\n",
                  k->deck, c->d->kind == DEVICE_HOST ? "host" : "cuda", c->d->threads, k->nx, k->ny, k->steps);
     if (!deck_read_text(&d, text.text, "check", &why) || !config_from_deck(cfg, &d, &why))
@@ -86,8 +87,8 @@ static void take_run(check *c, sim *s, const known_run *k)
     sentence where;
     take_steps(&p, 1);
     const uint64_t found = sim_fingerprint(s);
-    sentence_set(&where, "fingerprint %016" PRIx64 ", not %016" PRIx64 ", in %s", found, k->fingerprint,
-                 c->trial);
+    sentence_set(&where, "fingerprint %016" PRIx64 ", not %016" PRIx64 ", of %d x %d cells after %d steps",
+                 found, k->fingerprint, k->nx, k->ny, k->steps);
     if (found != k->fingerprint) {
         if (c->top->rank == 0) trial_fault(c, k->like, -1, -1, where.text);
         return;
@@ -102,7 +103,7 @@ static void run_known(check *c, const known_run *k)
     sentence why = { "" };
     config *cfg = CHECK_ALLOC(calloc(1, sizeof *cfg));
     sim *s = CHECK_ALLOC(calloc(1, sizeof *s));
-    trial_name(c, "%s, %d x %d cells, %d steps", check_likes[k->like].name, k->nx, k->ny, k->steps);
+    trial_name(c, check_likes[k->like].name);
     make_config(c, k, cfg);
     bool ok = sim_create(s, cfg, true, &why) == 0;
     if (ok) sim_prepare_steps(s);

@@ -24,7 +24,7 @@ static void try_patterns(check *c, int item)
 {
     check_patterns p;
     check_figure f = { .like = CHECK_PATTERNS, .a = c->top->rank, .b = -1 };
-    trial_name(c, "patterns over free memory");
+    trial_name(c, check_likes[f.like].name);
     const int64_t bytes = c->sizes.pattern_bytes > 0 ? c->sizes.pattern_bytes : free_share_bytes(c);
     MPI_CHECK(MPI_Barrier(c->top->comm)); /* no rank takes memory that another still counts as free */
     check_patterns_try(c->d, c->bench.stream, bytes, c->top->rank, c->round, &p);
@@ -44,7 +44,7 @@ static void measure(check *c, check_like like, bool turns)
     enum { LONGER = 50 }; /* a GPU's clock takes half a second to come down */
     const check_like_row *t = &check_likes[like];
     const bool arithmetic = like == CHECK_FMA_F32 || like == CHECK_FMA_F64;
-    const int64_t edge = t->cached ? c->sizes.cached_edge_cells : c->sizes.edge_cells;
+    const int64_t edge = c->sizes.edge_cells;
     const int samples = c->rungs.samples;
     bench_point p;
     bench_setting setting[] = { { "ceiling_bytes", c->sizes.ceiling_bytes },
@@ -79,7 +79,7 @@ static void try_own(check *c, int item)
     check_like l = first;
     for (; item >= turns_of(c, l); l++) item -= turns_of(c, l);
     const bool turns = check_likes[l].turns || c->d->kind == DEVICE_HOST;
-    trial_name(c, turns ? "%s, alone, rank %d of its host" : "%s, all at once", check_likes[l].name, item);
+    trial_name(c, check_likes[l].name);
     if (turns && c->number != item) return;
     if (!turns) c->bench.meet = c->top->comm;
     measure(c, l, turns);

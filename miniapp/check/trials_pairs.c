@@ -97,7 +97,7 @@ static void try_pairs(check *c, int round)
     const meeting m = { .like = CHECK_PAIR_ONEWAY,
                         .a = other < mine ? other : mine,
                         .b = other < mine ? mine : other };
-    trial_name(c, "pairs, round %d of %d", round + 1, rounds_of(c->most_here));
+    trial_name(c, "pairs of ranks");
     meet(c, m, other < 0 ? MPI_UNDEFINED : m.a, other, ONEWAY_UP);
 }
 
@@ -112,7 +112,7 @@ static void try_hosts(check *c, int round)
     const int host = h->of[top->rank], other = trials_partner(h->count, round, host);
     const int low = other < host ? other : host, high = other < host ? host : other;
     meeting m = { .like = CHECK_HOST_PAIR };
-    trial_name(c, "pairs of hosts, round %d of %d", round + 1, rounds_of(h->count));
+    trial_name(c, "pairs of hosts");
     if (other >= 0) {
         m.a = h->rank[h->begin[low]];
         m.b = h->rank[h->begin[high]];

@@ -69,7 +69,7 @@ static void read_round(check_findings *f, const json_t *round)
     {
         int like = 0;
         while (like < CHECK_LIKES && strcmp(check_likes[like].key, text_of(o, "like")) != 0) like++;
-        assert_true(like < CHECK_LIKES);
+        if (like == CHECK_LIKES) continue; /* no check measures it any more */
         const bool alone = json_is_true(json_object_get(o, "alone"));
         const check_figure g = { (check_like)like, int_of(o, "a"),       int_of(o, "b"),       alone,
                                  f->rounds,        number_of(o, "rate"), number_of(o, "noise") };
