@@ -220,7 +220,7 @@ static double rate_of(trials *t, int writers, sentence *found)
     int code = writes && fd < 0 ? errno : 0;
     (void)meet(t, false);
     const double begin_s = timer_now_s(), end_s = begin_s + 0.2 * (double)t->seconds;
-    for (double at = 0; at + PIECE_BYTES <= most && meet(t, at == 0 || timer_now_s() < end_s);
+    for (double at = 0; meet(t, at == 0 || (at + PIECE_BYTES <= most && timer_now_s() < end_s));
          at += PIECE_BYTES) {
         if (!writes || code) continue;
         code = transfer_pwrite(fd, data, PIECE_BYTES, (uint64_t)at);
@@ -267,9 +267,8 @@ static fs_word try_one(trials *t, int i, FILE *to)
     sentence found = { "" };
     name_file(t, all_trials[i].name, path);
     const int code = all_trials[i].made && t->top->rank == 0 ? make_file(path) : 0;
-    const fs_word word = all_well(t, code, "making a file, or its fsync,", &found)
-                             ? all_trials[i].try(t, path, &found)
-                             : FAILED;
+    const fs_word word =
+        all_well(t, code, "a write or its fsync", &found) ? all_trials[i].try(t, path, &found) : FAILED;
     (void)meet(t, false);
     if (all_trials[i].made && t->top->rank == 0) (void)unlink(path);
     if (word == NONE) return word;

@@ -14,7 +14,7 @@ lying() { # what... : preloaded, in what is started here
     chmod +x lying
 }
 
-@test "a good folder keeps all; a line for each promise, a record, and nothing is left" {
+@test "a good folder keeps all; a line for each promise, and nothing is left" {
     mkdir good
     checked 3 "$weft" good
     expect status 0 "$status" || { echo "$output"; return 1; }

@@ -109,12 +109,17 @@ static void made_findings(check_findings *f, made_machine m)
     made_job(f, &m);
 }
 
-/* The same with their verdict, by no reference. */
-__attribute__((unused)) static void made_verdict(check_findings *f, check_verdict *v, made_machine m)
+/* Their verdict, by no reference. */
+__attribute__((unused)) static check_verdict made_verdict(made_machine m)
 {
-    made_findings(f, m);
-    check_judge(f, &(check_reference){ .name = "" }, v);
+    check_findings f;
+    check_verdict v;
+    made_findings(&f, m);
+    check_judge(&f, &(check_reference){ .name = "" }, &v);
+    check_findings_destroy(&f);
+    return v;
 }
+
 /* ---- what is slow, by m->by ---- */
 
 __attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
