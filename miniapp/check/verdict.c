@@ -181,14 +181,6 @@ static void units_destroy(units *u)
     free(u->x);
 }
 
-/* Unit (a, -1); NULL: it has no figures. */
-static const unit *units_find(const units *u, int a)
-{
-    for (const unit *one = u->unit; one < u->unit + u->count; one++)
-        if (one->a == a && one->b < 0) return one;
-    return NULL;
-}
-
 /* The slowest unit; NULL: there is none. */
 static const unit *units_least(const units *u)
 {
@@ -376,81 +368,48 @@ static bool is_never_high(const judge *j, const units rows[], const units *row, 
     return sum + log(terms) < -log(1e3 * j->comparisons);
 }
 
-static bool is_slow(const judge *j, const units rows[], const units *row, const unit *u)
+/* In that row the unit is low: by more than 3 %, and in nine rounds of ten by a third of its effect. */
+static bool is_low(const units *row, const unit *u)
 {
-    const double third = fmin(log1p(-least_difference), u->effect / 3);
-    if (row->count < 2) return false;
-    return (u->effect < -least_of(j, row) && units_often_below(row, u, third)) ||
-           is_never_high(j, rows, row, u);
+    const double least = log1p(-least_difference);
+    return row->count > 1 && row->rounds >= ROUNDS_LEAST && u->effect < least &&
+           units_often_below(row, u, fmin(least, u->effect / 3));
 }
 
-/* Rows of one rank add up where each alone drowns in noise, if it is low in all together by more than chance
- * allows. Returns that rank; -1: there is none. */
-static int adds_up(const judge *j, const units rows[])
+/* By how many standard deviations it is low in all rows together, in which it is low at all. */
+static double errors_of(const judge *j, const units rows[], const unit *one)
 {
-    double lowest = -j->errors;
-    int found = -1;
-    for (int a = 0; a < j->f->ranks; a++) {
-        double errors = 0, effects = 0;
-        int all = 0, low = 0;
-        for (int r = 0; r < j->v->rows; r++) {
-            const unit *u = rows[r].rounds < ROUNDS_LEAST ? NULL : units_find(&rows[r], a);
-            all += u != NULL;
-            if (!u || u->effect >= 0) continue;
+    double errors = 0;
+    int low = 0;
+    for (int r = 0; r < j->v->rows; r++)
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
+            if (!same(one, u) || !is_low(&rows[r], u)) continue;
+            errors -= u->effect / rows[r].error;
             low++;
-            effects += u->effect;
-            errors += u->effect / rows[r].error;
         }
-        if (low < 2 || effects / low > log1p(-least_difference) || errors / sqrt(all) > lowest) continue;
-        found = a;
-        lowest = errors / sqrt(all);
-    }
-    return found;
+    return low ? errors / sqrt(low) : 0;
 }
 
-/* Sets the lowest slow unit of each row, NULL: none. Returns how many rows have one. */
-static int find_slow(const judge *j, const units rows[], unit_kind kind, const unit *low[])
-{
-    int slow = 0;
-    for (int r = 0; r < j->v->rows; r++) {
-        low[r] = NULL;
-        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++)
-            if ((!low[r] || u->effect < low[r]->effect) && is_slow(j, rows, &rows[r], u)) low[r] = u;
-        slow += low[r] != NULL;
-    }
-    const int rank = slow == 0 && kind == UNIT_RANK ? adds_up(j, rows) : -1;
-    for (int r = 0; r < j->v->rows && rank >= 0; r++) {
-        low[r] = units_find(&rows[r], rank);
-        if (low[r] && low[r]->effect >= 0) low[r] = NULL;
-        slow += low[r] != NULL;
-    }
-    return slow;
-}
-
-/* The unit that is the lowest in most of the slow rows, of equals the lower one, is a suspect. False: no unit
- * is slow. */
+/* The unit that is low by the most errors is a suspect. False: none is slow. */
 static bool name_lowest(judge *j, const units rows[], unit_kind kind)
 {
     check_verdict *v = j->v;
-    const unit *low[CHECK_LIKES], *one = NULL;
-    check_part part = CHECK_GPU;
-    int most = 0;
-    const int slow = find_slow(j, rows, kind, low);
-    for (int r = 0; r < v->rows; r++) {
-        int own = 0;
-        for (int k = 0; k < v->rows; k++) own += same(low[r], low[k]);
-        if (own < most || own == 0 || (own == most && low[r]->effect >= one->effect)) continue;
-        one = low[r];
-        most = own;
-        part = kind == UNIT_HOST   ? CHECK_HOST
-               : kind == UNIT_RANK ? CHECK_GPU
-                                   : check_likes[v->row[r].like].part;
-    }
+    const unit *one = NULL;
+    check_part part = kind == UNIT_HOST ? CHECK_HOST : CHECK_GPU;
+    double most = 0;
+    for (int r = 0; r < v->rows; r++)
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
+            const double errors = is_low(&rows[r], u) ? errors_of(j, rows, u) : 0;
+            if (errors <= most || (errors < j->errors && !is_never_high(j, rows, &rows[r], u))) continue;
+            one = u;
+            most = errors;
+            if (kind == UNIT_COMPONENT) part = check_likes[v->row[r].like].part;
+        }
     check_suspect *s = one ? suspect_of(j, part, one->a, one->b) : NULL;
     if (!s) return false;
-    s->confidence = (double)most / slow;
     for (int r = 0; r < v->rows; r++)
-        if (same(one, low[r])) add_evidence(s, &v->row[r], exp(low[r]->effect));
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++)
+            if (same(one, u) && is_low(&rows[r], u)) add_evidence(s, &v->row[r], exp(u->effect));
     if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;
