@@ -10,17 +10,7 @@ from weftlab import check_text, checks, html_page
 
 RANKS_IN_MAP = 64
 WIDTH, HEIGHT, LEFT = 640, 60, 220  # of a drawing in pixels, and where its names end
-OF_RANK = (
-    "host",
-    "gpu",
-    "uuid",
-    "pci",
-    "clock_mhz",
-    "power_w",
-    "temperature_c",
-    "held_by_power",
-    "held_by_heat",
-)
+OF_RANK = ("host", "gpu", "uuid", "pci")
 PAGE = """\
 {% extends "layout" %}
 {% block style %}

@@ -231,29 +231,13 @@ class Check:
             evidence += "; and %d more" % (len(lines) - SHOWN)
         if s.part == "gpu":
             only = all(slow.row[0].startswith("fma") for slow in s.slow)
-            evidence = "only arithmetic is slow: " * only + evidence + self.state_of(s.a)
+            evidence = "only arithmetic is slow: " * only + evidence
+            gpu, others = (self.ranks[rank].get("gpu") for rank in (s.a, 0 if s.a else -1))
+            evidence += "; it is another GPU, %s" % gpu if gpu != others else ""
         if s.others:
             others = [self.part_name(*other) for other in s.others[:SHOWN]]
             evidence += "; it may as well be the " + " or the ".join(others)
         return Suspect(s.part, s.a, s.b, self.link_name(s), s.factor, s.confidence, evidence)
-
-    def state_of(self, rank):
-        """What a GPU itself tells of it."""
-        r, said = self.ranks[rank], ""
-        clocks = [o.get("clock_mhz") for n, o in enumerate(self.ranks) if n != rank]
-        clocks = [clock for clock in clocks if records.is_number(clock)]
-        if str(r.get("gpu") or "") != str(self.ranks[0 if rank else -1].get("gpu") or ""):
-            said += "; it is another GPU, %s" % r.get("gpu")
-        reasons = {"held_by_power": "its power limit holds it down", "held_by_heat": "heat holds it down"}
-        held = [why for key, why in reasons.items() if r.get(key)]
-        said += "".join("; " + why for why in held)
-        others = float(np.median(clocks)) if clocks else math.inf
-        if not records.is_number(r.get("clock_mhz")) or not (held or r["clock_mhz"] < 0.97 * others):
-            return said
-        said += ": %.0f MHz" % r["clock_mhz"] + (" (the others %.0f)" % others if clocks else "")
-        for key, unit in (("power_w", "W"), ("temperature_c", "C")):
-            said += ", %.0f %s" % (r[key], unit) if records.is_number(r.get(key)) else ""
-        return said
 
     def wrong_suspects(self):
         """Whose the wrong bits are: a GPU with faults of its own, a rank with two faulty partners, a pair."""
@@ -398,7 +382,7 @@ def part_of_record(file):
     for line in lines[1:]:
         try:
             one = records.record_of(line)
-            trial = (one["round"], one["trial"])
+            trial = (one["round"], one["trial"], one.get("item"))
             seen = seen | {one["rank"]} if trial == last else {one["rank"]}
             last, figures, faults = trial, figures + one["figures"], faults + one["faults"]
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,6 +1,5 @@
 #include "check/check.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,28 +21,10 @@ static const double rehearsal_s = 5; /* below this many seconds in a round sizes
 
 enum { REHEARSAL, ON_HOST, ON_GPU };
 static const check_sizes sizes[] = {
-    [REHEARSAL] = { .ceiling_bytes = 1 << 20,
-                    .edge_cells = 256,
-                    .cached_edge_cells = 128,
-                    .message_bytes = 64 << 10,
-                    .pattern_bytes = 4 << 20,
-                    .matrix_cells = 256,
-                    .disk_bytes = 1 << 20,
-                    .first_run = 0 },
-    [ON_HOST] = { .ceiling_bytes = 32 << 20,
-                  .edge_cells = 2048,
-                  .cached_edge_cells = 256,
-                  .message_bytes = 1 << 20,
-                  .matrix_cells = 1024,
-                  .disk_bytes = 16 << 20,
-                  .first_run = 3 },
-    [ON_GPU] = { .ceiling_bytes = 256 << 20,
-                 .edge_cells = 8192,
-                 .cached_edge_cells = 2048,
-                 .message_bytes = 16 << 20,
-                 .matrix_cells = 4096,
-                 .disk_bytes = 64 << 20,
-                 .first_run = 6 },
+    /* bytes: copied, of a message, of patterns, on disk; cells: edges of a plane and of a matrix */
+    [REHEARSAL] = { 1 << 20, 64 << 10, 4 << 20, 1 << 20, 256, 256, .first_run = 0 },
+    [ON_HOST] = { 32 << 20, 1 << 20, 0, 16 << 20, 2048, 1024, .first_run = 2 },
+    [ON_GPU] = { 256 << 20, 16 << 20, 0, 64 << 20, 8192, 4096, .first_run = 4 },
 };
 
 /* ---- rounds ---- */
@@ -54,41 +35,30 @@ static const trials *const parts[] = { &trials_patterns, &trials_files,      &tr
                                        &trials_pairs,    &trials_host_pairs, &trials_job };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-typedef struct rounds {
-    check *c;
-    int items[PARTS]; /* of each part, in every round */
-    double repeats_s; /* of the last round: what the next one has too */
-    /* what rank 0 leaves behind: */
-    json_t *head, *machine;
-    check_reference reference;
-    check_verdict v; /* on all rounds so far */
-} rounds;
-
-static bool one_round(rounds *e)
+/* repeats_s: of what the next round has too. False: an end was asked for. */
+static bool one_round(check *c, double *repeats_s)
 {
-    check *c = e->c;
+    static int items[PARTS]; /* of each part, in every round */
     const bool quick = c->ask->level == CHECK_QUICK;
     bool more = true;
-    e->repeats_s = 0;
+    *repeats_s = 0;
     c->bench.trusted = quick && c->round > 0; /* all was right in the first round */
     for (int i = 0; i < PARTS && more; i++) {
         const double begin_s = c->now_s;
         if (quick && c->round > 0 && parts[i]->once) continue;
-        more = trial_part(c, parts[i], &e->items[i]);
-        if (!parts[i]->once || !quick) e->repeats_s += c->now_s - begin_s;
+        more = trial_part(c, parts[i], &items[i]);
+        if (!quick || !parts[i]->once) *repeats_s += c->now_s - begin_s;
     }
     return more;
 }
 
 /* Verdict and record of all rounds so far. */
-static void judge(rounds *e)
+static void judge(check *c, const json_t *head, const check_reference *r, check_verdict *v)
 {
-    check *c = e->c;
     sentence why;
-    check_judge(&c->found, &e->reference, &e->v);
-    json_t *o = json_deep_copy(e->head);
-    json_object_set(o, "machine", e->machine);
-    json_object_set_new(o, "check", check_record(c, &e->v));
+    check_judge(&c->found, r, v);
+    json_t *o = json_deep_copy(head);
+    json_object_set_new(o, "check", check_record(c, v));
     if (c->ask->output[0] && !record_append(c->ask->output, o, &why)) (void)cmd_say(0, "%s", why.text);
     json_decref(o);
 }
@@ -96,33 +66,44 @@ static void judge(rounds *e)
 /* Rank 0: is there another round? Three tell the noise of rounds; on a host, whose cores others use too, the
  * order within seven tells who is slow. A quick check has no more of them, and a later one than the second
  * ends within two thirds of the limit. */
-static bool goes_on(const rounds *e)
+static bool goes_on(const check *c, double repeats_s)
 {
-    const check *c = e->c;
-    const check_request *ask = c->ask;
-    const bool quick = ask->level == CHECK_QUICK;
+    const bool quick = c->ask->level == CHECK_QUICK;
     const int done = c->found.rounds, enough = c->d->kind == DEVICE_CUDA ? 3 : 7;
-    const double end_s = c->now_s + e->repeats_s;
-    if (ask->level == CHECK_SOAK) return end_s < ask->time_s;
+    const double end_s = c->now_s + repeats_s;
+    if (c->ask->level == CHECK_SOAK) return end_s < c->ask->time_s;
     if (quick && (c->found.faults > 0 || done == enough)) return false;
     if (isfinite(c->limit_s)) return end_s <= (done == 1 ? c->limit_s : c->limit_s * 2 / 3);
-    return done < (quick ? 2 : enough) || end_s < (quick ? 6 : 9) * ask->budget_s;
+    return done < (quick ? 2 : enough) || end_s < (quick ? 6 : 9) * c->ask->budget_s;
 }
 
-/* False: an end was asked for before there was a verdict. */
-static bool run_rounds(rounds *e)
+/* All rounds, and on rank 0 their records, verdict and page. Returns the exit status. */
+static int run_rounds(check *c, const json_t *head, const check_reference *r)
 {
-    check *c = e->c;
-    for (bool more = true; more; c->round++) {
-        if (!one_round(e)) return c->ask->level == CHECK_SOAK && trial_tell(c, c->found.rounds) > 0;
-        c->found.rounds++;
-        if (c->top->rank == 0) {
-            judge(e);
-            check_part_begin(c, e->head);
+    check_verdict v;
+    double repeats_s;
+    bool whole, more;
+    if (c->top->rank == 0) check_part_begin(c, head);
+    do {
+        whole = one_round(c, &repeats_s);
+        c->found.rounds += whole;
+        if (whole && c->top->rank == 0) {
+            judge(c, head, r, &v);
+            check_part_begin(c, head);
         }
-        more = trial_tell(c, goes_on(e));
+        more = trial_tell(c, whole && goes_on(c, repeats_s));
+        c->round += more;
+    } while (more);
+    trial_unwatch();
+    if (c->top->rank == 0) {
+        if (!whole && (c->ask->level != CHECK_SOAK || c->found.rounds == 0)) {
+            sentence_set(&c->found.why, "stopped by a signal in round %d", c->round + 1);
+            judge(c, head, r, &v); /* the round under way has no record yet */
+        }
+        check_page_print(stdout, &c->found, &v, r);
+        check_part_end(c);
     }
-    return true;
+    return trial_tell(c, c->top->rank == 0 ? check_exit_status[v.word] : 0);
 }
 
 /* ---- beginning and end ---- */
@@ -130,28 +111,28 @@ static bool run_rounds(rounds *e)
 static void gather_ranks(check *c)
 {
     const hosts *h = c->top->where;
-    const bool gpu = c->d->kind == DEVICE_CUDA;
-    check_rank *mine = &c->mine.state;
-    *mine = (check_rank){ .first_of_host = h->rank[h->begin[h->of[c->top->rank]]],
-                          .clock_mhz = NAN,
-                          .power_w = NAN,
-                          .temperature_c = NAN };
-    snprintf(mine->host, sizeof mine->host, "%s", c->top->host);
-    snprintf(mine->gpu, sizeof mine->gpu, "%.63s", gpu ? c->d->name : "");
-    snprintf(mine->uuid, sizeof mine->uuid, "%s", c->d->uuid);
-    snprintf(mine->pci, sizeof mine->pci, "%s", c->top->pci);
+    check_rank mine = { .first_of_host = h->rank[h->begin[h->of[c->top->rank]]] };
+    snprintf(mine.host, sizeof mine.host, "%s", c->top->host);
+    snprintf(mine.gpu, sizeof mine.gpu, "%.63s", c->d->kind == DEVICE_CUDA ? c->d->name : "");
+    snprintf(mine.uuid, sizeof mine.uuid, "%s", c->d->uuid);
+    snprintf(mine.pci, sizeof mine.pci, "%s", c->top->pci);
     MPI_CHECK(
-        MPI_Gather(mine, sizeof *mine, MPI_BYTE, c->found.rank, sizeof *mine, MPI_BYTE, 0, c->top->comm));
+        MPI_Gather(&mine, sizeof mine, MPI_BYTE, c->found.rank, sizeof mine, MPI_BYTE, 0, c->top->comm));
     c->found.hosts = c->top->hosts;
     snprintf(c->found.device_name, sizeof c->found.device_name, "%s", c->d->name);
-    for (int i = 0; i < h->count; i++)
-        if (h->begin[i + 1] - h->begin[i] > c->most_here) c->most_here = h->begin[i + 1] - h->begin[i];
+    while (h->rank[h->begin[h->of[c->top->rank]] + c->number] != c->top->rank) c->number++;
+    for (int i = 0; i < h->count; i++) {
+        const int ranks = h->begin[i + 1] - h->begin[i];
+        if (i == h->of[c->top->rank]) c->here = ranks;
+        if (ranks > c->most_here) c->most_here = ranks;
+    }
 }
 
 static void check_open(check *c, topology *top, device *d, const check_request *ask, double begin_s)
 {
     enum { SAMPLES = 5, SAMPLES_OF_FULL = 20 };
-    const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s;
+    const bool quick = ask->level == CHECK_QUICK, rehearsal = ask->budget_s < rehearsal_s,
+               limited = quick && (!rehearsal || fault_asked("slow_trials") >= 0);
     const char *why;
     *c = (check){ .ask = ask,
                   .top = top,
@@ -161,13 +142,10 @@ static void check_open(check *c, topology *top, device *d, const check_request *
                                                           : ON_GPU],
                   .mine = { .rank = top->rank },
                   .begin_s = begin_s,
-                  .limit_s = INFINITY };
-    if (quick && (!rehearsal || fault_asked("slow_trials") >= 0))
-        c->limit_s = 6 * fmax(ask->budget_s, rehearsal_s);
+                  .limit_s = limited ? 6 * fmax(ask->budget_s, rehearsal_s) : INFINITY };
     c->world = bench_world_create(top, ask->dir);
     c->rungs = (bench_request){ .kind = d->kind,
                                 .samples = quick || rehearsal ? SAMPLES : SAMPLES_OF_FULL,
-                                .threads = ask->threads,
                                 .dir = ask->dir,
                                 .output = "" };
     MPI_CHECK(ranks_dup(top->comm, &c->reports));
@@ -187,16 +165,15 @@ static void check_close(check *c)
     MPI_CHECK(ranks_free(&c->reports));
 }
 
-/* On rank 0. False with a sentence in why. */
-static bool may_begin(rounds *e, const check_request *ask, sentence *why)
+/* False with a sentence in why. A reference of another GPU is not used. */
+static bool may_begin(const check *c, check_reference *r, sentence *why)
 {
-    check_reference *r = &e->reference;
-    if (e->c->top->rank != 0) return true;
+    const check_request *ask = c->ask;
     if (ask->output[0] && !record_may_write("output", ask->output, why)) return false;
     if (!ask->reference[0]) return true;
     if (!check_reference_read(ask->reference, r, why)) return false;
-    if (strcmp(r->gpu, e->c->d->name) == 0) return true;
-    (void)cmd_say(0, "reference = %s is of %s and is not used: this is %s", r->name, r->gpu, e->c->d->name);
+    if (strcmp(r->gpu, c->d->name) == 0) return true;
+    (void)cmd_say(0, "reference = %s is of %s and is not used: this is %s", r->name, r->gpu, c->d->name);
     r->name[0] = '\0';
     return true;
 }
@@ -204,34 +181,20 @@ static bool may_begin(rounds *e, const check_request *ask, sentence *why)
 int check_machine(topology *top, device *d, const check_request *ask, const char *command, double begin_s)
 {
     check c;
-    rounds e = { .c = &c };
+    check_reference r = { .name = "" };
     sentence why = { "" };
     int status = CHECK_EXIT_ENVIRONMENT;
-    json_t *started = record_now();
+    json_t *started = record_now(), *head = machine_record(command, started), *machine;
     check_open(&c, top, d, ask, begin_s);
-    e.head = machine_record(command, started);
-    e.machine = machine_json(top, d);
-    if (!agree_or_say(may_begin(&e, ask, &why), &why, top->comm)) (void)cmd_say(0, "%s", why.text);
-    else {
+    machine = machine_json(top, d);
+    if (machine) json_object_set_new(head, "machine", machine);
+    if (agree_or_say(top->rank > 0 || may_begin(&c, &r, &why), &why, top->comm)) {
         watchdog_counts_rounds();
         watchdog_start(ask->stall_limit_s);
-        if (top->rank == 0) check_part_begin(&c, e.head);
-        const bool whole = run_rounds(&e);
-        trial_unwatch();
-        if (top->rank == 0) {
-            if (!whole) {
-                sentence_set(&c.found.why, "stopped by a signal in round %d", c.round + 1);
-                judge(&e); /* the round under way has no record yet */
-            }
-            check_page_print(stdout, &c.found, &e.v, &e.reference);
-            check_part_end(&c);
-            status = check_exit_status[e.v.word];
-        }
-        status = trial_tell(&c, status);
-    }
+        status = run_rounds(&c, head, &r);
+    } else (void)cmd_say(0, "%s", why.text);
     check_close(&c);
-    json_decref(e.head);
-    json_decref(e.machine);
+    json_decref(head);
     json_decref(started);
     return status;
 }

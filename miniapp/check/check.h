@@ -16,7 +16,6 @@ typedef struct check_request {
     double time_s;        /* of all rounds of a soak; else they end with budget_s */
     double budget_s;      /* of a round */
     double stall_limit_s; /* 0: nothing watches */
-    int threads;          /* host device; 0: this rank's share of the cores */
     /* These point into argv or are constants. */
     const char *dir;                /* where files are written and deleted */
     const char *output, *reference; /* "" none */

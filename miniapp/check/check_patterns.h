@@ -13,7 +13,6 @@ typedef struct check_patterns {
     double rate;              /* bytes/s, each byte counted twice */
 } check_patterns;
 
-/* bytes: at most; it takes chunks of an eighth of it, at most 1 GiB each, while there are any. rank, round:
- * no memory of two ranks, and none of two rounds, has the same words. Ends the job where a call of the device
- * fails; waits for it. */
+/* bytes: at most, in chunks of an eighth of it or 1 GiB. No memory of two ranks, and none of two rounds, has
+ * the same words. Ends the job where a call of the device fails; waits for it. */
 void check_patterns_try(device *d, device_stream *s, int64_t bytes, int rank, int round, check_patterns *out);

@@ -37,19 +37,14 @@ static json_t *fault_json(const check_fault *g)
                      "round", g->round, "where", record_text(g->where.text));
 }
 
-static json_t *rank_json(const check_rank *r)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "host", record_text(r->host), "gpu",
-                     record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid), "pci",
-                     record_text_or_null(r->pci), "clock_mhz", record_number(r->clock_mhz), "power_w",
-                     record_number(r->power_w), "temperature_c", record_number(r->temperature_c),
-                     "held_by_power", r->held_by_power, "held_by_heat", r->held_by_heat);
-}
-
 static json_t *ranks_json(const check_findings *f)
 {
     json_t *ranks = json_array();
-    for (int i = 0; i < f->ranks; i++) json_array_append_new(ranks, rank_json(&f->rank[i]));
+    for (const check_rank *r = f->rank; r < f->rank + f->ranks; r++)
+        json_array_append_new(ranks,
+                              json_pack("{s:o, s:o, s:o, s:o}", "host", record_text(r->host), "gpu",
+                                        record_text_or_null(r->gpu), "uuid", record_text_or_null(r->uuid),
+                                        "pci", record_text_or_null(r->pci)));
     return ranks;
 }
 
@@ -102,8 +97,8 @@ void check_part_add(const check *c, const trial_report *t)
     json_t *figures = json_array(), *faults = json_array();
     for (int i = 0; i < t->figures; i++) json_array_append_new(figures, figure_json(&t->figure[i]));
     if (t->faults > 0) json_array_append_new(faults, fault_json(&t->fault));
-    put_line(c, json_pack("{s:i, s:i, s:s, s:o, s:o}", "rank", t->rank, "round", c->round, "trial", c->trial,
-                          "figures", figures, "faults", faults));
+    put_line(c, json_pack("{s:i, s:i, s:s, s:i, s:o, s:o}", "rank", t->rank, "round", c->round, "trial",
+                          c->trial, "item", c->item, "figures", figures, "faults", faults));
 }
 
 void check_part_end(const check *c)

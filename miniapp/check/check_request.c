@@ -27,8 +27,6 @@ static const cmd_key keys[] = {
           "file to which a record is appended for each round, or none (check.jsonl)") },
     { KEY("reference", CMD_KEY_OUTPUT, reference,
           "rates to compare with: a file of jobs/check_reference, as in inputs/reference, or none (none)") },
-    { KEY("threads", CMD_KEY_INT, threads, "threads of the host device per rank (0: its share of the cores)"),
-      .most = 4096 },
     { KEY("budget", CMD_KEY_SECONDS, budget_s,
           "seconds of a round (5 in quick, else 20); below 5 all sizes are small, and rates mean little"),
       .least = 0.01, .most = MONTH_S },

@@ -5,21 +5,21 @@
 #include "ranks/check.h"
 
 static const char bytes[] = "B/s", flops[] = "flop/s", cells[] = "cells/s";
+enum { BLOCK = CHECK_BLOCK_STEPS };
 
 const check_like_row check_likes[CHECK_LIKES] = {
-    [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes },
-    [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes },
     [CHECK_PATTERNS] = { "patterns", "memory patterns", CHECK_GPU, bytes },
-    [CHECK_FMA_F32] = { "fma_f32", "arithmetic in f32", CHECK_GPU, flops },
-    [CHECK_FMA_F64] = { "fma_f64", "arithmetic in f64", CHECK_GPU, flops },
-    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes },
-    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes },
-    [CHECK_HEAT_SINGLE] = { "heat_single", "heat, single steps", CHECK_GPU, cells },
-    [CHECK_HEAT_BLOCKS] = { "heat_blocks", "heat, blocks of steps", CHECK_GPU, cells },
-    [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells },
-    [CHECK_HEAT_SINGLE_CACHED] = { "heat_single_cached", "heat, single, cached", CHECK_GPU, cells },
-    [CHECK_HEAT_BLOCKS_CACHED] = { "heat_blocks_cached", "heat, blocks, cached", CHECK_GPU, cells },
-    [CHECK_TRANSPOSE_CACHED] = { "transpose_cached", "transpose, cached", CHECK_GPU, cells },
+    [CHECK_COPY] = { "copy", "memory copy", CHECK_GPU, bytes, "ceiling/copy" },
+    [CHECK_READ] = { "read", "memory read", CHECK_GPU, bytes, "ceiling/read" },
+    [CHECK_FMA_F32] = { "fma_f32", "arithmetic in f32", CHECK_GPU, flops, "ceiling/fma" },
+    [CHECK_FMA_F64] = { "fma_f64", "arithmetic in f64", CHECK_GPU, flops, "ceiling/fma", .type = DTYPE_F64 },
+    [CHECK_HEAT_SINGLE] = { "heat_single", "heat, single steps", CHECK_GPU, cells, "roofline/star",
+                            .steps = 1 },
+    [CHECK_HEAT_BLOCKS] = { "heat_blocks", "heat, blocks of steps", CHECK_GPU, cells, "fused/production",
+                            .steps = BLOCK },
+    [CHECK_TRANSPOSE] = { "transpose", "transpose", CHECK_GPU, cells, "roofline/transpose", .steps = 1 },
+    [CHECK_TO_HOST] = { "to_host", "copy to the host", CHECK_GPU, bytes, "ceiling/d2h", .turns = true },
+    [CHECK_FROM_HOST] = { "from_host", "copy from the host", CHECK_GPU, bytes, "ceiling/h2d", .turns = true },
     [CHECK_PAIR_ONEWAY] = { "pair_oneway", "pair, one way", CHECK_LINK, bytes },
     [CHECK_PAIR_BOTH] = { "pair_both", "pair, both ways", CHECK_LINK, bytes },
     [CHECK_HOST_PAIR] = { "host_pair", "pair of hosts", CHECK_HOST_LINK, bytes },
@@ -55,14 +55,21 @@ void check_findings_destroy(check_findings *f)
     *f = (check_findings){ .ranks = 0 };
 }
 
+/* Room for one more, doubled when it is full: a number of elements that is a power of two. */
+static void *room(void *array, int count, size_t each)
+{
+    if (count & (count - 1)) return array;
+    return CHECK_ALLOC(realloc(array, (count ? 2 * (size_t)count : 1) * each));
+}
+
 void check_findings_add(check_findings *f, const check_figure *figure)
 {
-    f->figure = CHECK_ALLOC(realloc(f->figure, (size_t)(f->figures + 1) * sizeof *figure));
+    f->figure = room(f->figure, f->figures, sizeof *figure);
     f->figure[f->figures++] = *figure;
 }
 
 void check_findings_add_fault(check_findings *f, const check_fault *fault)
 {
-    f->fault = CHECK_ALLOC(realloc(f->fault, (size_t)(f->faults + 1) * sizeof *fault));
+    f->fault = room(f->fault, f->faults, sizeof *fault);
     f->fault[f->faults++] = *fault;
 }

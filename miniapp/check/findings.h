@@ -21,38 +21,42 @@ typedef enum check_part {
 } check_part;
 extern const char *const check_part_keys[];
 
-/* The kinds of figures; those of one like are compared with each other. */
+/* The kinds of figures; those of one like are compared with each other. A rate of a pair is that of one way,
+ * of two hosts one way of one rank, of rings and all-to-alls that out of a rank; of the rest of a GPU, or of
+ * all ranks together. A copy counts its bytes twice. */
 typedef enum check_like {
-    CHECK_COPY,     /* device memory to device memory, each byte counted twice */
-    CHECK_READ,     /* device memory */
-    CHECK_PATTERNS, /* patterns over all free memory, written and read */
+    CHECK_PATTERNS,
+    CHECK_COPY,
+    CHECK_READ,
     CHECK_FMA_F32,
     CHECK_FMA_F64,
-    CHECK_TO_HOST,
-    CHECK_FROM_HOST,
     CHECK_HEAT_SINGLE, /* single steps */
     CHECK_HEAT_BLOCKS, /* temporal blocks */
     CHECK_TRANSPOSE,
-    CHECK_HEAT_SINGLE_CACHED, /* the same on planes that stay in the last cache */
-    CHECK_HEAT_BLOCKS_CACHED,
-    CHECK_TRANSPOSE_CACHED,
+    CHECK_TO_HOST,
+    CHECK_FROM_HOST,
     CHECK_PAIR_ONEWAY, /* from rank a to rank b of a host */
-    CHECK_PAIR_BOTH,   /* a < b, both ways at once: the rate of one way */
-    CHECK_HOST_PAIR,   /* all ranks of two hosts at once, both ways; a < b are each host's first rank: the
-                        * rate of one rank, one way */
-    CHECK_RING,        /* + transport_kind: all ranks, two neighbours each; the rate out of a rank */
-    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS,     /* + transport_kind: all ranks, slabs; out of a rank */
-    CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* all ranks, a run of the program */
+    CHECK_PAIR_BOTH,   /* both ways at once; a < b */
+    CHECK_HOST_PAIR,   /* all ranks of two hosts at once, both ways; a < b are each host's first rank */
+    CHECK_RING,        /* + transport_kind */
+    CHECK_ALLTOALL = CHECK_RING + TRANSPORT_KINDS,     /* + transport_kind */
+    CHECK_HEAT_ALL = CHECK_ALLTOALL + TRANSPORT_KINDS, /* a run of the program */
     CHECK_TRANSPOSE_ALL,
-    CHECK_DISK_WRITE, /* raw, all ranks */
-    CHECK_CHECKPOINT, /* all ranks */
+    CHECK_DISK_WRITE,
+    CHECK_CHECKPOINT,
     CHECK_LIKES
 } check_like;
 
+enum { CHECK_BLOCK_STEPS = 8 };
 typedef struct check_like_row {
     const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
     check_part part;
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
+    /* Of a rank's own device: */
+    const char *rung;
+    dtype type; /* f32 where it is not said */
+    int steps;  /* over a plane: its cells count so often; 0: the rung's own rate */
+    bool turns; /* the ranks of a host one after another: they share the bus to its memory */
 } check_like_row;
 extern const check_like_row check_likes[CHECK_LIKES];
 
@@ -76,8 +80,6 @@ typedef struct check_rank { /* a rank and the device that it drives */
     char host[64];
     int first_of_host;                                            /* the lowest rank of the same host */
     char gpu[64], uuid[DEVICE_UUID_BYTES], pci[DEVICE_PCI_BYTES]; /* "" on the host device */
-    double clock_mhz, power_w, temperature_c; /* under arithmetic, last round; NaN unknown */
-    bool held_by_power, held_by_heat;         /* the clock was held down */
 } check_rank;
 
 typedef struct check_findings {

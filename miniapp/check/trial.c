@@ -53,19 +53,11 @@ void trial_unwatch(void)
 
 /* ---- what a trial finds ---- */
 
-/* Two texts in turn: the watchdog may read the one before. */
-void trial_name(check *c, const char *format, ...)
+void trial_name(check *c, const char *name)
 {
-    static char text[2][sizeof c->trial];
-    static int turn;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(c->trial, sizeof c->trial, format, args);
-    va_end(args);
-    turn = !turn;
-    memcpy(text[turn], c->trial, sizeof c->trial);
+    c->trial = name;
     watchdog_step(c->round + 1);
-    watchdog_phase(text[turn]);
+    watchdog_phase(name);
 }
 
 bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p)
@@ -115,7 +107,6 @@ static void take(check *c, const trial_report *t)
     check_part_add(c, t);
     for (int i = 0; i < t->figures; i++) check_findings_add(&c->found, &t->figure[i]);
     if (t->faults > 0) check_findings_add_fault(&c->found, &t->fault);
-    c->found.rank[t->rank] = t->state;
     c->mine.asked = c->mine.asked || t->asked;
 }
 
@@ -161,6 +152,7 @@ static bool try_item(check *c, const trials *t, int item)
 {
     enum { TICKS = 50 }; /* of a second: those of a month are an int */
     c->mine.figures = c->mine.faults = 0;
+    c->item = item;
     t->try(c, item);
     c->mine.asked = asked;
     report(c);

@@ -18,13 +18,11 @@
 
 /* How much of each: the same in all rounds, since rates of one like are compared. */
 typedef struct check_sizes {
-    int64_t ceiling_bytes, edge_cells; /* of what one rank copies; of the planes that it sweeps, which no
-                                        * cache holds */
-    int64_t cached_edge_cells;         /* of planes of which the last cache holds two */
-    int64_t message_bytes;             /* of pairs and rings */
-    int64_t pattern_bytes;             /* of memory that is filled with patterns; 0: what is free */
-    int64_t matrix_cells, disk_bytes;  /* an edge of the matrix of the all-to-all; what all ranks write */
-    int first_run;                     /* of the program, of several whose bits are known */
+    int64_t ceiling_bytes, message_bytes; /* of what one rank copies; of pairs and rings */
+    int64_t pattern_bytes, disk_bytes;    /* of memory with patterns, 0: what is free; what all ranks write */
+    int64_t edge_cells, matrix_cells;     /* of the planes that a rank sweeps, which no cache holds; of the
+                                           * matrix of the all-to-all */
+    int first_run;                        /* of the program, of several whose bits are known */
 } check_sizes;
 
 enum { TRIAL_FIGURES = 4 };
@@ -33,13 +31,13 @@ typedef struct trial_report { /* of a rank */
     bool asked; /* a signal asked that rank for an end */
     check_figure figure[TRIAL_FIGURES];
     check_fault fault;
-    check_rank state;
 } trial_report;
 
 typedef struct check {
     const check_request *ask;
     topology *top; /* not owned, as is */
     device *d;
+    int number, here; /* this rank's number on its host, and how many ranks that has */
     int most_here;    /* ranks of the host that has the most */
     MPI_Comm reports; /* of all ranks; owned */
     check_sizes sizes;
@@ -48,7 +46,8 @@ typedef struct check {
     bench bench;
     check_findings found; /* on rank 0 all; on the others empty */
     int round;            /* from 0 */
-    char trial[96];       /* under way, for people: "memory copy, all at once" */
+    const char *trial;    /* under way, for people: "memory copy"; */
+    int item;             /* and its number in its part */
     trial_report mine;    /* of the trial under way */
     double begin_s;       /* when the program started */
     double limit_s;       /* of a quick check; INFINITY: all items of all rounds begin */
@@ -87,7 +86,8 @@ void trial_unwatch(void);
 
 /* ---- for the functions that try an item ---- */
 
-__attribute__((format(printf, 2, 3))) void trial_name(check *c, const char *format, ...);
+/* name: lives as long as the process. */
+void trial_name(check *c, const char *name);
 /* The rung "family/name" of this device, of that type and with these parameters, verified and timed. False:
  * there is no such rung here, or it cannot run (p->missing), or there is no memory for it. */
 bool trial_rung(check *c, const char *name, dtype type, bench_setting *setting, int settings, bench_point *p);

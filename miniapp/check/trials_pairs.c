@@ -3,8 +3,6 @@
  * rounds. A pair has a communicator of its own: no rate waits for another pair. */
 #include "check/trial.h"
 
-#include <math.h>
-
 #include "bench/bench_link.h"
 #include "ranks/check.h"
 
@@ -18,21 +16,8 @@ typedef struct meeting {
     int a, b; /* who the figure is of */
 } meeting;
 
-/* By the slowest rank. The fastest batch counts, as the best round does. In a quick check a pair is given up
- * to half a second. */
-static timer_percentiles timed(check *c, bench_link *l, MPI_Comm comm)
-{
-    enum { REPEATS_MOST = 10 };
-    const double enough_s = isfinite(c->limit_s) ? 0.5 : INFINITY, begin_s = timer_now_s();
-    const int most = c->rungs.samples < REPEATS_MOST ? c->rungs.samples : REPEATS_MOST;
-    double seconds[REPEATS_MOST];
-    int repeats = 0;
-    do seconds[repeats++] = bench_link_times(l).min;
-    while (repeats < most && timer_slowest_s(timer_now_s() - begin_s, comm) < enough_s);
-    return timer_percentiles_of(seconds, (size_t)repeats);
-}
-
-/* The lower rank of a pair sends up; or the other one sends, or both. */
+/* The lower rank of a pair sends up; or the other one sends, or both. The fastest batch counts, as the best
+ * round does. */
 static void measure(check *c, const meeting *m, int way)
 {
     const int me = m->top.rank, partner = m->partner;
@@ -53,7 +38,7 @@ static void measure(check *c, const meeting *m, int way)
     if (!agree_or_say(bench_link_verify(l, me, partner), &why, m->top.comm)) {
         if (me == 0) trial_fault(c, f.like, f.a, f.b, why.text);
     } else {
-        const timer_percentiles t = timed(c, l, m->top.comm);
+        const timer_percentiles t = bench_link_times(l);
         f.rate = (double)c->sizes.message_bytes / t.min;
         if (me == 0) trial_figure(c, f, &t);
     }
@@ -107,12 +92,12 @@ static int count_pairs(const check *c) { return rounds_of(c->most_here); }
 static void try_pairs(check *c, int round)
 {
     const topology *top = c->top;
-    const int number = trials_partner(top->local_ranks, round, top->local_rank), mine = top->rank,
+    const int number = trials_partner(c->here, round, c->number), mine = top->rank,
               other = rank_there(top, top->where->of[mine], number);
     const meeting m = { .like = CHECK_PAIR_ONEWAY,
                         .a = other < mine ? other : mine,
                         .b = other < mine ? mine : other };
-    trial_name(c, "pairs, round %d of %d", round + 1, rounds_of(c->most_here));
+    trial_name(c, "pairs of ranks");
     meet(c, m, other < 0 ? MPI_UNDEFINED : m.a, other, ONEWAY_UP);
 }
 
@@ -127,13 +112,12 @@ static void try_hosts(check *c, int round)
     const int host = h->of[top->rank], other = trials_partner(h->count, round, host);
     const int low = other < host ? other : host, high = other < host ? host : other;
     meeting m = { .like = CHECK_HOST_PAIR };
-    trial_name(c, "pairs of hosts, round %d of %d", round + 1, rounds_of(h->count));
+    trial_name(c, "pairs of hosts");
     if (other >= 0) {
         m.a = h->rank[h->begin[low]];
         m.b = h->rank[h->begin[high]];
     }
-    meet(c, m, other < 0 ? MPI_UNDEFINED : low, other < 0 ? -1 : rank_there(top, other, top->local_rank),
-         BOTH);
+    meet(c, m, other < 0 ? MPI_UNDEFINED : low, other < 0 ? -1 : rank_there(top, other, c->number), BOTH);
 }
 
 const trials trials_host_pairs = { "rounds of pairs of hosts", 0.44, false, count_hosts, try_hosts };

@@ -5,8 +5,222 @@
 #include <string.h>
 
 #include "base/cmd.h"
-#include "check/units.h"
 #include "ranks/check.h"
+
+/* ---- units ---- */
+
+/* The figures of a like by units, so that each stands next to those of its peers.
+ *
+ * A unit is a host, a rank or a component by itself. A pair of ranks counts for both of its ranks, and for
+ * both of its hosts. Of several figures that a unit has in a round the best one counts, since load of others
+ * only ever makes a part slower; for the same reason the best of its rounds tells what a unit can do.
+ * Logarithms are compared: a factor is a difference. Cost: that of sorting the figures. */
+typedef enum unit_kind { UNIT_HOST, UNIT_RANK, UNIT_COMPONENT, UNIT_KINDS } unit_kind;
+
+typedef struct unit {
+    int a, b;            /* a rank of the unit; of a pair both, else b = -1 */
+    double *x;           /* [rounds + 1] logarithms of rates, the last one the best; NaN: none */
+    double *beside;      /* [rounds + 1] the same next to the median of the others */
+    double best, effect; /* the last ones of these */
+} unit;
+
+typedef struct units {
+    int count, rounds; /* rounds: to the last one that has a figure */
+    unit *unit;        /* [count] */
+    double *x;         /* of all units, owned */
+    double median;     /* of the best rounds */
+    double spread;     /* the standard deviation of a best round next to its peers, */
+    double noise;      /* and as little as is known of it */
+    double error;      /* of an effect */
+} units;
+
+static const double noise_least = 0.005; /* no machine repeats itself better */
+
+static int ascending(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return (a > b) - (a < b);
+}
+
+/* Sorts x. */
+static double median_of(double *x, int n)
+{
+    if (n == 0) return NAN;
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return (x[(n - 1) / 2] + x[n / 2]) / 2;
+}
+
+/* How far a remote quantile of Student's distribution exceeds the normal one's. */
+static double few(int n) { return n == 0 ? 0 : 1 + 5.0 / n + 20.0 / n / n; }
+
+typedef struct entry {
+    int a, b, round;
+    double x;
+} entry;
+
+/* Returns how many units the figure counts for. */
+static int entries_of(const check_findings *f, const check_figure *g, unit_kind kind, entry e[2])
+{
+    e[0] = e[1] = (entry){ g->a, g->b, g->round, log(g->rate) };
+    if (kind == UNIT_COMPONENT || g->a < 0) return 1;
+    e[0].b = e[1].b = -1;
+    if (g->b >= 0) e[1].a = g->b;
+    for (int i = 0; i < 2 && kind == UNIT_HOST; i++) e[i].a = f->rank[e[i].a].first_of_host;
+    return e[0].a == e[1].a ? 1 : 2;
+}
+
+/* Figures in which unit (a, b) takes part are explained from now on. */
+static void units_explain(const check_findings *f, unit_kind kind, int a, int b, bool *explained)
+{
+    for (int i = 0; i < f->figures; i++) {
+        entry e[2];
+        for (int k = entries_of(f, &f->figure[i], kind, e) - 1; k >= 0; k--)
+            if ((e[k].a == a && e[k].b == b) || (e[k].a == b && e[k].b == a)) explained[i] = true;
+    }
+}
+
+static int by_unit(const void *pa, const void *pb)
+{
+    const entry *a = pa, *b = pb;
+    return a->a != b->a ? (a->a > b->a) - (a->a < b->a) : (a->b > b->b) - (a->b < b->b);
+}
+
+/* Makes the units of sorted entries, and sets their x. */
+static void place(units *u, const entry *all, int entries)
+{
+    for (int i = 0; i < entries; i++) {
+        u->rounds = all[i].round < u->rounds ? u->rounds : all[i].round + 1;
+        u->count += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+    }
+    const int columns = u->rounds + 1, cells = u->count * columns;
+    u->unit = CHECK_ALLOC(calloc((size_t)u->count + 1, sizeof *u->unit));
+    u->x = CHECK_ALLOC(malloc((2 * (size_t)cells + 1) * sizeof *u->x));
+    for (int i = 0; i < cells; i++) u->x[i] = NAN;
+    unit *one = u->unit - 1;
+    for (int i = 0; i < entries; i++) {
+        one += i == 0 || by_unit(&all[i], &all[i - 1]) != 0;
+        double *const x = u->x + (one - u->unit) * columns;
+        *one = (unit){ .a = all[i].a, .b = all[i].b, .x = x, .beside = x + cells };
+        x[all[i].round] = fmax(x[all[i].round], all[i].x);
+        x[u->rounds] = fmax(x[u->rounds], all[i].x);
+    }
+}
+
+/* The median of n sorted values but v, which is one of them. */
+static double median_of_others(const double *sorted, int n, double v)
+{
+    const double *const at = bsearch(&v, sorted, (size_t)n, sizeof v, ascending);
+    const int place = at ? (int)(at - sorted) : n, low = (n - 2) / 2, high = (n - 1) / 2;
+    return n < 2 ? 0 : (sorted[low + (low >= place)] + sorted[high + (high >= place)]) / 2;
+}
+
+static double set_beside(units *u, int round, double *scratch)
+{
+    int n = 0;
+    for (int i = 0; i < u->count; i++)
+        if (!isnan(u->unit[i].x[round])) scratch[n++] = u->unit[i].x[round];
+    const double median = median_of(scratch, n);
+    for (unit *one = u->unit; one < u->unit + u->count; one++)
+        one->beside[round] = one->x[round] - median_of_others(scratch, n, one->x[round]);
+    return median;
+}
+
+/* From the median change of a rate next to the others, from one round to the next, and where there are fewer
+ * than three of how far repeats scatter; and from how far units scatter. The best of n rounds scatters less
+ * than one by about the fourth root of n. */
+static void set_noise(units *u, double repeated, double *scratch)
+{
+    int n = 0;
+    for (const unit *one = u->unit; one < u->unit + u->count; one++)
+        for (int r = 1; r < u->rounds; r++)
+            if (!isnan(one->beside[r] - one->beside[r - 1]))
+                scratch[n++] = fabs(one->beside[r] - one->beside[r - 1]);
+    const double deviation = n ? 1.0484 * median_of(scratch, n) / sqrt(sqrt(u->rounds)) : 0,
+                 others = u->count < 3 ? 1 : 0.6366 * (u->count - 1),
+                 least = u->rounds < 3 ? fmax(noise_least, repeated) : noise_least;
+    u->spread = fmax(least, deviation);
+    u->noise = fmax(least, deviation * few(n) * (1 + 2.0 / u->rounds));
+    for (int i = 0; i < u->count; i++) scratch[i] = u->unit[i].effect;
+    const double middle = median_of(scratch, u->count);
+    for (int i = 0; i < u->count; i++) scratch[i] = fabs(u->unit[i].effect - middle);
+    const double scatter = u->count < 3 ? 0 : 1.4826 * few(u->count) * median_of(scratch, u->count);
+    u->error = fmax(scatter, u->noise * sqrt(1 + 1 / others));
+}
+
+/* The figures of that like, but those that are explained: [figures], or NULL. */
+static units units_create(const check_findings *f, check_like like, unit_kind kind, const bool *explained)
+{
+    units u = { .median = NAN };
+    const size_t most = 2 * (size_t)f->figures + 2;
+    entry *const all = CHECK_ALLOC(malloc(most * sizeof *all));
+    double *const scratch = CHECK_ALLOC(malloc(most * sizeof *scratch));
+    int entries = 0, figures = 0;
+    for (int i = 0; i < f->figures; i++) {
+        const check_figure *g = &f->figure[i];
+        if (g->like != like || !(g->rate > 0) || (explained && explained[i])) continue;
+        entries += entries_of(f, g, kind, &all[entries]);
+        scratch[figures++] = isfinite(g->noise) ? g->noise : 0;
+    }
+    const double repeated = median_of(scratch, figures);
+    qsort(all, (size_t)entries, sizeof *all, by_unit);
+    place(&u, all, entries);
+    for (int r = 0; r <= u.rounds; r++) u.median = set_beside(&u, r, scratch);
+    for (unit *one = u.unit; one < u.unit + u.count; one++) {
+        one->best = one->x[u.rounds];
+        one->effect = one->beside[u.rounds];
+    }
+    if (entries > 0) set_noise(&u, repeated, scratch);
+    free(scratch);
+    free(all);
+    return u;
+}
+
+static void units_destroy(units *u)
+{
+    free(u->unit);
+    free(u->x);
+}
+
+/* The slowest unit; NULL: there is none. */
+static const unit *units_least(const units *u)
+{
+    const unit *least = NULL;
+    for (const unit *one = u->unit; one < u->unit + u->count; one++)
+        if (!least || one->best < least->best) least = one;
+    return least;
+}
+
+/* In nine rounds of ten the unit is below that effect. A rate that has two levels, as where ranks share a
+ * core or do not, makes a best round that is rare: a unit that had none is no slower in most rounds. */
+static bool units_often_below(const units *u, const unit *one, double effect)
+{
+    int rounds = 0, above = 0;
+    for (int r = 0; r < u->rounds; r++) {
+        rounds += !isnan(one->beside[r]);
+        above += one->beside[r] >= effect;
+    }
+    return above <= rounds / 10;
+}
+
+/* The logarithm of the probability that chance keeps the unit below its best in all rounds. On a machine that
+ * others use, rates are lost by factors now and then, and none is won: a unit like the
+ * others exceeds a rate as often as they do. A rate counts as higher from a tenth of the unit's effect on:
+ * ranks that share a core have the same lower level, but for a hair. */
+static double units_never_higher(const units *u, const unit *one)
+{
+    const double higher = one->best - fmin(one->effect / 10, 0);
+    int all = 0, above = 0, own = 0;
+    for (int i = 0; i < u->count; i++)
+        for (int r = 0; r < u->rounds; r++) {
+            const double x = u->unit[i].x[r];
+            all += !isnan(x);
+            above += x >= higher;
+            own += &u->unit[i] == one && !isnan(x);
+        }
+    return own * log1p(-(double)above / (all - own + 1));
+}
+
+/* ---- the judge ---- */
 
 static const double least_difference = 0.03; /* no smaller one counts */
 static const double looked_for = 0.5;        /* a deviation; where less hides in noise, nothing is judged */
@@ -147,87 +361,55 @@ static bool is_never_high(const judge *j, const units rows[], const units *row, 
         n++;
         sum += here;
     }
-    for (int k = 0; k < n; k++) {
-        term *= k ? -sum / k : 1;
+    for (int k = 1; k <= n; k++) {
         terms += term;
+        term *= -sum / k;
     }
     return sum + log(terms) < -log(1e3 * j->comparisons);
 }
 
-/* The lowest unit of a row, of those that are slow; NULL: none is. */
-static const unit *lowest_of(const judge *j, const units rows[], const units *row)
+/* In that row the unit is low: by more than 3 %, and in nine rounds of ten by a third of its effect. */
+static bool is_low(const units *row, const unit *u)
 {
-    const unit *lowest = NULL;
-    for (const unit *u = row->unit; u < row->unit + row->count && row->count > 1; u++) {
-        const double third = fmin(log1p(-least_difference), u->effect / 3);
-        const bool is_slow = u->effect < -least_of(j, row) && units_often_below(row, u, third);
-        if (lowest && u->effect >= lowest->effect) continue;
-        if (is_slow || is_never_high(j, rows, row, u)) lowest = u;
-    }
-    return lowest;
+    const double least = log1p(-least_difference);
+    return row->count > 1 && row->rounds >= ROUNDS_LEAST && u->effect < least &&
+           units_often_below(row, u, fmin(least, u->effect / 3));
 }
 
-/* Rows of one rank add up where each alone drowns in noise, if it is low in all together by more than chance
- * allows. Sets its unit in each row in which it is low; false: there is no such rank. */
-static bool adds_up(const judge *j, const units rows[], const unit *low[])
+/* By how many standard deviations it is low in all rows together, in which it is low at all. */
+static double errors_of(const judge *j, const units rows[], const unit *one)
 {
-    double lowest = -j->errors;
-    int found = -1;
-    for (int a = 0; a < j->f->ranks; a++) {
-        double errors = 0, effects = 0;
-        int all = 0, own = 0;
-        for (int r = 0; r < j->v->rows; r++)
-            for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
-                if (u->a != a || rows[r].rounds < ROUNDS_LEAST || rows[r].count < 2) continue;
-                all++;
-                if (u->effect >= 0) continue;
-                own++;
-                effects += u->effect;
-                errors += u->effect / rows[r].error;
-            }
-        if (own < 2 || effects / own > log1p(-least_difference) || errors / sqrt(all) > lowest) continue;
-        found = a;
-        lowest = errors / sqrt(all);
-    }
-    for (int r = 0; r < j->v->rows && found >= 0; r++)
-        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++)
-            if (u->a == found && u->effect < 0) low[r] = u;
-    return found >= 0;
+    double errors = 0;
+    int low = 0;
+    for (int r = 0; r < j->v->rows; r++)
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
+            if (!same(one, u) || !is_low(&rows[r], u)) continue;
+            errors -= u->effect / rows[r].error;
+            low++;
+        }
+    return low ? errors / sqrt(low) : 0;
 }
 
-/* The unit that is the lowest in most of the slow rows, of equals the lower one. */
-static const unit *most_rows(const judge *j, const unit *low[], int *most)
-{
-    const unit *best = NULL;
-    *most = 0;
-    for (int r = 0; r < j->v->rows; r++) {
-        int rows = 0;
-        for (int k = 0; k < j->v->rows; k++) rows += same(low[r], low[k]);
-        if (rows < *most || rows == 0 || (rows == *most && low[r]->effect >= best->effect)) continue;
-        best = low[r];
-        *most = rows;
-    }
-    return best;
-}
-
-/* False: no unit is slow. */
+/* The unit that is low by the most errors is a suspect. False: none is slow. */
 static bool name_lowest(judge *j, const units rows[], unit_kind kind)
 {
     check_verdict *v = j->v;
-    const unit *low[CHECK_LIKES];
+    const unit *one = NULL;
     check_part part = kind == UNIT_HOST ? CHECK_HOST : CHECK_GPU;
-    int most;
-    int slow = 0;
-    for (int r = 0; r < v->rows; r++) slow += (low[r] = lowest_of(j, rows, &rows[r])) != NULL;
-    if (slow == 0 && !(kind == UNIT_RANK && adds_up(j, rows, low))) return false;
-    const unit *const one = most_rows(j, low, &most);
-    for (int r = 0; r < v->rows && kind == UNIT_COMPONENT; r++)
-        if (low[r] == one) part = check_likes[v->row[r].like].part;
-    check_suspect *s = suspect_of(j, part, one->a, one->b);
-    if (!s) return false;
-    s->confidence = slow ? (double)most / slow : 1;
+    double most = 0;
     for (int r = 0; r < v->rows; r++)
-        if (same(one, low[r])) add_evidence(s, &v->row[r], exp(low[r]->effect));
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++) {
+            const double errors = is_low(&rows[r], u) ? errors_of(j, rows, u) : 0;
+            if (errors <= most || (errors < j->errors && !is_never_high(j, rows, &rows[r], u))) continue;
+            one = u;
+            most = errors;
+            if (kind == UNIT_COMPONENT) part = check_likes[v->row[r].like].part;
+        }
+    check_suspect *s = one ? suspect_of(j, part, one->a, one->b) : NULL;
+    if (!s) return false;
+    for (int r = 0; r < v->rows; r++)
+        for (const unit *u = rows[r].unit; u < rows[r].unit + rows[r].count; u++)
+            if (same(one, u) && is_low(&rows[r], u)) add_evidence(s, &v->row[r], exp(u->effect));
     if (s->rows > SHOWN) sentence_add(&s->evidence, "; and %d more", s->rows - SHOWN);
     if (part == CHECK_LINK && j->f->ranks <= 2 * j->f->hosts) {
         s->confidence /= 3;

@@ -1,15 +1,14 @@
-/* The plain verdict of a check: which figures are slow or wrong, and the part of the machine that is lowest
- * in most of the slow rows. Pure functions of findings and references. jobs/judge does the statistics of
- * records.
+/* The plain verdict of a check: which figures are slow or wrong, and the part of the machine that is low by
+ * the most errors in all rows together. Pure functions of findings and references.
  *
  * A row holds the figures of one like. A component's figure is its best round, since load of others only ever
- * makes it slower. It is slow where it lies below the median of its peers by more than 3 %, by more than the
- * noise of the rounds and the spread of the peers allow, and in nine rounds of ten by a third of that; or
- * where its best is less than half of theirs, and chance keeps it there in all rounds of all rows in less
- * than one of a thousand checks. Rows of a rank, each of which drowns in noise, add up. Hosts are compared
- * first, each by its best rank, then ranks, each by its best pair, then pairs: a part that is slow in all
- * that it takes part in is found before what it makes slow. The part named is left out, and the comparison
- * begins anew.
+ * makes it slower. It is low where it lies below the median of its peers by more than 3 %, and in nine rounds
+ * of ten by a third of that. An error is the noise of the rounds or the spread of the peers; those of all
+ * rows in which a part is low add up. It is slow by more errors than chance allows in one of a hundred
+ * checks; or where its best is less than half of theirs, and chance keeps it there in all rounds of all rows
+ * in less than one of a thousand. Hosts are compared first, each by its best rank, then ranks, each by its
+ * best pair, then pairs: a part that is slow in all that it takes part in is found before what it makes slow.
+ * The part named is left out, and the comparison begins anew.
  *
  * Disadvantage: of two parts that explain the same figures one is named: jobs/judge tells more of the same
  * record. Cost: sorting the figures, about 1 ms for 8 ranks, 0.7 s for 1024. */
@@ -60,7 +59,7 @@ typedef struct check_suspect {
     check_part part;
     int a, b;          /* a rank of it; of a link both; -1: all */
     double factor;     /* of what its peers deliver: 0.8; NaN: wrong bits */
-    double confidence; /* the share of slow rows in which it is the lowest */
+    double confidence; /* 1; a third where it may as well be another part */
     int rows;          /* that tell of it; of wrong bits faults */
     sentence name;     /* "GPU of rank 3 (node7, GPU-0b5b4cd2, 0000:00:06.0)" */
     sentence evidence; /* one line: in which figures, and how far below their peers */

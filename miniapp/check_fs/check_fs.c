@@ -1,6 +1,6 @@
-/* Every trial is collective: rank 0 makes a file, the other ranks look for it (one rank alone looks for its
- * own), and all ranks agree on what was seen. Loops meet at every turn, so that a signal to any rank ends
- * them. All trials together take `seconds`, or longer where calls are slow. */
+/* Every trial is collective: rank 0 makes a file, the other ranks look at it, and all agree on what was seen.
+ * Loops meet at every turn, so that a signal to any rank ends them. All trials together take `seconds`, or
+ * longer where calls are slow. */
 #include "check_fs/check_fs.h"
 
 #include <dirent.h>
@@ -20,12 +20,10 @@
 
 #include "base/cmd.h"
 #include "base/cmd_key.h"
-#include "base/machine.h"
 #include "base/terminal.h"
 #include "files/figure.h"
 #include "files/replace.h"
 #include "files/transfer.h"
-#include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -37,30 +35,14 @@
 typedef enum fs_word { NONE, FIGURE, KEPT, NOTE, BROKEN, FAILED } fs_word;
 static const char *const word_name[] = { "", "figure", "kept", "note", "BROKEN", "FAILED" };
 
-enum { TRIALS = 8, TEXT_BYTES = 32, PIECE_BYTES = 1 << 20 };
-static const double share = 0.1; /* of the time, for a loop or a wait */
-static const double at_once_s = 0.005;
-
 typedef struct trials {
     const topology *top;
-    MPI_Comm comm; /* top's; may be MPI_COMM_NULL (ranks.h) */
-    int rank, ranks;
-    const char *dir, *output; /* output "": none */
+    const char *dir;
     int64_t bytes, seconds;
     char folder[STATE_PATH_BYTES];
-    int names; /* given so far: each is used once */
-    fs_word word[TRIALS];
-    sentence found[TRIALS];
-    bool stopped;    /* by a signal to any rank */
-    double one, all; /* bytes per second, with fsync, of rank 0 and of all ranks */
+    int names;    /* given so far: each is used once */
+    bool stopped; /* by a signal to any rank */
 } trials;
-
-typedef struct trial {
-    const char *name;
-    bool made; /* rank 0 makes a file at `path` first, and deletes it at the end */
-    fs_word (*try)(trials *t, const char *path, sentence *found);
-    const char *means; /* for weft, where it is a note or BROKEN */
-} trial;
 
 /* ---- meeting ---- */
 
@@ -73,34 +55,32 @@ void check_fs_catch_signals(void)
     signals_catch(SIGUSR1, on_signal);
     signals_catch(SIGTERM, on_signal);
     signals_catch(SIGINT, on_signal);
-    signals_catch(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write that meets it */
 }
 
 /* All ranks have come here. True: one of them wants to go on, and none was stopped. */
 static bool meet(trials *t, bool wants)
 {
-    const int mine = got_signal ? 2 : wants;
-    int all;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, t->comm));
-    t->stopped = t->stopped || all == 2;
-    return all == 1;
+    int most = got_signal ? 2 : wants;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, t->top->comm));
+    t->stopped = t->stopped || most == 2;
+    return most == 1;
+}
+
+static long long sum_of(const trials *t, long long mine)
+{
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_LONG_LONG, MPI_SUM, t->top->comm));
+    return mine;
 }
 
 /* ---- files and lines ---- */
+
+/* A new file of one byte, on disk. 0 or errno. */
+static int make_file(const char *path) { return transfer_new_file(path, "w", 1); }
 
 static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 {
     if (snprintf(path, STATE_PATH_BYTES, "%s/%s_%d", t->folder, stem, ++t->names) >= STATE_PATH_BYTES)
         check_fail(__FILE__, __LINE__, t->folder, strerror(ENAMETOOLONG));
-}
-
-/* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path) { return transfer_new_file(path, "w", 1); }
-
-static void forget(trials *t, const char *path)
-{
-    (void)meet(t, false);
-    if (t->rank == 0) (void)unlink(path);
 }
 
 /* code: 0 or errno of this rank's call. True if it went well on all ranks; else found says where it did not.
@@ -109,143 +89,106 @@ static bool all_well(const trials *t, int code, const char *call, sentence *foun
 {
     char host[STATE_HOST_BYTES];
     if (code)
-        sentence_set(found, "%s failed on rank %d of %s: %s", call, t->rank, state_host(host),
+        sentence_set(found, "%s failed on rank %d of %s: %s", call, t->top->rank, state_host(host),
                      strerror(code));
-    return agree_or_say(!code, found, t->comm);
+    return agree_or_say(!code, found, t->top->comm);
 }
 
-/* ---- names ---- */
+/* ---- trials ---- */
+
+/* The file was synced when it was made. */
+static fs_word try_sync(trials *t, const char *path, sentence *found)
+{
+    const bool folder = agree_all(t->top->rank > 0 || replace_sync_path(t->folder) == 0, t->top->comm);
+    sentence_set(found, folder ? "works, of files and of folders" : "works of files, but not of folders");
+    return folder ? KEPT : NOTE;
+}
 
 /* The folder of an attempt, and the lock of a folder, are made by one. */
 static fs_word try_exclusive(trials *t, const char *unused, sentence *found)
 {
-    enum { LEAST = 4, MOST = 16 };
+    enum { TRIES = 8 };
     char path[STATE_PATH_BYTES];
-    const double end_s = timer_now_s() + share / 3 * (double)t->seconds;
-    int wrong = 0, tries = 0, code = 0;
-    while (tries < MOST && meet(t, tries < LEAST || (t->rank == 0 && timer_now_s() < end_s))) {
-        int makers;
+    int wrong = 0, code = 0;
+    for (int i = 0; i < TRIES && !t->stopped; i++) {
         name_file(t, "first", path);
-        const int fd = replace_create_new(path), mine = fd >= 0;
+        (void)meet(t, false);
+        const int fd = replace_create_new(path);
         if (fd < 0 && errno != EEXIST) code = errno;
         if (fd >= 0) close(fd);
-        MPI_CHECK(ranks_allreduce(&mine, &makers, 1, MPI_INT, MPI_SUM, t->comm));
-        wrong += makers != 1;
-        tries++;
-        forget(t, path);
+        wrong += sum_of(t, fd >= 0) != 1;
+        if (t->top->rank == 0) (void)unlink(path);
     }
     if (!all_well(t, code, "open with O_CREAT | O_EXCL", found)) return FAILED;
-    sentence_set(found, "of all ranks that make a file at once, one does");
-    if (wrong)
-        sentence_set(found,
-                     "%d of %d files that all ranks made at once were made by several ranks, or by none",
-                     wrong, tries);
+    sentence_set(found, "of %d files that all ranks make at once %d are made by one rank alone", TRIES,
+                 TRIES - wrong);
     return wrong ? BROKEN : KEPT;
-}
-
-static bool is_listed(const trials *t, const char *path)
-{
-    bool listed = false;
-    DIR *d = opendir(t->folder);
-    for (const struct dirent *e; d && !listed && (e = readdir(d));)
-        listed = strcmp(e->d_name, strrchr(path, '/') + 1) == 0;
-    if (d) closedir(d);
-    return listed;
-}
-
-/* How long until all list a name that they have looked for in vain. */
-static fs_word try_listing(trials *t, const char *path, sentence *found)
-{
-    const struct timespec pause = { 0, 1000 * 1000 };
-    const double most_s = share * (double)t->seconds;
-    const bool looks = t->rank > 0 || t->ranks == 1;
-    bool mine;
-    if (looks) (void)is_listed(t, path);
-    (void)meet(t, false);
-    if (!all_well(t, t->rank == 0 ? make_file(path) : 0, "making a file", found)) return FAILED;
-    const double begin_s = timer_now_s();
-    while (meet(t, !(mine = !looks || is_listed(t, path)) && timer_now_s() < begin_s + most_s))
-        nanosleep(&pause, NULL);
-    const double waited_s = timer_slowest_s(timer_now_s() - begin_s, t->comm);
-    const bool all = agree_all(mine, t->comm), kept = all && waited_s < at_once_s;
-    sentence_set(found, "a new file is in another rank's listing ");
-    if (kept) sentence_add(found, "at once");
-    else if (all) sentence_add(found, "after %.3g s", waited_s);
-    else sentence_add(found, "not within %g s", most_s);
-    forget(t, path);
-    return kept ? KEPT : NOTE;
 }
 
 /* An index takes the place of an older one. On the host that renames NFS's client moves aside what another
  * process there has open, so with several hosts the others alone look, for as long as rank 0 renames. */
 static fs_word try_rename(trials *t, const char *path, sentence *found)
 {
-    enum { AT_A_TURN = 4 };
     char tmp[STATE_PATH_BYTES];
-    long long mine = 0, missing;
+    long long missing = 0;
     int code = 0, tries = 0; /* a client may not know yet that the name is there */
-    const bool sees = t->top->hosts == 1 ? t->rank > 0 : t->top->where->of[t->rank] > 0;
-    const double end_s = timer_now_s() + share * (double)t->seconds;
-    if (t->ranks == 1) return NONE;
+    const bool makes = t->top->rank == 0,
+               sees = t->top->hosts == 1 ? !makes : t->top->where->of[t->top->rank] > 0;
+    const double end_s = timer_now_s() + 0.1 * (double)t->seconds;
+    if (t->top->ranks == 1) return NONE;
     while (sees && access(path, F_OK) != 0 && state_look_again(errno, &tries)) {}
-    while (meet(t, t->rank == 0 && !code && timer_now_s() < end_s)) {
+    while (meet(t, makes && !code && timer_now_s() < end_s)) {
         MPI_Request all_done;
-        for (int i = 0; i < AT_A_TURN && t->rank == 0 && !code; i++) {
+        if (makes) {
             (void)replace_temporary(tmp, sizeof tmp, path, replace_token());
             code = make_file(tmp);
             if (!code && rename(tmp, path) != 0) code = errno;
         }
-        MPI_CHECK(MPI_Ibarrier(t->comm, &all_done));
+        MPI_CHECK(MPI_Ibarrier(t->top->comm, &all_done));
         for (int done = 0; !done;) {
             const int fd = sees ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-            mine += sees && fd < 0 && errno == ENOENT;
+            missing += sees && fd < 0 && errno == ENOENT;
             if (fd >= 0) close(fd);
             MPI_CHECK(MPI_Test(&all_done, &done, MPI_STATUS_IGNORE));
         }
     }
-    MPI_CHECK(ranks_allreduce(&mine, &missing, 1, MPI_LONG_LONG, MPI_SUM, t->comm));
+    missing = sum_of(t, missing);
     if (!all_well(t, code, "rename", found)) return FAILED;
-    sentence_set(found, "while a file is replaced again and again its name is always there");
-    if (missing)
-        sentence_set(found, "while a file was replaced again and again its name was missing for %lld looks",
-                     missing);
+    sentence_set(found, "while a file is replaced again and again its name is missing for %lld looks",
+                 missing);
     return missing ? BROKEN : KEPT;
 }
 
-/* ---- flock, fsync ---- */
-
-static bool takes(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
+static bool takes(int fd) { return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /* Rank 0 holds a lock that the challenger, which has a descriptor of its own, must not get until it is
  * freed. */
 static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twice, sentence *found)
 {
-    enum { HELD, STUCK, TWICE, CANNOT };
-    static const char *const said[] = { "one at a time holds a lock", "a lock that is free cannot be taken",
-                                        "two hold the same lock", "cannot be had" };
-    const fs_word word[] = { KEPT, NOTE, twice, NOTE };
-    const bool tries = t->rank == challenger;
-    const int held = t->rank == 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    int code = t->rank == 0 && held < 0 ? errno : 0, fd = -1, looked = 0, mine = HELD, worst = HELD;
-    (void)meet(t, false);
+    const char *const where = challenger == 0 ? "on one host" : "between hosts";
+    const bool holds = t->top->rank == 0, tries = t->top->rank == challenger;
+    const double end_s = timer_now_s() + 0.1 * (double)t->seconds;
+    const int held = holds ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    int fd = -1, looked = 0, code = holds && held < 0 ? errno : 0;
     while (tries && (fd = open(path, O_RDWR | O_CLOEXEC)) < 0 && state_look_again(errno, &looked)) {}
     if (tries && fd < 0) code = errno;
-    const bool opened = all_well(t, code, "opening a file", found);
-    if (opened) {
-        if (t->rank == 0 && !takes(held)) mine = CANNOT;
-        (void)meet(t, false);
-        if (tries && mine == HELD && takes(fd)) mine = TWICE;
-        (void)meet(t, false);
-        if (t->rank == 0) (void)flock(held, LOCK_UN);
-        const double end_s = timer_now_s() + share * (double)t->seconds;
-        while (meet(t, tries && mine == HELD && !takes(fd) && timer_now_s() < end_s)) {}
-        if (tries && mine == HELD && !takes(fd)) mine = STUCK;
-        MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
-        sentence_set(found, "%s, %s", said[worst], challenger == 0 ? "on one host" : "between hosts");
-    }
+    fs_word word = all_well(t, code, "opening a file", found) ? KEPT : FAILED;
+    const bool has = agree_all(!holds || takes(held), t->top->comm),
+               two = agree_any(has && tries && takes(fd), t->top->comm);
+    if (holds && !two) (void)flock(held, LOCK_UN);
+    bool freed = !tries || !has;
+    while (meet(t, !freed && !(freed = takes(fd)) && timer_now_s() < end_s)) {}
+    freed = agree_all(freed, t->top->comm);
     if (fd >= 0) close(fd);
     if (held >= 0) close(held);
-    return opened ? word[worst] : FAILED;
+    if (word == FAILED) return word;
+    sentence_set(found, "%s, %s",
+                 two      ? "two hold the same lock"
+                 : !has   ? "cannot be had"
+                 : !freed ? "a lock that is free cannot be taken"
+                          : "one at a time holds a lock",
+                 where);
+    return two ? twice : has && freed ? KEPT : NOTE;
 }
 
 static fs_word try_lock_here(trials *t, const char *path, sentence *found)
@@ -259,99 +202,80 @@ static fs_word try_lock_between(trials *t, const char *path, sentence *found)
     return h->count > 1 ? try_lock(t, path, h->rank[h->begin[1]], NOTE, found) : NONE;
 }
 
-/* The file was synced when it was made. */
-static fs_word try_sync(trials *t, const char *path, sentence *found)
-{
-    const bool folder = agree_all(t->rank != 0 || replace_sync_path(t->folder) == 0, t->comm);
-    sentence_set(found, folder ? "works, of files and of folders" : "works of files, but not of folders");
-    return folder ? KEPT : NOTE;
-}
-
-/* ---- room and rate ---- */
-
-static double free_bytes(const trials *t)
-{
-    struct statvfs room;
-    double bytes = statvfs(t->folder, &room) == 0 ? (double)room.f_bavail * (double)room.f_frsize : 0;
-    MPI_CHECK(ranks_bcast(&bytes, 1, MPI_DOUBLE, 0, t->comm));
-    return bytes;
-}
-
-static fs_word try_room(trials *t, const char *path, sentence *found)
-{
-    const double bytes = free_bytes(t);
-    const bool enough = bytes >= (double)t->bytes;
-    sentence_set(found, "%s are free", figure_bytes(bytes).text);
-    if (!enough) sentence_add(found, ", less than bytes = %s", figure_bytes((double)t->bytes).text);
-    return enough ? KEPT : NOTE;
-}
-
-/* Bytes per second of that many ranks, each with a file of its own, with fsync; NaN: found says why. */
+/* Bytes per second of that many ranks, each with a file of its own, with fsync; NaN: found says why. It takes
+ * a quarter of the room at most. */
 static double rate_of(trials *t, int writers, sentence *found)
 {
-    char path[STATE_PATH_BYTES], stem[TEXT_BYTES], *const data = CHECK_ALLOC(malloc(PIECE_BYTES));
-    const double most = fmin((double)t->bytes, free_bytes(t) / 4) / writers;
-    const bool writes = t->rank < writers;
-    double mine = 0, all;
-    memset(data, 'w', PIECE_BYTES);
-    snprintf(stem, sizeof stem, "part_%d", t->rank);
+    enum { PIECE_BYTES = 1 << 20 };
+    char path[STATE_PATH_BYTES], stem[32], *const data = CHECK_ALLOC(calloc(1, PIECE_BYTES));
+    struct statvfs room = { 0 };
+    (void)statvfs(t->folder, &room);
+    double most = fmin((double)t->bytes, (double)room.f_bavail * (double)room.f_frsize / 4) / writers;
+    MPI_CHECK(MPI_Bcast(&most, 1, MPI_DOUBLE, 0, t->top->comm));
+    const bool writes = t->top->rank < writers;
+    long long mine = 0;
+    snprintf(stem, sizeof stem, "part_%d", t->top->rank);
     name_file(t, stem, path);
     const int fd = writes ? replace_create_new(path) : -1;
     int code = writes && fd < 0 ? errno : 0;
     (void)meet(t, false);
-    const double begin_s = timer_now_s(), end_s = begin_s + 2 * share * (double)t->seconds;
-    while (meet(t, writes && !code && mine + PIECE_BYTES <= most && (mine == 0 || timer_now_s() < end_s)))
-        if (writes && !code && mine + PIECE_BYTES <= most) {
-            code = transfer_pwrite(fd, data, PIECE_BYTES, (uint64_t)mine);
-            mine += PIECE_BYTES;
-        }
+    const double begin_s = timer_now_s(), end_s = begin_s + 0.2 * (double)t->seconds;
+    for (double at = 0; meet(t, at == 0 || (at + PIECE_BYTES <= most && timer_now_s() < end_s));
+         at += PIECE_BYTES) {
+        if (!writes || code) continue;
+        code = transfer_pwrite(fd, data, PIECE_BYTES, (uint64_t)at);
+        mine += PIECE_BYTES;
+    }
     if (writes && !code && fsync(fd) != 0) code = errno;
-    const double seconds = timer_slowest_s(timer_now_s() - begin_s, t->comm);
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, t->comm));
+    const double seconds = timer_slowest_s(timer_now_s() - begin_s, t->top->comm);
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (fd >= 0) (void)unlink(path);
     free(data);
-    return all_well(t, code, "write or fsync", found) ? all / seconds : NAN;
+    const double rate = (double)sum_of(t, mine) / seconds;
+    return all_well(t, code, "write or fsync", found) ? rate : NAN;
 }
 
-static fs_word try_rates(trials *t, const char *path, sentence *found)
+static fs_word try_rates(trials *t, const char *unused, sentence *found)
 {
-    t->one = rate_of(t, 1, found);
-    if (!isnan(t->one)) t->all = rate_of(t, t->ranks, found);
-    if (isnan(t->all)) return FAILED;
+    const double one = rate_of(t, 1, found), all = isnan(one) ? NAN : rate_of(t, t->top->ranks, found);
+    if (isnan(all)) return FAILED;
     sentence_set(found, "%s by one rank, with fsync; %s by all %d, each with a file of its own",
-                 figure_rate(t->one, "B/s").text, figure_rate(t->all, "B/s").text, t->ranks);
+                 figure_rate(one, "B/s").text, figure_rate(all, "B/s").text, t->top->ranks);
     return FIGURE;
 }
 
-static const trial all_trials[TRIALS] = {
+static const struct {
+    const char *name;
+    bool made; /* rank 0 makes a file at `path` first, and deletes it at the end */
+    fs_word (*try)(trials *t, const char *path, sentence *found);
+    const char *means; /* for weft, where it is a note or BROKEN */
+} all_trials[] = {
     { "fsync", true, try_sync, "a power cut may take a name that was given a moment ago" },
     { "O_EXCL", false, try_exclusive, "two runs may take one folder for theirs" },
-    { "listings", false, try_listing, "in weft one rank lists and tells the others" },
     { "rename", true, try_rename, "a reader finds neither the old file nor the new one" },
     { "flock here", true, try_lock_here,
       "a second run on this host would take the folder from one that still writes there" },
     { "flock", true, try_lock_between, "weft knows another host's run by what its lock's file says" },
-    { "free space", false, try_room, "a state of that size is refused before it is written" },
     { "rates", false, try_rates, "" },
 };
+enum { TRIALS = sizeof all_trials / sizeof *all_trials };
 
-static void try_one(trials *t, int i)
+/* Prints a line, and returns its word. */
+static fs_word try_one(trials *t, int i, FILE *to)
 {
-    const trial *one = &all_trials[i];
     char path[STATE_PATH_BYTES];
-    name_file(t, one->name, path);
-    const int code = one->made && t->rank == 0 ? make_file(path) : 0;
-    t->word[i] = all_well(t, code, "making a file, or its fsync,", &t->found[i])
-                     ? one->try(t, path, &t->found[i])
-                     : FAILED;
-    if (one->made) forget(t, path);
-}
-
-/* The meaning for weft, or "". */
-static const char *means_of(const trials *t, int i)
-{
-    return t->word[i] == NOTE || t->word[i] == BROKEN ? all_trials[i].means : "";
+    sentence found = { "" };
+    name_file(t, all_trials[i].name, path);
+    const int code = all_trials[i].made && t->top->rank == 0 ? make_file(path) : 0;
+    const fs_word word =
+        all_well(t, code, "a write or its fsync", &found) ? all_trials[i].try(t, path, &found) : FAILED;
+    (void)meet(t, false);
+    if (all_trials[i].made && t->top->rank == 0) (void)unlink(path);
+    if (word == NONE) return word;
+    fprintf(to, "  %-14s %-6s  %s", all_trials[i].name, word_name[word], found.text);
+    if (word == NOTE || word == BROKEN) fprintf(to, "; %s", all_trials[i].means);
+    fputc('\n', to);
+    return word;
 }
 
 /* ---- the folder, by rank 0 ---- */
@@ -360,15 +284,13 @@ static bool make_folder(trials *t, sentence *why)
 {
     char path[STATE_PATH_BYTES];
     int code = 0;
-    if (t->rank == 0) {
-        const int bytes = snprintf(path, sizeof path, "%s/weft_check_fs", t->dir);
-        const bool fits =
-            bytes < (int)sizeof path && replace_temporary(t->folder, sizeof t->folder, path, replace_token());
+    if (t->top->rank == 0) {
+        const bool fits = snprintf(path, sizeof path, "%s/weft_check_fs", t->dir) < (int)sizeof path &&
+                          replace_temporary(t->folder, sizeof t->folder, path, replace_token());
         code = !fits ? ENAMETOOLONG : mkdir(t->folder, 0777) != 0 ? errno : 0;
     }
-    if (code) sentence_set(why, "cannot make %s: %s", t->folder, strerror(code));
-    if (!agree_or_say(!code, why, t->comm)) return false;
-    MPI_CHECK(ranks_bcast(t->folder, sizeof t->folder, MPI_CHAR, 0, t->comm));
+    if (!all_well(t, code, "making a folder there", why)) return false;
+    MPI_CHECK(MPI_Bcast(t->folder, sizeof t->folder, MPI_CHAR, 0, t->top->comm));
     return true;
 }
 
@@ -377,7 +299,8 @@ static void remove_folder(trials *t)
 {
     const struct timespec pause = { 0, 10 * 1000 * 1000 };
     (void)meet(t, false);
-    for (int tries = 0; t->rank == 0 && tries < 50 && rmdir(t->folder) != 0 && errno != ENOENT; tries++) {
+    for (int tries = 0; t->top->rank == 0 && tries < 50 && rmdir(t->folder) != 0 && errno != ENOENT;
+         tries++) {
         DIR *d = opendir(t->folder);
         for (const struct dirent *e; d && (e = readdir(d));) (void)unlinkat(dirfd(d), e->d_name, 0);
         if (d) closedir(d);
@@ -385,76 +308,29 @@ static void remove_folder(trials *t)
     }
 }
 
-/* ---- the answer ---- */
-
-static int exit_status(const trials *t)
+static int try_folder(trials *t)
 {
-    bool failed = false;
-    for (int i = 0; i < TRIALS; i++) {
-        if (t->word[i] == BROKEN) return CHECK_EXIT_FAILED;
-        failed = failed || t->word[i] == FAILED;
-    }
-    return failed ? CHECK_EXIT_ENVIRONMENT : 0;
-}
-
-static void print_page(const trials *t)
-{
-    const int status = exit_status(t);
+    sentence why = { "" };
     terminal_text text;
+    int count[FAILED + 1] = { 0 };
+    if (state_is_shared(t->top->comm, t->dir, &why) != STATE_OK)
+        return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
+    if (!make_folder(t, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s: %s", t->dir, why.text);
     FILE *to = terminal_text_begin(&text);
-    fprintf(to, "%s: %d rank%s on %d host%s\n", printable_text(t->dir), t->ranks, t->ranks == 1 ? "" : "s",
-            t->top->hosts, t->top->hosts == 1 ? "" : "s");
-    for (int i = 0; i < TRIALS; i++) {
-        const char *const means = means_of(t, i);
-        if (t->word[i] != NONE)
-            fprintf(to, "  %-14s %-6s  %s%s%s\n", all_trials[i].name, word_name[t->word[i]], t->found[i].text,
-                    means[0] ? "; " : "", means);
-    }
-    fprintf(to, "%s\n",
-            status == CHECK_EXIT_FAILED ? "not fit for checkpoints"
-            : status                    ? "incomplete: not everything could be tried"
-                                        : "fit for checkpoints");
-    terminal_text_end(&text, 25);
-}
-
-static bool append_record(const trials *t, int argc, char **argv, json_t *started, sentence *why)
-{
-    char *const words = cmd_text(argc, argv);
-    json_t *const record = machine_record(words, started), *const lines = json_array();
-    for (int i = 0; i < TRIALS; i++)
-        if (t->word[i] != NONE)
-            json_array_append_new(lines,
-                                  json_pack("{s:s, s:s, s:o, s:o}", "trial", all_trials[i].name, "word",
-                                            word_name[t->word[i]], "found", record_text(t->found[i].text),
-                                            "means", record_text_or_null(means_of(t, i))));
-    json_object_set_new(record, "check_fs",
-                        json_pack("{s:o, s:i, s:i, s:o, s:{s:o, s:o}, s:i}", "dir", record_text(t->dir),
-                                  "hosts", t->top->hosts, "ranks", t->ranks, "trials", lines, "speed",
-                                  "write_one_bytes_per_s", record_number(t->one), "write_all_bytes_per_s",
-                                  record_number(t->all), "status", exit_status(t)));
-    const bool appended = record_append(t->output, record, why);
-    json_decref(record);
-    free(words);
-    return appended;
-}
-
-static int try_folder(trials *t, int argc, char **argv)
-{
-    sentence why;
-    json_t *started = record_now();
-    bool recorded = true;
-    if (state_is_shared(t->comm, t->dir, &why) != STATE_OK) return cmd_say(CHECK_EXIT_FAILED, "%s", why.text);
-    if (!make_folder(t, &why)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
-    for (int i = 0; i < TRIALS && !t->stopped; i++) try_one(t, i);
+    fprintf(to, "%s: %d rank%s on %d host%s\n", printable_text(t->dir), t->top->ranks,
+            t->top->ranks == 1 ? "" : "s", t->top->hosts, t->top->hosts == 1 ? "" : "s");
+    for (int i = 0; i < TRIALS && !t->stopped; i++) count[try_one(t, i, to)]++;
     remove_folder(t);
+    fprintf(to, "%s\n",
+            count[BROKEN]   ? "not fit for checkpoints"
+            : count[FAILED] ? "incomplete: not everything could be tried"
+                            : "fit for checkpoints");
+    if (t->top->rank == 0 && !t->stopped) terminal_text_end(&text, 25);
+    else free(terminal_text_take(&text));
     if (t->stopped)
         return cmd_say(CHECK_EXIT_ENVIRONMENT,
                        "check fs was stopped by a signal; nothing is left in its folder");
-    if (t->rank == 0) print_page(t);
-    if (t->rank == 0 && t->output[0]) recorded = append_record(t, argc, argv, started, &why);
-    json_decref(started);
-    return agree_or_say(recorded, &why, t->comm) ? exit_status(t)
-                                                 : cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", why.text);
+    return count[BROKEN] ? CHECK_EXIT_FAILED : count[FAILED] ? CHECK_EXIT_ENVIRONMENT : 0;
 }
 
 /* ---- the command line ---- */
@@ -462,11 +338,12 @@ static int try_folder(trials *t, int argc, char **argv)
 static const cmd_key keys[] = {
     { .key = "bytes", CMD_KEY_WHOLE, offsetof(trials, bytes), .least = 1 << 20, .most = (int64_t)1 << 50 },
     { .key = "seconds", CMD_KEY_WHOLE, offsetof(trials, seconds), .least = 1, .most = 3600 },
-    { .key = "output", CMD_KEY_OUTPUT, offsetof(trials, output) },
 };
 
+/* The folder as rank 0 sees it. */
 static bool read_words(trials *t, int argc, char **argv, sentence *why)
 {
+    char path[STATE_PATH_BYTES];
     for (int i = 1; i < argc; i++) {
         if (strchr(argv[i], '=')) {
             if (!cmd_key_set(keys, sizeof keys / sizeof *keys, t, argv[i], why)) return false;
@@ -475,34 +352,19 @@ static bool read_words(trials *t, int argc, char **argv, sentence *why)
                                    argv[i]);
         else t->dir = argv[i];
     }
-    return t->dir ||
-           sentence_refuse(why, "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10] "
-                                "[output=none]");
-}
-
-/* The folder, as rank 0 sees it. */
-static bool look_at_folder(const trials *t, sentence *why)
-{
-    char path[STATE_PATH_BYTES];
+    if (!t->dir)
+        return sentence_refuse(why, "check fs needs a folder: weft check fs DIR [bytes=256M] [seconds=10]");
     (void)snprintf(path, sizeof path, "%s/.", t->dir);
-    if (t->rank > 0 || access(path, W_OK | X_OK) == 0) return true;
-    return sentence_refuse(why, "%.1000s: %s; allowed: a folder in which files can be made", t->dir,
+    return t->top->rank > 0 || access(path, W_OK | X_OK) == 0 ||
+           sentence_refuse(why, "%.1000s: %s; allowed: a folder in which files can be made", t->dir,
                            strerror(errno));
 }
 
 int check_fs_command(topology *top, int argc, char **argv)
 {
-    trials t = { .top = top,
-                 .comm = top->comm,
-                 .rank = top->rank,
-                 .ranks = top->ranks,
-                 .output = "",
-                 .bytes = 256 << 20,
-                 .seconds = 10,
-                 .one = NAN,
-                 .all = NAN };
-    sentence why;
-    if (!agree_or_say(read_words(&t, argc, argv, &why) && look_at_folder(&t, &why), &why, t.comm))
+    trials t = { .top = top, .bytes = 256 << 20, .seconds = 10 };
+    sentence why = { "" };
+    if (!agree_or_say(read_words(&t, argc, argv, &why), &why, top->comm))
         return cmd_say(CHECK_EXIT_USAGE, "%s", why.text);
-    return try_folder(&t, argc, argv);
+    return try_folder(&t);
 }

@@ -33,11 +33,10 @@ const cmd_row cmd_table[] = {
       "failure." },
     { "check", cmd_check, "[fs DIR] [key=value ...]", "does this machine deliver, and if not, which part",
       "Tries every GPU's memory, arithmetic and copies, every link of two GPUs and of two hosts, all ranks "
-      "together, and the file system; each is verified bit for bit, then timed, on all ranks at once and "
-      "alone. Prints one page: a verdict, each figure beside the others of its kind, and which part is to "
-      "blame for what is slow or wrong.\n"
+      "together, and the file system; each is verified bit for bit, then timed. Prints one page: a verdict, "
+      "each figure beside the others of its kind, and which part is to blame for what is slow or wrong.\n"
       "`weft check fs DIR` tells in ten seconds (seconds=) what a file system keeps of what checkpoints rely "
-      "on, whether there is room for one (bytes=256M), and how fast it is; its record goes to output=FILE.",
+      "on, and how fast it is (bytes=256M).",
       NULL, check_request_print_keys, "Keys:",
       "0 delivers; 1 slow or wrong; 2 a mistake in the command; 3 incomplete: a signal came before there "
       "were rounds enough, a rank hangs, or a file or device failed; 4 not judged." },

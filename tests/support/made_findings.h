@@ -87,10 +87,7 @@ static void made_job(check_findings *f, made_machine *m)
 
 static void made_rank(check_rank *rank, const made_machine *m, int r)
 {
-    *rank = (check_rank){ .first_of_host = made_host_of(m, r) * (m->ranks / m->hosts),
-                          .clock_mhz = 1980,
-                          .power_w = 600,
-                          .temperature_c = 55 };
+    *rank = (check_rank){ .first_of_host = made_host_of(m, r) * (m->ranks / m->hosts) };
     snprintf(rank->host, sizeof rank->host, "node%d", made_host_of(m, r));
     snprintf(rank->gpu, sizeof rank->gpu, "NVIDIA H200");
     snprintf(rank->uuid, sizeof rank->uuid, "GPU-%08x-8f06-33b7-7b8b-d411d02ba25e",
@@ -112,12 +109,17 @@ static void made_findings(check_findings *f, made_machine m)
     made_job(f, &m);
 }
 
-/* The same with their verdict, by no reference. */
-__attribute__((unused)) static void made_verdict(check_findings *f, check_verdict *v, made_machine m)
+/* Their verdict, by no reference. */
+__attribute__((unused)) static check_verdict made_verdict(made_machine m)
 {
-    made_findings(f, m);
-    check_judge(f, &(check_reference){ .name = "" }, v);
+    check_findings f;
+    check_verdict v;
+    made_findings(&f, m);
+    check_judge(&f, &(check_reference){ .name = "" }, &v);
+    check_findings_destroy(&f);
+    return v;
 }
+
 /* ---- what is slow, by m->by ---- */
 
 __attribute__((unused)) static double made_slow_gpu(const made_machine *m, const check_figure *g)
