@@ -22,8 +22,9 @@ _Noreturn void check_fail(const char *file, int line, const char *call, const ch
 /* From here on check_fail's line ends with what this puts: a clause that begins with "; ", or nothing. The
  * thread that failed calls it, whatever locks others hold, so it takes none. */
 void check_add(void (*put)(char *out, size_t bytes));
-/* From here on a library that calls exit (libgomp without threads) does not end the process with a status of
- * its own: as after check_fail the job ends with 3, and the line names `place`, what runs. NULL: no longer. */
+/* From here on a library that calls exit (libgomp without threads) does not end the process with a status
+ * of its own: as after check_fail the job ends with 3, and the line names `place`, what runs. NULL: no
+ * longer. */
 void check_guard(const char *place);
 _Noreturn void check_fail_mpi(const char *file, int line, const char *call, int code);
 

@@ -79,9 +79,8 @@ void check_fs_catch_signals(void)
 /* All ranks have come here. True: one of them wants to go on, and none was stopped. */
 static bool meet(trials *t, bool wants)
 {
-    const int mine = got_signal ? 2 : wants;
-    int all;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, t->comm));
+    int all = got_signal ? 2 : wants;
+    MPI_CHECK(ranks_allreduce(&all, 1, MPI_INT, MPI_MAX, t->comm));
     t->stopped = t->stopped || all == 2;
     return all == 1;
 }
@@ -124,12 +123,12 @@ static fs_word try_exclusive(trials *t, const char *unused, sentence *found)
     const double end_s = timer_now_s() + share / 3 * (double)t->seconds;
     int wrong = 0, tries = 0, code = 0;
     while (tries < MOST && meet(t, tries < LEAST || (t->rank == 0 && timer_now_s() < end_s))) {
-        int makers;
         name_file(t, "first", path);
-        const int fd = replace_create_new(path), mine = fd >= 0;
+        const int fd = replace_create_new(path);
+        int makers = fd >= 0;
         if (fd < 0 && errno != EEXIST) code = errno;
         if (fd >= 0) close(fd);
-        MPI_CHECK(ranks_allreduce(&mine, &makers, 1, MPI_INT, MPI_SUM, t->comm));
+        MPI_CHECK(ranks_allreduce(&makers, 1, MPI_INT, MPI_SUM, t->comm));
         wrong += makers != 1;
         tries++;
         forget(t, path);
@@ -182,7 +181,7 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
 {
     enum { AT_A_TURN = 4 };
     char tmp[STATE_PATH_BYTES];
-    long long mine = 0, missing;
+    long long missing = 0;
     int code = 0, tries = 0; /* a client may not know yet that the name is there */
     const bool sees = t->top->hosts == 1 ? t->rank > 0 : t->top->where->of[t->rank] > 0;
     const double end_s = timer_now_s() + share * (double)t->seconds;
@@ -198,12 +197,12 @@ static fs_word try_rename(trials *t, const char *path, sentence *found)
         MPI_CHECK(MPI_Ibarrier(t->comm, &all_done));
         for (int done = 0; !done;) {
             const int fd = sees ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-            mine += sees && fd < 0 && errno == ENOENT;
+            missing += sees && fd < 0 && errno == ENOENT;
             if (fd >= 0) close(fd);
             MPI_CHECK(MPI_Test(&all_done, &done, MPI_STATUS_IGNORE));
         }
     }
-    MPI_CHECK(ranks_allreduce(&mine, &missing, 1, MPI_LONG_LONG, MPI_SUM, t->comm));
+    MPI_CHECK(ranks_allreduce(&missing, 1, MPI_LONG_LONG, MPI_SUM, t->comm));
     if (!all_well(t, code, "rename", found)) return FAILED;
     sentence_set(found, "while a file is replaced again and again its name is always there");
     if (missing)
@@ -240,7 +239,8 @@ static fs_word try_lock(trials *t, const char *path, int challenger, fs_word twi
         const double end_s = timer_now_s() + share * (double)t->seconds;
         while (meet(t, tries && mine == HELD && !takes(fd) && timer_now_s() < end_s)) {}
         if (tries && mine == HELD && !takes(fd)) mine = STUCK;
-        MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
+        worst = mine;
+        MPI_CHECK(ranks_allreduce(&worst, 1, MPI_INT, MPI_MAX, t->comm));
         sentence_set(found, "%s, %s", said[worst], challenger == 0 ? "on one host" : "between hosts");
     }
     if (fd >= 0) close(fd);
@@ -292,7 +292,7 @@ static double rate_of(trials *t, int writers, sentence *found)
     char path[STATE_PATH_BYTES], stem[TEXT_BYTES], *const data = CHECK_ALLOC(malloc(PIECE_BYTES));
     const double most = fmin((double)t->bytes, free_bytes(t) / 4) / writers;
     const bool writes = t->rank < writers;
-    double mine = 0, all;
+    double mine = 0;
     memset(data, 'w', PIECE_BYTES);
     snprintf(stem, sizeof stem, "part_%d", t->rank);
     name_file(t, stem, path);
@@ -307,7 +307,8 @@ static double rate_of(trials *t, int writers, sentence *found)
         }
     if (writes && !code && fsync(fd) != 0) code = errno;
     const double seconds = timer_slowest_s(timer_now_s() - begin_s, t->comm);
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, t->comm));
+    double all = mine;
+    MPI_CHECK(ranks_allreduce(&all, 1, MPI_DOUBLE, MPI_SUM, t->comm));
     if (fd >= 0 && close(fd) != 0 && !code) code = errno;
     if (fd >= 0) (void)unlink(path);
     free(data);

@@ -87,8 +87,7 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) time_links(&links[kind], mine[kind]);
     for (int i = 0; i < count; i++) {
         const float both[] = { mine[LINK_INSIDE_HOST][over[i].over], mine[LINK_BETWEEN_HOSTS][over[i].over] };
-        MPI_CHECK(ranks_allgather(both, LINK_KINDS, MPI_FLOAT, over[i].seconds, LINK_KINDS, MPI_FLOAT,
-                                  s->top.comm));
+        MPI_CHECK(ranks_allgather(both, sizeof both, over[i].seconds, s->top.comm));
     }
     s->created.transport_s += timer_now_s() - begin_s;
 }
@@ -169,7 +168,7 @@ static int launches_of(const sim *s, box cells)
 static int block_variants(sim *s)
 {
     int count = s->dev->temporal_variants_with(s->dev, &s->pass.sides);
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&count, 1, MPI_INT, MPI_MAX, s->top.comm));
     return count;
 }
 
