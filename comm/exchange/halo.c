@@ -46,8 +46,10 @@ size_t halo_field_bytes(device_kind of, const field_shape *f)
     return of == DEVICE_CUDA ? (size_t)message_block_bytes((int64_t)f->bytes) : f->bytes;
 }
 
-static bool drops_row(void) { return fault_asked("halo_row") >= 0; }
-static bool drops_corner(void) { return fault_asked("halo_corner") >= 0; }
+static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
+
+/* Does a fault drop faces, or corners? */
+static bool drops(bool corner) { return fault_asked(corner ? "halo_corner" : "halo_row") >= 0; }
 
 /* Rows of ghosts are not contiguous: side ghosts and padding lie between them. Where only rows are cut no
  * message brings those, and the boundary fill writes them afterwards. A fault is put into what is unpacked.
@@ -60,21 +62,19 @@ static transport_link make_link(const decomp *dec, const field_shape *f, int dep
                              .direction = direction,
                              .send = send,
                              .receive = ghosts,
-                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops_row() &&
-                                           !drops_corner() };
+                             .contiguous = (box_height(send) <= 1 || dec->ranks_x == 1) && !drops(true) &&
+                                           !drops(false) };
 }
 
 enum { FAULT_EXCHANGE = 2 };
 
-static bool is_corner(int direction) { return decomp_dx[direction] != 0 && decomp_dy[direction] != 0; }
-
 /* Falsifies the unpack list of the first transport, where links and pieces agree, for good. */
 static void break_halo(halo *h)
 {
-    if ((!drops_row() && !drops_corner()) || h->rank != 0 || h->exchanges != FAULT_EXCHANGE) return;
-    transport *t = h->transports > 0 ? h->transport[0] : NULL;
-    for (int i = 0; t && i < t->on.count; i++) {
-        if (is_corner(t->on.link[i].direction) != drops_corner()) continue;
+    if (h->rank != 0 || h->exchanges != FAULT_EXCHANGE || h->transports == 0) return;
+    transport *t = h->transport[0];
+    for (int i = 0; i < t->on.count; i++) {
+        if (!drops(is_corner(t->on.link[i].direction))) continue;
         t->unpack[i].cells = box_make(0, 0, 0, 0);
         return;
     }
@@ -118,10 +118,10 @@ static bool make_transports(halo *h, const decomp *dec, device *d, const field_s
 {
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         transport_links on = { .kind = t, .d = d, .shape = *shape };
-        int most = 0;
         on.comm = t == TRANSPORT_NCCL ? caller : h->comm;
         add_links(&on, dec, depth, corners, choice);
-        MPI_CHECK(ranks_allreduce(&on.count, &most, 1, MPI_INT, MPI_MAX, h->comm));
+        int most = on.count;
+        MPI_CHECK(ranks_allreduce(&most, 1, MPI_INT, MPI_MAX, h->comm));
         if (most == 0 || add_transport(h, &on)) continue;
         drop_transports(h);
         for (int k = 0; k < DECOMP_NEIGHBOURS; k++)

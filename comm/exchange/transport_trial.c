@@ -3,7 +3,6 @@
 #include "exchange/halo.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "ranks/check.h"
@@ -24,32 +23,22 @@ static transport_choice choice_on(const bool toward[DECOMP_NEIGHBOURS], transpor
 
 /* ---- the probe ---- */
 
-static void store(const field_shape *f, void *field, int64_t x, int64_t y, double v)
-{
-    void *at = field_at(f, field, x, y);
-    if (f->type == DTYPE_F32) *(float *)at = (float)v;
-    else *(double *)at = v;
-}
-
-static double load(const field_shape *f, const void *field, int64_t x, int64_t y)
-{
-    const void *at = field_at_const(f, field, x, y);
-    return f->type == DTYPE_F32 ? (double)*(const float *)at : *(const double *)at;
-}
-
-/* Different for every cell, wherever it is seen from, and for every level; exact in f32 on the few cells of a
- * probe. */
-static double known(const decomp *dec, int64_t x, int64_t y, int level)
+/* The bits of a cell: different for every cell, wherever it is seen from, and for every level; in f32 on the
+ * few cells of a probe. */
+static uint64_t known(const decomp *dec, int64_t x, int64_t y, int level)
 {
     const int64_t gx = (dec->own.x0 + x + dec->nx) % dec->nx, gy = (dec->own.y0 + y + dec->ny) % dec->ny;
-    return (double)((gy * dec->nx + gx) * PROBE_LEVELS + level + 1);
+    return (uint64_t)((gy * dec->nx + gx) * PROBE_LEVELS + level + 1);
 }
 
 static void fill_known(const decomp *dec, const field_shape *f, int level, void *mirror)
 {
     memset(mirror, 0xFF, f->bytes); /* NaN */
     for (int64_t y = 0; y < f->ny; y++)
-        for (int64_t x = 0; x < f->nx; x++) store(f, mirror, x, y, known(dec, x, y, level));
+        for (int64_t x = 0; x < f->nx; x++) {
+            const uint64_t bits = known(dec, x, y, level);
+            memcpy(field_at(f, mirror, x, y), &bits, dtype_bytes(f->type));
+        }
 }
 
 static long count_wrong(const transport_trial *of, const transport_choice *choice, const decomp *dec,
@@ -60,7 +49,10 @@ static long count_wrong(const transport_trial *of, const transport_choice *choic
         if (choice->toward[k] == TRANSPORT_KINDS) continue;
         const box b = halo_ghosts(f, of->depth, k);
         for (int64_t y = b.y0; y < b.y1; y++)
-            for (int64_t x = b.x0; x < b.x1; x++) wrong += load(f, mirror, x, y) != known(dec, x, y, level);
+            for (int64_t x = b.x0; x < b.x1; x++) {
+                const uint64_t bits = known(dec, x, y, level);
+                wrong += memcmp(field_at_const(f, mirror, x, y), &bits, dtype_bytes(f->type)) != 0;
+            }
     }
     return wrong;
 }

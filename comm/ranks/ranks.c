@@ -1,6 +1,5 @@
 #include "ranks/ranks.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,41 +47,7 @@ MPI_Comm ranks_world(void)
     return begun && !ended ? MPI_COMM_WORLD : MPI_COMM_NULL;
 }
 
-/* ---- on one rank ---- */
-
-/* MPI_Type_size may not be asked before MPI_Init. */
-static size_t bytes_of(MPI_Datatype type)
-{
-    const struct {
-        MPI_Datatype type;
-        size_t bytes;
-    } known[] = { { MPI_BYTE, 1 },
-                  { MPI_CHAR, 1 },
-                  { MPI_INT, sizeof(int) },
-                  { MPI_LONG, sizeof(long) },
-                  { MPI_UINT32_T, 4 },
-                  { MPI_INT64_T, 8 },
-                  { MPI_UINT64_T, 8 },
-                  { MPI_DOUBLE, sizeof(double) },
-                  { MPI_DOUBLE_INT, sizeof(struct {
-                        double value;
-                        int rank;
-                    }) } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].type == type) return known[i].bytes;
-    check_fail(__FILE__, __LINE__, "bytes_of", "a type that is not in the list");
-}
-
-static int copy(const void *mine, void *all, int count, MPI_Datatype type)
-{
-    assert(mine != all);
-    if (mine != MPI_IN_PLACE && count > 0) memcpy(all, mine, (size_t)count * bytes_of(type));
-    return MPI_SUCCESS;
-}
-
 static bool alone(MPI_Comm comm) { return comm == MPI_COMM_NULL; }
-
-/* ---- on any number ---- */
 
 int ranks_mine(MPI_Comm comm)
 {
@@ -105,22 +70,23 @@ int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm com
     return alone(comm) ? MPI_SUCCESS : MPI_Bcast(data, count, type, root, comm);
 }
 
-int ranks_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int ranks_allreduce(void *data, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-    return alone(comm) ? copy(mine, all, count, type) : MPI_Allreduce(mine, all, count, type, op, comm);
+    return alone(comm) ? MPI_SUCCESS : MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm);
 }
 
-int ranks_allgather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
-                    MPI_Comm comm)
+int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
 {
-    return alone(comm) ? copy(mine, all, count, type) : MPI_Allgather(mine, count, type, all, each, of, comm);
+    if (alone(comm)) memcpy(all, mine, bytes);
+    return alone(comm) ? MPI_SUCCESS
+                       : MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm);
 }
 
-int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
-                 int root, MPI_Comm comm)
+int ranks_gather(const void *mine, size_t bytes, void *all, MPI_Comm comm)
 {
-    return alone(comm) ? copy(mine, all, count, type)
-                       : MPI_Gather(mine, count, type, all, each, of, root, comm);
+    if (alone(comm)) memcpy(all, mine, bytes);
+    return alone(comm) ? MPI_SUCCESS
+                       : MPI_Gather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, 0, comm);
 }
 
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of)
@@ -151,7 +117,7 @@ void ranks_wait_asleep(MPI_Request *request)
 bool agree_all(bool ok, MPI_Comm comm)
 {
     int all = ok;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(&all, 1, MPI_INT, MPI_MIN, comm));
     return all != 0;
 }
 
@@ -161,7 +127,7 @@ int agree_worst(int mine, sentence *why, MPI_Comm comm)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     int64_t key = (int64_t)mine * ranks + (ranks - 1 - rank); /* of equals the lowest rank speaks */
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &key, 1, MPI_INT64_T, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(&key, 1, MPI_INT64_T, MPI_MAX, comm));
     const int worst = (int)(key / ranks), speaker = ranks - 1 - (int)(key % ranks);
     if (worst > 0) MPI_CHECK(ranks_bcast(why->text, SENTENCE_BYTES, MPI_CHAR, speaker, comm));
     return worst;
@@ -181,24 +147,6 @@ static int pretended_leader(int rank, int ranks, int leader)
     return leader;
 }
 
-hosts *hosts_make(const int *of, int ranks)
-{
-    const size_t n = (size_t)ranks;
-    hosts *h = CHECK_CALLOC(1, sizeof *h);
-    h->of = CHECK_ALLOC(malloc((3 * n + 1) * sizeof *h->of));
-    h->mine = MPI_COMM_NULL;
-    h->rank = h->of + n;
-    h->begin = h->rank + n;
-    memcpy(h->of, of, n * sizeof *of);
-    for (int found = 0; found < ranks; h->count++) {
-        h->begin[h->count] = found;
-        for (int r = 0; r < ranks; r++)
-            if (of[r] == h->count) h->rank[found++] = r;
-    }
-    h->begin[h->count] = ranks;
-    return h;
-}
-
 /* The ranks that share memory with this one. */
 static MPI_Comm ranks_of_host(MPI_Comm comm)
 {
@@ -211,17 +159,22 @@ static MPI_Comm ranks_of_host(MPI_Comm comm)
 
 hosts *hosts_create(MPI_Comm comm)
 {
-    const MPI_Comm host = ranks_of_host(comm);
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    int leader = rank, count = 0; /* leader: the lowest rank of this host */
-    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, host));
+    int leader = rank; /* the lowest rank of this host */
+    hosts *h = CHECK_CALLOC(1, sizeof *h);
+    h->of = CHECK_CALLOC(3 * ranks + 1, sizeof *h->of);
+    h->rank = h->of + ranks;
+    h->begin = h->rank + ranks;
+    h->mine = ranks_of_host(comm);
+    MPI_CHECK(ranks_bcast(&leader, 1, MPI_INT, 0, h->mine));
     leader = pretended_leader(rank, ranks, leader);
-    int *of = CHECK_ALLOC(malloc((size_t)ranks * sizeof *of));
-    MPI_CHECK(ranks_allgather(&leader, 1, MPI_INT, of, 1, MPI_INT, comm));
-    for (int r = 0; r < ranks; r++) of[r] = of[r] == r ? count++ : of[of[r]];
-    hosts *h = hosts_make(of, ranks);
-    h->mine = host;
-    free(of);
+    MPI_CHECK(ranks_allgather(&leader, sizeof leader, h->of, comm));
+    for (int r = 0; r < ranks; r++) h->of[r] = h->of[r] == r ? h->count++ : h->of[h->of[r]];
+    for (int host = 0, found = 0; host < h->count; host++) {
+        for (int r = 0; r < ranks; r++)
+            if (h->of[r] == host) h->rank[found++] = r;
+        h->begin[host + 1] = found;
+    }
     return h;
 }
 

@@ -23,15 +23,13 @@ MPI_Comm ranks_world(void);
 /* This rank's number in comm, and how many there are. */
 int ranks_mine(MPI_Comm comm);
 int ranks_count(MPI_Comm comm);
-/* MPI's own, with its arguments and its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one
- * rank. Types: those that ranks.c lists. */
+/* MPI's own, with its answer, for MPI_CHECK; on MPI_COMM_NULL what they are for one rank. allreduce works in
+ * place, gather brings all to rank 0. */
 int ranks_barrier(MPI_Comm comm);
 int ranks_bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
-int ranks_allreduce(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int ranks_allgather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
-                    MPI_Comm comm);
-int ranks_gather(const void *mine, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
-                 int root, MPI_Comm comm);
+int ranks_allreduce(void *data, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int ranks_allgather(const void *mine, size_t bytes, void *all, MPI_Comm comm);
+int ranks_gather(const void *mine, size_t bytes, void *all, MPI_Comm comm);
 /* A communicator of the same ranks, with MPI_ERRORS_RETURN; the caller frees it. */
 int ranks_dup(MPI_Comm comm, MPI_Comm *copy_of);
 int ranks_free(MPI_Comm *comm);
@@ -65,6 +63,4 @@ typedef struct hosts {
 
 /* Collective. Debug builds: WEFT_PRETEND_HOSTS=N cuts the ranks into N hosts, for tests on one machine. */
 hosts *hosts_create(MPI_Comm comm);
-/* The same of given numbers, without communicator. */
-hosts *hosts_make(const int *of, int ranks);
 void hosts_destroy(hosts **h); /* collective over `mine` */

@@ -28,7 +28,7 @@ double timer_lap_s(double *mark_s)
 
 double timer_slowest_s(double seconds, MPI_Comm comm)
 {
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(&seconds, 1, MPI_DOUBLE, MPI_MAX, comm));
     return seconds;
 }
 
@@ -44,16 +44,16 @@ void timer_gather_end(timer_gather *g, MPI_Comm comm)
     struct {
         double number;
         int rank;
-    } own[TIMER_GATHER_MAX], most[TIMER_GATHER_MAX];
+    } most[TIMER_GATHER_MAX];
     double min[TIMER_GATHER_MAX], sum[TIMER_GATHER_MAX];
     const int n = g->count, rank = ranks_mine(comm), ranks = ranks_count(comm);
     for (int i = 0; i < n; i++) {
-        own[i].number = g->mine[i];
-        own[i].rank = rank;
+        min[i] = sum[i] = most[i].number = g->mine[i];
+        most[i].rank = rank;
     }
-    MPI_CHECK(ranks_allreduce(g->mine, min, n, MPI_DOUBLE, MPI_MIN, comm));
-    MPI_CHECK(ranks_allreduce(g->mine, sum, n, MPI_DOUBLE, MPI_SUM, comm));
-    MPI_CHECK(ranks_allreduce(own, most, n, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+    MPI_CHECK(ranks_allreduce(min, n, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(ranks_allreduce(sum, n, MPI_DOUBLE, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(most, n, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
     for (int i = 0; i < n; i++)
         *g->to[i] = (timer_spread){ .min = min[i],
                                     .mean = sum[i] / ranks,
@@ -115,7 +115,7 @@ timer_straggler timer_straggler_of(double seconds, const char *host, MPI_Comm co
     timer_straggler last = { 0 };
     const int ranks = ranks_count(comm), rank = ranks_mine(comm);
     double *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
-    MPI_CHECK(ranks_gather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, comm));
+    MPI_CHECK(ranks_gather(&seconds, sizeof seconds, all, comm));
     for (int r = 1; rank == 0 && r < ranks; r++)
         if (all[r] > all[last.rank]) last.rank = r;
     if (rank == 0) {

@@ -130,7 +130,7 @@ void trial_run(const trial *t, trial_time *time, void *context, double seconds[]
         }
         look.elapsed_s = timer_now_s() - begin_s;
         look.round_s = round_s;
-        MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &look, 2 + 3 * t->ways, MPI_DOUBLE, MPI_MAX, comm));
+        MPI_CHECK(ranks_allreduce(&look, 2 + 3 * t->ways, MPI_DOUBLE, MPI_MAX, comm));
         for (int i = 0; i < state.ways; i++) seconds[state.in[i]] = look.of[state.in[i]].s;
     } while (trial_goes_on(t, &state, look.of, look.elapsed_s, look.round_s));
     for (int way = 0; way < t->ways; way++) {

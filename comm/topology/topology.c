@@ -110,10 +110,10 @@ double topology_free_bytes(const topology *t, device *d, host_limit *by)
 /* Which of the GPUs that it sees this rank drives. Collective over the host. */
 static int choose_gpu(const topology *t, int visible)
 {
-    enum { UUID_BYTES = DEVICE_UUID_BYTES };
-    char mine[UUID_BYTES] = "", (*all)[UUID_BYTES] = CHECK_CALLOC(t->local_ranks, sizeof *all);
+    char mine[DEVICE_UUID_BYTES] = "";
+    char (*all)[DEVICE_UUID_BYTES] = CHECK_CALLOC(t->local_ranks, sizeof *all);
     device_cuda_uuid(0, mine);
-    MPI_CHECK(ranks_allgather(mine, UUID_BYTES, MPI_CHAR, all, UUID_BYTES, MPI_CHAR, t->where->mine));
+    MPI_CHECK(ranks_allgather(mine, sizeof mine, all, t->where->mine));
     const int gpu = placement_turn(all, t->local_rank, visible);
     free(all);
     return gpu;
@@ -145,7 +145,7 @@ static void note_worst(topology *t, placement_fault fault, sentence *notes)
     int alike = mine == worst;
     if (worst == 0) t->worst.text[0] = '\0';
     if (worst == 0) return;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_SUM, t->comm));
+    MPI_CHECK(ranks_allreduce(&alike, 1, MPI_INT, MPI_SUM, t->comm));
     if (alike > 1) sentence_add(&t->worst, "; %d of %d ranks are placed like that", alike, t->ranks);
     *notes = t->worst;
 }
@@ -166,7 +166,7 @@ static void place(topology *t, const device *d, sentence *notes)
     t->wrong.text[0] = t->worst.text[0] = '\0';
     if (d->kind == DEVICE_HOST && !pretends) return;
     placement_gpu *all = CHECK_ALLOC(malloc((size_t)t->local_ranks * sizeof *all));
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, t->where->mine));
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all, t->where->mine));
     t->speaks_for_device = d->uuid[0] != '\0';
     for (int i = 0; i < t->local_rank; i++)
         t->speaks_for_device = t->speaks_for_device && strcmp(all[i].uuid, mine.uuid) != 0;
@@ -179,16 +179,15 @@ static void place(topology *t, const device *d, sentence *notes)
 bool topology_may_use_host(const topology *t, int visible, const char *reason, const char *key,
                            sentence *said)
 {
-    int worst = 0;
     sentence why;
     gpu_facts f = { .built = device_cuda_built(), .visible = visible,
                     .elsewhere = agree_any(visible > 0, t->comm),
                     .reason = reason ? reason : "none is visible", .key = key };
     gpu_rule_look(&f);
     const int mine = (int)gpu_rule_of(&f, &why);
-    MPI_CHECK(ranks_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, t->comm));
     sentence_set(said, "rank %d on %s: %s", t->rank, t->host, why.text);
-    if (agree_or_say(mine != worst || worst <= GPU_RULE_HOST, said, t->comm)) said->text[0] = '\0';
+    const int worst = agree_worst(mine, said, t->comm);
+    if (worst <= GPU_RULE_HOST) said->text[0] = '\0';
     return worst != GPU_RULE_REFUSE;
 }
 

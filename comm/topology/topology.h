@@ -125,8 +125,8 @@ typedef enum placement_fault {
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words);
 
-/* Which of its `visible` GPUs a rank takes: ranks of a host whose first visible GPU is the same take theirs in
- * turns. first: [rank + 1], uuids. */
+/* Which of its `visible` GPUs a rank takes: ranks of a host whose first visible GPU is the same take theirs
+ * in turns. first: [rank + 1], uuids. */
 int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible);
 
 /* ---- whether a run that was asked for no device may end up on the host (placement.c) ----

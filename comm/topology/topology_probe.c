@@ -98,7 +98,8 @@ bool topology_spawn(const char *exe, const char *argument, sentence *how)
     const int begin = snprintf(tmpdir, sizeof tmpdir, "TMPDIR=");
     pid_t child = 0;
     int status = 0;
-    (void)snprintf(tmpdir + begin, sizeof tmpdir - (size_t)begin, "%s/weft.XXXXXX", in && in[0] ? in : "/tmp");
+    (void)snprintf(tmpdir + begin, sizeof tmpdir - (size_t)begin, "%s/weft.XXXXXX",
+                   in && in[0] ? in : "/tmp");
     const bool made = mkdtemp(tmpdir + begin) != NULL;
     char **environment = environment_of_child(tmpdir);
     const int code = made ? spawn_silent(exe, argument, environment, &child) : errno;
@@ -142,7 +143,7 @@ static const char *messages(MPI_Comm comm, int to, int from, const char *out, ch
 }
 
 /* Sends a pattern of this rank's own to `to` and receives as much from `from`, both from and into device
- * memory; NULL, or what went wrong. MPI may still use the buffers of an exchange that failed: they stay. */
+ * memory. MPI may still use the buffers of an exchange that failed: they stay. */
 static const char *exchange(device *d, MPI_Comm comm, int to, int from, size_t bytes)
 {
     const int rank = ranks_mine(comm);
@@ -170,9 +171,20 @@ static const char *exchange(device *d, MPI_Comm comm, int to, int from, size_t b
     return wrong ? wrong : same ? NULL : "data arrived damaged";
 }
 
-int topology_probe_child(void)
+/* Exchanges of several sizes; NULL, or what went wrong first. */
+static const char *exchanges(device *d, MPI_Comm comm, int to, int from)
 {
     static const size_t sizes_bytes[] = { 64, 64 << 10, 8 << 20 };
+    const char *wrong = NULL;
+    for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes; i++) {
+        const char *const now = exchange(d, comm, to, from, sizes_bytes[i]);
+        if (!wrong) wrong = now;
+    }
+    return wrong;
+}
+
+int topology_probe_child(void)
+{
     int code = 0;
     (void)alarm(LIMIT_S);
     /* Open MPI's singletons start a daemon, for spawning only; this one needs none. All that have none share
@@ -181,9 +193,7 @@ int topology_probe_child(void)
     if (MPI_Init(NULL, NULL) != MPI_SUCCESS) return 1;
     (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     device *d = device_cuda_create(0, &code);
-    const char *wrong = d ? NULL : "it could not open GPU 0";
-    for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes && !wrong; i++)
-        wrong = exchange(d, MPI_COMM_SELF, 0, 0, sizes_bytes[i]);
+    const char *wrong = d ? exchanges(d, MPI_COMM_SELF, 0, 0) : "it could not open GPU 0";
     if (wrong) (void)fprintf(stderr, "weft: %s\n", wrong); /* for those who call it by hand */
     if (wrong) return 1;
     device_destroy(&d);
@@ -205,20 +215,15 @@ static bool child_on_this_host(const topology *t, const char *exe, sentence *why
  * too late can never be taken for one of the program's. */
 static bool ring(const topology *t, device *d, sentence *why)
 {
-    static const size_t sizes_bytes[] = { 1 << 10, 4 << 20 };
     const int next = (t->rank + 1) % t->ranks, before = (t->rank + t->ranks - 1) % t->ranks;
-    bool sound = true;
     MPI_Comm comm;
     MPI_CHECK(ranks_dup(t->comm, &comm));
-    for (size_t i = 0; i < sizeof sizes_bytes / sizeof *sizes_bytes && sound; i++) {
-        const char *wrong = exchange(d, comm, next, before, sizes_bytes[i]);
-        if (wrong)
-            sentence_set(why, "device buffers of %zu bytes from rank %d to rank %d on %s through MPI: %s",
-                         sizes_bytes[i], before, t->rank, t->host, wrong);
-        sound = agree_or_say(!wrong, why, t->comm);
-    }
+    const char *const wrong = exchanges(d, comm, next, before);
     MPI_CHECK(MPI_Comm_free(&comm));
-    return sound;
+    if (wrong)
+        sentence_set(why, "device buffers from rank %d to rank %d on %s through MPI: %s", before, t->rank,
+                     t->host, wrong);
+    return agree_or_say(!wrong, why, t->comm);
 }
 
 bool topology_probe_aware(const topology *t, device *d, const char *exe, sentence *why)

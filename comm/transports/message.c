@@ -1,7 +1,6 @@
 /* Message memory; see message.h for which end is whose. */
 #include "transports/message.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "ranks/check.h"
@@ -36,14 +35,12 @@ void message_buffer_destroy(message_buffer *b)
 
 void message_buffer_to_mpi(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s)
 {
-    assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
     DEVICE_CALL(b->d, copy, b->mpi + offset, b->kernel + offset, (size_t)bytes, s);
 }
 
 void message_buffer_to_kernel(const message_buffer *b, int64_t offset, int64_t bytes, device_stream *s)
 {
-    assert(offset >= 0 && bytes >= 0 && offset + bytes <= b->bytes);
     if (b->mpi == b->kernel || bytes == 0) return;
     DEVICE_CALL(b->d, copy, b->kernel + offset, b->mpi + offset, (size_t)bytes, s);
 }

@@ -50,7 +50,7 @@ static void open_all(peer *p, void *mine, void **theirs, sentence *why)
     device *d = p->d;
     offer own = { .there = mine != NULL }, *offers = CHECK_CALLOC(p->all, sizeof *offers);
     if (mine) own.code = d->handle_make(d, mine, &own.handle);
-    MPI_CHECK(ranks_allgather(&own, sizeof own, MPI_BYTE, offers, sizeof own, MPI_BYTE, p->comm));
+    MPI_CHECK(ranks_allgather(&own, sizeof own, offers, p->comm));
     p->mapped = CHECK_ALLOC(realloc(p->mapped, (size_t)(p->openings + p->count + 1) * sizeof *p->mapped));
     for (int i = 0; i < p->count; i++) {
         const int other = p->ranks[i];

@@ -16,10 +16,10 @@ typedef struct peer peer;
  * access, mapping refused, host device. */
 peer *peer_create(device *d, const int *ranks, int count, MPI_Comm comm, sentence *why);
 
-/* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before another rank
- * can store into it; NULL for 0 bytes. theirs[i] gets the address here of ranks[i]'s block (the own pointer
- * where that is this rank; NULL for NULL). Valid until peer_destroy, which frees it. Failure ends the job:
- * peer_create has seen it work. */
+/* Collective: `bytes` of memory for this rank's flags and what its neighbours bring, all 0 before another
+ * rank can store into it; NULL for 0 bytes. theirs[i] gets the address here of ranks[i]'s block (the own
+ * pointer where that is this rank; NULL for NULL). Valid until peer_destroy, which frees it. Failure ends the
+ * job: peer_create has seen it work. */
 void *peer_shared_block(peer *p, size_t bytes, void **theirs);
 
 /* Collective. Waits for this device's work first, and frees when no rank maps what was shared. */

@@ -22,11 +22,7 @@
 
 typedef enum message_state { IDLE, PACKED, UNDER_WAY } message_state;
 
-enum {
-    CHUNKS_MAX = 8, /* of a message: a chunk costs 10 us besides its copies (H200), and 8 of them leave an
-                     * eighth of the message without overlap */
-    FIELDS = 4      /* a further one takes the place of the one that has been there longest */
-};
+enum { FIELDS = 4 }; /* a further one takes the place of the one that has been there longest */
 
 /* A part of a link's message that travels by itself. */
 typedef struct message_chunk {
@@ -62,21 +58,12 @@ typedef struct transport_message {
 
 /* ---- chunks ---- */
 
-/* The usual bytes of a chunk, more for a message that would have too many, and never over one MPI call's
- * share. */
-static int64_t chunk_bytes_of(int64_t whole_bytes, int64_t usual_bytes)
-{
-    const int64_t least = message_align((whole_bytes + CHUNKS_MAX - 1) / CHUNKS_MAX);
-    const int64_t bytes = usual_bytes > least ? usual_bytes : least;
-    return bytes < MESSAGE_PIECE_BYTES_MAX ? bytes : MESSAGE_PIECE_BYTES_MAX;
-}
-
 /* Cuts a link's message, which begins at `at` in the buffers. *together: bytes that share the event of the
  * chunks before. */
 static void cut(transport_message *m, int link, int64_t message_bytes, int64_t at, int64_t usual_bytes,
                 int64_t *together)
 {
-    const int64_t each = chunk_bytes_of(message_bytes, usual_bytes);
+    const int64_t each = message_chunk_of(message_bytes, usual_bytes);
     int number = 0;
     for (int64_t from = 0; from < message_bytes; from += each) {
         const int64_t left = message_bytes - from, bytes = left < each ? left : each;

@@ -153,20 +153,10 @@ static char *cells_of(const transport_nccl *n, const message_buffer *packed, con
                          : packed->kernel + piece->offset * (int64_t)dtype_bytes(f->type);
 }
 
-/* Sends or receives (call) what a link carries. */
-static void enqueue(const transport_nccl *n, bool sends, int link, cudaStream_t s)
+static size_t bytes_of(const transport_nccl *n, const transport_link *l)
 {
     const field_shape *f = &n->base.on.shape;
-    const transport_link *l = &n->base.on.link[link];
-    const size_t bytes =
-        (size_t)(n->contiguous ? transport_span_bytes(f, l->send) : transport_cells_bytes(f, l->send));
-    sentence what;
-    const ncclResult_t code =
-        sends ? nccl.send(cells_of(n, &n->out, &n->pack[link]), bytes, ncclUint8, l->rank, n->comm, s)
-              : nccl.recv(cells_of(n, &n->in, &n->base.unpack[link]), bytes, ncclUint8, l->rank, n->comm, s);
-    if (code == ncclSuccess) return;
-    sentence_set(&what, "%s rank %d, %zu bytes", sends ? "ncclSend to" : "ncclRecv from", l->rank, bytes);
-    check_fail(__FILE__, __LINE__, what.text, error_text(code));
+    return (size_t)(n->contiguous ? transport_span_bytes(f, l->send) : transport_cells_bytes(f, l->send));
 }
 
 static void nccl_begin(transport *t, void *field, device_stream *s)
@@ -174,14 +164,19 @@ static void nccl_begin(transport *t, void *field, device_stream *s)
     transport_nccl *n = (transport_nccl *)t;
     device *d = t->on.d;
     const int links = t->on.count;
+    const transport_link *l = t->on.link;
     cudaStream_t stream = device_cuda_stream(s);
     if (n->stream && n->stream != s && !n->contiguous) DEVICE_CALL(d, event_wait, n->unpacked, s);
     n->stream = s;
     n->field = field;
     if (!n->contiguous) DEVICE_CALL(d, pack, &t->on.shape, field, n->out.kernel, n->pack, links, s);
     NCCL_CHECK(nccl.group_start());
-    for (int i = 0; i < links; i++) enqueue(n, true, i, stream);
-    for (int i = links - 1; i >= 0; i--) enqueue(n, false, i, stream);
+    for (int i = 0; i < links; i++)
+        NCCL_CHECK(nccl.send(cells_of(n, &n->out, &n->pack[i]), bytes_of(n, &l[i]), ncclUint8, l[i].rank,
+                             n->comm, stream));
+    for (int i = links - 1; i >= 0; i--)
+        NCCL_CHECK(nccl.recv(cells_of(n, &n->in, &t->unpack[i]), bytes_of(n, &l[i]), ncclUint8, l[i].rank,
+                             n->comm, stream));
     NCCL_CHECK(nccl.group_end());
 }
 

@@ -85,7 +85,7 @@ static void unite(MPI_Comm comm, state_difference *d)
 {
     const int ranks = ranks_count(comm);
     state_difference *all = CHECK_ALLOC(malloc((size_t)ranks * sizeof *all));
-    MPI_CHECK(ranks_allgather(d, sizeof *d, MPI_BYTE, all, sizeof *d, MPI_BYTE, comm));
+    MPI_CHECK(ranks_allgather(d, sizeof *d, all, comm));
     d->cells = 0;
     for (int r = 0; r < ranks; r++) {
         state_place *const to[] = { &d->abs, &d->rel, &d->ulp };

@@ -209,7 +209,7 @@ state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sent
     }
     status = state_agree(comm, status, why);
     if (status != STATE_OK) return status;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     l->step = s->step;
     return other_fingerprint(s, found, why) ? is_damaged(s, why, why) : STATE_OK;
 }
@@ -260,7 +260,7 @@ static void unite(MPI_Comm comm, state_report *r)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     state_report *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
-    MPI_CHECK(ranks_gather(r, sizeof *r, MPI_BYTE, all, sizeof *r, MPI_BYTE, 0, comm));
+    MPI_CHECK(ranks_gather(r, sizeof *r, all, comm));
     for (int i = 1; i < ranks && rank == 0; i++) {
         const int64_t listed = all[i].damaged < STATE_DAMAGE_LISTED ? all[i].damaged : STATE_DAMAGE_LISTED;
         for (int64_t n = 0; n < listed; n++) add_damage(r, all[i].damage[n].text);
@@ -286,7 +286,7 @@ state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, s
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;
     unite(comm, r);
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, how.fingerprint, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(how.fingerprint, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     if (r->damaged == 0 && other_fingerprint(s, how.fingerprint, why)) add_damage(r, why->text);
     return r->damaged ? STATE_DAMAGED : STATE_OK;
 }

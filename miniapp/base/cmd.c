@@ -55,10 +55,9 @@ static uint64_t hash(int count, char *const *words)
 static int first_other(uint64_t mine, int ranks)
 {
     uint64_t first = mine;
-    int other, lowest;
     MPI_CHECK(ranks_bcast(&first, 1, MPI_UINT64_T, 0, ranks_world()));
-    other = mine == first ? ranks : rank;
-    MPI_CHECK(ranks_allreduce(&other, &lowest, 1, MPI_INT, MPI_MIN, ranks_world()));
+    int lowest = mine == first ? ranks : rank;
+    MPI_CHECK(ranks_allreduce(&lowest, 1, MPI_INT, MPI_MIN, ranks_world()));
     return lowest;
 }
 

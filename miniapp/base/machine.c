@@ -41,11 +41,11 @@ json_t *machine_gather(const topology *t, json_t *mine)
     char *const text = CHECK_ALLOC(json_dumps(mine, JSON_COMPACT | JSON_ENCODE_ANY));
     const int bytes = (int)strlen(text) + 1;
     int width = bytes;
-    MPI_CHECK(ranks_allreduce(&bytes, &width, 1, MPI_INT, MPI_MAX, t->comm));
+    MPI_CHECK(ranks_allreduce(&width, 1, MPI_INT, MPI_MAX, t->comm));
     char *const padded = CHECK_ALLOC(calloc((size_t)width, 1));
     char *const all = CHECK_ALLOC(calloc((size_t)t->ranks, (size_t)width));
     memcpy(padded, text, (size_t)bytes);
-    MPI_CHECK(ranks_gather(padded, width, MPI_BYTE, all, width, MPI_BYTE, 0, t->comm));
+    MPI_CHECK(ranks_gather(padded, (size_t)width, all, t->comm));
     json_t *const ranks = t->rank == 0 ? json_array() : NULL;
     for (int i = 0; i < t->ranks && ranks; i++)
         json_array_append_new(ranks, json_loads(all + (size_t)i * (size_t)width, JSON_DECODE_ANY, NULL));

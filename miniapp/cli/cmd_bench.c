@@ -158,10 +158,10 @@ static int make_request(bench_request *ask, const topology *top, int argc, char 
 {
     sentence why = { "" };
     const int status = bench_request_make(ask, top, argc, argv, &why);
-    int most = status;
     if (!agree_or_say(status == 0, &why, top->comm)) (void)cmd_say(0, "%s", why.text);
     else if (ask->note.text[0]) (void)cmd_say(0, "%s", ask->note.text);
-    MPI_CHECK(ranks_allreduce(&status, &most, 1, MPI_INT, MPI_MAX, top->comm));
+    int most = status;
+    MPI_CHECK(ranks_allreduce(&most, 1, MPI_INT, MPI_MAX, top->comm));
     return most;
 }
 

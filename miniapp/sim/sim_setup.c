@@ -84,9 +84,9 @@ static plan_facts facts_of(sim *s, common_facts *all)
     const double mine = free_bytes_of(s, d, &by);
     all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
     all->limit = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof by));
-    MPI_CHECK(ranks_allgather(&by, sizeof by, MPI_BYTE, all->limit, sizeof by, MPI_BYTE, s->top.comm));
-    MPI_CHECK(ranks_allgather(&mine, 1, MPI_DOUBLE, all->free_bytes, 1, MPI_DOUBLE, s->top.comm));
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allgather(&by, sizeof by, all->limit, s->top.comm));
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all->free_bytes, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
     if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
     f.host_of = s->top.where->of;
@@ -124,7 +124,7 @@ static plan_through stream_through(sim *s, const char *because)
                        .owner = through };
     sentence_set(&t.because, "%s", because);
     if (s->cfg->run.device_memory_bytes == 0) t.bytes -= reserve_part * t.bytes;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &t.bytes, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&t.bytes, 1, MPI_DOUBLE, MPI_MIN, s->top.comm));
     const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
     s->dev = CHECK_ALLOC(s->dev);
     DEVICE_CHECK(s->dev, code);

@@ -254,9 +254,8 @@ uint64_t sim_result(sim *s)
 
 static uint64_t over_ranks(MPI_Comm comm, uint64_t mine, MPI_Op op)
 {
-    uint64_t all = 0;
-    MPI_CHECK(ranks_allreduce(&mine, &all, 1, MPI_UINT64_T, op, comm));
-    return all;
+    MPI_CHECK(ranks_allreduce(&mine, 1, MPI_UINT64_T, op, comm));
+    return mine;
 }
 
 double sim_most(MPI_Comm comm, uint64_t mine)

@@ -87,8 +87,7 @@ static void exchange(void *context, const plan *p, const plan_candidate over[], 
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) time_links(&links[kind], mine[kind]);
     for (int i = 0; i < count; i++) {
         const float both[] = { mine[LINK_INSIDE_HOST][over[i].over], mine[LINK_BETWEEN_HOSTS][over[i].over] };
-        MPI_CHECK(ranks_allgather(both, LINK_KINDS, MPI_FLOAT, over[i].seconds, LINK_KINDS, MPI_FLOAT,
-                                  s->top.comm));
+        MPI_CHECK(ranks_allgather(both, sizeof both, over[i].seconds, s->top.comm));
     }
     s->created.transport_s += timer_now_s() - begin_s;
 }
@@ -171,7 +170,7 @@ static int block_variants(sim *s)
     const bool mirrors = boundary_mirrors(b->x_low.kind) || boundary_mirrors(b->x_high.kind) ||
                          boundary_mirrors(b->y_low.kind) || boundary_mirrors(b->y_high.kind);
     int count = mirrors ? s->dev->temporal_variants.count : s->dev->temporal_variants.without_border;
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, s->top.comm));
+    MPI_CHECK(ranks_allreduce(&count, 1, MPI_INT, MPI_MAX, s->top.comm));
     return count;
 }
 

@@ -16,7 +16,7 @@ struct persistent_links {
 static bool same_on_all(const field_shape *f, size_t bytes, MPI_Comm comm)
 {
     int64_t most[3] = { (int64_t)bytes, f->nx, f->ny };
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, most, 3, MPI_INT64_T, MPI_MAX, comm));
+    MPI_CHECK(ranks_allreduce(most, 3, MPI_INT64_T, MPI_MAX, comm));
     return agree_all(most[0] == (int64_t)bytes && most[1] == f->nx && most[2] == f->ny, comm);
 }
 

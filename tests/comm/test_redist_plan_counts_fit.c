@@ -1,5 +1,5 @@
 /* A distributed transpose of 2^33 cells is cut into messages that tile it, each small enough for one MPI
- * count, and a halo message of 2^33 bytes likewise. Pure arithmetic: nothing is allocated. */
+ * count, and so are the chunks of a halo message of 2^33 bytes. Pure arithmetic: nothing is allocated. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,19 +119,13 @@ static void pairs_of_2_to_33_cells(void **state)
     assert_true(cells == (int64_t)1 << 33);
 }
 
-static void halo_messages_in_pieces(void **state)
+static void chunks_of_halo_messages(void **state)
 {
     (void)state;
-    const int64_t bytes = ((int64_t)1 << 33) + 12, each = MESSAGE_PIECE_BYTES_MAX;
-    int64_t sum = 0;
-    assert_true(message_pieces(bytes, each) == 9 && message_pieces(1, each) == 1 &&
-                message_pieces(each, each) == 1);
-    for (int64_t p = 0; p < message_pieces(bytes, each); p++) {
-        assert_true(message_piece_bytes(bytes, each, p) > 0);
-        sum += message_piece_bytes(bytes, each, p);
-    }
-    assert_true(sum == bytes);
-    assert_true(message_align(1) == 128 && message_align(128) == 128 && message_align(bytes) >= bytes);
+    const int64_t bytes = ((int64_t)1 << 33) + 12, most = MESSAGE_PIECE_BYTES_MAX;
+    assert_true(message_chunk_of(bytes, INT64_MAX) == most && message_chunk_of(bytes, 1 << 20) == most);
+    assert_true(message_chunk_of(1 << 20, 1 << 20) == 1 << 20);
+    assert_true(message_chunk_of(100 << 20, 1 << 20) == message_align((100 << 20) / 8));
 }
 
 int main(void)
@@ -139,7 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(huge_boxes_are_cut),    cmocka_unit_test(parts_never_pass_one_calls_share),
         cmocka_unit_test(small_and_empty_boxes), cmocka_unit_test(pairs_tile_the_target),
-        cmocka_unit_test(pairs_of_2_to_33_cells), cmocka_unit_test(halo_messages_in_pieces),
+        cmocka_unit_test(pairs_of_2_to_33_cells), cmocka_unit_test(chunks_of_halo_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }

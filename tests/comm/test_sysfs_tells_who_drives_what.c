@@ -99,6 +99,7 @@ static void what_is_wrong_is_told_in_words(void **state)
            "bound to cores of NUMA node 0, far from its GPU on node 1: bind it to cores 4-7");
     judged(&right, "a1b1c1", PLACEMENT_SEES_ONE,
            "srun --ntasks-per-node=3 --gpus-per-node=3 --gpu-bind=none");
+    judged(&right, "a1a1b1", PLACEMENT_SEES_ONE, "srun --ntasks-per-node=3 --gpus-per-node=2");
     judged(&right, "a2b2a2", PLACEMENT_SHARED, "2 ranks take turns on its GPU");
     judged(&right, "a1a1", PLACEMENT_SHARED, "its GPU, the only one that it sees");
     judged(&far, "a2a2", PLACEMENT_SHARED, "its GPU; bound to cores of NUMA node 0");
