@@ -72,32 +72,19 @@ static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
 }
 
 /* Accesses past the L1 caches, which are not coherent with each other. */
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[2])
+template <int N, typename T> static __device__ __forceinline__ void give_piece(T *to, const T (&c)[N])
 {
-    __stcg((float2 *)to, make_float2(c[0], c[1]));
+    if constexpr (N * sizeof(T) == sizeof(float2)) __stcg((float2 *)to, make_float2(c[0], c[1]));
+    else __stcg((typename vector16<T>::type *)to, pack16(c));
 }
-static __device__ __forceinline__ void give_piece(float *to, const float (&c)[4])
+template <int N, typename T> static __device__ __forceinline__ void take_piece(const T *from, T (&c)[N])
 {
-    __stcg((float4 *)to, make_float4(c[0], c[1], c[2], c[3]));
-}
-static __device__ __forceinline__ void give_piece(double *to, const double (&c)[2])
-{
-    __stcg((double2 *)to, make_double2(c[0], c[1]));
-}
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[2])
-{
-    const float2 all = __ldcg((const float2 *)from);
-    c[0] = all.x, c[1] = all.y;
-}
-static __device__ __forceinline__ void take_piece(const float *from, float (&c)[4])
-{
-    const float4 all = __ldcg((const float4 *)from);
-    c[0] = all.x, c[1] = all.y, c[2] = all.z, c[3] = all.w;
-}
-static __device__ __forceinline__ void take_piece(const double *from, double (&c)[2])
-{
-    const double2 all = __ldcg((const double2 *)from);
-    c[0] = all.x, c[1] = all.y;
+    if constexpr (N * sizeof(T) == sizeof(float2)) {
+        const float2 all = __ldcg((const float2 *)from);
+        c[0] = all.x, c[1] = all.y;
+    } else {
+        unpack16(__ldcg((const typename vector16<T>::type *)from), c);
+    }
 }
 
 /* A lane's part of a tile. */
