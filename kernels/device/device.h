@@ -8,7 +8,7 @@
  *
  * Errors: functions return 0 or a code for error_text. Programmer's errors (wrong type, radius, count) are
  * asserts. Functions that the host device lacks are NULL, and a question tells so in advance: kind before pin
- * and unpin, unshared before handle_*, peer_exchange and transpose_parts, graph_refusal before
+ * and unpin, unshared before handle_*, peer_exchange and transpose_parts, no_graphs before
  * graph_*, stencil_inkernel_can before stencil_inkernel and inkernel_flag_words, persistent_bytes before
  * persistent_prepare and persistent_pass. An empty box is a no-op. */
 #pragma once
@@ -115,6 +115,7 @@ struct device {
     char pci[DEVICE_PCI_BYTES];   /* a GPU's address, "0000:1b:00.0"; "" on the host */
     const char *unshared; /* why no other process can map its memory (follows "because"); NULL: unknown until
                            * tried */
+    const char *no_graphs; /* why there are no graphs (follows "because"); NULL: there are */
     char driver[64];   /* "" on the host */
     device_variants stencil_variants;  /* of stencil_pass and stencil_inkernel with the bound stencil */
     device_variants temporal_variants; /* of temporal_pass with the bound stencil: ways to cut a box */
@@ -153,9 +154,7 @@ struct device {
     /* Work enqueued on s between begin and end, and on streams that wait in between for an event recorded
      * after begin, is kept instead of run, and can be launched any number of times with its present
      * arguments. By end, s must have waited for all such streams. An event recorded in between may be waited
-     * for outside only after it was recorded outside again. In between the calling thread only enqueues.
-     * graph_refusal: NULL, or why there are no graphs (a static string that follows "because"). */
-    const char *(*graph_refusal)(device *d);
+     * for outside only after it was recorded outside again. In between the calling thread only enqueues. */
     int (*graph_begin)(device *d, device_stream *s);
     int (*graph_end)(device *d, device_stream *s, device_graph **out);
     int (*graph_launch)(device *d, device_graph *g, device_stream *s);

@@ -21,11 +21,11 @@ bool device_cuda_none_named(const char *shown)
 
 #if WEFT_CUDA
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "device/device_cuda.h"
+#include "device/sysfs.h"
 
 _Static_assert(sizeof(cudaIpcMemHandle_t) == DEVICE_HANDLE_BYTES, "a handle travels as it is");
 
@@ -176,8 +176,6 @@ static int event_seconds(device *d, device_event *from, device_event *to, double
 /* ---- graphs: streams captured by one thread, without effect on other threads' streams. A device_graph is
  * the executable graph ---- */
 
-static const char *graph_refusal(device *d) { return NULL; }
-
 static int graph_begin(device *d, device_stream *s)
 {
     return device_cuda_checked(
@@ -225,15 +223,8 @@ static int cuda_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void
     if (row_bytes == 0 || rows == 0) return cudaSuccess;
     if (rows == 1 || (to_pitch_bytes == row_bytes && from_pitch_bytes == row_bytes))
         return cuda_copy(d, to, from, row_bytes * rows, s);
-    if (to_pitch_bytes <= INT_MAX && from_pitch_bytes <= INT_MAX) /* a 2D copy takes no longer rows */
-        return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes,
-                                                     rows, cudaMemcpyDefault, device_cuda_stream(s)));
-    for (size_t y = 0; y < rows; y++) {
-        const int e = cuda_copy(d, (char *)to + y * to_pitch_bytes, (const char *)from + y * from_pitch_bytes,
-                                row_bytes, s);
-        if (e) return e;
-    }
-    return cudaSuccess;
+    return device_cuda_checked(cudaMemcpy2DAsync(to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows,
+                                                 cudaMemcpyDefault, device_cuda_stream(s)));
 }
 
 static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
@@ -244,22 +235,14 @@ static int cuda_fill_bytes(device *d, void *to, int byte, size_t bytes, device_s
 
 /* ---- the device ---- */
 
-/* "580.95.05, CUDA 13.0": the kernel driver's version from its own file, if it can be read, and the newest
- * CUDA that the driver runs. */
+/* "580.95.05, CUDA 13.0": the kernel driver, where it can be read, and the newest CUDA that it runs. */
 static void driver_text(char *text, size_t text_bytes)
 {
-    char line[256] = "", *version = NULL;
+    char version[32];
     int cuda = 0;
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    if (file) {
-        char *rest = fgets(line, sizeof line, file);
-        for (char *word; !version && rest && (word = strtok_r(rest, " \t\n", &rest));)
-            if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.')) version = word;
-        fclose(file);
-    }
+    const bool known = sysfs_read(version, sizeof version, "/sys/module/nvidia/version");
     (void)device_cuda_checked(cudaDriverGetVersion(&cuda));
-    snprintf(text, text_bytes, "%.32s%sCUDA %d.%d", version ? version : "", version ? ", " : "", cuda / 1000,
-             cuda % 1000 / 10);
+    snprintf(text, text_bytes, "%s%sCUDA %d.%d", version, known ? ", " : "", cuda / 1000, cuda % 1000 / 10);
 }
 
 static int clock_mhz(enum cudaDeviceAttr clock, int ordinal)
@@ -301,7 +284,6 @@ static const device functions = {
     .event_sync = event_sync,
     .event_done = event_done,
     .event_seconds = event_seconds,
-    .graph_refusal = graph_refusal,
     .graph_begin = graph_begin,
     .graph_end = graph_end,
     .graph_launch = graph_launch,
@@ -376,38 +358,14 @@ void device_cuda_uuid(int ordinal, char uuid[DEVICE_UUID_BYTES])
 
 /* ---- errors ---- */
 
-/* Sticky errors, after which no call of this process works. The driver writes the cause into the kernel's log
- * under these numbers. */
-static const char *xid_of(int code)
-{
-    switch (code) {
-    case cudaErrorECCUncorrectable: return "48, 94, 95: faulty memory";
-    case cudaErrorNvlinkUncorrectable: return "74: an NVLink";
-    case cudaErrorIllegalAddress: return "13, 31: a kernel met an address that is not its own";
-    case cudaErrorLaunchTimeout:
-    case cudaErrorLaunchFailure: return "8, 13, 43, 79: a kernel or the GPU itself failed";
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc: return "13: a kernel went wrong";
-    default: return NULL;
-    }
-}
-
 const char *device_cuda_error_text(int code)
 {
     static _Thread_local char text[256];
-    const char *const said = cudaGetErrorString((cudaError_t)code), *const xid = xid_of(code);
+    const char *const said = cudaGetErrorString((cudaError_t)code);
     int driver = 0;
-    if ((code == cudaErrorInsufficientDriver || code == cudaErrorUnsupportedPtxVersion) &&
-        cudaDriverGetVersion(&driver) == cudaSuccess) {
-        snprintf(text, sizeof text, "%s: the driver is of CUDA %d.%d, weft is built with CUDA %d.%d", said,
-                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-        return text;
-    }
-    if (!xid) return said;
-    snprintf(text, sizeof text, "%s; this GPU is lost to the job, dmesg has the cause (Xid %s)", said, xid);
+    if (code != cudaErrorInsufficientDriver || cudaDriverGetVersion(&driver) != cudaSuccess) return said;
+    snprintf(text, sizeof text, "%s: the driver is of CUDA %d.%d, weft is built with CUDA %d.%d", said,
+             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     return text;
 }
 

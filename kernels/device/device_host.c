@@ -8,7 +8,6 @@
  * shows. */
 #include "device/device_host.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,12 +20,7 @@
 #include "device/host_limits.h"
 #include "device/sysfs.h"
 
-struct device_stream {
-    bool high_priority;
-};
-
 struct device_event {
-    bool timed;
     struct timespec recorded;
 };
 
@@ -34,34 +28,19 @@ enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- properties of the machine ---- */
 
-/* The text after the colon of the first line of a /proc file that starts with `key`. */
-static bool proc_line(const char *path, const char *key, char *text, size_t text_bytes)
-{
-    FILE *file = fopen(path, "r");
-    char line[512];
-    bool found = false;
-    if (!file) return false;
-    while (!found && fgets(line, sizeof line, file)) {
-        const char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
-        colon += 1 + strspn(colon + 1, " \t");
-        snprintf(text, text_bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
-        found = true;
-    }
-    fclose(file);
-    return found;
-}
-
-/* "AMD EPYC 9654", "POWER9", or the maker's numbers: "arm 0x41 0xd4f". */
+/* "AMD EPYC 9654" */
 static void processor_name(char *name, size_t bytes)
 {
-    char implementer[32], part[32];
-    const char *const cpuinfo = "/proc/cpuinfo";
-    if (proc_line(cpuinfo, "model name", name, bytes) || proc_line(cpuinfo, "cpu\t", name, bytes)) return;
-    if (proc_line(cpuinfo, "CPU implementer", implementer, sizeof implementer) &&
-        proc_line(cpuinfo, "CPU part", part, sizeof part))
-        snprintf(name, bytes, "arm %s %s", implementer, part);
-    else snprintf(name, bytes, "host CPU");
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(name, bytes, "host CPU");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *const colon = strstr(line, ": ");
+        if (!colon || strncmp(line, "model name", strlen("model name")) != 0) continue;
+        snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (file) fclose(file);
 }
 
 static const char caches[] = "/sys/devices/system/cpu/cpu0/cache";
@@ -134,15 +113,12 @@ static int is_done(device *d) /* every call is done when it returns */
 
 static int stream_create(device *d, bool high_priority, device_stream **out)
 {
-    *out = malloc(sizeof **out);
-    if (!*out) return ENOMEM;
-    (*out)->high_priority = high_priority;
+    *out = (device_stream *)d; /* any name will do */
     return 0;
 }
 
 static int stream_destroy(device *d, device_stream **s)
 {
-    free(*s);
     *s = NULL;
     return 0;
 }
@@ -155,9 +131,7 @@ static int stream_sync(device *d, device_stream *s)
 static int event_create(device *d, bool timed, device_event **out)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out) return ENOMEM;
-    (*out)->timed = timed;
-    return 0;
+    return *out ? 0 : ENOMEM;
 }
 
 static int event_destroy(device *d, device_event **e)
@@ -169,7 +143,7 @@ static int event_destroy(device *d, device_event **e)
 
 static int event_record(device *d, device_event *e, device_stream *s)
 {
-    return e->timed && clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
+    return clock_gettime(CLOCK_MONOTONIC, &e->recorded) != 0 ? errno : 0;
 }
 
 static int event_wait(device *d, device_event *e, device_stream *s)
@@ -190,7 +164,6 @@ static int event_done(device *d, device_event *e, bool *done)
 
 static int event_seconds(device *d, device_event *from, device_event *to, double *seconds)
 {
-    assert(from->timed && to->timed);
     *seconds = (double)(to->recorded.tv_sec - from->recorded.tv_sec) +
                1e-9 * (double)(to->recorded.tv_nsec - from->recorded.tv_nsec);
     return 0;
@@ -242,11 +215,6 @@ static int host_copy(device *d, void *to, const void *from, size_t bytes, device
 
 /* ---- the host lacks: other processes cannot map its heap, and its work runs when it is called ---- */
 
-static const char *graph_refusal(device *d)
-{
-    return "the host device runs work at once and has no graphs";
-}
-
 static bool inkernel_can(device *d, bool change)
 {
     return false;
@@ -279,6 +247,7 @@ device *device_host_create(int threads)
         .synchronize = is_done,
         .alloc = host_alloc,
         .free = host_free,
+        .no_graphs = "the host device runs work at once and has no graphs",
         .unshared = "the host device shares no memory between ranks",
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
@@ -290,7 +259,6 @@ device *device_host_create(int threads)
         .event_sync = event_sync,
         .event_done = event_done,
         .event_seconds = event_seconds,
-        .graph_refusal = graph_refusal,
         .copy = host_copy,
         .copy_rows = host_copy_rows,
         .fill_bytes = host_fill_bytes,

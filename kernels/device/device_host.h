@@ -68,29 +68,18 @@ static inline box device_host_part(box b, int index, int count)
  * caller calls device_host_stream_end before another thread reads the target. */
 enum { DEVICE_HOST_LINE_BYTES = 64 };
 #if defined(__SSE2__)
-/* line: copies one whole line past the caches to an aligned `to`; inlined, to use the caller's
- * instructions. */
-static inline __attribute__((always_inline)) void
-device_host_stream_lines(void *restrict to, const void *restrict from, size_t bytes,
-                         void (*line)(char *to, const char *from))
+static inline void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
 {
     char *out = to;
     const char *in = from;
     const size_t lead_bytes = -(uintptr_t)out & (DEVICE_HOST_LINE_BYTES - 1);
     size_t i = lead_bytes < bytes ? lead_bytes : bytes;
     if (i > 0) memcpy(out, in, i);
-    for (; i + DEVICE_HOST_LINE_BYTES <= bytes; i += DEVICE_HOST_LINE_BYTES) line(out + i, in + i);
+    const size_t end = i + ((bytes - i) & -(size_t)DEVICE_HOST_LINE_BYTES);
+    for (; i < end; i += sizeof(__m128i))
+        _mm_stream_si128((__m128i *)(void *)(out + i),
+                         _mm_loadu_si128((const __m128i *)(const void *)(in + i)));
     if (i < bytes) memcpy(out + i, in + i, bytes - i);
-}
-static inline void device_host_stream_line(char *to, const char *from)
-{
-    for (size_t k = 0; k < DEVICE_HOST_LINE_BYTES; k += sizeof(__m128i))
-        _mm_stream_si128((__m128i *)(void *)(to + k),
-                         _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
-}
-static inline void device_host_stream(void *restrict to, const void *restrict from, size_t bytes)
-{
-    device_host_stream_lines(to, from, bytes, device_host_stream_line);
 }
 static inline void device_host_stream_end(void) { _mm_sfence(); }
 #else

@@ -1,6 +1,6 @@
 /* The host device under a simulator of MPI (SimGrid's SMPI, `make SIM=1`). It really computes, and each call
- * then takes simulated time: a launch, and the bytes that it moves. Only messages overlap with it: a rank has
- * one processor, which works in the order of its calls. Other builds compile nothing of this. */
+ * of a step then takes simulated time: a launch, and the bytes that it moves. Only messages overlap with it:
+ * a rank has one processor, which works in the order of its calls. Other builds compile nothing of this. */
 #include "device/device_host.h"
 
 #if WEFT_SIM
@@ -46,18 +46,6 @@ static int sim_copy(device *d, void *to, const void *from, size_t bytes, device_
     return take(host.copy(d, to, from, bytes, s), 2 * (double)bytes);
 }
 
-static int sim_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
-                         size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
-{
-    return take(host.copy_rows(d, to, to_pitch_bytes, from, from_pitch_bytes, row_bytes, rows, s),
-                2 * (double)(row_bytes * rows));
-}
-
-static int sim_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
-{
-    return take(host.fill_bytes(d, to, byte, bytes, s), (double)bytes);
-}
-
 static int sim_stencil_pass(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                             const box *boxes, int count, device_stream *s)
 {
@@ -100,36 +88,11 @@ static int sim_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *f
                 passes * bytes_of(t, rows * cols));
 }
 
-static int sim_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
-                          device_stream *s)
-{
-    return take(host.value_fill(d, f, field, v, cells, s), boxes_bytes(f, &cells, 1));
-}
-
-static int sim_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                         uint64_t *result, device_stream *s)
-{
-    return take(host.max_error(d, f, field, v, cells, result, s), boxes_bytes(f, &cells, 1));
-}
-
 static int sim_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
                           uint64_t *result, device_stream *s)
 {
     return take(host.max_change(d, f, a, b, cells, result, s), 2 * boxes_bytes(f, &cells, 1));
 }
-
-static int sim_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
-                           int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
-{
-    return take(host.fingerprint(d, f, field, nx_global, x_first, y_first, result, s),
-                bytes_of(f->type, f->nx * f->ny));
-}
-
-#define DEVICE_SIM_FUNCTIONS(X)                                                                    \
-    X(copy)                                                                                        \
-    X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack) X(unpack) \
-        X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
-#define DEVICE_SIM_TAKE(member) d->member = sim_##member;
 
 void device_sim_model(device *d)
 {
@@ -140,7 +103,14 @@ void device_sim_model(device *d)
     (void)snprintf(d->name, sizeof d->name, "simulated: %g bytes/s, %g s per launch", rates.bytes_per_s,
                    rates.launch_s);
     host = *d;
-    DEVICE_SIM_FUNCTIONS(DEVICE_SIM_TAKE)
+    d->copy = sim_copy;
+    d->stencil_pass = sim_stencil_pass;
+    d->temporal_pass = sim_temporal_pass;
+    d->boundary_fill = sim_boundary_fill;
+    d->pack = sim_pack;
+    d->unpack = sim_unpack;
+    d->transpose = sim_transpose;
+    d->max_change = sim_max_change;
     d->simulated = &rates;
 }
 

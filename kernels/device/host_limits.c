@@ -100,8 +100,6 @@ static void take_hierarchies(host_limits *l, const char *proc, const char *sys)
         else {
             folder[strlen(folder) - 1] = '\0';
             take_groups(l, folder, path, take_v2);
-            strcat(folder, "/unified"); /* where both versions are mounted */
-            take_groups(l, folder, path, take_v2);
         }
     }
     if (file) (void)fclose(file);
@@ -149,8 +147,6 @@ host_limits host_limits_read(const char *proc, const char *sys)
     host_limits l = { .total_bytes = number_in(file, "MemTotal:") * 1024,
                       .free_bytes = number_in(file, "MemAvailable:") * 1024,
                       .cpus = INFINITY };
-    if (isnan(l.total_bytes)) l.total_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (isnan(l.free_bytes)) l.free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     leave_out_gpus(&l.total_bytes, &l.free_bytes, sys);
     if (sysfs_read(text, sizeof text, "%s/self/statm", proc))
         (void)sscanf(text, "%lf %*s %*s %*s %*s %lf", &all_pages, &data_pages);

@@ -46,11 +46,10 @@ static __device__ __forceinline__ box part_for(const inkernel_inbox &in, const b
     return cut(in.ghosts, { tile.x0 - reach_x, tile.x1 + reach_x, tile.y0 - reach_y, tile.y1 + reach_y });
 }
 
-/* Waits for the flag words of all ghosts that the tile reads, except those of the inboxes `others`, and calls
- * put(inbox, x, y, cell). All threads take part, AT_ONCE cells at a time, since each takes a trip to L2. */
+/* Waits for the flag words of all ghosts that the tile reads, and calls put(inbox, x, y, cell). All threads
+ * take part, AT_ONCE cells at a time, since each takes a trip to L2. */
 template <stencil_form FORM, typename T, int R, int AT_ONCE, typename PUT>
-static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, unsigned others,
-                                                   PUT put)
+static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const box &tile, PUT put)
 {
     constexpr int PARTS = flag_words_of<T>;
     const unsigned threads = blockDim.x * blockDim.y, me = threadIdx.y * blockDim.x + threadIdx.x;
@@ -58,7 +57,7 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
     for (int i = 0; i < w.inboxes; i++) {
         const inkernel_inbox &in = w.inbox[i];
         const box part = part_for<FORM, R>(in, tile);
-        if (part.x0 >= part.x1 || part.y0 >= part.y1 || others >> i & 1) continue;
+        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
         const unsigned width = (unsigned)(part.x1 - part.x0), all = width * (unsigned)(part.y1 - part.y0);
         for (unsigned first = me; first < all; first += AT_ONCE * threads) {
             uint64_t word[AT_ONCE][PARTS];
@@ -94,52 +93,15 @@ static __device__ __forceinline__ void take_ghosts(const inkernel_step &w, const
 template <stencil_form FORM, typename T, int R>
 static __device__ __noinline__ void take_into_field(const inkernel_step &w, const box &tile, int64_t pitch)
 {
-    take_ghosts<FORM, T, R, 4>(w, tile, 0, [&](const inkernel_inbox &in, int64_t x, int64_t y, T u) {
+    take_ghosts<FORM, T, R, 4>(w, tile, [&](const inkernel_inbox &in, int64_t x, int64_t y, T u) {
         static_cast<T *>(in.to)[(y - in.ghosts.y0) * pitch + x - in.ghosts.x0] = u;
     });
-}
-
-/* Are the ghosts whole rows? A star's thread then reads only those above and below its own cells. */
-template <stencil_form FORM, typename T, int R>
-static __device__ __forceinline__ bool are_own_rows(const inkernel_inbox &in, const inkernel_size &own)
-{
-    return FORM == STENCIL_STAR && ring_shape<FORM, T, R>::AT_ONCE && in.ghosts.x0 == 0 &&
-           in.ghosts.x1 == own.nx;
-}
-
-/* Waits for the flag words of the first `cells` cells of a vector. */
-template <typename T>
-static __device__ __forceinline__ void wait_for_vector(const uint64_t *from, int cells, uint64_t epoch,
-                                                       T *u)
-{
-    constexpr int V = vector_cells<T>, PARTS = flag_words_of<T>;
-    uint64_t word[V][PARTS];
-    bool there;
-    do {
-        there = true;
-#pragma unroll
-        for (int v = 0; v < V; v++)
-#pragma unroll
-            for (int p = 0; p < PARTS; p++) {
-                word[v][p] = v < cells ? flag_read(from + v * PARTS + p) : epoch << FLAG_WORD_EPOCH_SHIFT;
-                there &= word[v][p] >> FLAG_WORD_EPOCH_SHIFT == epoch;
-            }
-    } while (!there && !race_is(RACE_FLAG_WORDS));
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-        unsigned bits[PARTS];
-#pragma unroll
-        for (int p = 0; p < PARTS; p++) bits[p] = (unsigned)word[v][p];
-        u[v] = cell_of(bits);
-    }
 }
 
 /* A block's place and duties, in shared memory while it computes: in registers they cost a block per SM. */
 struct inkernel_place {
     box tile;
     bool beside;     /* the tile reads ghosts that come through an inbox */
-    unsigned rows;   /* bit i: each thread takes its own ghosts of inbox i */
-    bool others;     /* the threads take other ghosts for each other */
     unsigned images; /* bit i: the tile has cells of image i */
 };
 
@@ -148,11 +110,7 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
                                                           const inkernel_size &own, const box &cells,
                                                           int64_t x, int64_t y)
 {
-    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0, false,
-                         0 };
-    /* In other tiles two threads above each other would have the same rows, or wait in columns that another
-     * launch computes (inkernel.h). */
-    const bool full = p.tile.y1 - y == boxes.height_cells && p.tile.x0 == x;
+    inkernel_place p = { cut(cells, { x, x + boxes.width_cells, y, y + boxes.height_cells }), false, 0 };
     const bool edge = p.tile.x0 < R || p.tile.y0 < R || p.tile.x1 > own.nx - R || p.tile.y1 > own.ny - R;
     for (int i = 0; edge && i < w.images; i++) {
         const box part = cut(p.tile, w.image[i].cells);
@@ -160,10 +118,7 @@ static __device__ __forceinline__ inkernel_place place_of(const tiles &boxes, co
     }
     for (int i = 0; edge && i < w.inboxes; i++) {
         const box part = part_for<FORM, R>(w.inbox[i], p.tile);
-        if (part.x0 >= part.x1 || part.y0 >= part.y1) continue;
-        p.beside = true;
-        if (full && are_own_rows<FORM, T, R>(w.inbox[i], own)) p.rows |= 1u << i;
-        else p.others = true;
+        p.beside |= part.x0 < part.x1 && part.y0 < part.y1;
     }
     return p;
 }
@@ -240,35 +195,13 @@ template <stencil_form FORM, typename T, int R, bool CHANGE> struct inkernel_hoo
         __syncthreads();
         bulk_fence();
     }
-    /* No thread waits for another here: the cells overwrite those in the thread's own columns. */
-    template <typename ROWS> __device__ __forceinline__ void take_own_rows(const ROWS &rows, int height) const
-    {
-        constexpr int V = vector_cells<T>;
-        const int mine = height / ring_shape<FORM, T, R>::GROUPS, first = (int)threadIdx.y * mine,
-                  column = (int)threadIdx.x * V;
-        const int cells = (int)min(kept.tile.x1 - x - column, (int64_t)V);
-#pragma unroll 1
-        for (unsigned left = cells > 0 ? kept.rows : 0; left != 0; left &= left - 1) {
-            const inkernel_inbox &in = w.inbox[__ffs((int)left) - 1];
-            const int to = (int)min(in.ghosts.y1 - y, (int64_t)(first + mine + R));
-#pragma unroll 1
-            for (int row = (int)max(in.ghosts.y0 - y, (int64_t)(first - R)); row < to; row++) {
-                T u[V];
-                const int64_t at = (row + y - in.ghosts.y0) * in.pitch + x + column;
-                wait_for_vector(in.from + at * flag_words_of<T>, cells, w.epoch, u);
-                rows.put_vector(threadIdx.x, row, u);
-            }
-        }
-    }
     template <typename ROWS> __device__ __forceinline__ void amend(const ROWS &rows, int height) const
     {
         if (!kept.beside) return;
-        if (FORM == STENCIL_STAR) take_own_rows(rows, height);
-        if (!kept.others) return;
         const auto put = [&](const inkernel_inbox &, int64_t gx, int64_t gy, T u) {
             rows.put((int)(gx - x), (int)(gy - y), u);
         };
-        take_ghosts<FORM, T, R, 4 / flag_words_of<T>>(w, kept.tile, kept.rows, put);
+        take_ghosts<FORM, T, R, 4 / flag_words_of<T>>(w, kept.tile, put);
         __syncthreads();
     }
 };

@@ -37,12 +37,6 @@ template <typename T, typename S, int R> struct rows_to_amend {
         in_flight.wait_rows((unsigned)(y + R) / S::B, 0); /* otherwise the arriving row would overwrite it */
         reinterpret_cast<T *>(ring + (y + R) * S::PITCH + S::LEFT)[x] = u;
     }
-    /* Replaces vector x of row y. */
-    __device__ __forceinline__ void put_vector(int x, int y, const T *u) const
-    {
-        in_flight.wait_rows((unsigned)(y + R) / S::B, 0);
-        *reinterpret_cast<typename vector16<T>::type *>(ring + (y + R) * S::PITCH + S::LEFT + x) = pack16(u);
-    }
 };
 
 /* Actions around a tile, by all threads of the block. before(): before the tile's first access to memory.

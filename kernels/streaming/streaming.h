@@ -11,8 +11,7 @@
  * sides, steps * radius deep. It returns when all rows are back, as all work of a host device does.
  * stencil_pass, a single step, is the host's own: a processor's memory is faster than the way to a GPU.
  *
- * A GPU's copies of fields are fastest if these are page-locked (streaming_pin); they stay so until they are
- * freed. */
+ * Large allocations are page-locked for a GPU, whose copies are fastest then. */
 #pragma once
 
 #include "device/device.h"
@@ -31,5 +30,3 @@ streaming_pass_steps streaming_device_pass_steps;
  * window. Follows stencil_bind and precedes the first temporal_pass. Returns an error code, as the device's
  * functions do. */
 int streaming_prepare(device *d, const streaming_window *w);
-/* Page-locks a field, at most once, before its first visit; optional. All threads touch its pages. */
-int streaming_pin(device *d, void *field, size_t bytes);

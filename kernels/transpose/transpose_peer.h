@@ -89,38 +89,25 @@ typedef struct transpose_layout {
     int lag;   /* chunks that a rank gives before it takes, at least 1 */
 } transpose_layout;
 
-/* The first of the slots that rank `at` keeps for `other`; then the offsets, in bytes in its shared block, of
- * the flags, counters and ring that belong to them. */
-static TRANSPOSE_BOTH inline int64_t transpose_first_slot(const transpose_layout *l, int at, int other)
-{
-    return (int64_t)((other - at - 1 + l->ranks) % l->ranks) * l->slots;
-}
-static TRANSPOSE_BOTH inline int64_t transpose_full_at(const transpose_layout *l, int at, int other)
-{
-    return transpose_first_slot(l, at, other) * (int64_t)sizeof(uint64_t);
-}
-static TRANSPOSE_BOTH inline int64_t transpose_free_at(const transpose_layout *l, int at, int other)
-{
-    return transpose_full_at(l, at, other) + (int64_t)l->ranks * l->slots * (int64_t)sizeof(uint64_t);
-}
-/* Offsets of the counters of blocks that `at` sent to and received from `other`. */
-static TRANSPOSE_BOTH inline int64_t transpose_given_at(const transpose_layout *l, int at, int other)
-{
-    return (int64_t)l->ranks * l->slots * 2 * (int64_t)sizeof(uint64_t) +
-           transpose_first_slot(l, at, other) * (int64_t)sizeof(uint32_t);
-}
-static TRANSPOSE_BOTH inline int64_t transpose_taken_at(const transpose_layout *l, int at, int other)
-{
-    return transpose_given_at(l, at, other) + (int64_t)l->ranks * l->slots * (int64_t)sizeof(uint32_t);
-}
+/* Where rank `at` keeps what belongs to `other`, in bytes in its shared block: flags of full and of free
+ * slots, counters of blocks that `at` sent to and received from `other`, and the ring. */
+typedef struct transpose_places {
+    int64_t full, free, given, taken, ring;
+} transpose_places;
 static TRANSPOSE_BOTH inline int64_t transpose_counters_bytes(const transpose_layout *l)
 {
     const int64_t bytes = (int64_t)l->ranks * l->slots * 2 * (int64_t)(sizeof(uint64_t) + sizeof(uint32_t));
     return (bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
 }
-static TRANSPOSE_BOTH inline int64_t transpose_ring_at(const transpose_layout *l, int at, int other)
+static TRANSPOSE_BOTH inline transpose_places transpose_places_of(const transpose_layout *l, int at,
+                                                                  int other)
 {
-    return transpose_counters_bytes(l) + transpose_first_slot(l, at, other) * TRANSPOSE_CHUNK_BYTES;
+    const int64_t flag = sizeof(uint64_t), count = sizeof(uint32_t), all = (int64_t)l->ranks * l->slots,
+                  first = (int64_t)((other - at - 1 + l->ranks) % l->ranks) * l->slots;
+    const transpose_places p = { first * flag, (all + first) * flag, 2 * all * flag + first * count,
+                                 2 * all * flag + (all + first) * count,
+                                 transpose_counters_bytes(l) + first * TRANSPOSE_CHUNK_BYTES };
+    return p;
 }
 static TRANSPOSE_BOTH inline int64_t transpose_layout_bytes(const transpose_layout *l)
 {
@@ -136,15 +123,14 @@ typedef struct transpose_pair {
     transpose_part out, in;
 } transpose_pair;
 
-/* A call. Cells that stay on this rank go straight from `from` to `to`. */
-typedef struct transpose_call transpose_call;
+/* A call (device.h). Cells that stay on this rank go straight from `from` to `to`. */
 struct transpose_call {
     transpose_layout layout;
     void *shared_block; /* own, all 0 at first */
     transpose_part own;
     void *from, *to;
     int64_t from_pitch, to_pitch; /* in cells */
-    uint64_t number; /* of the call, from 0 */
+    uint64_t number;              /* of the call, from 0 */
     int pairs;
     transpose_pair pair[TRANSPOSE_RANKS_MAX - 1]; /* nearest rank first */
 };

@@ -119,12 +119,12 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
     const slot q = slot_of<T>(c, p.out, j.chunk);
     const transpose_corner at = corner_of<T>(p.out, j);
     const auto wait = [&] {
-        const uint64_t *const free =
-            (const uint64_t *)((char *)c.shared_block + transpose_free_at(&c.layout, me, p.other)) + q.at;
+        const int64_t free_at = transpose_places_of(&c.layout, me, p.other).free;
+        const uint64_t *const free = (const uint64_t *)((char *)c.shared_block + free_at) + q.at;
         if (threadIdx.x == 0 && q.number >= (unsigned)c.layout.slots)
             while (flag_acquire(free) + (unsigned)c.layout.slots <= q.number) {}
     };
-    T *const ring = (T *)((char *)p.shared_block + transpose_ring_at(&c.layout, p.other, me) +
+    T *const ring = (T *)((char *)p.shared_block + transpose_places_of(&c.layout, p.other, me).ring +
                           q.at * TRANSPOSE_CHUNK_BYTES);
     T *const there = ring + j.tile * (shape::ROWS * shape::COLS);
     if (at.row < p.out.rows)
@@ -138,8 +138,8 @@ __device__ __forceinline__ void give(const transpose_call &c, const transpose_pa
     unsigned chunk = j.chunk;
     asm volatile("" : "+r"(chunk)); /* computed again: the tile leaves no register to keep the slot in */
     const slot again = slot_of<T>(c, p.out, chunk);
-    char *const given = (char *)c.shared_block + transpose_given_at(&c.layout, me, p.other);
-    count_block<T>(given, (char *)p.shared_block + transpose_full_at(&c.layout, p.other, me), again);
+    char *const given = (char *)c.shared_block + transpose_places_of(&c.layout, me, p.other).given;
+    count_block<T>(given, (char *)p.shared_block + transpose_places_of(&c.layout, p.other, me).full, again);
 }
 
 /* Moves a transposed tile from the ring into the target. EDGE: it may stick out of the part. is_there:
@@ -199,22 +199,23 @@ __device__ __forceinline__ void take(const transpose_call &c, const transpose_pa
     const slot q = slot_of<T>(c, p.in, j.chunk);
     const transpose_corner at = corner_of<T>(p.in, j);
     const auto wait = [&] {
-        const uint64_t *const full =
-            (const uint64_t *)((char *)c.shared_block + transpose_full_at(&c.layout, me, p.other)) + q.at;
+        const int64_t full_at = transpose_places_of(&c.layout, me, p.other).full;
+        const uint64_t *const full = (const uint64_t *)((char *)c.shared_block + full_at) + q.at;
         if (threadIdx.x == 0)
             while (flag_acquire(full) <= q.number && !race_is(RACE_TRANSPOSE_CHUNK)) {}
         __syncthreads();
     };
-    const T *const ring = (const T *)((char *)c.shared_block + transpose_ring_at(&c.layout, me, p.other) +
-                                      q.at * TRANSPOSE_CHUNK_BYTES) + j.tile * (shape::ROWS * shape::COLS);
+    const int64_t ring_at = transpose_places_of(&c.layout, me, p.other).ring + q.at * TRANSPOSE_CHUNK_BYTES;
+    const T *const ring =
+        (const T *)((char *)c.shared_block + ring_at) + j.tile * (shape::ROWS * shape::COLS);
     if (is_inside<T>(p.in, at)) put_tile<T, ADD, false>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else if (at.row < p.in.rows) put_tile<T, ADD, true>((T *)p.to, c.to_pitch, ring, p.in, at, wait);
     else wait();
     race_hold_up();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    char *const taken = (char *)c.shared_block + transpose_taken_at(&c.layout, me, p.other);
-    count_block<T>(taken, (char *)p.shared_block + transpose_free_at(&c.layout, p.other, me), q);
+    char *const taken = (char *)c.shared_block + transpose_places_of(&c.layout, me, p.other).taken;
+    count_block<T>(taken, (char *)p.shared_block + transpose_places_of(&c.layout, p.other, me).free, q);
 }
 
 /* Blocks per SM, for which registers are capped, of 256 and 512 threads. Over peers no run stores and

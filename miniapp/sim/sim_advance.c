@@ -128,7 +128,6 @@ int sim_advance(sim *s, sim_request r)
 
 void sim_prepare_steps(sim *s)
 {
-    sim_pin_fields(s);
     if (s->batch) graph_batch_prepare(s->batch, s->cfg->time.norm_every > 0 && sim_norms_ride(s));
 }
 

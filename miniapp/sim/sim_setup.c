@@ -69,7 +69,7 @@ static double free_bytes_of(const sim *s, device *d, host_limit *by)
 static plan_facts facts_of(sim *s, common_facts *all)
 {
     device *d = s->dev;
-    const char *no_graphs = d->graph_refusal(d);
+    const char *no_graphs = d->no_graphs;
     plan_facts f = { .device = d->kind,
                      .threads = d->threads,
                      .rank = s->top.rank,

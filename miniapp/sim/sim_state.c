@@ -10,7 +10,6 @@
 #include "ranks/fault.h"
 #include "ranks/ranks.h"
 #include "state/state.h"
-#include "streaming/streaming.h"
 
 static device_stream *main_stream(const sim *s) { return s->streams.stream[0]; }
 
@@ -73,14 +72,6 @@ static void touch(sim *s, sim_field f, int number)
     fill(s, f, &v);
 }
 
-void sim_pin_fields(sim *s)
-{
-    sim_field field[SIM_FIELDS_MAX];
-    if (s->plan.window.slot_rows == 0) return;
-    for (int i = sim_fields(s, field); i-- > 0;)
-        DEVICE_CHECK(s->dev, streaming_pin(s->dev, field[i].cells, s->plan.grid.shape.bytes));
-}
-
 void sim_touch(sim *s)
 {
     if (s->touched) return;
@@ -88,7 +79,6 @@ void sim_touch(sim *s)
     for (int i = sim_fields(s, field); i-- > 0;) touch(s, field[i], i);
     step_begin_generation(&s->streams);
     sim_wait(s);
-    sim_pin_fields(s);
     s->touched = true;
 }
 

@@ -15,8 +15,6 @@ sim_field sim_main_field(const sim *s);
  * rows, and something to time on that is not zero. Again only after steps: many of them leave nothing, or
  * infinities. */
 void sim_touch(sim *s);
-/* Page-locks fields in host memory for the device that computes, once; sim_touch does, too. */
-void sim_pin_fields(sim *s);
 /* Level 0 from the formula or the file named in the deck. Status 0, 2 or 3 with a sentence. */
 int sim_initialise(sim *s, sentence *why);
 /* The level of a state. STATE_* as in state_status.h. */

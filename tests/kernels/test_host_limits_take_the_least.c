@@ -86,8 +86,8 @@ static void v2_at_every_level(void **state)
            V2("/job/step", "memory.current") "5120",
            5, HOST_LIMIT_CGROUP, INFINITY);
     expect("'proc/self/cgroup=0::/job\\n' "
-           V2("/unified/job", "memory.max") "10240 "
-           V2("/unified/job", "memory.current") "20480",
+           V2("/job", "memory.max") "10240 "
+           V2("/job", "memory.current") "20480",
            0, HOST_LIMIT_CGROUP, INFINITY);
 }
 

@@ -113,7 +113,6 @@ static void visit_case(const problem *p, device *d, const field_shape *f, void *
     for (int k = 0; k < levels; k++) {
         OK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, own.bytes, &cur[k]));
         OK(d, d->alloc(d, DEVICE_MEMORY_DEVICE, own.bytes, &next[k]));
-        OK(d, streaming_pin(d, cur[k], own.bytes));
         fill_rank(p, f, start[k], &sides, &own, cur[k]);
         memset(next[k], UNWRITTEN, own.bytes);
     }

@@ -67,12 +67,13 @@ static void shared_blocks_hold_everything_once(void **state)
             assert_non_null(block);
             for (int other = 0; other < ranks; other++) {
                 if (other == at) continue;
-                mark(block, bytes, transpose_full_at(&b, at, other), b.slots * (int64_t)sizeof(uint64_t));
-                mark(block, bytes, transpose_free_at(&b, at, other), b.slots * (int64_t)sizeof(uint64_t));
-                mark(block, bytes, transpose_given_at(&b, at, other), b.slots * (int64_t)sizeof(uint32_t));
-                mark(block, bytes, transpose_taken_at(&b, at, other), b.slots * (int64_t)sizeof(uint32_t));
-                mark(block, bytes, transpose_ring_at(&b, at, other), b.slots * TRANSPOSE_CHUNK_BYTES);
-                assert_int_equal(transpose_ring_at(&b, at, other) % FIELD_ALIGN_BYTES, 0);
+                const transpose_places p = transpose_places_of(&b, at, other);
+                mark(block, bytes, p.full, b.slots * (int64_t)sizeof(uint64_t));
+                mark(block, bytes, p.free, b.slots * (int64_t)sizeof(uint64_t));
+                mark(block, bytes, p.given, b.slots * (int64_t)sizeof(uint32_t));
+                mark(block, bytes, p.taken, b.slots * (int64_t)sizeof(uint32_t));
+                mark(block, bytes, p.ring, b.slots * TRANSPOSE_CHUNK_BYTES);
+                assert_int_equal(p.ring % FIELD_ALIGN_BYTES, 0);
             }
             free(block);
         }

@@ -1,5 +1,5 @@
-/* A host device whose memory is files without names, which other ranks open through /proc: for tests of memory
- * that neighbours map. Pinned memory, and what the device gave out before, stays its own. */
+/* A host device whose memory is files without names, which other ranks open through /proc: for tests of
+ * memory that neighbours map. Pinned memory, and what the device gave out before, stays its own. */
 #pragma once
 
 #include <errno.h>
