@@ -1,21 +1,18 @@
 /* The plan: what a run chooses where the deck leaves it open, and why. It is computed here and nowhere else,
- * from three things:
+ * from the deck, the facts of the machine and its ranks, and a trial that answers "how long does it take?"
+ * and "can it be had?": measured in a run (sim/sim_trial.c), given by the caller of a dry run in JSON
+ * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
- *   the deck    resolved, and the stencil that it asks for
- *   the facts   of the machine and the ranks: found out in a run, made up for a machine that is only imagined
- *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, given by the caller
- *               of a dry run in JSON (plan_json.h); a dry run on a terminal does not ask, and tests imagine
- *
- * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
- * its prediction. They choose in this order, each from what stands before it:
+ * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
+ * They choose in this order, each from what stands before it:
  *
  *   plan.c            process grid; longest block of steps that may pay; fields and their ghosts; do they fit
  *                     into memory
  *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
- *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
+ *   plan_transport.c  the transport of the halo's links, and of the distributed transposes
  *   plan_temporal.c   steps in a block, and the form of a step
  *   plan_feed.c       streams, who enqueues, graphs
- *   plan_variant.c    the variant of the kernel, once a run is set up */
+ *   plan.c            the variant of the kernel, once a run is set up */
 #pragma once
 
 #include <stdio.h>
@@ -40,19 +37,18 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
     field_shape shape;
 } plan_grid;
 
-/* The halo, whose links take transports, and the trials of these. */
+/* The halo, whose links take the transport that is best for their kind, and the trials of these. */
 typedef struct plan_exchange {
     const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
     int kind[DECOMP_NEIGHBOURS];                   /* of this rank's link in that direction; -1: none */
     int links[LINK_KINDS];                         /* of all ranks */
-    bool tried;                                    /* else nothing below but `used` and `favourite` holds */
     int used[TRANSPORT_KINDS];                     /* ... by transport */
-    transport_kind favourite[LINK_KINDS];          /* what most links of the kind take */
-    bool asked[TRANSPORT_KINDS];                   /* the trial was; or why it was left out */
+    transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
+    bool tried;                                    /* else nothing below holds */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                    * rank; INFINITY: it does not serve */
+                                                    * rank; INFINITY: it does not serve, or was not tried */
     sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since, or halo_note where it serves: a sentence
                                                     * part */
 } plan_exchange;
@@ -97,14 +93,6 @@ typedef enum plan_choice {
     PLAN_VARIANT,
     PLAN_CHOICES
 } plan_choice;
-extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of
-                                                          * a record with _ for spaces */
-
-typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothing to choose there */
-    char chosen[64];
-    sentence because;   /* a sentence */
-    sentence otherwise; /* what would have to change for another choice: a sentence */
-} plan_reason;
 
 /* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
 #define PLAN_PEER_WEIGHT 0.5
@@ -138,7 +126,7 @@ typedef struct plan {
     plan_temporal_trial temporal_trial;
     plan_form_trial form_trial;
     plan_variant_trial variant_trial;
-    plan_reason reason[PLAN_CHOICES];
+    sentence because[PLAN_CHOICES]; /* "": the run has nothing to choose there */
     plan_note note[PLAN_NOTES_MAX]; /* the plan's own, then those of the run that has it */
     int notes;
 } plan;
@@ -177,16 +165,6 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     void *owner; /* for block_steps and persistent */
 };
 
-/* A transport to be tried. seconds[rank][kind of link]: an exchange over the rank's links of that kind;
- * INFINITY with the reason in why[kind] where it does not serve there, and where ask[kind] is false: the
- * transport does not reach, or there are no links. */
-typedef struct plan_candidate {
-    transport_kind over;
-    bool ask[LINK_KINDS];
-    float (*seconds)[LINK_KINDS];
-    sentence *why;
-} plan_candidate;
-
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
@@ -194,8 +172,9 @@ typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
-    /* Halos over each of these transports alone, compared with each other. */
-    void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
+    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets
+     * p->exchange.slowest_s and .why. */
+    void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
@@ -206,8 +185,6 @@ typedef struct plan_trial {
     double (*persistent)(void *context, const plan *p, int steps, sentence *why);
     /* Seconds of a step or block in each of these forms. */
     void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
-    /* Names and times of the kernel's variants; count 0 where there are fewer than two. */
-    void (*variants)(void *context, const plan *p, plan_variant_trial *answer);
 } plan_trial;
 
 typedef struct plan_question {
@@ -219,13 +196,17 @@ typedef struct plan_question {
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
-/* plan.variant, once a run is set up by the rest. */
-void plan_choose_variant(plan *p, const plan_question *q);
+/* plan.variant, by plan.variant_trial. */
+void plan_choose_variant(plan *p);
 
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* A line for each choice: what, why, and what would have to change for another; before: of each line. */
+/* The name of a choice, and what was chosen, as people read them; for each that has a reason. */
+extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ... */
+enum { PLAN_CHOSEN_BYTES = 64 };
+const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 
 /* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
@@ -236,5 +217,6 @@ static inline bool plan_four_fields(const config *c, int block_steps)
 {
     return block_steps > 1 && config_kind_of(c)->two_levels;
 }
-/* The transport t is left out for all links, since ...; NULL: it serves every kind of link that there is. */
+/* The transport t is left out for all links, since ..., "" where it was not tried; NULL: it serves every kind
+ * of link that there is. */
 const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);

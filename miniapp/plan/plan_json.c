@@ -23,11 +23,15 @@ typedef struct imagined {
     json_t *answers, *asks; /* owned */
 } imagined;
 
+/* Once each. */
 static void ask(const imagined *i, const char *question, json_t *of)
 {
-    json_t *list = json_object_get(i->asks, question);
+    json_t *list = json_object_get(i->asks, question), *known;
+    size_t k;
     if (!list) json_object_set_new(i->asks, question, list = json_array());
-    json_array_append_new(list, of);
+    json_array_foreach(list, k, known) if (json_equal(known, of)) break;
+    if (k == json_array_size(list)) json_array_append(list, of);
+    json_decref(of);
 }
 
 static double seconds_of(const json_t *answer)
@@ -94,18 +98,17 @@ static json_t *pass_json(const imagined *i, const decomp *d, int steps)
 
 /* ---- the trial ---- */
 
-static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
+static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     const imagined *i = context;
-    for (const plan_candidate *of = over; of < over + count; of++) {
-        const char *name = transport_kind_name(of->over);
+    plan_exchange *e = &p->exchange;
+    for (int k = 0; k < count; k++) {
+        const transport_kind t = over[k];
+        const char *name = transport_kind_name(t);
         const json_t *answer = json_object_get(json_object_get(i->answers, "exchange_s"), name);
         if (!answer) ask(i, "exchange_s", json_string(name));
-        for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-            const double s = of->ask[kind] ? seconds_of(json_array_get(answer, (size_t)kind)) : INFINITY;
-            if (isinf(s)) sentence_set(&of->why[kind], "no record shows what it costs");
-            for (int rank = 0; rank < i->q->ranks; rank++) of->seconds[rank][kind] = (float)s;
-        }
+        e->slowest_s[t][kind] = seconds_of(json_array_get(answer, (size_t)kind));
+        if (isinf(e->slowest_s[t][kind])) sentence_set(&e->why[t][kind], "no record shows what it costs");
     }
 }
 
@@ -140,15 +143,13 @@ json_t *plan_reasons_json(const plan *p)
 {
     json_t *all = json_object();
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        const plan_reason *r = &p->reason[i];
-        char key[32];
-        if (r->chosen[0] == '\0') continue;
+        char key[32], chosen[PLAN_CHOSEN_BYTES];
+        if (p->because[i].text[0] == '\0') continue;
         snprintf(key, sizeof key, "%s", plan_choice_name[i]);
         for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
         json_object_set_new(all, key,
-                            json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because",
-                                      record_text(r->because.text), "otherwise",
-                                      record_text_or_null(r->otherwise.text)));
+                            json_pack("{s:s, s:o}", "chosen", plan_chosen(chosen, p, i), "because",
+                                      record_text(p->because[i].text)));
     }
     return all;
 }

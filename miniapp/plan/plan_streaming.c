@@ -91,8 +91,7 @@ static double beside(double a, double b)
 }
 
 /* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
-static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps,
-                      double *way_s)
+static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps)
 {
     const streaming_rates *r = &rates_of[q->facts->through->kind];
     const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q),
@@ -103,7 +102,6 @@ static double visit_s(const plan_question *q, const streaming_window *w, double 
     const double begun = r->started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
                  twice = cuts * depth / 2 / rows;
     const double leads = 2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / r->copy_bytes_per_s;
-    if (way_s) *way_s = way;
     return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) +
            way * fmin(1, chunk_rows / 4 / rows);
 }
@@ -118,7 +116,7 @@ static streaming_window window_of(const plan_question *q, int steps, double step
     *seconds = INFINITY;
     rows = fmin(rows, rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius);
     for (; rows >= 1; rows = floor(rows / 2)) {
-        const double s = visit_s(q, &w, rows, steps_taken, NULL);
+        const double s = visit_s(q, &w, rows, steps_taken);
         if (s < *seconds) *seconds = s, best = rows;
     }
     if (best >= 1) streaming_window_limit(&w, (int64_t)best, t->pass_steps, t->owner);
@@ -179,28 +177,15 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
 void plan_explain_streaming(plan *p, const plan_question *q)
 {
     const plan_through *t = q->facts->through;
-    const streaming_window *w = &p->window;
-    plan_reason *r = plan_chosen(p, PLAN_MEMORY, "host");
-    sentence_set(&r->because, "%s", t->because.text);
-    sentence_set(&r->otherwise, "run.memory = device, where the fields fit there");
-    r = &p->reason[PLAN_BLOCK];
-    if (p->block_steps == 1) {
-        sentence_add(
-            &r->because,
-            "; single steps are taken by the processors, whose memory is faster than the way to the device");
-        return;
-    }
-    double way_s;
-    const int64_t rows = streaming_chunk_rows(w, t->pass_steps, t->owner);
-    const double cells = (double)w->nx * rows_of_rank(q),
-                 visit = visit_s(q, w, (double)rows, p->block_steps, &way_s);
-    sentence_add(&r->because,
-                 "%sa model has a step take %s then, with chunks of %" PRId64
-                 " rows, where the way to the device and back "
-                 "alone takes %s",
-                 r->because.text[0] ? "; " : "", figure_seconds(visit * cells / p->block_steps).text, rows,
-                 figure_seconds(way_s * cells / p->block_steps).text);
-    if (q->cfg->run.fuse == 0)
-        sentence_set(&r->otherwise,
-                     "run.fuse asks for another number, run.device_memory for more or less memory");
+    sentence *because = &p->because[PLAN_BLOCK];
+    const char *before = because->text[0] ? "; " : "";
+    p->because[PLAN_MEMORY] = t->because;
+    if (p->block_steps > 1)
+        sentence_add(because, "%sby a model, rows come in chunks of %" PRId64 " while the device computes",
+                     before, streaming_chunk_rows(&p->window, t->pass_steps, t->owner));
+    else
+        sentence_add(because,
+                     "%ssingle steps are taken by the processors, whose memory is faster than the way "
+                     "to the device",
+                     before);
 }

@@ -82,20 +82,18 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
     const config *c = q->cfg;
     const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks,
                   least = limits_of[q->facts->device].cells_least;
-    plan_reason *r = &p->reason[PLAN_BLOCK];
+    sentence *because = &p->because[PLAN_BLOCK];
     const char *none = no_blocks(q);
-    const bool tried = !none && c->run.tune != CONFIG_TUNE_OFF && cells >= least;
-    const int longest = tried ? worth_a_trial(q, longest_tried(q)) : 1;
-    sentence_set(&r->otherwise, "%s", none ? "" : "run.fuse asks for blocks of steps");
-    if (none) sentence_set(&r->because, "%s", none);
-    else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
-    else if (!tried)
-        sentence_set(&r->because,
+    if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
+    if (none) sentence_set(because, "%s", none);
+    else if (cells < least)
+        sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    else if (longest == 1)
-        sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too "
-                                  "short for blocks of steps");
+    const int longest = none || cells < least ? 1 : worth_a_trial(q, longest_tried(q));
+    if (longest == 1 && because->text[0] == '\0')
+        sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
+                              "short for blocks of steps");
     return longest;
 }
 
@@ -130,48 +128,18 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
-/* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
- * persistent one less than that of either. */
-static void say_close_blocks(const plan *p, plan_reason *r)
-{
-    const plan_temporal_trial *t = &p->temporal_trial;
-    const int single = t->count, persistent = t->count + 1;
-    const double single_s = trial_gain * t->single_step_s;
-    const bool block = t->count > 0 && t->step_s[t->best] < single_s;
-    plan_way way[PLAN_LENGTHS_MAX + 2];
-    char name[PLAN_LENGTHS_MAX][32];
-    for (int i = 0; i < t->count; i++) {
-        snprintf(name[i], sizeof name[i], "blocks of %d", t->steps[i]);
-        way[i] = (plan_way){ name[i], t->step_s[i] };
-    }
-    way[single] = (plan_way){ "single steps", single_s };
-    way[persistent] = (plan_way){ "persistent passes", t->persistent_steps == 0 ? INFINITY
-                                                       : block ? t->persistent_step_s / trial_gain
-                                                               : t->persistent_step_s };
-    plan_say_close(r, way, t->count + 2, p->persistent ? persistent : block ? t->best : single);
-}
-
 static void explain_blocks(plan *p)
 {
     const plan_temporal_trial *t = &p->temporal_trial;
-    plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
-    sentence_set(&r->because, "in a trial a step took %s singly", figure_seconds(t->single_step_s).text);
+    sentence *because = &p->because[PLAN_BLOCK];
+    sentence_set(because, "in a trial a step took %s singly", figure_seconds(t->single_step_s).text);
     for (int i = 0; i < t->count; i++)
-        sentence_add(&r->because, ", %s in blocks of %d", figure_seconds(t->step_s[i]).text, t->steps[i]);
+        sentence_add(because, ", %s in blocks of %d", figure_seconds(t->step_s[i]).text, t->steps[i]);
     if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
-        sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
+        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
                      figure_seconds(t->persistent_step_s).text, t->persistent_steps);
     else if (t->persistent_steps > 0)
-        sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
-    say_close_blocks(p, r);
-    const double limit_s = p->persistent        ? t->persistent_step_s / trial_gain
-                           : p->block_steps > 1 ? t->step_s[t->best] / trial_gain
-                                                : trial_gain * t->single_step_s;
-    sentence_set(&r->otherwise, "%s %s; run.fuse asks for %s",
-                 p->persistent        ? "other steps are taken where they are shorter than"
-                 : p->block_steps > 1 ? "single steps are taken where they are shorter than"
-                                      : "blocks are taken where a step in them takes less than",
-                 figure_seconds(limit_s).text, p->block_steps > 1 ? "a number" : "them");
+        sentence_add(because, "; passes cannot be persistent: %s", t->no_persistent.text);
 }
 
 static void choose_persistent(plan *p, const plan_question *q, int steps)
@@ -186,11 +154,11 @@ static void choose_persistent(plan *p, const plan_question *q, int steps)
 
 static void explain_untried(plan *p, int persistent)
 {
-    plan_reason *r = &p->reason[PLAN_BLOCK];
-    plan_because(r, "run.fuse asks for a number", "no trial was asked for: a run tries ");
-    if (persistent > 1) sentence_add(&r->because, "persistent passes of %d steps, ", persistent);
-    if (p->block_steps > 1) sentence_add(&r->because, "blocks of up to %d ", p->block_steps);
-    sentence_add(&r->because, "and single steps");
+    sentence *because = &p->because[PLAN_BLOCK];
+    sentence_set(because, "no trial was asked for: a run tries ");
+    if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
+    if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
+    sentence_add(because, "and single steps");
 }
 
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
@@ -230,15 +198,17 @@ static bool links_are_mixed(const plan *p)
     return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
 }
 
-static plan_reason *choose_form(plan *p, step_form form)
+static void choose_form(plan *p, step_form form, const char *because)
 {
     p->form = form;
-    return plan_chosen(p, PLAN_FORM, "%s", step_form_name[form]);
+    sentence_set(&p->because[PLAN_FORM], "%s", because);
 }
 
-/* Times the forms; false: there is no trial. */
-static bool try_forms(plan *p, const plan_question *q, const step_form *form, int count)
+/* By a trial, in which overlapped has to win by its margin; false: there is none. */
+static bool try_forms(plan *p, const plan_question *q, const char *pass, const step_form form[], int count)
 {
+    static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
+                                                    "mixed" };
     plan_form_trial *t = &p->form_trial;
     double pass_s[STEP_FORMS];
     t->tried = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
@@ -246,31 +216,19 @@ static bool try_forms(plan *p, const plan_question *q, const step_form *form, in
     q->trial->forms(q->trial->context, p, form, count, pass_s);
     for (int f = 0; f < STEP_FORMS; f++) t->pass_s[f] = INFINITY;
     for (int i = 0; i < count; i++) t->pass_s[form[i]] = pass_s[i];
-    return true;
-}
-
-/* By the trial, in which overlapped has to win by its margin. */
-static void choose_tried_form(plan *p, const char *pass)
-{
-    static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
-                                                    "mixed" };
-    const double *pass_s = p->form_trial.pass_s;
-    plan_way way[STEP_FORMS];
-    for (int f = 0; f < STEP_FORMS; f++) way[f] = (plan_way){ called[f], pass_s[f] };
-    way[STEP_OVERLAPPED].cost_s *= overlapped_margin;
     const step_form other =
-        pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    plan_reason *r =
-        choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
-    const char *before = "";
-    plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
-                 pass);
-    for (int f = 0; f < STEP_FORMS; f++)
-        if (isfinite(pass_s[f])) {
-            sentence_add(&r->because, "%s%s %s", before, figure_seconds(pass_s[f]).text, called[f]);
-            before = ", ";
-        }
-    plan_say_close(r, way, STEP_FORMS, (int)p->form);
+        t->pass_s[STEP_MIXED] < t->pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
+    choose_form(p,
+                t->pass_s[other] > overlapped_margin * t->pass_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other,
+                "in a trial a ");
+    const char *before = " took ";
+    sentence_add(&p->because[PLAN_FORM], "%s", pass);
+    for (int f = 0; f < STEP_FORMS; f++) {
+        if (isinf(t->pass_s[f])) continue;
+        sentence_add(&p->because[PLAN_FORM], "%s%s %s", before, figure_seconds(t->pass_s[f]).text, called[f]);
+        before = ", ";
+    }
+    return true;
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
@@ -287,28 +245,24 @@ static void choose_step_form(plan *p, const plan_question *q)
 {
     static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
-    const bool mixed = links_are_mixed(p), host = f->device == DEVICE_HOST,
-               near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
+    const bool mixed = links_are_mixed(p), near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
     sentence why = { "" };
-    if (host || !near) {
-        plan_because(choose_form(p, STEP_OVERLAPPED),
-                     host ? "" : "run.transport = peer, where all ranks run on one host", "%s",
-                     host ? "the host device has no kernels that exchange"
-                          : "steps with in-kernel exchange need transport peer");
+    if (f->device == DEVICE_HOST) {
+        choose_form(p, STEP_OVERLAPPED, "the host device has no kernels that exchange");
+    } else if (!near) {
+        choose_form(p, STEP_OVERLAPPED, "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
-        plan_because(choose_form(p, STEP_OVERLAPPED), "", "%s", why.text);
+        choose_form(p, STEP_OVERLAPPED, why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                           why.text);
     } else if (!mixed) {
-        plan_because(
-            choose_form(p, STEP_IN_KERNEL), "another transport, or blocks of steps",
+        choose_form(
+            p, STEP_IN_KERNEL,
             "one launch takes the step and its exchange, for every neighbour's memory can be reached");
-    } else if (try_forms(p, q, either, 2)) {
-        choose_tried_form(p, "step");
-    } else {
-        plan_because(choose_form(p, STEP_MIXED), "",
-                     "no trial was asked for: kernels exchange with the neighbours that they reach");
+    } else if (!try_forms(p, q, "step", either, 2)) {
+        choose_form(p, STEP_MIXED,
+                    "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
 
@@ -317,24 +271,17 @@ static void choose_step_form(plan *p, const plan_question *q)
 static void choose_block_form(plan *p, const plan_question *q)
 {
     static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
-    const bool mixed = links_are_mixed(p);
+    const bool mixed = links_are_mixed(p), one_host = transport_traits_of(p->transport)->one_host;
     if (q->facts->ranks == 1) return;
-    if (q->facts->through) {
-        plan_because(choose_form(p, STEP_EXCHANGE_FIRST), "",
-                     "a visit to the device takes all rows, and begins with ghosts");
-    } else if (q->facts->device == DEVICE_HOST) {
-        return;
-    } else if (try_forms(p, q, form, mixed ? 3 : 2)) {
-        choose_tried_form(p, "block");
-    } else {
-        const bool one_host = transport_traits_of(p->transport)->one_host;
-        plan_because(choose_form(p, mixed      ? STEP_MIXED
-                                    : one_host ? STEP_EXCHANGE_FIRST
-                                               : STEP_OVERLAPPED),
-                     "",
-                     "no trial was asked for: exchange first serves where kernels or copies reach the "
-                     "neighbours' memory");
-    }
+    if (q->facts->through)
+        choose_form(p, STEP_EXCHANGE_FIRST, "a visit to the device takes all rows, and begins with ghosts");
+    else if (q->facts->device == DEVICE_CUDA && !try_forms(p, q, "block", form, mixed ? 3 : 2))
+        choose_form(p,
+                    mixed      ? STEP_MIXED
+                    : one_host ? STEP_EXCHANGE_FIRST
+                               : STEP_OVERLAPPED,
+                    "no trial was asked for: exchange first serves where kernels or copies reach the "
+                    "neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)

@@ -28,8 +28,7 @@ static void print_device(FILE *to, const sim *s)
         fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
                 d->threads == 1 ? "" : "s");
     else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
-    if (s->plan.in_host_memory)
-        fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
+    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.because[PLAN_MEMORY].text);
 }
 
 static void print_form(FILE *to, const sim *s)
@@ -83,8 +82,7 @@ static void print_transports(FILE *to, const sim *s)
     fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->created.transports_s);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = plan_exchange_left_out(e, t);
-        if (why && (e->asked[t] || e->why[t][LINK_INSIDE_HOST].text[0]))
-            fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
+        if (why && why[0]) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
     }
 }
 

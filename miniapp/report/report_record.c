@@ -109,7 +109,8 @@ static json_t *transports_json(const sim *s)
                               json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t),
                                         "inside_host_s", record_number(e->slowest_s[t][LINK_INSIDE_HOST]),
                                         "between_hosts_s", record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]),
-                                        "left_out", record_text_or_null(why)));
+                                        "left_out",
+                                        record_text_or_null(why && !why[0] ? "it was not tried" : why)));
     }
     return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
                      record_number(e->tried ? s->created.transports_s : NAN));

@@ -129,7 +129,7 @@ static plan_through stream_through(sim *s, const char *because)
     const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
     s->dev = CHECK_ALLOC(s->dev);
     DEVICE_CHECK(s->dev, code);
-    DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
+    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     return t;
 }
 
@@ -139,12 +139,6 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     const config *c = s->cfg;
     sentence there = { "" };
     plan_through through;
-    if (c->run.memory == CONFIG_MEMORY_HOST && !config_kind_of(c)->stencil) {
-        sentence_set(
-            why, "run.memory = host: steps of kind %s are transposes, which want their fields on the device",
-            kind_name(c->problem.kind));
-        return CHECK_EXIT_USAGE;
-    }
     if (c->run.memory != CONFIG_MEMORY_HOST) {
         const int status = make_plan(s, NULL, how_long, why);
         /* than in the host's memory */
