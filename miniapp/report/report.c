@@ -108,10 +108,7 @@ void report_print_head(const sim *s, report *r)
     if (s->plan.persistent)
         fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
     else if (s->plan.block_steps > 1)
-        fprintf(to,
-                "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where "
-                "boxes and ranks meet\n",
-                s->plan.block_steps, 100 * r->redundant_fraction);
+        fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
     print_transports(to, s);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
@@ -222,9 +219,6 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     if (k->copies.stands_out)
         fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n",
                 k->copies.rank, k->copies.host, 100 * k->copies.over_median);
-    if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s per step, in the thread that enqueues\n",
-                figure_seconds(k->host_step_s).text);
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 

@@ -73,8 +73,6 @@ typedef struct report {
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
     int notes_printed;           /* of the sim's notes */
-    double redundant_fraction;   /* of all cells: computed more than once, in a block of steps, where boxes
-                                  * and ranks meet */
 } report;
 
 typedef struct report_rates { /* all ranks; NaN where no step was run */

@@ -156,22 +156,6 @@ void progress_end(progress *p);
 
 /* ---- loop.c ---- */
 
-/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
- * judged when the next step is under way, so that the steps never wait; a level at which the run must know
- * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
- * own. */
-typedef struct norms {
-    sim *sim;         /* not owned */
-    int64_t every;    /* time.norm_every; 0: none */
-    double tolerance; /* 0: none stops the run */
-    bool ride;        /* they come with the steps: sim_norms_ride */
-    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
-                       * its last norm is shown */
-    int64_t pending;  /* the level whose norm is still to be read; -1: none */
-    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
-    double seconds;   /* of this rank, spent on reading them */
-} norms;
-
 typedef struct loop_result {
     loop_end end;
     int64_t steps_run;
@@ -180,20 +164,16 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* Everything beside the steps of a run. */
+/* What a run has beside its steps; not owned. */
 typedef struct loop {
-    clock_steps *ticks; /* not owned, as are: */
-    saver *checkpoints;
+    clock_steps *ticks;
+    saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
+                         * opened if need be; the caller closes it */
     series *frames;
-    attention look;
-    norms changes;
-    progress bar;
+    double start_s;             /* when the run began */
+    double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
 
-/* All ranks begin together. checkpoints takes those that the deck asks for, and the one that a signal asks
- * for, and is then opened if need be; the caller closes it. start_s: when the run began. ceiling_bytes_per_s:
- * of all ranks' copies, for the line of progress. Collective, as is the next. */
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s,
-                double ceiling_bytes_per_s);
-/* From the level of s to the end of the run; what the saver holds is on disk by then. */
-loop_result loop_run(sim *s, loop *l);
+/* From the level of s to the end of the run, which all ranks begin together; what the saver holds is on disk
+ * by then. Collective. */
+loop_result loop_run(sim *s, loop l);

@@ -103,10 +103,6 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then: to neighbours; in transposes. */
 double sim_halos_sent_bytes(const sim *s);
 double sim_transposes_sent_bytes(const sim *s);
-/* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
- * these. */
-double sim_redundant_fraction(const sim *s);
-
 /* ---- sim_advance.c ---- */
 
 /* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
