@@ -95,11 +95,9 @@ struct transport {
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
      * before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
-    const char *note;      /* NULL, or what a user should know of the way that it goes here: a sentence
-                            * part, "" for nothing */
-    int64_t mpi_bytes;     /* that MPI carries from this rank in an exchange */
-    device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
-                            * between and clears it */
+    const char *note;  /* NULL, or what a user should know of the way that it goes here: a sentence
+                        * part, "" for nothing */
+    int64_t mpi_bytes; /* that MPI carries from this rank in an exchange */
 };
 
 /* Collective over on->comm, also for a rank that has no link of this transport (count = 0: only destroyed

@@ -264,8 +264,6 @@ static void message_end(transport *t)
     receive_side *in = &m->in[m->current];
     assert(m->under_way);
     message_flow_end(&in->flow, d, take, m);
-    if (t->arrived) DEVICE_CALL(d, event_record, t->arrived, m->stream);
-    t->arrived = NULL;
     unpack(m, &in->buffer);
     DEVICE_CALL(d, event_record, in->unpacked, m->stream);
     in->recorded = true;

@@ -136,9 +136,8 @@ static void own_steps(run *r)
 {
     report *out = &r->report;
     const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->samples.s, t->samples.count);
-    out->step_histogram =
-        timer_histogram_of(t->samples.s, t->samples.count, out->step_s.min, out->step_s.max);
+    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
+    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
     /* of all steps, kept or not */
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }

@@ -135,7 +135,6 @@ typedef struct plan {
 
 /* The device that computes where fields are in host memory (streaming/streaming.h). */
 typedef struct plan_through {
-    device_kind kind;
     double bytes;                     /* of its memory, for each rank */
     streaming_pass_steps *pass_steps; /* with its owner */
     const void *owner;

@@ -41,14 +41,10 @@ static double seconds_of(const json_t *answer)
 
 /* ---- blocks of steps ---- */
 
-static int longest_block(const imagined *i, int most, bool norm)
-{
-    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
-}
-
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
-    return longest_block(f->owner, most, norm);
+    const imagined *i = f->owner;
+    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
 }
 
 /* Cells that a rank computes beyond its own: from level to level one radius less. */
@@ -188,7 +184,7 @@ static json_t *problem_json(const imagined *i)
                      "transposes", kind->transposes, "by_lines", kind->by_lines);
 }
 
-static json_t *plan_as_json(const imagined *i, const plan *p)
+static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *p)
 {
     const config *c = &i->q->cfg;
     const int steps = p->block_steps;
@@ -212,7 +208,7 @@ static json_t *plan_as_json(const imagined *i, const plan *p)
         { "lanes", json_integer(p->streams) },
         { "fuse", json_integer(steps) },
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "norm_in_pass", json_boolean(steps > 1 && longest_block(i, steps, true) > 0) },
+        { "norm_in_pass", json_boolean(steps > 1 && block_steps(f, steps, true) > 0) },
         { "pass", steps > 1 ? pass_json(i, &p->grid.dec, steps) : json_null() },
         { "processors", i->cuda ? json_integer(PROCESSORS) : json_null() },
         { "halo", halo_json(i, p) },
@@ -240,7 +236,7 @@ static int make_and_print(imagined *i, sentence *why)
     const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
     const int status = plan_make(&p, &question, why);
     if (status != 0) return status;
-    json_t *o = plan_as_json(i, &p);
+    json_t *o = plan_as_json(i, &facts, &p);
     if (ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
     json_decref(o);
     return 0;

@@ -7,7 +7,7 @@
 #include "device/nvml.h"
 #include "ranks/timer.h"
 #include "run/calibrate.h"
-#include "run/verify.h"
+#include "run/loop.h"
 #include "sim/sim.h"
 #include "state/state_write.h"
 

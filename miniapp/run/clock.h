@@ -3,8 +3,7 @@
  * device never waits for the host. The host in turn stays near: it waits before more than CLOCK_LEAD_S of
  * steps are enqueued, since a signal, a checkpoint or the progress line would come after all of them; but
  * never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else
- * by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from
- * then on fewer are kept. */
+ * by clock_leave_out. Single steps are kept of the first million. */
 #pragma once
 
 #include "step/step_probe.h"
@@ -40,13 +39,6 @@ enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PR
 
 static const double CLOCK_LEAD_S = 0.1;
 
-/* Seconds of single steps, at most as many as there is room for: one in `stride` is kept. */
-typedef struct clock_samples {
-    double *s; /* owned */
-    size_t count;
-    int64_t stride, skipped;
-} clock_samples;
-
 /* The probe that is under way, or the next one. */
 typedef struct clock_probing {
     step_probe probe;
@@ -65,7 +57,8 @@ typedef struct clock_steps {
     int64_t ticks, read;   /* recorded; already turned into samples */
     int64_t steps_ahead;   /* of the ticks between */
     double step_s;         /* of the last tick that was read; 0: none yet */
-    clock_samples samples;
+    double *sample_s;      /* [samples]: of single steps; owned */
+    size_t samples;
     double total_s; /* of all steps that were read */
     int64_t total_steps;
     clock_probing probing;

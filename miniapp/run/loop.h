@@ -154,6 +154,20 @@ bool progress_due(const progress *p, int64_t step, double now_s);
 void progress_show(progress *p, int64_t step, double change);
 void progress_end(progress *p);
 
+/* ---- verify.c: the verdict, every cell against the exact discrete answer ---- */
+
+typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } verify_verdict;
+extern const char *const verify_name[];
+
+typedef struct verify_result {
+    verify_verdict verdict;
+    double max_error, bound; /* NaN where not measured */
+    sentence why;            /* unchecked: the reason */
+} verify_result;
+
+/* The verdict on the present level. Collective. */
+verify_result verify_level(sim *s);
+
 /* ---- loop.c ---- */
 
 typedef struct loop_result {

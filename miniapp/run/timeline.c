@@ -11,15 +11,24 @@
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
 enum span_name {
-    INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL,
-    HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL,
+    INTERIOR,
+    STEP,
+    PACK,
+    EXCHANGE,
+    FILL,
+    SHELL,
+    HOST_LAUNCH,
+    HOST_BEGIN,
+    HOST_FEED,
+    HOST_WAIT,
+    HOST_SHELL,
     SPAN_NAMES,
 };
 static const char *const span_names[SPAN_NAMES] = {
-    "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
-    "launch", "halo begin", "feed", "wait for messages", "feed shell",
+    "interior", "step",       "pack", "exchange",          "boundary fill", "shell",
+    "launch",   "halo begin", "feed", "wait for messages", "feed shell",
 };
-enum { SPANS_BESIDE_STREAMS = 12, ANCHOR_TRIES = 20 };
+enum { SPANS_BESIDE_STREAMS = 8, ANCHOR_TRIES = 20 };
 
 typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
@@ -72,7 +81,7 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
         .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS
     };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare, &t->detail.arrived };
+    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     for (int i = 0; i < streams; i++) {
         DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
@@ -88,7 +97,7 @@ void timeline_destroy(timeline **timeline_)
     timeline *t = *timeline_;
     if (!t) return;
     device *d = t->d;
-    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare, &t->detail.arrived };
+    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
     for (int i = 0; i < t->streams; i++) {
         DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
@@ -102,7 +111,7 @@ void timeline_destroy(timeline **timeline_)
 step_detail *timeline_detail(timeline *t)
 {
     t->detail.streams = 0;
-    t->detail.exchanged = t->detail.parted = false;
+    t->detail.exchanged = false;
     memset(t->detail.host_s, 0, sizeof t->detail.host_s);
     return &t->detail;
 }
@@ -129,9 +138,7 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     }
     if (detail->exchanged) {
         *s++ = (trace_span){ position_s(t, p->event[STEP_PACK]), posted_s, level, TRACK_COMM, PACK };
-        const double arrived_s = detail->parted ? position_s(t, detail->arrived) : received_s;
-        *s++ = (trace_span){ resumed_s, arrived_s, level, TRACK_COMM, detail->parted ? MESSAGES : EXCHANGE };
-        if (detail->parted) *s++ = (trace_span){ arrived_s, received_s, level, TRACK_COMM, UNPACK };
+        *s++ = (trace_span){ resumed_s, received_s, level, TRACK_COMM, EXCHANGE };
         *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
         *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
         *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };

@@ -119,8 +119,7 @@ static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
     host_limit by;
-    plan_through t = { .kind = through->kind,
-                       .bytes = free_bytes_of(s, through, &by),
+    plan_through t = { .bytes = free_bytes_of(s, through, &by),
                        .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);

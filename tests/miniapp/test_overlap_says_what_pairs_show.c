@@ -50,7 +50,7 @@ static void the_uncertainty_holds_the_truth(void **state)
     int said = 0, wrong = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
-        const overlap o = sampled(100e-6, 0.5, 60e-6, seed * 977);
+        const overlap o = sampled(100e-6, 0.5, 40e-6, seed * 977);
         if (isnan(o.hidden_fraction)) continue;
         said++;
         wrong += fabs(o.hidden_fraction - 0.5) > o.hidden_uncertainty;

@@ -195,10 +195,3 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
     weft_alone d.ini >table
     expect "alone, nobody is slow" "null 0" "$(record .slowest.copies) $(grep -c '^slow rank' table)"
 }
-
-@test "of more steps than a million every other time is kept" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4 grid.ny=1 time.steps=1100000 run.fuse=1
-    weft_alone d.ini --quiet output.record=long.jsonl
-    expect samples 550000 "$(record '.step_histogram | add' long.jsonl)"
-    expect "in order" true "$(record '.step_s | [0, .min, .p50, .p90, .p99, .max] | . == sort' long.jsonl)"
-}
