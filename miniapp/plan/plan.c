@@ -217,21 +217,19 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
 
 /* All variants give the same bits, so only speed is at stake: the default stays unless another is faster by
  * more than the rounds' noise could be. */
-void plan_choose_variant(plan *p)
+void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count)
 {
     static const double margin = 0.01, block_margin = 0.02;
-    const plan_variant_trial *t = &p->variant_trial;
-    double best_s = t->pass_s[0] * (1 - (p->block_steps == 1 ? margin : block_margin));
+    double best_s = pass_s[0] * (1 - (p->block_steps == 1 ? margin : block_margin));
     p->variant = 0;
-    for (int v = 1; v < t->count; v++) {
-        if (t->pass_s[v] >= best_s) continue;
-        best_s = t->pass_s[v];
+    for (int v = 1; v < count; v++) {
+        if (pass_s[v] >= best_s) continue;
+        best_s = pass_s[v];
         p->variant = v;
     }
-    if (t->count > 0)
-        sentence_set(&p->because[PLAN_VARIANT],
-                     "in a trial of %d variants its pass took %s, the default's %s", t->count,
-                     figure_seconds(t->pass_s[p->variant]).text, figure_seconds(t->pass_s[0]).text);
+    p->variant_name = name[p->variant];
+    sentence_set(&p->because[PLAN_VARIANT], "in a trial of %d variants its pass took %s, the default's %s",
+                 count, figure_seconds(pass_s[p->variant]).text, figure_seconds(pass_s[0]).text);
 }
 
 /* ---- as people read it ---- */
@@ -274,7 +272,7 @@ const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice 
     case PLAN_FORM: return step_form_name[p->form];
     case PLAN_FEED: return config_feed_name(p->feed);
     case PLAN_STREAMS: snprintf(out, PLAN_CHOSEN_BYTES, "%d", p->streams); return out;
-    case PLAN_VARIANT: return p->variant_trial.name[p->variant];
+    case PLAN_VARIANT: return p->variant_name;
     case PLAN_CHOICES: break;
     }
     return "";

@@ -53,34 +53,6 @@ typedef struct plan_exchange {
                                                     * part */
 } plan_exchange;
 
-/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside
- * it; of the slowest rank. Persistent passes. */
-enum { PLAN_LENGTHS_MAX = 2 };
-typedef struct plan_temporal_trial {
-    bool tried;
-    int count;                       /* of lengths of blocks; */
-    int steps[PLAN_LENGTHS_MAX + 1]; /* behind them 1, single steps */
-    double step_s[PLAN_LENGTHS_MAX + 1], single_step_s;
-    int best;                 /* of count */
-    int persistent_steps;     /* 0: no such passes were tried */
-    double persistent_step_s; /* INFINITY: they cannot be had, since ... */
-    sentence no_persistent;   /* ... a sentence part */
-} plan_temporal_trial;
-
-/* Steps, or blocks of them, in the forms that can be had (step.h); of the slowest rank. */
-typedef struct plan_form_trial {
-    bool tried;
-    double pass_s[STEP_FORMS]; /* INFINITY: not of this form */
-} plan_form_trial;
-
-/* Variants of the bound stencil's kernel, or of its blocks of steps. */
-typedef struct plan_variant_trial {
-    int count;                             /* 0: there is nothing to choose from, or run.tune = off */
-    const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
-    double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache
-                                            * holds), the slowest rank's */
-} plan_variant_trial;
-
 typedef enum plan_choice {
     PLAN_MEMORY,
     PLAN_GRID,
@@ -121,11 +93,9 @@ typedef struct plan {
     config_feed lone_feed;
     int streams;
     int variant;
+    const char *variant_name; /* NULL: no variants were tried */
 
     plan_exchange exchange;
-    plan_temporal_trial temporal_trial;
-    plan_form_trial form_trial;
-    plan_variant_trial variant_trial;
     sentence because[PLAN_CHOICES]; /* "": the run has nothing to choose there */
     plan_note note[PLAN_NOTES_MAX]; /* the plan's own, then those of the run that has it */
     int notes;
@@ -195,8 +165,8 @@ typedef struct plan_question {
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
-/* plan.variant, by plan.variant_trial. */
-void plan_choose_variant(plan *p);
+/* plan.variant, of count >= 2, by the seconds of a pass with each, the slowest rank's. */
+void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count);
 
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
@@ -216,6 +186,3 @@ static inline bool plan_four_fields(const config *c, int block_steps)
 {
     return block_steps > 1 && config_kind_of(c)->two_levels;
 }
-/* The transport t is left out for all links, since ..., "" where it was not tried; NULL: it serves every kind
- * of link that there is. */
-const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);

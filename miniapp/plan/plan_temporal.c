@@ -9,13 +9,14 @@
 
 /* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
  * has such grids in its caches. */
+enum { LENGTHS_MAX = 2 };
 typedef struct trial_limits {
     int lengths, steps;  /* how many lengths of block; the longest */
     int64_t cells_least; /* of a rank: with fewer there is no trial */
 } trial_limits;
 static const trial_limits limits_of[] = {
     [DEVICE_HOST] = { .lengths = 1, .steps = 12, .cells_least = 1 << 23 },
-    [DEVICE_CUDA] = { .lengths = PLAN_LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20 },
+    [DEVICE_CUDA] = { .lengths = LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20 },
 };
 
 static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
@@ -128,30 +129,6 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
-static void explain_blocks(plan *p)
-{
-    const plan_temporal_trial *t = &p->temporal_trial;
-    sentence *because = &p->because[PLAN_BLOCK];
-    sentence_set(because, "in a trial a step took %s singly", figure_seconds(t->single_step_s).text);
-    for (int i = 0; i < t->count; i++)
-        sentence_add(because, ", %s in blocks of %d", figure_seconds(t->step_s[i]).text, t->steps[i]);
-    if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
-        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
-                     figure_seconds(t->persistent_step_s).text, t->persistent_steps);
-    else if (t->persistent_steps > 0)
-        sentence_add(because, "; passes cannot be persistent: %s", t->no_persistent.text);
-}
-
-static void choose_persistent(plan *p, const plan_question *q, int steps)
-{
-    plan_temporal_trial *t = &p->temporal_trial;
-    const double other_s = p->block_steps > 1 ? t->step_s[t->best] : t->single_step_s;
-    t->persistent_steps = steps;
-    t->persistent_step_s = q->trial->persistent(q->trial->context, p, steps, &t->no_persistent);
-    p->persistent = t->persistent_step_s < trial_gain * other_s;
-    if (p->persistent) p->block_steps = steps;
-}
-
 static void explain_untried(plan *p, int persistent)
 {
     sentence *because = &p->because[PLAN_BLOCK];
@@ -161,31 +138,47 @@ static void explain_untried(plan *p, int persistent)
     sentence_add(because, "and single steps");
 }
 
+/* Persistent passes, where they are had and their step takes less than other_s by the gain. */
+static void try_persistent(plan *p, const plan_question *q, int steps, double other_s)
+{
+    sentence why, *because = &p->because[PLAN_BLOCK];
+    const double step_s = q->trial->persistent(q->trial->context, p, steps, &why);
+    if (isinf(step_s)) sentence_add(because, "; passes cannot be persistent: %s", why.text);
+    else
+        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
+                     figure_seconds(step_s).text, steps);
+    p->persistent = step_s < trial_gain * other_s;
+    if (p->persistent) p->block_steps = steps;
+}
+
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
  * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
-    plan_temporal_trial *t = &p->temporal_trial;
-    const int lengths = limits_of[q->facts->device].lengths;
+    const plan_trial *trial = q->trial;
+    sentence *because = &p->because[PLAN_BLOCK];
+    int steps[LENGTHS_MAX + 1], count = 0;
+    double step_s[LENGTHS_MAX + 1];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!q->trial || !q->trial->blocks) {
+    if (!trial || !trial->blocks) {
         explain_untried(p, persistent);
         return;
     }
-    for (int n = p->block_steps; n > 1 && t->count < lengths; n = plan_shorter_block(q, n))
-        t->steps[t->count++] = n;
-    t->steps[t->count] = 1;
-    t->tried = true;
-    q->trial->blocks(q->trial->context, p, t->steps, t->count + 1, t->step_s);
-    t->single_step_s = t->step_s[t->count];
-    for (int i = 0; i < t->count; i++)
-        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
-    p->block_steps =
-        t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
-    if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);
-    explain_blocks(p);
+    for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
+         n = plan_shorter_block(q, n))
+        steps[count++] = n;
+    steps[count] = 1;
+    trial->blocks(trial->context, p, steps, count + 1, step_s);
+    sentence_set(because, "in a trial a step took %s singly", figure_seconds(step_s[count]).text);
+    int best = count;
+    for (int i = 0; i < count; i++) {
+        sentence_add(because, ", %s in blocks of %d", figure_seconds(step_s[i]).text, steps[i]);
+        if (step_s[i] < (best == count ? trial_gain : 1) * step_s[best]) best = i;
+    }
+    p->block_steps = steps[best];
+    if (persistent > 1 && trial->persistent) try_persistent(p, q, persistent, step_s[best]);
 }
 
 /* ---- the form of a step ---- */
@@ -204,30 +197,24 @@ static void choose_form(plan *p, step_form form, const char *because)
     sentence_set(&p->because[PLAN_FORM], "%s", because);
 }
 
-/* By a trial, in which overlapped has to win by its margin; false: there is none. */
+/* By a trial of these forms, of which the first is overlapped and has to win by its margin; false: there is
+ * none. */
 static bool try_forms(plan *p, const plan_question *q, const char *pass, const step_form form[], int count)
 {
     static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
                                                     "mixed" };
-    plan_form_trial *t = &p->form_trial;
     double pass_s[STEP_FORMS];
-    t->tried = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
-    if (!t->tried) return false;
+    int best = 1;
+    if (!q->trial || !q->trial->forms || q->cfg->run.tune == CONFIG_TUNE_OFF) return false;
     q->trial->forms(q->trial->context, p, form, count, pass_s);
-    for (int f = 0; f < STEP_FORMS; f++) t->pass_s[f] = INFINITY;
-    for (int i = 0; i < count; i++) t->pass_s[form[i]] = pass_s[i];
-    const step_form other =
-        t->pass_s[STEP_MIXED] < t->pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    choose_form(p,
-                t->pass_s[other] > overlapped_margin * t->pass_s[STEP_OVERLAPPED] ? STEP_OVERLAPPED : other,
-                "in a trial a ");
-    const char *before = " took ";
+    for (int i = 2; i < count; i++)
+        if (pass_s[i] < pass_s[best]) best = i;
+    if (pass_s[best] > overlapped_margin * pass_s[0]) best = 0;
+    choose_form(p, form[best], "in a trial a ");
     sentence_add(&p->because[PLAN_FORM], "%s", pass);
-    for (int f = 0; f < STEP_FORMS; f++) {
-        if (isinf(t->pass_s[f])) continue;
-        sentence_add(&p->because[PLAN_FORM], "%s%s %s", before, figure_seconds(t->pass_s[f]).text, called[f]);
-        before = ", ";
-    }
+    for (int i = 0; i < count; i++)
+        sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
+                     figure_seconds(pass_s[i]).text, called[form[i]]);
     return true;
 }
 

@@ -71,13 +71,14 @@ static void try_others(plan *p, const plan_question *q, transport_kind than)
         if (t != than) over[count++] = t;
     try_these(p, q, over, count);
     for (t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *left_out = transport_traits_of(t)->left_out;
-        for (link_kind kind = 0; kind < LINK_KINDS && t != than && left_out; kind++)
-            sentence_set(&p->exchange.why[t][kind], "%s", left_out);
+        const char *why = transport_traits_of(t)->left_out;
+        for (link_kind kind = 0; kind < LINK_KINDS && t != than && why; kind++)
+            sentence_set(&p->exchange.why[t][kind], "%s", why);
     }
 }
 
-const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t)
+/* Since ..., "" where it was not tried; NULL: it serves every kind of link that there is. */
+static const char *left_out(const plan_exchange *e, transport_kind t)
 {
     for (link_kind kind = 0; kind < LINK_KINDS; kind++)
         if (e->links[kind] > 0 && isinf(e->slowest_s[t][kind])) return e->why[t][kind].text;
@@ -141,6 +142,10 @@ static void explain_trials(const plan_exchange *e, sentence *because)
             before = ", ";
         }
     sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+        const char *why = left_out(e, t);
+        if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);
+    }
 }
 
 static void explain(plan *p, const plan_question *q, transport_kind asked)
@@ -174,7 +179,7 @@ static void choose_halo(plan *p, const plan_question *q, transport_kind asked)
         e->slowest_s[t][LINK_INSIDE_HOST] = e->slowest_s[t][LINK_BETWEEN_HOSTS] = INFINITY;
     e->tried = asked != TRANSPORT_STAGED && q->trial && q->trial->exchange;
     if (e->tried && asked != TRANSPORT_AUTO) try_these(p, q, &asked, 1);
-    if (e->tried && (asked == TRANSPORT_AUTO || plan_exchange_left_out(e, asked))) try_others(p, q, asked);
+    if (e->tried && (asked == TRANSPORT_AUTO || left_out(e, asked))) try_others(p, q, asked);
     for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
         e->favourite[kind] = e->tried ? favourite_of(e, kind, asked) : assumed(f, e, kind, asked);
         e->used[e->favourite[kind]] += e->links[kind];

@@ -60,32 +60,6 @@ static const char *stencil_text(char *out, size_t bytes, const sim *s)
     return out;
 }
 
-/* The trials of one transport, inside a host and between hosts. */
-static void print_trial(FILE *to, const plan_exchange *e, transport_kind t, bool *first)
-{
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        if (!isfinite(e->slowest_s[t][kind])) continue;
-        fprintf(to, "%s%s %.3g us%s%s", *first ? "" : ", ", transport_kind_name(t),
-                e->slowest_s[t][kind] * 1e6, e->links[!kind] > 0 ? " " : "",
-                e->links[!kind] > 0 ? link_kind_name[kind] : "");
-        *first = false;
-    }
-}
-
-static void print_transports(FILE *to, const sim *s)
-{
-    const plan_exchange *e = &s->plan.exchange;
-    bool first = true;
-    if (!e->tried) return;
-    fprintf(to, "exchange     ");
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, e, t, &first);
-    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->created.transports_s);
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *why = plan_exchange_left_out(e, t);
-        if (why && why[0]) fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
-    }
-}
-
 void report_print_head(const sim *s, report *r)
 {
     const config *c = s->cfg;
@@ -109,7 +83,6 @@ void report_print_head(const sim *s, report *r)
         fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
     else if (s->plan.block_steps > 1)
         fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
-    print_transports(to, s);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
     r->notes_printed = s->plan.notes;
@@ -120,10 +93,8 @@ void report_print_start(const sim *s, report *r)
     terminal_text text;
     if (s->top.rank != 0) return;
     FILE *const to = terminal_text_begin(&text);
-    const plan_variant_trial *tried = &s->plan.variant_trial;
-    if (tried->count > 0)
-        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant],
-                tried->count);
+    if (s->plan.variant_name)
+        fprintf(to, "kernel       %s: %s\n", s->plan.variant_name, s->plan.because[PLAN_VARIANT].text);
     print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     terminal_text_end(&text, INDENT);

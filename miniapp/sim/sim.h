@@ -33,7 +33,6 @@ typedef struct sim_create_seconds {
     double transport_s;  /* probes and trials of transports */
     double passes_s;     /* streams, halos, graphs; trials of blocks of steps */
     double tune_s;       /* trials of variants */
-    double transports_s; /* transport_s of the slowest rank */
 } sim_create_seconds;
 
 /* Kinds with transposes have this besides. */

@@ -104,7 +104,6 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     facts.through = through;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
-    s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
     free(all.free_bytes);
     free(all.limit);
     return status;

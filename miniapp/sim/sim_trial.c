@@ -317,7 +317,8 @@ void sim_trial_choose_variant(sim *s)
 {
     const plan *p = &s->plan;
     const bool single = p->block_steps == 1;
-    plan_variant_trial *answer = &s->plan.variant_trial;
+    const char *name[DEVICE_VARIANTS_MAX];
+    double pass_s[DEVICE_VARIANTS_MAX];
     if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
     const int count = count_variants(s);
     passes t = { .s = s,
@@ -332,11 +333,10 @@ void sim_trial_choose_variant(sim *s)
         (void)variant_s(&t, 0);
         t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
     }
-    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, answer->pass_s, NULL, s->top.comm);
-    if (single) try_hot(&t, count, answer->pass_s);
-    answer->count = count;
-    for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
-    plan_choose_variant(&s->plan);
+    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, pass_s, NULL, s->top.comm);
+    if (single) try_hot(&t, count, pass_s);
+    for (int v = 0; v < count; v++) name[v] = sim_trial_variant_name(s, v);
+    plan_choose_variant(&s->plan, name, pass_s, count);
     variants_of(s)->chosen = s->plan.variant;
     s->created.tune_s = timer_now_s() - begin_s;
 }

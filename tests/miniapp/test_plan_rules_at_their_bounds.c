@@ -177,11 +177,9 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     m.persistent_step_s = 0.899 * m.longest_step_s;
     const plan *p = held(1, &m, 2048, 10000, 0, 0, "");
     assert_persistent(p, 4096);
-    assert_int_equal(p->temporal_trial.count, 2);
     assert_non_null(
         strstr(p->because[PLAN_BLOCK].text, "in persistent passes of 4096, with all cells in registers"));
     assert_persistent(held(1, &m, 64, 10000, 0, 0, ""), 4096); /* too small for blocks of steps */
-    assert_int_equal(p->temporal_trial.count, 0);
     assert_persistent(held(1, &m, 64, 1000, 300, 0, ""), 300); /* as many as are taken in a row */
     assert_persistent(held(1, &m, 64, 1000, 300, 200, ""), 200);
     assert_false(held(1, &m, 64, 1000, 1, 0, "")->persistent);
@@ -560,9 +558,10 @@ static void transposes_go_over_peer_then_aware_then_staged(void **state)
 
 static int variant_of(int block_steps, double second_s, double third_s)
 {
-    plan p = { .block_steps = block_steps,
-               .variant_trial = { .count = 3, .pass_s = { 1, second_s, third_s } } };
-    plan_choose_variant(&p);
+    static const char *const name[] = { "default", "second", "third" };
+    plan p = { .block_steps = block_steps };
+    plan_choose_variant(&p, name, (double[]){ 1, second_s, third_s }, 3);
+    assert_string_equal(p.variant_name, name[p.variant]);
     return p.variant;
 }
 

@@ -25,7 +25,7 @@ def has_all(k): . as $o | all(k[]; . as $n | $o | has($n));
   (select([.transport] | inside(["staged", "mapped", "aware", "peer", "nccl", "copy"]) | not) | "transport"),
   (select([.feed] | inside(["openmp", "serial", "graph"]) | not) | "feed"),
   (select(.asked | type != "object") | "asked"),
-  (select([.tune.variant | text or . == null] + [.tune.seconds | number] + [.tune.tried | type == "array"] | all | not) | "tune"),
+  (select([.tune.variant | text or . == null] + [.tune.seconds | number] | all | not) | "tune"),
   (select([.step_s | .min, .p50, .p90, .p99, .max, .mean] | all(number) | not) | "step_s"),
   (select([.gcells_per_s, .bytes_per_s, .bytes_moved_per_s, .ceiling_bytes_per_s, .fraction_of_ceiling,
     .overlap_hidden_fraction, .max_error, .error_bound] | all(number) | not) | "figures"),
