@@ -136,17 +136,16 @@ loop_result loop_run(sim *s, loop l)
         watchdog_step(s->level);
 
         saver_poll(l.checkpoints);
-        r.end = attention_look(&look);
+        const bool due = checkpoint_due(c, s->level);
+        r.end = attention_look(&look, due);
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
-        const bool now =
-            leaving || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
+        const bool now = leaving || due || series_due(c, s->level) || s->level == c->time.steps;
         converged = norms_converged(&changes, now); /* may go back by a level */
 
-        const bool due = checkpoint_due(c, s->level) && !leaving && !attention_too_late(&look);
         if ((series_due(c, s->level) && !add_to_series(&l, &r)) ||
-            ((due || leaving) && !saver_save(l.checkpoints, leaving))) {
+            ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
         }

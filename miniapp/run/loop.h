@@ -116,7 +116,6 @@ typedef struct attention {
     double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
     int64_t next_step, last_step; /* when the ranks look next, and looked last */
     double last_s, per_step_s;
-    bool late_noted; /* that a checkpoint was due too close to the deadline */
 } attention;
 
 /* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
@@ -126,11 +125,9 @@ void attention_catch_signals(void);
 attention attention_begin(sim *s, const saver *checkpoints, double start_s);
 /* Steps, in whole passes, up to the next look. */
 int64_t attention_steps_to_go(const attention *a);
-/* At every step boundary. The same on all ranks, as is the next. */
-loop_end attention_look(attention *a);
-/* A checkpoint is due: would it leave no time for the one with which the run leaves at its deadline?
- * Not at the last step. */
-bool attention_too_late(attention *a);
+/* At every step boundary; the same on all ranks. due: so is a checkpoint, which is the last one where it would
+ * leave no time for another before the deadline. */
+loop_end attention_look(attention *a, bool due);
 
 /* ---- progress.c: one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
 
