@@ -125,7 +125,7 @@ void attention_catch_signals(void);
 attention attention_begin(sim *s, const saver *checkpoints, double start_s);
 /* Steps, in whole passes, up to the next look. */
 int64_t attention_steps_to_go(const attention *a);
-/* At every step boundary; the same on all ranks. due: so is a checkpoint, which is the last one where it would
+/* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
  * leave no time for another before the deadline. */
 loop_end attention_look(attention *a, bool due);
 
