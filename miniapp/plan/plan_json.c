@@ -150,7 +150,7 @@ json_t *plan_reasons_json(const plan *p)
     return all;
 }
 
-static json_t *notes_json(const plan *p)
+json_t *plan_notes_json(const plan *p)
 {
     json_t *all = json_array();
     for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
@@ -193,7 +193,7 @@ static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *
         { "program", json_string("weft") },
         { "plan", plan_reasons_json(p) },
         { "asks", json_incref(i->asks) },
-        { "notes", notes_json(p) },
+        { "notes", plan_notes_json(p) },
         { "problem", problem_json(i) },
         { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
         { "device", json_string(i->cuda ? "cuda" : "host") },

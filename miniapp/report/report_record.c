@@ -84,14 +84,6 @@ static json_t *phases_json(const report *r)
     return all;
 }
 
-static json_t *notes_json(const sim *s)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < s->plan.notes; i++)
-        json_array_append_new(all, record_text(s->plan.note[i].said.text));
-    return all;
-}
-
 /* The parts of write_s. */
 static json_t *write_json(const state_stats *c)
 {
@@ -187,7 +179,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "slowest",
           json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host),
                     "copies", record_straggler(&r->calibration.copies)) },
-        { "notes", notes_json(s) },
+        { "notes", plan_notes_json(&s->plan) },
         { "deck", record_text(deck_text) },
     };
     return record_add(o, rest, sizeof rest / sizeof *rest);
