@@ -175,25 +175,18 @@ void halo_progress(halo *h, unsigned over)
         if ((t = driven(h, i, over)) && t->progress) t->progress(t);
 }
 
-/* Records the event of the last transport, which unpacks last. */
-bool halo_end(halo *h, unsigned over, device_event *arrived)
+void halo_end(halo *h, unsigned over)
 {
-    transport *t, *last = NULL;
-    for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i, over))) last = t;
-    if (last) last->arrived = arrived;
+    transport *t;
     for (int i = 0; i < h->transports; i++)
         if ((t = driven(h, i, over)) && t->end) t->end(t);
     h->exchanges++;
-    const bool parted = last && arrived && !last->arrived;
-    if (last) last->arrived = NULL;
-    return parted;
 }
 
 void halo_exchange(halo *h, void *field, device_stream *s)
 {
     halo_begin(h, HALO_OVER_ALL, field, s);
-    (void)halo_end(h, HALO_OVER_ALL, NULL);
+    halo_end(h, HALO_OVER_ALL);
 }
 
 transport_kind halo_toward(const halo *h, int direction)

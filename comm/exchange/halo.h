@@ -35,12 +35,11 @@ halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int de
                   const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
 /* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each
- * other. arrived, if not NULL, is recorded on s between the messages and the unpack; false where the
- * transport does not part the two. */
+ * other. */
 enum { HALO_OVER_ALL = (1 << TRANSPORT_KINDS) - 1 };
 void halo_begin(halo *h, unsigned over, void *field, device_stream *s);
 void halo_progress(halo *h, unsigned over);
-bool halo_end(halo *h, unsigned over, device_event *arrived);
+void halo_end(halo *h, unsigned over);
 /* From begin to end of all, with nothing beside it. */
 void halo_exchange(halo *h, void *field, device_stream *s);
 

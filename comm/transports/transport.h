@@ -92,8 +92,6 @@ struct transport {
     /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
      * before begin. */
     pack_piece unpack[PACK_PIECES_MAX];
-    device_event *arrived; /* NULL, or: a transport whose end first waits and then unpacks records it in
-                            * between and clears it */
 };
 
 /* Collective over on->comm, also for a rank that has no link of this transport (count = 0: only destroyed

@@ -218,8 +218,6 @@ static void message_end(transport *t)
     message_flow_end(m->flow, d, take, m);
     m->state = IDLE;
     if (m->in_place) return;
-    if (t->arrived) DEVICE_CALL(d, event_record, t->arrived, m->stream);
-    t->arrived = NULL;
     if (!m->chunked) message_buffer_to_kernel(&m->in, 0, m->in.bytes, m->stream);
     DEVICE_CALL(d, unpack, &t->on.shape, m->field, m->in.kernel, t->unpack, t->on.count, UNPACK_STORE,
                 m->stream);

@@ -29,8 +29,6 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 /* ---- the numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so
  * that a run that is killed or restarted loses none. Other programs join them to a film. ---- */
 
-enum { FRAMES_PER_SECOND = 20 }; /* of the film that a note proposes */
-
 /* Does the picture's name end as a PNG's or an APNG's does? */
 bool frames_png(const char *picture);
 /* "heat.png", "heat.apng" -> "heat.frames"; false: too long. */

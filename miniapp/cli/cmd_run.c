@@ -136,9 +136,8 @@ static void own_steps(run *r)
 {
     report *out = &r->report;
     const clock_steps *t = &r->ticks;
-    out->step_s = timer_percentiles_of(t->samples.s, t->samples.count);
-    out->step_histogram =
-        timer_histogram_of(t->samples.s, t->samples.count, out->step_s.min, out->step_s.max);
+    out->step_s = timer_percentiles_of(t->sample_s, t->samples);
+    out->step_histogram = timer_histogram_of(t->sample_s, t->samples, out->step_s.min, out->step_s.max);
     /* of all steps, kept or not */
     if (t->total_steps > 0) out->step_s.mean = t->total_s / (double)t->total_steps;
 }
@@ -270,9 +269,6 @@ static int run_it(run *r)
         return status == 0 ? 0 : fail(status, why.text);
     }
     say_notes(s, 0);
-    r->report.redundant_fraction =
-        timer_over_ranks(sim_redundant_fraction(s) * (double)sim_own_cells(s), s->top.comm).sum /
-        ((double)s->cfg->grid.nx * (double)s->cfg->grid.ny);
     if (!r->ask.quiet) report_print_head(s, &r->report);
     enter(r, "tune");
     sim_trial_choose_variant(s);
@@ -301,12 +297,10 @@ static int run_it(run *r)
     if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");
     r->start_up_s = timer_now_s() - r->start_s;
-    watchdog_neighbours(&s->plan.grid.dec, &s->top);
     enter(r, "steps");
     const nvml_reading before = nvml_read(s->dev->uuid);
-    loop beside = loop_begin(s, &r->ticks, &r->checkpoints, &r->frames, r->start_s,
-                             r->report.calibration.ceiling_bytes_per_s);
-    const loop_result l = loop_run(s, &beside);
+    const loop_result l = loop_run(s, (loop){ &r->ticks, &r->checkpoints, &r->frames, r->start_s,
+                                              r->report.calibration.ceiling_bytes_per_s });
     if (l.end == LOOP_FAILED) return fail(CHECK_EXIT_ENVIRONMENT, l.why.text);
     power_read(r->power, s->top.speaks_for_device, before, nvml_read(s->dev->uuid));
     return finish(r, &l, &why);

@@ -1,5 +1,6 @@
 /* The order of the choices, and the first of them, where the cells are: the process grid, the longest block
- * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory. */
+ * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; the
+ * last of them, the kernel's variant. */
 #include <string.h>
 
 #include "exchange/halo.h"
@@ -80,26 +81,19 @@ static bool cut_domain(plan *p, const plan_question *q, int depth, sentence *why
     const bool one_host = f->device == DEVICE_CUDA && f->hosts == 1 && x == 0 && y == 0;
     const bool rows = !f->through && one_host && cut(q, d, 1, f->ranks, depth, why);
     if (!rows && !cut(q, d, f->through ? 1 : x, y, depth, why)) return false;
-    plan_reason *r = plan_chosen(p, PLAN_GRID, "%d x %d", d->ranks_x, d->ranks_y);
-    if (f->through) {
-        plan_because(r, NULL, "rows stream through the device, so rows alone are cut");
-    } else if (rows) {
-        plan_because(r, NULL,
-                     "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange are "
-                     "faster that way");
-        sentence_set(&r->otherwise,
-                     "run.ranks_x and run.ranks_y ask for another; on several hosts the grid with the "
-                     "cheapest halo is taken, and likewise where a rank would have fewer than %d rows",
-                     depth);
-    } else if (x || y) {
-        plan_because(r, "without them the grid with the cheapest halo is taken",
-                     "run.ranks_x and run.ranks_y ask for it");
-    } else {
-        plan_because(r, "run.ranks_x and run.ranks_y ask for another",
-                     "its halo is the cheapest of all grids that leave each rank %d cells along an axis that "
-                     "is cut; a cell of a column counts four times one of a row",
-                     depth);
-    }
+    sentence *because = &p->because[PLAN_GRID];
+    if (f->through) sentence_set(because, "rows stream through the device, so rows alone are cut");
+    else if (rows)
+        sentence_set(because,
+                     "on the GPUs of one host rows alone are cut, since steps with in-kernel exchange "
+                     "are faster that way");
+    else if (x || y) sentence_set(because, "run.ranks_x and run.ranks_y ask for it");
+    else
+        sentence_set(
+            because,
+            "its halo is the cheapest of all grids that leave each rank %d cells along an axis that is "
+            "cut; a cell of a column counts four times one of a row",
+            depth);
     return true;
 }
 
@@ -138,18 +132,14 @@ static bool lay_out_transposed(plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
-static const char *const other_fuse =
-    "run.fuse asks for another number; with run.fuse = 0 a trial may decide";
-
-/* Longer blocks than other passes have, that the deck asks for. */
-static bool lay_out_persistent(plan *p, const plan_question *q, int steps, sentence *why)
+/* Longer blocks than other passes have, that the deck asks for: persistent ones, which have no ghosts. */
+static bool lay_out_persistent(plan *p, const plan_question *q, sentence *why)
 {
     p->block_steps = 1;
     if (!lay_out(p, q, why)) return false;
     p->persistent = true;
-    p->block_steps = steps;
-    plan_because(plan_chosen(p, PLAN_BLOCK, "%d", steps), other_fuse,
-                 "run.fuse asks for it, and the device's registers hold all cells");
+    p->block_steps = q->cfg->run.fuse;
+    sentence_set(&p->because[PLAN_BLOCK], "run.fuse asks for it, and the device's registers hold all cells");
     return true;
 }
 
@@ -159,10 +149,10 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
     const int asked = q->cfg->run.fuse;
-    sentence fewer_since = { "" };
+    sentence *because = &p->because[PLAN_BLOCK], fewer_since = { "" };
     if (asked > 1 && f->ranks == 1 && asked > f->block_steps(f, asked, false) &&
         asked <= plan_persistent_steps(q))
-        return lay_out_persistent(p, q, asked, why);
+        return lay_out_persistent(p, q, why);
     const int wanted =
         f->through && asked == 0 ? plan_visit_steps(q) : plan_longest_block(p, q, &fewer_since);
     p->block_steps = wanted;
@@ -171,23 +161,20 @@ static bool lay_out_blocks(plan *p, const plan_question *q, sentence *why)
         if (p->block_steps == wanted) fewer_since = *why;
         p->block_steps = f->block_steps(f, p->block_steps - 1, false);
     }
-    const int longest = p->block_steps;
-    while (asked == 0 && !f->through && p->block_steps > 1 && !plan_wide_enough(p, q)) {
-        p->block_steps = plan_shorter_block(q, p->block_steps);
-        if (!lay_out(p, q, why)) return false;
-    }
-    if (p->block_steps < asked)
-        plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
-    plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
     if (asked > 0) {
-        plan_because(r, other_fuse, "%s", p->block_steps < asked ? fewer_since.text : "run.fuse asks for it");
-    } else if (f->through) {
-        if (p->block_steps == 1) sentence_set(&r->because, "fewer than two steps are taken in a row");
-        r->otherwise.text[0] = '\0';
-    } else if (longest > 1 && p->block_steps == 1) {
-        plan_because(r, "run.fuse asks for blocks of steps; fewer ranks or a larger grid let a trial decide",
-                     "the ranks are narrow: in a block of steps they would compute more than a tenth of the "
-                     "cells twice");
+        const bool fewer = p->block_steps < asked;
+        if (fewer)
+            plan_add_note(p, true, "run.fuse = %d: %s; using %d", asked, fewer_since.text, p->block_steps);
+        sentence_set(because, "%s", fewer ? fewer_since.text : "run.fuse asks for it");
+    } else if (!f->through) {
+        while (p->block_steps > 1 && !plan_wide_enough(p, q)) {
+            p->block_steps = plan_shorter_block(q, p->block_steps);
+            if (!lay_out(p, q, why)) return false;
+            if (p->block_steps == 1)
+                sentence_set(because,
+                             "the ranks are narrow: in a block of steps they would compute more than "
+                             "a tenth of the cells twice");
+        }
     }
     return true;
 }
@@ -200,7 +187,7 @@ static int lay_out_all(plan *p, const plan_question *q, sentence *why)
     if (!lay_out_blocks(p, q, why)) return 2;
     if (p->in_host_memory) plan_explain_streaming(p, q);
     if (config_kind_of(q->cfg)->transposes && !lay_out_transposed(p, q, why)) return 2;
-    if (q->facts->ranks == 1) p->reason[PLAN_GRID] = (plan_reason){ .chosen = "" };
+    if (q->facts->ranks == 1) p->because[PLAN_GRID].text[0] = '\0';
     return fits(p, q, why) ? 0 : 3;
 }
 
@@ -222,4 +209,21 @@ int plan_make(plan *p, const plan_question *q, sentence *why)
     plan_choose_form(p, q);
     plan_choose_graphs(p, q);
     return 0;
+}
+
+/* All variants give the same bits, so only speed is at stake: the default stays unless another is faster by
+ * more than the rounds' noise could be. */
+void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count)
+{
+    static const double margin = 0.01, block_margin = 0.02;
+    double best_s = pass_s[0] * (1 - (p->block_steps == 1 ? margin : block_margin));
+    p->variant = 0;
+    for (int v = 1; v < count; v++) {
+        if (pass_s[v] >= best_s) continue;
+        best_s = pass_s[v];
+        p->variant = v;
+    }
+    p->variant_name = name[p->variant];
+    sentence_set(&p->because[PLAN_VARIANT], "in a trial of %d variants its pass took %s, the default's %s",
+                 count, figure_seconds(pass_s[p->variant]).text, figure_seconds(pass_s[0]).text);
 }

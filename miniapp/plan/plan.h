@@ -1,21 +1,18 @@
 /* The plan: what a run chooses where the deck leaves it open, and why. It is computed here and nowhere else,
- * from three things:
+ * from the deck, the facts of the machine and its ranks, and a trial that answers "how long does it take?"
+ * and "can it be had?": measured in a run (sim/sim_trial.c), given by the caller of a dry run in JSON
+ * (plan_json.c), made up in tests; a dry run on a terminal does not ask for times.
  *
- *   the deck    resolved, and the stencil that it asks for
- *   the facts   of the machine and the ranks: found out in a run, made up for a machine that is only imagined
- *   the trial   answers "how long does it take?" and "can it be had?": measured in a run, given by the caller
- *               of a dry run in JSON (plan_json.h); a dry run on a terminal does not ask, and tests imagine
- *
- * Rules are pure functions of the three, so that all ranks choose the same, and so do a run, its dry run and
- * its prediction. They choose in this order, each from what stands before it:
+ * Rules are pure functions of the three, so that all ranks choose the same, and so do a run and its dry run.
+ * They choose in this order, each from what stands before it:
  *
  *   plan.c            process grid; longest block of steps that may pay; fields and their ghosts; do they fit
  *                     into memory
  *   plan_streaming.c  of fields in host memory, steps and rows of a visit to the device
- *   plan_transport.c  the transport of each link of the halo, and of the distributed transposes
+ *   plan_transport.c  the transport of the halo's links, and of the distributed transposes
  *   plan_temporal.c   steps in a block, and the form of a step
  *   plan_feed.c       streams, who enqueues, graphs
- *   plan_variant.c    the variant of the kernel, once a run is set up */
+ *   plan.c            the variant of the kernel, once a run is set up */
 #pragma once
 
 #include <stdio.h>
@@ -40,49 +37,20 @@ typedef struct plan_grid { /* one global field's layout over the ranks */
     field_shape shape;
 } plan_grid;
 
-/* The halo, whose links take transports, and the trials of these. */
+/* The halo, whose links take the transport that is best for their kind, and the trials of these. */
 typedef struct plan_exchange {
     const plan_grid *grid; /* the halo's; NULL: there is no link */
     int depth;
     bool corners;
     int kind[DECOMP_NEIGHBOURS];                   /* of this rank's link in that direction; -1: none */
     int links[LINK_KINDS];                         /* of all ranks */
-    bool tried;                                    /* else nothing below but `used` and `favourite` holds */
     int used[TRANSPORT_KINDS];                     /* ... by transport */
-    transport_kind favourite[LINK_KINDS];          /* what most links of the kind take */
-    bool asked[TRANSPORT_KINDS];                   /* the trial was; or why it was left out */
+    transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
+    bool tried;                                    /* else nothing below holds */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                    * rank; INFINITY: it does not serve */
+                                                     * rank; INFINITY: it does not serve, or was not tried */
     sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
 } plan_exchange;
-
-/* Blocks of the longest and the next fewer steps, and single steps, each with an exchange and nothing beside
- * it; of the slowest rank. Persistent passes. */
-enum { PLAN_LENGTHS_MAX = 2 };
-typedef struct plan_temporal_trial {
-    bool tried;
-    int count;                       /* of lengths of blocks; */
-    int steps[PLAN_LENGTHS_MAX + 1]; /* behind them 1, single steps */
-    double step_s[PLAN_LENGTHS_MAX + 1], single_step_s;
-    int best;                 /* of count */
-    int persistent_steps;     /* 0: no such passes were tried */
-    double persistent_step_s; /* INFINITY: they cannot be had, since ... */
-    sentence no_persistent;   /* ... a sentence part */
-} plan_temporal_trial;
-
-/* Steps, or blocks of them, in the forms that can be had (step.h); of the slowest rank. */
-typedef struct plan_form_trial {
-    bool tried;
-    double pass_s[STEP_FORMS]; /* INFINITY: not of this form */
-} plan_form_trial;
-
-/* Variants of the bound stencil's kernel, or of its blocks of steps. */
-typedef struct plan_variant_trial {
-    int count;                             /* 0: there is nothing to choose from, or run.tune = off */
-    const char *name[DEVICE_VARIANTS_MAX]; /* live until the next bind */
-    double pass_s[DEVICE_VARIANTS_MAX];    /* a pass of a rank's box (the host: of as much as no cache
-                                            * holds), the slowest rank's */
-} plan_variant_trial;
 
 typedef enum plan_choice {
     PLAN_MEMORY,
@@ -96,14 +64,6 @@ typedef enum plan_choice {
     PLAN_VARIANT,
     PLAN_CHOICES
 } plan_choice;
-extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ...: for people, and as keys of
-                                                          * a record with _ for spaces */
-
-typedef struct plan_reason { /* of one choice; "" everywhere: the run has nothing to choose there */
-    char chosen[64];
-    sentence because;   /* a sentence */
-    sentence otherwise; /* what would have to change for another choice: a sentence */
-} plan_reason;
 
 /* Half of peer's exchange counts: a step over peer that is one launch hides all of it but the stores. */
 #define PLAN_PEER_WEIGHT 0.5
@@ -132,12 +92,10 @@ typedef struct plan {
     config_feed lone_feed;
     int streams;
     int variant;
+    const char *variant_name; /* NULL: no variants were tried */
 
     plan_exchange exchange;
-    plan_temporal_trial temporal_trial;
-    plan_form_trial form_trial;
-    plan_variant_trial variant_trial;
-    plan_reason reason[PLAN_CHOICES];
+    sentence because[PLAN_CHOICES]; /* "": the run has nothing to choose there */
     plan_note note[PLAN_NOTES_MAX]; /* the plan's own, then those of the run that has it */
     int notes;
 } plan;
@@ -146,7 +104,6 @@ typedef struct plan {
 
 /* The device that computes where fields are in host memory (streaming/streaming.h). */
 typedef struct plan_through {
-    device_kind kind;
     double bytes;                     /* of its memory, for each rank */
     streaming_pass_steps *pass_steps; /* with its owner */
     const void *owner;
@@ -175,16 +132,6 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     void *owner; /* for block_steps and persistent */
 };
 
-/* A transport to be tried. seconds[rank][kind of link]: an exchange over the rank's links of that kind;
- * INFINITY with the reason in why[kind] where it does not serve there, and where ask[kind] is false: the
- * transport does not reach, or there are no links. */
-typedef struct plan_candidate {
-    transport_kind over;
-    bool ask[LINK_KINDS];
-    float (*seconds)[LINK_KINDS];
-    sentence *why;
-} plan_candidate;
-
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
@@ -192,8 +139,9 @@ typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
     void *context;
-    /* Halos over each of these transports alone, compared with each other. */
-    void (*exchange)(void *context, const plan *p, const plan_candidate over[], int count);
+    /* Exchanges over each of these transports, compared with each other, on the links of a kind: sets
+     * p->exchange.slowest_s and .why. */
+    void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
     /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
@@ -204,8 +152,6 @@ typedef struct plan_trial {
     double (*persistent)(void *context, const plan *p, int steps, sentence *why);
     /* Seconds of a step or block in each of these forms. */
     void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
-    /* Names and times of the kernel's variants; count 0 where there are fewer than two. */
-    void (*variants)(void *context, const plan *p, plan_variant_trial *answer);
 } plan_trial;
 
 typedef struct plan_question {
@@ -217,13 +163,17 @@ typedef struct plan_question {
 
 /* 0; or one sentence in why, and 2: the deck does not fit the ranks, 3: it does not fit into memory. */
 int plan_make(plan *p, const plan_question *q, sentence *why);
-/* plan.variant, once a run is set up by the rest. */
-void plan_choose_variant(plan *p, const plan_question *q);
+/* plan.variant, of count >= 2, by the seconds of a pass with each, the slowest rank's. */
+void plan_choose_variant(plan *p, const char *const name[], const double pass_s[], int count);
 
 /* One more note; of more than there is room for the first are kept. */
 __attribute__((format(printf, 3, 4))) void plan_add_note(plan *p, bool asked, const char *format, ...);
 
-/* A line for each choice: what, why, and what would have to change for another; before: of each line. */
+/* The name of a choice, and what was chosen, as people read them; for each that has a reason. */
+extern const char *const plan_choice_name[PLAN_CHOICES]; /* "process grid", ... */
+enum { PLAN_CHOSEN_BYTES = 64 };
+const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
+/* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 
 /* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
@@ -234,5 +184,3 @@ static inline bool plan_four_fields(const config *c, int block_steps)
 {
     return block_steps > 1 && config_kind_of(c)->two_levels;
 }
-/* The transport t is left out for all links, since ...; NULL: it serves every kind of link that there is. */
-const char *plan_exchange_left_out(const plan_exchange *e, transport_kind t);

@@ -2,23 +2,24 @@
  * sentence for what cannot be had. */
 #include "plan/plan_rules.h"
 
-static void choose_serial(plan *p, const char *because)
+static void choose_serial(plan *p, const plan_question *q, const char *because)
 {
+    const config_feed asked = q->cfg->run.feed;
     p->feed = p->lone_feed = CONFIG_FEED_SERIAL;
-    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), NULL, "%s", because);
+    sentence_set(&p->because[PLAN_FEED], "%s", because);
+    if (asked != CONFIG_FEED_AUTO && asked != CONFIG_FEED_SERIAL)
+        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(asked), because);
 }
 
 /* A visit's rows come one after the other, so one thread sees to it, and one stream. */
 static void choose_visits(plan *p, const plan_question *q)
 {
-    const config *c = q->cfg;
     const char *const because = "rows stream through the device in one order";
-    choose_serial(p, because);
+    choose_serial(p, q, because);
     p->streams = 1;
-    plan_because(plan_chosen(p, PLAN_STREAMS, "1"), NULL, "%s", because);
-    if (c->run.feed == CONFIG_FEED_OPENMP || c->run.feed == CONFIG_FEED_GRAPH)
-        plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(c->run.feed), because);
-    if (c->run.streams > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", c->run.streams, because);
+    sentence_set(&p->because[PLAN_STREAMS], "%s", because);
+    if (q->cfg->run.streams > 1)
+        plan_add_note(p, true, "run.lanes = %d: %s; using 1", q->cfg->run.streams, because);
 }
 
 void plan_choose_streams(plan *p, const plan_question *q)
@@ -33,8 +34,7 @@ void plan_choose_streams(plan *p, const plan_question *q)
     if (p->lone_feed == CONFIG_FEED_AUTO || p->lone_feed == CONFIG_FEED_GRAPH)
         p->lone_feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
     p->feed = p->lone_feed;
-    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), "run.feed asks for another",
-                 "%s",
+    sentence_set(&p->because[PLAN_FEED], "%s",
                  c->run.feed == p->feed ? "run.feed asks for it"
                  : host                 ? "each pass runs on all threads of the rank at once"
                                         : "a thread per stream enqueues beside the one that exchanges");
@@ -43,7 +43,7 @@ void plan_choose_streams(plan *p, const plan_question *q)
     if (p->streams == 0) p->streams = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
     /* the deck's own number is checked with the deck, that of threads here */
     if (p->streams > STEP_STREAMS_MAX) p->streams = STEP_STREAMS_MAX;
-    plan_because(plan_chosen(p, PLAN_STREAMS, "%d", p->streams), "run.lanes asks for another number", "%s",
+    sentence_set(&p->because[PLAN_STREAMS], "%s",
                  c->run.streams > 0 ? "run.lanes asks for it"
                  : p->streams > 1   ? "with run.feed = openmp each thread of the host has a stream"
                                     : "one stream keeps the device busy");
@@ -63,35 +63,26 @@ static bool graphs_serve(const plan *p, const plan_question *q, sentence *why)
     return true;
 }
 
-static void feed_persistent(plan *p, const plan_question *q)
-{
-    const char *const because = "a launch takes all steps of a persistent pass";
-    const bool graph = q->cfg->run.feed == CONFIG_FEED_GRAPH;
-    if (graph) plan_add_note(p, true, "run.feed = graph: %s; using serial", because);
-    if (graph || q->cfg->run.feed == CONFIG_FEED_AUTO) choose_serial(p, because);
-}
-
 /* A timeline wants steps that are launched, and probed, one by one. auto takes graphs wherever they serve:
  * they were seen to win on every grid that was tried, in every form of the step. */
 void plan_choose_graphs(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
-    const bool asked = c->run.feed == CONFIG_FEED_GRAPH;
-    plan_reason *r = &p->reason[PLAN_FEED];
-    sentence why = { "" };
+    const bool asked = c->run.feed == CONFIG_FEED_GRAPH, open = c->run.feed == CONFIG_FEED_AUTO;
+    sentence *because = &p->because[PLAN_FEED], why = { "" };
+    if (q->facts->through || (!asked && !open)) return;
     if (p->persistent) {
-        feed_persistent(p, q);
+        choose_serial(p, q, "a launch takes all steps of a persistent pass");
+    } else if (!asked && c->output.trace[0]) {
         return;
-    }
-    if (q->facts->through || (!asked && (c->run.feed != CONFIG_FEED_AUTO || c->output.trace[0]))) return;
-    if (!graphs_serve(p, q, &why)) {
+    } else if (graphs_serve(p, q, &why)) {
+        p->feed = CONFIG_FEED_GRAPH;
+        sentence_set(because, "%s",
+                     asked ? "run.feed asks for it"
+                           : "many steps are launched at once, for no transport here needs the host");
+    } else {
         if (asked)
             plan_add_note(p, true, "run.feed = graph: %s; using %s", why.text, config_feed_name(p->feed));
-        if (q->facts->device != DEVICE_HOST) sentence_set(&r->because, "there are no graphs: %s", why.text);
-        return;
+        if (q->facts->device != DEVICE_HOST) sentence_set(because, "there are no graphs: %s", why.text);
     }
-    p->feed = CONFIG_FEED_GRAPH;
-    plan_because(plan_chosen(p, PLAN_FEED, "%s", config_feed_name(p->feed)), NULL, "%s",
-                 asked ? "run.feed asks for it"
-                       : "many steps are launched at once, for no transport here needs the host");
 }

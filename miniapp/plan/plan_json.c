@@ -23,11 +23,15 @@ typedef struct imagined {
     json_t *answers, *asks; /* owned */
 } imagined;
 
+/* Once each. */
 static void ask(const imagined *i, const char *question, json_t *of)
 {
-    json_t *list = json_object_get(i->asks, question);
+    json_t *list = json_object_get(i->asks, question), *known;
+    size_t k;
     if (!list) json_object_set_new(i->asks, question, list = json_array());
-    json_array_append_new(list, of);
+    json_array_foreach(list, k, known) if (json_equal(known, of)) break;
+    if (k == json_array_size(list)) json_array_append(list, of);
+    json_decref(of);
 }
 
 static double seconds_of(const json_t *answer)
@@ -37,14 +41,10 @@ static double seconds_of(const json_t *answer)
 
 /* ---- blocks of steps ---- */
 
-static int longest_block(const imagined *i, int most, bool norm)
-{
-    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
-}
-
 static int block_steps(const plan_facts *f, int most, bool norm)
 {
-    return longest_block(f->owner, most, norm);
+    const imagined *i = f->owner;
+    return i->cuda ? temporal_longest(&i->of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN) : most;
 }
 
 /* Cells that a rank computes beyond its own: from level to level one radius less. */
@@ -93,18 +93,17 @@ static json_t *pass_json(const imagined *i, const decomp *d, int steps)
 
 /* ---- the trial ---- */
 
-static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
+static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     const imagined *i = context;
-    for (const plan_candidate *of = over; of < over + count; of++) {
-        const char *name = transport_kind_name(of->over);
+    plan_exchange *e = &p->exchange;
+    for (int k = 0; k < count; k++) {
+        const transport_kind t = over[k];
+        const char *name = transport_kind_name(t);
         const json_t *answer = json_object_get(json_object_get(i->answers, "exchange_s"), name);
         if (!answer) ask(i, "exchange_s", json_string(name));
-        for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-            const double s = of->ask[kind] ? seconds_of(json_array_get(answer, (size_t)kind)) : INFINITY;
-            if (isinf(s)) sentence_set(&of->why[kind], "no record shows what it costs");
-            for (int rank = 0; rank < i->q->ranks; rank++) of->seconds[rank][kind] = (float)s;
-        }
+        e->slowest_s[t][kind] = seconds_of(json_array_get(answer, (size_t)kind));
+        if (isinf(e->slowest_s[t][kind])) sentence_set(&e->why[t][kind], "no record shows what it costs");
     }
 }
 
@@ -139,20 +138,18 @@ json_t *plan_reasons_json(const plan *p)
 {
     json_t *all = json_object();
     for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        const plan_reason *r = &p->reason[i];
-        char key[32];
-        if (r->chosen[0] == '\0') continue;
+        char key[32], chosen[PLAN_CHOSEN_BYTES];
+        if (p->because[i].text[0] == '\0') continue;
         snprintf(key, sizeof key, "%s", plan_choice_name[i]);
         for (char *c = key; *c; c++) *c = *c == ' ' ? '_' : *c;
         json_object_set_new(all, key,
-                            json_pack("{s:s, s:o, s:o}", "chosen", r->chosen, "because",
-                                      record_text(r->because.text), "otherwise",
-                                      record_text_or_null(r->otherwise.text)));
+                            json_pack("{s:s, s:o}", "chosen", plan_chosen(chosen, p, i), "because",
+                                      record_text(p->because[i].text)));
     }
     return all;
 }
 
-static json_t *notes_json(const plan *p)
+json_t *plan_notes_json(const plan *p)
 {
     json_t *all = json_array();
     for (int i = 0; i < p->notes; i++) json_array_append_new(all, record_text(p->note[i].said.text));
@@ -186,7 +183,7 @@ static json_t *problem_json(const imagined *i)
                      "transposes", kind->transposes, "by_lines", kind->by_lines);
 }
 
-static json_t *plan_as_json(const imagined *i, const plan *p)
+static json_t *plan_as_json(const imagined *i, const plan_facts *f, const plan *p)
 {
     const config *c = &i->q->cfg;
     const int steps = p->block_steps;
@@ -195,7 +192,7 @@ static json_t *plan_as_json(const imagined *i, const plan *p)
         { "program", json_string("weft") },
         { "plan", plan_reasons_json(p) },
         { "asks", json_incref(i->asks) },
-        { "notes", notes_json(p) },
+        { "notes", plan_notes_json(p) },
         { "problem", problem_json(i) },
         { "grid", json_pack("{s:I, s:I}", "nx", (json_int_t)c->grid.nx, "ny", (json_int_t)c->grid.ny) },
         { "device", json_string(i->cuda ? "cuda" : "host") },
@@ -210,7 +207,7 @@ static json_t *plan_as_json(const imagined *i, const plan *p)
         { "lanes", json_integer(p->streams) },
         { "fuse", json_integer(steps) },
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
-        { "norm_in_pass", json_boolean(steps > 1 && longest_block(i, steps, true) > 0) },
+        { "norm_in_pass", json_boolean(steps > 1 && block_steps(f, steps, true) > 0) },
         { "pass", steps > 1 ? pass_json(i, &p->grid.dec, steps) : json_null() },
         { "processors", i->cuda ? json_integer(PROCESSORS) : json_null() },
         { "halo", halo_json(i, p) },
@@ -238,7 +235,7 @@ static int make_and_print(imagined *i, sentence *why)
     const plan_question question = { &q->cfg, &i->of.op, &facts, q->answers ? &trial : NULL };
     const int status = plan_make(&p, &question, why);
     if (status != 0) return status;
-    json_t *o = plan_as_json(i, &p);
+    json_t *o = plan_as_json(i, &facts, &p);
     if (ranks_mine(ranks_world()) == 0 && json_dumpf(o, stdout, 0) == 0) printf("\n");
     json_decref(o);
     return 0;

@@ -7,8 +7,9 @@
 #include "config/request.h"
 
 struct plan;
-/* {"process_grid": {"chosen": "1 x 4", "because": ..., "otherwise": ...}, ...}. */
+/* {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}. */
 json_t *plan_reasons_json(const struct plan *p);
+json_t *plan_notes_json(const struct plan *p);
 /* Prints the plan of request q on one line of stdout. An exit status, with a sentence in why where it is not
  * 0. */
 int plan_print_json(const request *q, sentence *why);

@@ -22,11 +22,11 @@ int64_t plan_steps_in_a_row(const config *c);
 /* plan_temporal.c. plan_persistent_steps: of a persistent pass, as many as the run has use for; 1: there are
  * none. plan_longest_block: the longest block that the deck, the device and the length of the run allow, or
  * 1; why: of the numbers that the deck asks for, where it is fewer, as a sentence part. plan_shorter_block:
- * the next fewer steps to look at. */
+ * the next fewer steps to look at. plan_wide_enough: are the ranks, for blocks of p->block_steps that the
+ * deck does not ask for? */
 int plan_persistent_steps(const plan_question *q);
 int plan_longest_block(plan *p, const plan_question *q, sentence *why);
 int plan_shorter_block(const plan_question *q, int steps);
-/* are the ranks, for blocks of p->block_steps that the deck does not ask for? */
 bool plan_wide_enough(const plan *p, const plan_question *q);
 void plan_choose_block(plan *p, const plan_question *q);
 void plan_choose_form(plan *p, const plan_question *q);
@@ -34,17 +34,3 @@ void plan_choose_form(plan *p, const plan_question *q);
 /* plan_feed.c: streams, and who feeds them; then graphs. */
 void plan_choose_streams(plan *p, const plan_question *q);
 void plan_choose_graphs(plan *p, const plan_question *q);
-
-/* plan_reason.c. plan_chosen: the reason of a choice, and what was chosen.
- * plan_because: why, and what would have to change for another choice (NULL: what it already says).
- * plan_say_close: of the ways that were compared, those that cost hardly more than the chosen one; INFINITY:
- * it cannot be had. */
-typedef struct plan_way {
-    const char *name;
-    double cost_s;
-} plan_way;
-__attribute__((format(printf, 3, 4))) plan_reason *plan_chosen(plan *p, plan_choice choice,
-                                                               const char *format, ...);
-__attribute__((format(printf, 3, 4))) void plan_because(plan_reason *r, const char *otherwise,
-                                                        const char *format, ...);
-void plan_say_close(plan_reason *r, const plan_way way[], int count, int chosen);

@@ -11,24 +11,16 @@
 #include "files/figure.h"
 #include "plan/plan_rules.h"
 
-/* Those of a GPU are at the ends that ask for more steps, the bus' lower and the kernels' upper one: some
- * more cost little, too few cost what is missing. */
-typedef struct streaming_rates {
+/* At the ends that ask for more steps, the bus' lower and the kernels' upper one: some more cost little, too
+ * few cost what is missing. */
+static const struct {
     double bus_bytes_per_s;  /* each way, both at once */
     double pass_cells_per_s; /* of f32, cells times steps, for each step of a pass: longer passes are
                               * faster */
     double copy_bytes_per_s; /* on the device, read and written */
     double started_cells;    /* that the items of a pass begin with, per row that they compute in vain */
-} streaming_rates;
-static const streaming_rates rates_of[] = {
-    [DEVICE_HOST] = { .bus_bytes_per_s = 5e9,
-                      .pass_cells_per_s = .1e9,
-                      .copy_bytes_per_s = 10e9,
-                      .started_cells = 4e3 },
-    [DEVICE_CUDA] = { .bus_bytes_per_s = 42e9,
-                      .pass_cells_per_s = 310e9,
-                      .copy_bytes_per_s = 4e12,
-                      .started_cells = 250e3 },
+} rates = {
+    .bus_bytes_per_s = 42e9, .pass_cells_per_s = 310e9, .copy_bytes_per_s = 4e12, .started_cells = 250e3
 };
 
 /* A choice is as good as the best one if the model has it slower by less. */
@@ -43,20 +35,6 @@ static streaming_window widest_window(const plan_question *q, double bytes, int 
     const plan_through *t = q->facts->through;
     return streaming_window_within(bytes, c->problem.type, c->grid.nx, levels_of(q), c->problem.radius, steps,
                                    t->pass_steps, t->owner);
-}
-
-/* For the shortest visits. */
-static bool has_room(const plan_question *q, sentence *why)
-{
-    const plan_through *t = q->facts->through;
-    double least = 4096;
-    if (widest_window(q, t->bytes, 2).slot_rows > 0) return true;
-    while (widest_window(q, least, 2).slot_rows == 0) least *= 1.25;
-    return sentence_refuse(why,
-                           "run.memory = host: %s of device memory are too few to stream rows of %" PRId64
-                           " cells; it takes %s or more, "
-                           "and is fast with hundreds of times as much",
-                           figure_bytes(t->bytes).text, q->cfg->grid.nx, figure_bytes(least).text);
 }
 
 bool plan_can_stream(const plan_question *q, sentence *why)
@@ -78,7 +56,10 @@ bool plan_can_stream(const plan_question *q, sentence *why)
     if (t->pass_steps(t->owner, 1, false) == 0)
         return sentence_refuse(why, "run.memory = host: the device has no blocks of steps for a radius of %d",
                                c->problem.radius);
-    return has_room(q, why);
+    if (widest_window(q, t->bytes, 2).slot_rows > 0) return true; /* for the shortest visits */
+    return sentence_refuse(
+        why, "run.memory = host: %s of device memory are too few to stream rows of %" PRId64 " cells",
+        figure_bytes(t->bytes).text, c->grid.nx);
 }
 
 /* Seconds of two that run beside each other. Where they take about as long they wait for each other in turns:
@@ -91,19 +72,17 @@ static double beside(double a, double b)
 }
 
 /* Seconds of a visit for each cell of a rank: `steps` of the window's, in chunks of chunk_rows. */
-static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps,
-                      double *way_s)
+static double visit_s(const plan_question *q, const streaming_window *w, double chunk_rows, double steps)
 {
-    const streaming_rates *r = &rates_of[q->facts->through->kind];
     const double word = (double)dtype_bytes(w->type), rows = rows_of_rank(q),
                  depth = (double)w->radius * w->steps;
     const double cuts = q->facts->ranks > 1 ? 2 : 0;
-    const double way = word * w->levels / r->bus_bytes_per_s * (1 + cuts * depth / rows);
-    const double rate = r->pass_cells_per_s * w->pass_steps * sizeof(float) / word / w->levels;
-    const double begun = r->started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
+    const double way = word * w->levels / rates.bus_bytes_per_s * (1 + cuts * depth / rows);
+    const double rate = rates.pass_cells_per_s * w->pass_steps * sizeof(float) / word / w->levels;
+    const double begun = rates.started_cells * 2 * w->skew / (chunk_rows * (double)w->nx),
                  twice = cuts * depth / 2 / rows;
-    const double leads = 2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / r->copy_bytes_per_s;
-    if (way_s) *way_s = way;
+    const double leads =
+        2 * w->levels * (depth + 2 * w->skew) / chunk_rows * 2 * word / rates.copy_bytes_per_s;
     return beside(way, steps / rate * (1 + begun) * (1 + twice) + leads) +
            way * fmin(1, chunk_rows / 4 / rows);
 }
@@ -118,7 +97,7 @@ static streaming_window window_of(const plan_question *q, int steps, double step
     *seconds = INFINITY;
     rows = fmin(rows, rows_of_rank(q) + 2.0 * steps * q->cfg->problem.radius);
     for (; rows >= 1; rows = floor(rows / 2)) {
-        const double s = visit_s(q, &w, rows, steps_taken, NULL);
+        const double s = visit_s(q, &w, rows, steps_taken);
         if (s < *seconds) *seconds = s, best = rows;
     }
     if (best >= 1) streaming_window_limit(&w, (int64_t)best, t->pass_steps, t->owner);
@@ -179,28 +158,15 @@ bool plan_make_window(plan *p, const plan_question *q, sentence *why)
 void plan_explain_streaming(plan *p, const plan_question *q)
 {
     const plan_through *t = q->facts->through;
-    const streaming_window *w = &p->window;
-    plan_reason *r = plan_chosen(p, PLAN_MEMORY, "host");
-    sentence_set(&r->because, "%s", t->because.text);
-    sentence_set(&r->otherwise, "run.memory = device, where the fields fit there");
-    r = &p->reason[PLAN_BLOCK];
-    if (p->block_steps == 1) {
-        sentence_add(
-            &r->because,
-            "; single steps are taken by the processors, whose memory is faster than the way to the device");
-        return;
-    }
-    double way_s;
-    const int64_t rows = streaming_chunk_rows(w, t->pass_steps, t->owner);
-    const double cells = (double)w->nx * rows_of_rank(q),
-                 visit = visit_s(q, w, (double)rows, p->block_steps, &way_s);
-    sentence_add(&r->because,
-                 "%sa model has a step take %s then, with chunks of %" PRId64
-                 " rows, where the way to the device and back "
-                 "alone takes %s",
-                 r->because.text[0] ? "; " : "", figure_seconds(visit * cells / p->block_steps).text, rows,
-                 figure_seconds(way_s * cells / p->block_steps).text);
-    if (q->cfg->run.fuse == 0)
-        sentence_set(&r->otherwise,
-                     "run.fuse asks for another number, run.device_memory for more or less memory");
+    sentence *because = &p->because[PLAN_BLOCK];
+    const char *before = because->text[0] ? "; " : "";
+    p->because[PLAN_MEMORY] = t->because;
+    if (p->block_steps > 1)
+        sentence_add(because, "%sby a model, rows come in chunks of %" PRId64 " while the device computes",
+                     before, streaming_chunk_rows(&p->window, t->pass_steps, t->owner));
+    else
+        sentence_add(because,
+                     "%ssingle steps are taken by the processors, whose memory is faster than the way "
+                     "to the device",
+                     before);
 }

@@ -9,13 +9,14 @@
 
 /* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
  * has such grids in its caches. */
+enum { LENGTHS_MAX = 2 };
 typedef struct trial_limits {
     int lengths, steps;  /* how many lengths of block; the longest */
     int64_t cells_least; /* of a rank: with fewer there is no trial */
 } trial_limits;
 static const trial_limits limits_of[] = {
     [DEVICE_HOST] = { .lengths = 1, .steps = 12, .cells_least = 1 << 23 },
-    [DEVICE_CUDA] = { .lengths = PLAN_LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20 },
+    [DEVICE_CUDA] = { .lengths = LENGTHS_MAX, .steps = 64, .cells_least = 1 << 20 },
 };
 
 static const double trial_gain = 0.9; /* of a single step's time: in a block a step must take less */
@@ -82,20 +83,18 @@ static int longest_worth_a_trial(plan *p, const plan_question *q)
     const config *c = q->cfg;
     const int64_t cells = c->grid.nx * c->grid.ny / q->facts->ranks,
                   least = limits_of[q->facts->device].cells_least;
-    plan_reason *r = &p->reason[PLAN_BLOCK];
+    sentence *because = &p->because[PLAN_BLOCK];
     const char *none = no_blocks(q);
-    const bool tried = !none && c->run.tune != CONFIG_TUNE_OFF && cells >= least;
-    const int longest = tried ? worth_a_trial(q, longest_tried(q)) : 1;
-    sentence_set(&r->otherwise, "%s", none ? "" : "run.fuse asks for blocks of steps");
-    if (none) sentence_set(&r->because, "%s", none);
-    else if (c->run.tune == CONFIG_TUNE_OFF) sentence_set(&r->because, "run.tune = off: there are no trials");
-    else if (!tried)
-        sentence_set(&r->because,
+    if (!none && c->run.tune == CONFIG_TUNE_OFF) none = "run.tune = off: there are no trials";
+    if (none) sentence_set(because, "%s", none);
+    else if (cells < least)
+        sentence_set(because,
                      "a rank has %" PRId64 " cells, and blocks of steps are tried from %" PRId64 " on", cells,
                      least);
-    else if (longest == 1)
-        sentence_set(&r->because, "the run, or what lies between its norms, checkpoints and frames, is too "
-                                  "short for blocks of steps");
+    const int longest = none || cells < least ? 1 : worth_a_trial(q, longest_tried(q));
+    if (longest == 1 && because->text[0] == '\0')
+        sentence_set(because, "the run, or what lies between its norms, checkpoints and frames, is too "
+                              "short for blocks of steps");
     return longest;
 }
 
@@ -130,94 +129,56 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
-/* By the costs that are compared: a block's step has to take less than trial_gain of a single one, a
- * persistent one less than that of either. */
-static void say_close_blocks(const plan *p, plan_reason *r)
-{
-    const plan_temporal_trial *t = &p->temporal_trial;
-    const int single = t->count, persistent = t->count + 1;
-    const double single_s = trial_gain * t->single_step_s;
-    const bool block = t->count > 0 && t->step_s[t->best] < single_s;
-    plan_way way[PLAN_LENGTHS_MAX + 2];
-    char name[PLAN_LENGTHS_MAX][32];
-    for (int i = 0; i < t->count; i++) {
-        snprintf(name[i], sizeof name[i], "blocks of %d", t->steps[i]);
-        way[i] = (plan_way){ name[i], t->step_s[i] };
-    }
-    way[single] = (plan_way){ "single steps", single_s };
-    way[persistent] = (plan_way){ "persistent passes", t->persistent_steps == 0 ? INFINITY
-                                                       : block ? t->persistent_step_s / trial_gain
-                                                               : t->persistent_step_s };
-    plan_say_close(r, way, t->count + 2, p->persistent ? persistent : block ? t->best : single);
-}
-
-static void explain_blocks(plan *p)
-{
-    const plan_temporal_trial *t = &p->temporal_trial;
-    plan_reason *r = plan_chosen(p, PLAN_BLOCK, "%d", p->block_steps);
-    sentence_set(&r->because, "in a trial a step took %s singly", figure_seconds(t->single_step_s).text);
-    for (int i = 0; i < t->count; i++)
-        sentence_add(&r->because, ", %s in blocks of %d", figure_seconds(t->step_s[i]).text, t->steps[i]);
-    if (t->persistent_steps > 0 && isfinite(t->persistent_step_s))
-        sentence_add(&r->because, ", %s in persistent passes of %d, with all cells in registers",
-                     figure_seconds(t->persistent_step_s).text, t->persistent_steps);
-    else if (t->persistent_steps > 0)
-        sentence_add(&r->because, "; passes cannot be persistent: %s", t->no_persistent.text);
-    say_close_blocks(p, r);
-    const double limit_s = p->persistent        ? t->persistent_step_s / trial_gain
-                           : p->block_steps > 1 ? t->step_s[t->best] / trial_gain
-                                                : trial_gain * t->single_step_s;
-    sentence_set(&r->otherwise, "%s %s; run.fuse asks for %s",
-                 p->persistent        ? "other steps are taken where they are shorter than"
-                 : p->block_steps > 1 ? "single steps are taken where they are shorter than"
-                                      : "blocks are taken where a step in them takes less than",
-                 figure_seconds(limit_s).text, p->block_steps > 1 ? "a number" : "them");
-}
-
-static void choose_persistent(plan *p, const plan_question *q, int steps)
-{
-    plan_temporal_trial *t = &p->temporal_trial;
-    const double other_s = p->block_steps > 1 ? t->step_s[t->best] : t->single_step_s;
-    t->persistent_steps = steps;
-    t->persistent_step_s = q->trial->persistent(q->trial->context, p, steps, &t->no_persistent);
-    p->persistent = t->persistent_step_s < trial_gain * other_s;
-    if (p->persistent) p->block_steps = steps;
-}
-
 static void explain_untried(plan *p, int persistent)
 {
-    plan_reason *r = &p->reason[PLAN_BLOCK];
-    plan_because(r, "run.fuse asks for a number", "no trial was asked for: a run tries ");
-    if (persistent > 1) sentence_add(&r->because, "persistent passes of %d steps, ", persistent);
-    if (p->block_steps > 1) sentence_add(&r->because, "blocks of up to %d ", p->block_steps);
-    sentence_add(&r->because, "and single steps");
+    sentence *because = &p->because[PLAN_BLOCK];
+    sentence_set(because, "no trial was asked for: a run tries ");
+    if (persistent > 1) sentence_add(because, "persistent passes of %d steps, ", persistent);
+    if (p->block_steps > 1) sentence_add(because, "blocks of up to %d ", p->block_steps);
+    sentence_add(because, "and single steps");
+}
+
+/* Persistent passes, where they are had and their step takes less than other_s by the gain. */
+static void try_persistent(plan *p, const plan_question *q, int steps, double other_s)
+{
+    sentence why, *because = &p->because[PLAN_BLOCK];
+    const double step_s = q->trial->persistent(q->trial->context, p, steps, &why);
+    if (isinf(step_s)) sentence_add(because, "; passes cannot be persistent: %s", why.text);
+    else
+        sentence_add(because, ", %s in persistent passes of %d, with all cells in registers",
+                     figure_seconds(step_s).text, steps);
+    p->persistent = step_s < trial_gain * other_s;
+    if (p->persistent) p->block_steps = steps;
 }
 
 /* Small grids want the shorter of two lengths: what the first rows of a chunk cost twice grows with the
  * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
-    plan_temporal_trial *t = &p->temporal_trial;
-    const int lengths = limits_of[q->facts->device].lengths;
+    const plan_trial *trial = q->trial;
+    sentence *because = &p->because[PLAN_BLOCK];
+    int steps[LENGTHS_MAX + 1], count = 0;
+    double step_s[LENGTHS_MAX + 1];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!q->trial || !q->trial->blocks) {
+    if (!trial || !trial->blocks) {
         explain_untried(p, persistent);
         return;
     }
-    for (int n = p->block_steps; n > 1 && t->count < lengths; n = plan_shorter_block(q, n))
-        t->steps[t->count++] = n;
-    t->steps[t->count] = 1;
-    t->tried = true;
-    q->trial->blocks(q->trial->context, p, t->steps, t->count + 1, t->step_s);
-    t->single_step_s = t->step_s[t->count];
-    for (int i = 0; i < t->count; i++)
-        if (t->step_s[i] < t->step_s[t->best]) t->best = i;
-    p->block_steps =
-        t->count > 0 && t->step_s[t->best] < trial_gain * t->single_step_s ? t->steps[t->best] : 1;
-    if (persistent > 1 && q->trial->persistent) choose_persistent(p, q, persistent);
-    explain_blocks(p);
+    for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
+         n = plan_shorter_block(q, n))
+        steps[count++] = n;
+    steps[count] = 1;
+    trial->blocks(trial->context, p, steps, count + 1, step_s);
+    sentence_set(because, "in a trial a step took %s singly", figure_seconds(step_s[count]).text);
+    int best = count;
+    for (int i = 0; i < count; i++) {
+        sentence_add(because, ", %s in blocks of %d", figure_seconds(step_s[i]).text, steps[i]);
+        if (step_s[i] < (best == count ? trial_gain : 1) * step_s[best]) best = i;
+    }
+    p->block_steps = steps[best];
+    if (persistent > 1 && trial->persistent) try_persistent(p, q, persistent, step_s[best]);
 }
 
 /* ---- the form of a step ---- */
@@ -230,47 +191,31 @@ static bool links_are_mixed(const plan *p)
     return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
 }
 
-static plan_reason *choose_form(plan *p, step_form form)
+static void choose_form(plan *p, step_form form, const char *because)
 {
     p->form = form;
-    return plan_chosen(p, PLAN_FORM, "%s", step_form_name[form]);
+    sentence_set(&p->because[PLAN_FORM], "%s", because);
 }
 
-/* Times the forms; false: there is no trial. */
-static bool try_forms(plan *p, const plan_question *q, const step_form *form, int count)
-{
-    plan_form_trial *t = &p->form_trial;
-    double pass_s[STEP_FORMS];
-    t->tried = q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON;
-    if (!t->tried) return false;
-    q->trial->forms(q->trial->context, p, form, count, pass_s);
-    for (int f = 0; f < STEP_FORMS; f++) t->pass_s[f] = INFINITY;
-    for (int i = 0; i < count; i++) t->pass_s[form[i]] = pass_s[i];
-    return true;
-}
-
-/* By the trial, in which overlapped has to win by its margin. */
-static void choose_tried_form(plan *p, const char *pass)
+/* By a trial of these forms, of which the first is overlapped and has to win by its margin; false: there is
+ * none. */
+static bool try_forms(plan *p, const plan_question *q, const char *pass, const step_form form[], int count)
 {
     static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
                                                     "mixed" };
-    const double *pass_s = p->form_trial.pass_s;
-    plan_way way[STEP_FORMS];
-    for (int f = 0; f < STEP_FORMS; f++) way[f] = (plan_way){ called[f], pass_s[f] };
-    way[STEP_OVERLAPPED].cost_s *= overlapped_margin;
-    const step_form other =
-        pass_s[STEP_MIXED] < pass_s[STEP_EXCHANGE_FIRST] ? STEP_MIXED : STEP_EXCHANGE_FIRST;
-    plan_reason *r =
-        choose_form(p, way[other].cost_s > way[STEP_OVERLAPPED].cost_s ? STEP_OVERLAPPED : other);
-    const char *before = "";
-    plan_because(r, "overlapped is taken where it is shorter by more than 5 %", "in a trial a %s took ",
-                 pass);
-    for (int f = 0; f < STEP_FORMS; f++)
-        if (isfinite(pass_s[f])) {
-            sentence_add(&r->because, "%s%s %s", before, figure_seconds(pass_s[f]).text, called[f]);
-            before = ", ";
-        }
-    plan_say_close(r, way, STEP_FORMS, (int)p->form);
+    double pass_s[STEP_FORMS];
+    int best = 1;
+    if (!q->trial || !q->trial->forms || q->cfg->run.tune == CONFIG_TUNE_OFF) return false;
+    q->trial->forms(q->trial->context, p, form, count, pass_s);
+    for (int i = 2; i < count; i++)
+        if (pass_s[i] < pass_s[best]) best = i;
+    if (pass_s[best] > overlapped_margin * pass_s[0]) best = 0;
+    choose_form(p, form[best], "in a trial a ");
+    sentence_add(&p->because[PLAN_FORM], "%s", pass);
+    for (int i = 0; i < count; i++)
+        sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
+                     figure_seconds(pass_s[i]).text, called[form[i]]);
+    return true;
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
@@ -287,28 +232,24 @@ static void choose_step_form(plan *p, const plan_question *q)
 {
     static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
-    const bool mixed = links_are_mixed(p), host = f->device == DEVICE_HOST,
-               near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
+    const bool mixed = links_are_mixed(p), near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
     sentence why = { "" };
-    if (host || !near) {
-        plan_because(choose_form(p, STEP_OVERLAPPED),
-                     host ? "" : "run.transport = peer, where all ranks run on one host", "%s",
-                     host ? "the host device has no kernels that exchange"
-                          : "steps with in-kernel exchange need transport peer");
+    if (f->device == DEVICE_HOST) {
+        choose_form(p, STEP_OVERLAPPED, "the host device has no kernels that exchange");
+    } else if (!near) {
+        choose_form(p, STEP_OVERLAPPED, "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
-        plan_because(choose_form(p, STEP_OVERLAPPED), "", "%s", why.text);
+        choose_form(p, STEP_OVERLAPPED, why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                           why.text);
     } else if (!mixed) {
-        plan_because(
-            choose_form(p, STEP_IN_KERNEL), "another transport, or blocks of steps",
+        choose_form(
+            p, STEP_IN_KERNEL,
             "one launch takes the step and its exchange, for every neighbour's memory can be reached");
-    } else if (try_forms(p, q, either, 2)) {
-        choose_tried_form(p, "step");
-    } else {
-        plan_because(choose_form(p, STEP_MIXED), "",
-                     "no trial was asked for: kernels exchange with the neighbours that they reach");
+    } else if (!try_forms(p, q, "step", either, 2)) {
+        choose_form(p, STEP_MIXED,
+                    "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
 
@@ -317,24 +258,17 @@ static void choose_step_form(plan *p, const plan_question *q)
 static void choose_block_form(plan *p, const plan_question *q)
 {
     static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
-    const bool mixed = links_are_mixed(p);
+    const bool mixed = links_are_mixed(p), one_host = transport_traits_of(p->transport)->one_host;
     if (q->facts->ranks == 1) return;
-    if (q->facts->through) {
-        plan_because(choose_form(p, STEP_EXCHANGE_FIRST), "",
-                     "a visit to the device takes all rows, and begins with ghosts");
-    } else if (q->facts->device == DEVICE_HOST) {
-        return;
-    } else if (try_forms(p, q, form, mixed ? 3 : 2)) {
-        choose_tried_form(p, "block");
-    } else {
-        const bool one_host = transport_traits_of(p->transport)->one_host;
-        plan_because(choose_form(p, mixed      ? STEP_MIXED
-                                    : one_host ? STEP_EXCHANGE_FIRST
-                                               : STEP_OVERLAPPED),
-                     "",
-                     "no trial was asked for: exchange first serves where kernels reach the "
-                     "neighbours' memory");
-    }
+    if (q->facts->through)
+        choose_form(p, STEP_EXCHANGE_FIRST, "a visit to the device takes all rows, and begins with ghosts");
+    else if (q->facts->device == DEVICE_CUDA && !try_forms(p, q, "block", form, mixed ? 3 : 2))
+        choose_form(p,
+                    mixed      ? STEP_MIXED
+                    : one_host ? STEP_EXCHANGE_FIRST
+                               : STEP_OVERLAPPED,
+                    "no trial was asked for: exchange first serves where kernels reach the "
+                    "neighbours' memory");
 }
 
 void plan_choose_form(plan *p, const plan_question *q)

@@ -28,8 +28,7 @@ static void print_device(FILE *to, const sim *s)
         fprintf(to, "device       host: %s, %d thread%s per rank\n", d->name, d->threads,
                 d->threads == 1 ? "" : "s");
     else fprintf(to, "device       cuda: %s, %d rank%s per GPU\n", d->name, sharers, sharers == 1 ? "" : "s");
-    if (s->plan.in_host_memory)
-        fprintf(to, "memory       host: %s\n", s->plan.reason[PLAN_MEMORY].because.text);
+    if (s->plan.in_host_memory) fprintf(to, "memory       host: %s\n", s->plan.because[PLAN_MEMORY].text);
 }
 
 static void print_form(FILE *to, const sim *s)
@@ -57,33 +56,6 @@ static const char *stencil_text(char *out, size_t bytes, const sim *s)
     return out;
 }
 
-/* The trials of one transport, inside a host and between hosts. */
-static void print_trial(FILE *to, const plan_exchange *e, transport_kind t, bool *first)
-{
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
-        if (!isfinite(e->slowest_s[t][kind])) continue;
-        fprintf(to, "%s%s %.3g us%s%s", *first ? "" : ", ", transport_kind_name(t),
-                e->slowest_s[t][kind] * 1e6, e->links[!kind] > 0 ? " " : "",
-                e->links[!kind] > 0 ? link_kind_name[kind] : "");
-        *first = false;
-    }
-}
-
-static void print_transports(FILE *to, const sim *s)
-{
-    const plan_exchange *e = &s->plan.exchange;
-    bool first = true;
-    if (!e->tried) return;
-    fprintf(to, "exchange     ");
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) print_trial(to, e, t, &first);
-    fprintf(to, "%s; tried in %.2f s\n", first ? "none passed its trial" : " alone", s->created.transports_s);
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        const char *why = plan_exchange_left_out(e, t);
-        if (why && (e->asked[t] || e->why[t][LINK_INSIDE_HOST].text[0]))
-            fprintf(to, "             not %s: %s\n", transport_kind_name(t), why);
-    }
-}
-
 void report_print_head(const sim *s, report *r)
 {
     const config *c = s->cfg;
@@ -106,11 +78,7 @@ void report_print_head(const sim *s, report *r)
     if (s->plan.persistent)
         fprintf(to, "block        %d steps per pass, on cells that stay in registers\n", s->plan.block_steps);
     else if (s->plan.block_steps > 1)
-        fprintf(to,
-                "block        %d steps per pass and exchange; %.2f %% of the cells are computed twice, where "
-                "boxes and ranks meet\n",
-                s->plan.block_steps, 100 * r->redundant_fraction);
-    print_transports(to, s);
+        fprintf(to, "block        %d steps per pass and exchange\n", s->plan.block_steps);
     print_notes(to, s, 0);
     terminal_text_end(&text, INDENT);
     r->notes_printed = s->plan.notes;
@@ -121,10 +89,8 @@ void report_print_start(const sim *s, report *r)
     terminal_text text;
     if (s->top.rank != 0) return;
     FILE *const to = terminal_text_begin(&text);
-    const plan_variant_trial *tried = &s->plan.variant_trial;
-    if (tried->count > 0)
-        fprintf(to, "kernel       %s: the fastest of %d variants tried\n", tried->name[s->plan.variant],
-                tried->count);
+    if (s->plan.variant_name)
+        fprintf(to, "kernel       %s: %s\n", s->plan.variant_name, s->plan.because[PLAN_VARIANT].text);
     print_notes(to, s, r->notes_printed);
     fprintf(to, "steps        %" PRId64 " to %" PRId64 "\n", s->level, s->cfg->time.steps);
     terminal_text_end(&text, INDENT);
@@ -220,9 +186,6 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     if (k->copies.stands_out)
         fprintf(to, "slow rank    %d on %s: its copies take %.0f %% longer than those of the median rank\n",
                 k->copies.rank, k->copies.host, 100 * k->copies.over_median);
-    if (!isnan(k->host_step_s))
-        fprintf(to, "host         %s per step, in the thread that enqueues\n",
-                figure_seconds(k->host_step_s).text);
     if (!isnan(k->overlap.comm_s)) print_overlap(to, s, &k->overlap);
 }
 

@@ -7,7 +7,7 @@
 #include "device/nvml.h"
 #include "ranks/timer.h"
 #include "run/calibrate.h"
-#include "run/verify.h"
+#include "run/loop.h"
 #include "sim/sim.h"
 #include "state/state_write.h"
 
@@ -73,8 +73,6 @@ typedef struct report {
     double last_change;          /* NaN: no norm was asked for */
     double bytes_moved_per_step; /* all ranks */
     int notes_printed;           /* of the sim's notes */
-    double redundant_fraction;   /* of all cells: computed more than once, in a block of steps, where boxes
-                                  * and ranks meet */
 } report;
 
 typedef struct report_rates { /* all ranks; NaN where no step was run */

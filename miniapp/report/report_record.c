@@ -48,21 +48,6 @@ static json_t *asked_json(const config *c)
                      c->run.ranks_x, "ranks_y", c->run.ranks_y, "tune", config_tune_name(c->run.tune));
 }
 
-/* The variant in use and what each one took; an empty list where there was nothing to choose, or nothing was
- * tried. */
-static json_t *tune_json(const sim *s)
-{
-    const plan_variant_trial *t = &s->plan.variant_trial;
-    json_t *tried = json_array();
-    for (int i = 0; i < t->count; i++)
-        json_array_append_new(
-            tried, json_pack("{s:s, s:o}", "variant", t->name[i], "sweep_s", record_number(t->pass_s[i])));
-    const bool has_stencil = config_kind_of(s->cfg)->stencil;
-    return json_pack("{s:s?, s:o, s:o}", "variant",
-                     has_stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL, "seconds",
-                     record_number(s->created.tune_s), "tried", tried);
-}
-
 /* A visit to the device that computes; null: fields are there, or steps are taken singly. */
 static json_t *streaming_json(const sim *s)
 {
@@ -73,46 +58,13 @@ static json_t *streaming_json(const sim *s)
                      "device_bytes", record_number((double)w->levels * (double)streaming_level_bytes(w)));
 }
 
-/* The trial behind the choice of run.fuse = 0; null: nothing was tried. */
-static json_t *temporal_trial_json(const plan_temporal_trial *t)
+/* Links of all ranks by transport; empty without a trial. */
+static json_t *links_json(const plan_exchange *e)
 {
-    if (!t->tried) return json_null();
-    json_t *tried = json_array();
-    for (int i = 0; i < t->count; i++)
-        json_array_append_new(
-            tried, json_pack("{s:i, s:o}", "steps", t->steps[i], "step_s", record_number(t->step_s[i])));
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o}", "steps", t->count > 0 ? json_integer(t->steps[t->best]) : json_null(),
-        "fused_step_s", t->count > 0 ? record_number(t->step_s[t->best]) : json_null(), "single_step_s",
-        record_number(t->single_step_s), "persistent_step_s",
-        t->persistent_steps > 0 ? record_number(t->persistent_step_s) : json_null(), "tried", tried);
-}
-
-/* The trial of overlapped steps and of those that exchange first; null: nothing was tried. */
-static json_t *form_trial_json(const plan_form_trial *t)
-{
-    if (!t->tried) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "overlapped_pass_s", record_number(t->pass_s[STEP_OVERLAPPED]),
-                     "exchange_first_pass_s", record_number(t->pass_s[STEP_EXCHANGE_FIRST]), "mixed_pass_s",
-                     record_number(t->pass_s[STEP_MIXED]));
-}
-
-/* The trial behind the choice of a transport. */
-static json_t *transports_json(const sim *s)
-{
-    const plan_exchange *e = &s->plan.exchange;
-    json_t *used = json_object(), *candidates = json_array();
-    for (transport_kind t = 0; t < TRANSPORT_KINDS && e->tried; t++) {
-        const char *why = plan_exchange_left_out(e, t);
+    json_t *used = json_object();
+    for (transport_kind t = 0; t < TRANSPORT_KINDS && e->tried; t++)
         if (e->used[t] > 0) json_object_set_new(used, transport_kind_name(t), json_integer(e->used[t]));
-        json_array_append_new(candidates,
-                              json_pack("{s:s, s:o, s:o, s:o}", "transport", transport_kind_name(t),
-                                        "inside_host_s", record_number(e->slowest_s[t][LINK_INSIDE_HOST]),
-                                        "between_hosts_s", record_number(e->slowest_s[t][LINK_BETWEEN_HOSTS]),
-                                        "left_out", record_text_or_null(why)));
-    }
-    return json_pack("{s:o, s:o, s:o}", "links", used, "candidates", candidates, "seconds",
-                     record_number(e->tried ? s->created.transports_s : NAN));
+    return used;
 }
 
 static json_t *histogram_json(const timer_histogram *h)
@@ -129,14 +81,6 @@ static json_t *phases_json(const report *r)
         json_object_set_new(all, r->phase[i].name,
                             json_pack("{s:o, s:o}", "mean_s", record_number(r->phase[i].seconds.mean),
                                       "max_s", record_number(r->phase[i].seconds.max)));
-    return all;
-}
-
-static json_t *notes_json(const sim *s)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < s->plan.notes; i++)
-        json_array_append_new(all, record_text(s->plan.note[i].said.text));
     return all;
 }
 
@@ -203,13 +147,11 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "norm_every", json_integer((json_int_t)c->time.norm_every) },
         { "step_form", json_string(step_form_name[s->plan.form]) },
         { "sweeps", s->plan.block_steps > 1 ? json_integer((json_int_t)s->passes) : json_null() },
-        { "redundant_fraction",
-          s->plan.block_steps > 1 ? record_number(r->redundant_fraction) : json_null() },
-        { "fuse_trial", temporal_trial_json(&s->plan.temporal_trial) },
-        { "order_trial", form_trial_json(&s->plan.form_trial) },
-        { "transports", transports_json(s) },
+        { "transports", json_pack("{s:o}", "links", links_json(&s->plan.exchange)) },
         { "plan", plan_reasons_json(&s->plan) },
-        { "tune", tune_json(s) },
+        { "tune", json_pack("{s:s?, s:o}", "variant",
+                            config_kind_of(c)->stencil ? sim_trial_variant_name(s, s->plan.variant) : NULL,
+                            "seconds", record_number(s->created.tune_s)) },
         { "steps", json_integer((json_int_t)s->level) },
         { "steps_run", json_integer((json_int_t)r->steps_run) },
         { "step_s", record_percentiles(&r->step_s) },
@@ -220,7 +162,6 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "ceiling_bytes_per_s", record_number(r->calibration.ceiling_bytes_per_s) },
         { "fraction_of_ceiling", record_number(v.fraction) },
         { "fraction_of_ceiling_p50", record_number(report_rates_of(s, r, r->step_s.p50).fraction) },
-        { "host_step_s", record_number(r->calibration.host_step_s) },
         { "overlap_hidden_fraction", record_number(r->calibration.overlap.hidden_fraction) },
         { "overlap_hidden_uncertainty", record_number(r->calibration.overlap.hidden_uncertainty) },
         { "overlap_hidden_why", record_text_or_null(r->calibration.overlap.why.text) },
@@ -238,7 +179,7 @@ static json_t *run_json(const sim *s, const report *r, const char *deck_text, js
         { "slowest",
           json_pack("{s:i, s:o, s:o}", "rank", r->slowest_rank, "host", record_text(r->slowest_host),
                     "copies", record_straggler(&r->calibration.copies)) },
-        { "notes", notes_json(s) },
+        { "notes", plan_notes_json(&s->plan) },
         { "deck", record_text(deck_text) },
     };
     return record_add(o, rest, sizeof rest / sizeof *rest);

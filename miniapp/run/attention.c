@@ -84,38 +84,27 @@ static bool have_time(const attention *a, int checkpoints)
     return timer_now_s() + write_s * checkpoints + margin_s <= a->deadline_s - pass_s;
 }
 
-static loop_end reason_to_leave(const attention *a)
+static loop_end reason_to_leave(const attention *a, bool due)
 {
     if (a->checkpoints->stop) return LOOP_FAILED;
     if (stop_asked) return LOOP_STOPPED;
-    return have_time(a, 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
+    return have_time(a, due ? 2 : 1) ? LOOP_DONE : LOOP_OUT_OF_TIME;
 }
 
-loop_end attention_look(attention *a)
+loop_end attention_look(attention *a, bool due)
 {
     const topology *top = &a->sim->top;
     const int64_t level = a->sim->level, taken = level - a->last_step;
-    if (level < a->next_step) return LOOP_DONE;
+    if (level == a->sim->cfg->time.steps || isinf(a->deadline_s)) due = false;
+    if (level < a->next_step && !due) return LOOP_DONE;
     const double now_s = timer_now_s(), passed_s = now_s - a->last_s;
     a->per_step_s = passed_s / (double)(taken > 0 ? taken : 1);
     const double steps = fmin(look_every_s / fmax(a->per_step_s, 1e-9), 2.0 * (double)taken + 1);
-    int64_t mine[2] = { reason_to_leave(a), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 }, all[2];
+    int64_t mine[2] = { reason_to_leave(a, due), top->rank == 0 ? (steps < 1 ? 1 : (int64_t)steps) : 0 },
+            all[2];
     MPI_CHECK(MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_MAX, top->comm));
     a->last_s = now_s;
     a->last_step = level;
     a->next_step = level + all[1];
     return (loop_end)all[0];
-}
-
-bool attention_too_late(attention *a)
-{
-    sim *s = a->sim;
-    if (isinf(a->deadline_s) || s->level == s->cfg->time.steps) return false;
-    const bool any = agree_any(!have_time(a, 2), s->top.comm);
-    if (any && !a->late_noted)
-        plan_add_note(&s->plan, false,
-                      "no checkpoint of step %lld: the time left is too short for it and for the last one",
-                      (long long)s->level);
-    a->late_noted = a->late_noted || any;
-    return any;
 }

@@ -1,6 +1,5 @@
 #include "run/calibrate.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +23,14 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* n is OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX. There n / 3 - 1 is the largest k for which the k-th smallest
- * and the k-th largest sample enclose the median with 95 %, by the binomial distribution. */
-static median median_of(const double *samples, int n)
+/* By the binomial distribution the second smallest and the second largest of 9 samples enclose the median
+ * with 96 %, whatever the distribution. */
+static median median_of(const double samples[OVERLAP_PAIRS])
 {
-    double sorted[OVERLAP_PAIRS_MAX];
-    const int k = n / 3 - 1;
-    memcpy(sorted, samples, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
-    return (median){ (sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[k - 1], sorted[n - k] };
+    double sorted[OVERLAP_PAIRS];
+    memcpy(sorted, samples, sizeof sorted);
+    qsort(sorted, OVERLAP_PAIRS, sizeof *sorted, ascending);
+    return (median){ sorted[OVERLAP_PAIRS / 2], sorted[1], sorted[OVERLAP_PAIRS - 2] };
 }
 
 static double uncertainty_of(median m) { return fmax(m.high - m.middle, m.middle - m.low); }
@@ -45,42 +43,28 @@ static overlap overlap_none(const char *why)
     return o;
 }
 
-/* Sets the fraction, or why there is none. */
-static void judge(overlap *o, double fraction, double uncertainty)
+overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
+                   const double comm_s[OVERLAP_PAIRS])
 {
-    const double nearest = fmin(fmax(fraction, 0), 1);
-    if (!(uncertainty < 1))
-        sentence_set(&o->why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
-                     uncertainty * o->comm_s * 1e3);
-    else if (fabs(fraction - nearest) > uncertainty)
-        sentence_set(
-            &o->why,
-            fraction < 0
-                ? "a step with its exchange takes longer than both one after the other, by %.2f of the "
-                  "exchange's time"
-                : "a step with its exchange is shorter than one without it, by %.2f of the exchange's time",
-            fraction < 0 ? -fraction : fraction - 1);
-    else {
-        o->hidden_fraction = nearest;
-        o->hidden_uncertainty = uncertainty;
-    }
-}
-
-overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs)
-{
-    double visible_s[OVERLAP_PAIRS_MAX];
-    assert(pairs >= OVERLAP_PAIRS_LEAST && pairs <= OVERLAP_PAIRS_MAX);
-    for (int i = 0; i < pairs; i++) visible_s[i] = with_s[i] - without_s[i];
-    const median visible = median_of(visible_s, pairs), comm = median_of(comm_s, pairs);
+    double visible_s[OVERLAP_PAIRS];
+    for (int i = 0; i < OVERLAP_PAIRS; i++) visible_s[i] = with_s[i] - without_s[i];
+    const median visible = median_of(visible_s), comm = median_of(comm_s);
     overlap o = overlap_none("");
-    o.step_s = median_of(with_s, pairs).middle;
-    o.step_without_comm_s = median_of(without_s, pairs).middle;
+    o.step_s = median_of(with_s).middle;
+    o.step_without_comm_s = median_of(without_s).middle;
     o.comm_s = comm.middle;
     o.visible_s = visible.middle;
     o.uncertainty_s = uncertainty_of(visible);
     const double ratio = o.visible_s / o.comm_s;
     /* to first order, both at their worst */
-    judge(&o, 1 - ratio, (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s);
+    const double uncertainty = (o.uncertainty_s + fabs(ratio) * uncertainty_of(comm)) / o.comm_s;
+    if (uncertainty < 1) {
+        o.hidden_fraction = fmin(fmax(1 - ratio, 0), 1);
+        o.hidden_uncertainty = uncertainty;
+    } else {
+        sentence_set(&o.why, "the exchange takes no longer than the uncertainty of its time, %.3g ms",
+                     uncertainty * o.comm_s * 1e3);
+    }
     return o;
 }
 
@@ -135,7 +119,7 @@ static double exchanges_s(sim *s, int count)
 }
 
 /* Steps with and without the exchange in alternating pairs, so that a drift of the machine reaches both
- * alike. Where they turn out longer than planned, the fewest pairs do. */
+ * alike. */
 static overlap measure_overlap(sim *s)
 {
     (void)steps_s(s, true, 2);
@@ -145,41 +129,16 @@ static overlap measure_overlap(sim *s)
     const double batch_s = fmin(50e-3, fmax(2e-3, 0.1 * one_s * passes)); /* short runs calibrate shortly */
     const int steps = trial_repeats(one_s, batch_s / 3, 1, 700);
     const int exchanges = trial_repeats(exchanges_s(s, 2), batch_s / 3, 1, 700);
-    double with_s[OVERLAP_PAIRS_MAX], without_s[OVERLAP_PAIRS_MAX], comm_s[OVERLAP_PAIRS_MAX];
+    double with_s[OVERLAP_PAIRS], without_s[OVERLAP_PAIRS], comm_s[OVERLAP_PAIRS];
     (void)steps_s(s, true, steps); /* as many for the first time: graphs are captured */
     (void)steps_s(s, false, steps);
-    int pairs = 0;
-    const double begin_s = timer_now_s();
-    for (; pairs < OVERLAP_PAIRS_MAX; pairs++) {
-        if (pairs >= OVERLAP_PAIRS_LEAST &&
-            timer_slowest_s(timer_now_s() - begin_s, s->top.comm) > 3 * ROUNDS * batch_s)
-            break;
-        const bool first = pairs % 2 == 0;
-        for (int half = 0; half < 2; half++) {
-            const bool exchange = (half == 0) == first;
-            (exchange ? with_s : without_s)[pairs] = steps_s(s, exchange, steps);
-        }
-        comm_s[pairs] = exchanges_s(s, exchanges);
+    for (int i = 0; i < OVERLAP_PAIRS; i++) {
+        if (i % 2 == 0) with_s[i] = steps_s(s, true, steps);
+        without_s[i] = steps_s(s, false, steps);
+        if (i % 2 != 0) with_s[i] = steps_s(s, true, steps);
+        comm_s[i] = exchanges_s(s, exchanges);
     }
-    return overlap_of(with_s, without_s, comm_s, pairs);
-}
-
-/* From an idle device, and with few enough steps that its queue is never full: then the host would wait for
- * the device. */
-static double measure_host(sim *s)
-{
-    enum { STEPS_MAX = 32 };
-    const int steps = trial_repeats(steps_s(s, true, 2), 5e-3, 2, STEPS_MAX);
-    double enqueue_s[ROUNDS + 1];
-    for (int i = 0; i <= ROUNDS; i++) { /* the first warms up */
-        sim_wait(s);
-        MPI_CHECK(ranks_barrier(s->top.comm));
-        const double begin_s = timer_now_s();
-        sim_take(s, steps * s->plan.block_steps, true);
-        enqueue_s[i] = (timer_now_s() - begin_s) / (steps * s->plan.block_steps);
-    }
-    sim_wait(s);
-    return timer_slowest_s(timer_percentiles_of(enqueue_s + 1, ROUNDS).p50, s->top.comm);
+    return overlap_of(with_s, without_s, comm_s);
 }
 
 /* NULL, or why steps are not timed in pairs: simulated seconds have no noise; a visit to the device begins
@@ -202,18 +161,14 @@ static overlap measure_exchange(sim *s)
 
 calibrate_result calibrate(sim *s)
 {
-    calibrate_result r = { .overlap = overlap_none("there is no halo exchange"), .host_step_s = NAN };
+    calibrate_result r = { .overlap = overlap_none("there is no halo exchange") };
     sim_touch(s);
     measure_ceiling(s, &r);
-    const bool has_halo = config_kind_of(s->cfg)->transposes == 0;
-    if (!has_halo) r.overlap = overlap_none("it is not measured for kinds with transposes");
-    if (agree_any(has_halo && halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
+    if (config_kind_of(s->cfg)->transposes > 0) {
+        r.overlap = overlap_none("it is not measured for kinds with transposes");
+    } else if (agree_any(halo_neighbours(s->pass.halo) > 0, s->top.comm)) {
         sim_touch(s);
         r.overlap = measure_exchange(s);
-    }
-    if (has_halo && s->dev->kind != DEVICE_HOST) {
-        sim_touch(s);
-        r.host_step_s = measure_host(s);
     }
     return r;
 }

@@ -5,8 +5,7 @@
 #include "ranks/timer.h"
 #include "sim/sim.h"
 
-/* The fewest pairs whose smallest and largest difference enclose the median of all with 95 %. */
-enum { OVERLAP_PAIRS_LEAST = 6, OVERLAP_PAIRS_MAX = 15 };
+enum { OVERLAP_PAIRS = 9 };
 
 typedef struct overlap {
     double step_s, step_without_comm_s, comm_s; /* medians: a step (or block of steps), the same without
@@ -25,16 +24,12 @@ typedef struct calibrate_result {
                                here, where no neighbour waits for it */
     overlap overlap;        /* the slowest rank's seconds; without a fraction where there is no halo, or
                              * nothing can be said */
-    double host_step_s;     /* of the thread that enqueues steps, for one; the slowest rank's; NaN on the host
-                               device and for kinds with transposes */
 } calibrate_result;
 
 /* Collective; leaves the fields' values meaningless. */
 calibrate_result calibrate(sim *s);
 
-/* Pure arithmetic on OVERLAP_PAIRS_LEAST .. OVERLAP_PAIRS_MAX pairs of seconds, in any order but each pair
- * from the same moment; comm_s: as many of the exchange alone. The intervals of both medians are those of
- * their order statistics, which suppose no distribution. There is no fraction where the exchange takes no
- * longer than the uncertainty; beyond 0 or 1 it is taken for these within its uncertainty, else there is
- * none. */
-overlap overlap_of(const double *with_s, const double *without_s, const double *comm_s, int pairs);
+/* Of pairs of seconds, each pair from the same moment, and as many of the exchange alone. There is no
+ * fraction where the exchange takes no longer than the uncertainty. */
+overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
+                   const double comm_s[OVERLAP_PAIRS]);

@@ -9,10 +9,8 @@ enum { SAMPLES_MAX = 1 << 20 };
 
 void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
 {
-    *c = (clock_steps){
-        .dev = d, .stream = s, .timeline = t, .samples.stride = 1, .probing.every = probe_every
-    };
-    c->samples.s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->samples.s));
+    *c = (clock_steps){ .dev = d, .stream = s, .timeline = t, .probing.every = probe_every };
+    c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
     step_probe_create(&c->probing.probe, d);
 }
@@ -22,20 +20,8 @@ void clock_destroy(clock_steps *c)
     if (!c->dev) return;
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(c->dev, event_destroy, &c->tick[i]);
     step_probe_destroy(&c->probing.probe, c->dev);
-    free(c->samples.s);
+    free(c->sample_s);
     memset(c, 0, sizeof *c);
-}
-
-static void keep(clock_samples *k, double seconds)
-{
-    if (++k->skipped < k->stride) return;
-    k->skipped = 0;
-    if (k->count == SAMPLES_MAX) {
-        for (size_t i = 0; i < SAMPLES_MAX / 2; i++) k->s[i] = k->s[2 * i + 1];
-        k->count /= 2;
-        k->stride *= 2;
-    }
-    k->s[k->count++] = seconds;
 }
 
 static void read_until(clock_steps *c, int64_t end)
@@ -49,7 +35,7 @@ static void read_until(clock_steps *c, int64_t end)
         c->steps_ahead -= steps;
         if (steps == 0) continue;
         c->step_s = seconds / steps;
-        for (int i = 0; i < steps; i++) keep(&c->samples, seconds / steps);
+        for (int i = 0; i < steps && c->samples < SAMPLES_MAX; i++) c->sample_s[c->samples++] = c->step_s;
         c->total_s += seconds;
         c->total_steps += steps;
     }

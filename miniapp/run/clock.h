@@ -3,8 +3,7 @@
  * device never waits for the host. The host in turn stays near: it waits before more than CLOCK_LEAD_S of
  * steps are enqueued, since a signal, a checkpoint or the progress line would come after all of them; but
  * never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else
- * by clock_leave_out. Memory is bounded: when the sample array is full every other sample is dropped and from
- * then on fewer are kept. */
+ * by clock_leave_out. Single steps are kept of the first million. */
 #pragma once
 
 #include "step/step_probe.h"
@@ -12,14 +11,13 @@
 
 /* ---- timeline.c ---- */
 
-/* The timeline of the last probed steps of a run, per rank: what its streams, its comm stream and the thread
+/* The timeline of the first probed steps of a run, per rank: what its streams, its comm stream and the thread
  * that feeds them did, from the events of the probes (step.h), for io/trace.
  *
- * Device events tell only how far they are apart. So the device's clock is tied to the host's by events that
- * the host waits for, before the first step and after the last one, when nothing else is queued. In between,
- * positions are kept relative to a reference event that is renewed every second: an event's distance is a
- * float, and coarse when it is long. Nothing is allocated after timeline_create, and nothing waits between
- * timeline_create and timeline_write. */
+ * Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
+ * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
+ * waits for, before the first step and after the last one, when nothing else is queued. Nothing is allocated
+ * after timeline_create, and nothing waits between timeline_create and timeline_write. */
 enum { TIMELINE_STEPS = 100 };
 
 typedef struct timeline timeline;
@@ -29,7 +27,7 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
 void timeline_destroy(timeline **t);
 /* To be put into the probe; its events are this timeline's. Cleared for the next step. */
 step_detail *timeline_detail(timeline *t);
-/* The probed step is done: its spans, kept in place of the oldest step's. level: what the step made. */
+/* The probed step is done: its spans, of the first TIMELINE_STEPS. level: what the step made. */
 void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
 bool timeline_write(timeline *t, const char *path, sentence *why);
 
@@ -40,13 +38,6 @@ bool timeline_write(timeline *t, const char *path, sentence *why);
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
 
 static const double CLOCK_LEAD_S = 0.1;
-
-/* Seconds of single steps, at most as many as there is room for: one in `stride` is kept. */
-typedef struct clock_samples {
-    double *s; /* owned */
-    size_t count;
-    int64_t stride, skipped;
-} clock_samples;
 
 /* The probe that is under way, or the next one. */
 typedef struct clock_probing {
@@ -66,7 +57,8 @@ typedef struct clock_steps {
     int64_t ticks, read;   /* recorded; already turned into samples */
     int64_t steps_ahead;   /* of the ticks between */
     double step_s;         /* of the last tick that was read; 0: none yet */
-    clock_samples samples;
+    double *sample_s;      /* [samples]: of single steps; owned */
+    size_t samples;
     double total_s; /* of all steps that were read */
     int64_t total_steps;
     clock_probing probing;

@@ -14,7 +14,6 @@
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
-#include "state/collect.h"
 #include "state/state_folder.h"
 
 /* ---- what would be refused ---- */
@@ -85,33 +84,16 @@ static int check_files(const sim *s, bool restarts, destination to[2], sentence 
 
 /* ---- the account ---- */
 
-static double neighbours(const sim *s)
-{
-    return (s->pass.halo ? halo_neighbours(s->pass.halo) : 0) +
-           (s->transposed.pass.halo ? halo_neighbours(s->transposed.pass.halo) : 0);
-}
-
-static void print_step(const sim *s, timer_spread moved, timer_spread sent, timer_spread count)
+static void print_step(const sim *s, timer_spread moved, timer_spread sent)
 {
     char name[32] = "step";
-    const double word = (double)dtype_bytes(s->cfg->problem.type),
-                 cells = (double)s->cfg->grid.nx * (double)s->cfg->grid.ny;
     if (s->plan.block_steps > 1) snprintf(name, sizeof name, "block of %d steps", s->plan.block_steps);
     printf("# %-12s moves %s of memory on all ranks, %s on rank %d; rates count %d words per cell\n",
            s->plan.block_steps > 1 ? "block" : "step", figure_bytes(moved.sum).text,
            figure_bytes(moved.max).text, moved.max_rank, config_kind_of(s->cfg)->words);
-    printf("# surface      in each %s the ranks together send %.3g %% of the cells: %s\n", name,
-           100 * sent.sum / word / cells, figure_bytes(sent.sum).text);
-    if (sent.max == 0) return;
-    printf("# halo         rank %d sends most, %s per %s", sent.max_rank, figure_bytes(sent.max).text, name);
-    if (count.max > 0) printf("; rank %d has most neighbours, %.0f", count.max_rank, count.max);
-    printf("\n");
-}
-
-static int writers_of(const sim *s, uint64_t one_file_bytes)
-{
-    return state_writers((uint64_t)config_state_bytes(s->cfg), s->top.ranks, s->cfg->checkpoint.writers,
-                         one_file_bytes);
+    if (sent.max > 0)
+        printf("# halo         rank %d sends most, %s per %s; %s on all ranks\n", sent.max_rank,
+               figure_bytes(sent.max).text, name, figure_bytes(sent.sum).text);
 }
 
 static void print_files(const sim *s, const destination to[2])
@@ -119,7 +101,8 @@ static void print_files(const sim *s, const destination to[2])
     const config *c = s->cfg;
     for (int i = 0; i < 2; i++) {
         if (to[i].files == 0) continue;
-        const int writers = writers_of(s, i == 0 ? 0 : STATE_ONE_FILE_BYTES);
+        const int writers = state_writers((uint64_t)config_state_bytes(c), s->top.ranks,
+                                          c->checkpoint.writers, i == 0 ? 0 : STATE_ONE_FILE_BYTES);
         printf("# %-12s %.0f of %s", i == 0 ? "checkpoints" : "series", to[i].files,
                figure_bytes(config_state_bytes(c)).text);
         if (writers > 1) printf(" in %d files", writers + 2); /* parts, index, description */
@@ -150,7 +133,6 @@ static void print_account(sim *s, const char *deck_text)
                        cells = timer_over_ranks((double)sim_own_cells(s), comm);
     const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
                        sent = timer_over_ranks(sim_halos_sent_bytes(s) + sim_transposes_sent_bytes(s), comm);
-    const timer_spread count = timer_over_ranks(neighbours(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,
@@ -159,26 +141,11 @@ static void print_account(sim *s, const char *deck_text)
            s->plan.grid.shape.nx, s->plan.grid.shape.ny, cells.max_rank, cells.max);
     printf("# memory       %s on rank %d, which needs most; %s on all ranks\n", figure_bytes(memory.max).text,
            memory.max_rank, figure_bytes(memory.sum).text);
-    print_step(s, moved, sent, count);
+    print_step(s, moved, sent);
     printf("# device       %s, transport %s, feed %s, %d lane%s, %d step%s per pass\n", s->dev->name,
            transport_kind_name(s->plan.transport), config_feed_name(s->plan.feed), s->plan.streams,
            s->plan.streams == 1 ? "" : "s", s->plan.block_steps, s->plan.block_steps == 1 ? "" : "s");
     for (int i = 0; i < s->plan.notes; i++) printf("# note         %s\n", s->plan.note[i].said.text);
-}
-
-/* Writers that collect others' rows hold two windows of them. */
-static void print_writer(const sim *s, uint64_t one_file_bytes)
-{
-    const timer_spread aside = timer_over_ranks((double)sim_aside_bytes(s), s->top.comm);
-    const double windows_bytes = 2 * fmin((double)collect_window_bytes, config_state_bytes(s->cfg));
-    const int writers = writers_of(s, one_file_bytes);
-    if (s->top.rank != 0) return;
-    printf("# writer       %s more host memory on rank %d, for the level that is being written",
-           figure_bytes(aside.max).text, aside.max_rank);
-    if (writers < s->top.ranks)
-        printf("; up to %s to collect the rows of other ranks", figure_bytes(windows_bytes).text);
-    printf("\n# writers      %d of %d ranks: each state is %s\n", writers, s->top.ranks,
-           writers == 1 ? "one file" : "an index and a part by each writer");
 }
 
 int dry_run(sim *s, const request *ask, sentence *why)
@@ -192,8 +159,6 @@ int dry_run(sim *s, const request *ask, sentence *why)
     if (status != 0) return status;
     print_account(s, ask->deck_text);
     if (ask->explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "# ");
-    if (to[0].files + to[1].files > 0 || s->cfg->output.final[0])
-        print_writer(s, to[0].files > 0 ? 0 : STATE_ONE_FILE_BYTES);
     if (s->top.rank == 0) print_files(s, to);
     if (s->top.rank == 0 && ask->restart) printf("# restart      from step %" PRId64 "\n", first);
     return 0;

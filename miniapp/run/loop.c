@@ -8,6 +8,22 @@
 
 /* ---- norms ---- */
 
+/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
+ * judged when the next step is under way, so that the steps never wait; a level at which the run must know
+ * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
+ * own. */
+typedef struct norms {
+    sim *sim;         /* not owned */
+    int64_t every;    /* time.norm_every; 0: none */
+    double tolerance; /* 0: none stops the run */
+    bool ride;        /* they come with the steps: sim_norms_ride */
+    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
+                       * its last norm is shown */
+    int64_t pending;  /* the level whose norm is still to be read; -1: none */
+    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
+    double seconds;   /* of this rank, spent on reading them */
+} norms;
+
 static norms norms_begin(sim *s)
 {
     const config *c = s->cfg;
@@ -71,17 +87,17 @@ static int64_t to_next(int64_t every, int64_t level) { return every > 0 ? every 
 
 /* How many steps there are before something is to be done: at the end of the run, at norms, checkpoints and
  * frames, and, to a pass's length, when the ranks look at their flags. */
-static int64_t steps_to_go(const config *c, const loop *l, int64_t level)
+static int64_t steps_to_go(const config *c, const attention *look, const norms *n, int64_t level)
 {
     const int64_t to_save = least(to_next(c->checkpoint.every, level), to_next(c->output.every, level));
-    const int64_t to_look = least(attention_steps_to_go(&l->look), norms_steps_to_go(&l->changes));
+    const int64_t to_look = least(attention_steps_to_go(look), norms_steps_to_go(n));
     const int64_t steps = least(c->time.steps - level, least(to_save, to_look));
     return steps < 1 ? 1 : steps;
 }
 
 /* A level that is due in the series. The checkpoint under way is waited for: it reads the memory that a frame
  * goes through. */
-static bool add_to_series(loop *l, loop_result *r)
+static bool add_to_series(const loop *l, loop_result *r)
 {
     if (!saver_finish(l->checkpoints)) return false;
     const double begin_s = timer_now_s();
@@ -94,66 +110,58 @@ static bool add_to_series(loop *l, loop_result *r)
     return ok;
 }
 
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s,
-                double ceiling_bytes_per_s)
-{
-    loop l = { .ticks = ticks, .checkpoints = checkpoints, .frames = frames };
-    progress_begin(&l.bar, s->cfg, s->top.rank, s->level,
-                   ceiling_bytes_per_s / config_kind_of(s->cfg)->words /
-                       (double)dtype_bytes(s->cfg->problem.type));
-    sim_wait(s);
-    MPI_CHECK(MPI_Barrier(s->top.comm));
-    l.look = attention_begin(s, checkpoints, start_s);
-    l.changes = norms_begin(s);
-    return l;
-}
-
-loop_result loop_run(sim *s, loop *l)
+loop_result loop_run(sim *s, loop l)
 {
     const config *c = s->cfg;
-    const bool transposes = config_kind_of(c)->transposes > 0;
+    const kind_row *kind = config_kind_of(c);
     const int64_t first = s->level;
-    const double begin_s = timer_now_s();
     loop_result r = { .end = LOOP_DONE };
-    clock_restart(l->ticks);
-    if (series_due(c, first) && !add_to_series(l, &r)) r.end = LOOP_FAILED;
+    progress bar;
+    progress_begin(&bar, c, s->top.rank, first,
+                   l.ceiling_bytes_per_s / kind->words / (double)dtype_bytes(c->problem.type));
+    sim_wait(s);
+    MPI_CHECK(MPI_Barrier(s->top.comm));
+    attention look = attention_begin(s, l.checkpoints, l.start_s);
+    norms changes = norms_begin(s);
+    const double begin_s = timer_now_s();
+    clock_restart(l.ticks);
+    if (series_due(c, first) && !add_to_series(&l, &r)) r.end = LOOP_FAILED;
 
     for (bool converged = false; s->level < c->time.steps && r.end == LOOP_DONE && !converged;) {
-        const step_probe *probe = transposes ? NULL : clock_probe(l->ticks, s->level);
-        const int steps =
-            sim_advance(s, (sim_request){ steps_to_go(c, l, s->level), c->time.norm_every, true, probe });
+        const step_probe *probe = kind->transposes ? NULL : clock_probe(l.ticks, s->level);
+        const int64_t most = steps_to_go(c, &look, &changes, s->level);
+        const int steps = sim_advance(s, (sim_request){ most, c->time.norm_every, true, probe });
         sim_inject_device_error(s);
-        clock_tick(l->ticks, steps);
+        clock_tick(l.ticks, steps);
         watchdog_step(s->level);
 
-        saver_poll(l->checkpoints);
-        r.end = attention_look(&l->look);
+        saver_poll(l.checkpoints);
+        const bool due = checkpoint_due(c, s->level);
+        r.end = attention_look(&look, due);
         if (r.end == LOOP_FAILED) break;
 
         const bool leaving = r.end != LOOP_DONE;
-        const bool now =
-            leaving || checkpoint_due(c, s->level) || series_due(c, s->level) || s->level == c->time.steps;
-        converged = norms_converged(&l->changes, now); /* may go back by a level */
+        const bool now = leaving || due || series_due(c, s->level) || s->level == c->time.steps;
+        converged = norms_converged(&changes, now); /* may go back by a level */
 
-        const bool due = checkpoint_due(c, s->level) && !leaving && !attention_too_late(&l->look);
-        if ((series_due(c, s->level) && !add_to_series(l, &r)) ||
-            ((due || leaving) && !saver_save(l->checkpoints, leaving))) {
+        if ((series_due(c, s->level) && !add_to_series(&l, &r)) ||
+            ((leaving || checkpoint_due(c, s->level)) && !saver_save(l.checkpoints, leaving))) {
             r.end = LOOP_FAILED;
             break;
         }
-        progress_show(&l->bar, s->level, l->changes.last);
+        progress_show(&bar, s->level, changes.last);
         if (converged) r.end = LOOP_DONE;
     }
-    if (!saver_finish(l->checkpoints)) {
+    if (!saver_finish(l.checkpoints)) {
         r.end = LOOP_FAILED;
-        r.why = l->checkpoints->why;
+        r.why = l.checkpoints->why;
     }
-    if (l->checkpoints->writer) r.checkpoint_s = state_writer_stats(l->checkpoints->writer).stall_s;
-    clock_flush(l->ticks);
+    if (l.checkpoints->writer) r.checkpoint_s = state_writer_stats(l.checkpoints->writer).stall_s;
+    clock_flush(l.ticks);
     r.steps_run = s->level - first;
-    r.last_change = l->changes.last;
-    r.norm_s = l->changes.seconds;
+    r.last_change = changes.last;
+    r.norm_s = changes.seconds;
     r.loop_s = timer_now_s() - begin_s;
-    progress_end(&l->bar);
+    progress_end(&bar);
     return r;
 }

@@ -116,7 +116,6 @@ typedef struct attention {
     double deadline_s;            /* of timer_now_s, the earliest that a rank knows of; INFINITY: never */
     int64_t next_step, last_step; /* when the ranks look next, and looked last */
     double last_s, per_step_s;
-    bool late_noted; /* that a checkpoint was due too close to the deadline */
 } attention;
 
 /* Catches USR1, TERM and INT from here on; a second INT ends the process at once. Before the loop. */
@@ -126,11 +125,9 @@ void attention_catch_signals(void);
 attention attention_begin(sim *s, const saver *checkpoints, double start_s);
 /* Steps, in whole passes, up to the next look. */
 int64_t attention_steps_to_go(const attention *a);
-/* At every step boundary. The same on all ranks, as is the next. */
-loop_end attention_look(attention *a);
-/* A checkpoint is due: would it leave no time for the one with which the run leaves at its deadline?
- * Not at the last step. */
-bool attention_too_late(attention *a);
+/* At every step boundary; the same on all ranks. due: a checkpoint is, which is the last one where it would
+ * leave no time for another before the deadline. */
+loop_end attention_look(attention *a, bool due);
 
 /* ---- progress.c: one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
 
@@ -154,23 +151,21 @@ bool progress_due(const progress *p, int64_t step, double now_s);
 void progress_show(progress *p, int64_t step, double change);
 void progress_end(progress *p);
 
-/* ---- loop.c ---- */
+/* ---- verify.c: the verdict, every cell against the exact discrete answer ---- */
 
-/* The norms of a run's steps, as time.norm_every and time.tolerance ask. A norm that comes with its step is
- * judged when the next step is under way, so that the steps never wait; a level at which the run must know
- * (the last one, a checkpoint, a signal) is judged at once, and so is every norm that takes a pass of its
- * own. */
-typedef struct norms {
-    sim *sim;         /* not owned */
-    int64_t every;    /* time.norm_every; 0: none */
-    double tolerance; /* 0: none stops the run */
-    bool ride;        /* they come with the steps: sim_norms_ride */
-    bool shown;       /* every step takes its norm and none is judged: many such steps go in one graph, and
-                       * its last norm is shown */
-    int64_t pending;  /* the level whose norm is still to be read; -1: none */
-    double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
-    double seconds;   /* of this rank, spent on reading them */
-} norms;
+typedef enum verify_verdict { VERIFY_EXACT, VERIFY_FAILED, VERIFY_UNCHECKED } verify_verdict;
+extern const char *const verify_name[];
+
+typedef struct verify_result {
+    verify_verdict verdict;
+    double max_error, bound; /* NaN where not measured */
+    sentence why;            /* unchecked: the reason */
+} verify_result;
+
+/* The verdict on the present level. Collective. */
+verify_result verify_level(sim *s);
+
+/* ---- loop.c ---- */
 
 typedef struct loop_result {
     loop_end end;
@@ -180,20 +175,16 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* Everything beside the steps of a run. */
+/* What a run has beside its steps; not owned. */
 typedef struct loop {
-    clock_steps *ticks; /* not owned, as are: */
-    saver *checkpoints;
+    clock_steps *ticks;
+    saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then
+                         * opened if need be; the caller closes it */
     series *frames;
-    attention look;
-    norms changes;
-    progress bar;
+    double start_s;             /* when the run began */
+    double ceiling_bytes_per_s; /* of all ranks' copies, for the line of progress */
 } loop;
 
-/* All ranks begin together. checkpoints takes those that the deck asks for, and the one that a signal asks
- * for, and is then opened if need be; the caller closes it. start_s: when the run began. ceiling_bytes_per_s:
- * of all ranks' copies, for the line of progress. Collective, as is the next. */
-loop loop_begin(sim *s, clock_steps *ticks, saver *checkpoints, series *frames, double start_s,
-                double ceiling_bytes_per_s);
-/* From the level of s to the end of the run; what the saver holds is on disk by then. */
-loop_result loop_run(sim *s, loop *l);
+/* From the level of s to the end of the run, which all ranks begin together; what the saver holds is on disk
+ * by then. Collective. */
+loop_result loop_run(sim *s, loop l);

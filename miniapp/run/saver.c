@@ -59,10 +59,6 @@ state_status saver_open(saver *v, sentence *why)
         plan_add_note(&s->plan, false,
                       "the steps wait while a checkpoint is written: the level is put aside where the next "
                       "one will be, since fields are in host memory");
-    if (c->checkpoint.writers > s->top.ranks)
-        plan_add_note(&s->plan, false,
-                      "checkpoint.writers = %d: there are only %d ranks, and all of them write",
-                      c->checkpoint.writers, s->top.ranks);
     v->snapshot = snapshot_create(s);
     return STATE_OK;
 }

@@ -96,12 +96,6 @@ bool series_picture(const series *v, sentence *why)
     const config *c = s->cfg;
     picture_scale asked = { .low = c->output.picture_low, .high = c->output.picture_high, .fixed = true };
     if (!draw(s, c->output.picture, asked.low < asked.high ? &asked : NULL, why)) return false;
-    /* a shell takes the folder's name as it stands, so that it must not end the quotes */
-    if (keeps_frames(c) && !strchr(v->folder, '\''))
-        plan_add_note(&s->plan, false,
-                      "to make a film of the frames: ffmpeg -framerate %d -pattern_type glob -i '%s/*.png' "
-                      "-pix_fmt yuv420p film.mp4",
-                      FRAMES_PER_SECOND, v->folder);
     return true;
 }
 

@@ -11,18 +11,26 @@
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
 enum span_name {
-    INTERIOR, STEP, PACK, EXCHANGE, MESSAGES, UNPACK, FILL, SHELL,
-    HOST_LAUNCH, HOST_BEGIN, HOST_FEED, HOST_WAIT, HOST_SHELL,
+    INTERIOR,
+    STEP,
+    PACK,
+    EXCHANGE,
+    FILL,
+    SHELL,
+    HOST_LAUNCH,
+    HOST_BEGIN,
+    HOST_FEED,
+    HOST_WAIT,
+    HOST_SHELL,
     SPAN_NAMES,
 };
 static const char *const span_names[SPAN_NAMES] = {
-    "interior", "step", "pack", "exchange", "messages", "unpack", "boundary fill", "shell",
-    "launch", "halo begin", "feed", "wait for messages", "feed shell",
+    "interior", "step",       "pack", "exchange",          "boundary fill", "shell",
+    "launch",   "halo begin", "feed", "wait for messages", "feed shell",
 };
-enum { SPANS_BESIDE_STREAMS = 12, ANCHOR_TRIES = 20 };
-static const double reference_lasts_s = 1;
+enum { SPANS_BESIDE_STREAMS = 8, ANCHOR_TRIES = 20 };
 
-typedef struct anchor { /* one instant on both clocks */
+typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
 } anchor;
 
@@ -32,22 +40,19 @@ struct timeline {
     device_stream *stream;
     int streams;
     step_detail detail;
-    device_event *reference, *renewal, *spare;
-    double reference_s; /* on the device's clock, which starts at the first anchor */
-    bool renewing;      /* `renewal` is on its way through the stream */
-    anchor first;
+    device_event *first_event, *last_event, *spare;
+    anchor first; /* the device's clock starts there */
     trace_offset before;
-    trace_span *span; /* [TIMELINE_STEPS][spans_a_step]: times of events on the device's clock, of the host
-                       * on its own */
-    int spans_a_step, count[TIMELINE_STEPS];
-    int64_t kept;
+    trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
+                       * host on its own */
+    int spans_a_step, spans, kept; /* kept: steps */
 };
 
 static double position_s(timeline *t, device_event *e)
 {
     double seconds = 0;
-    DEVICE_CALL(t->d, event_seconds, t->reference, e, &seconds);
-    return t->reference_s + seconds;
+    DEVICE_CALL(t->d, event_seconds, t->first_event, e, &seconds);
+    return seconds;
 }
 
 /* The event passed between two looks at the clock; of some tries the narrowest counts, and is left in *e. */
@@ -76,14 +81,14 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
         .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS
     };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
-    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
+    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
     for (int i = 0; i < streams; i++) {
         DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
         DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
     }
     t->before = trace_measure_offset(top->comm);
-    t->first = drop_anchor(t, &t->reference);
+    t->first = drop_anchor(t, &t->first_event);
     return t;
 }
 
@@ -92,7 +97,7 @@ void timeline_destroy(timeline **timeline_)
     timeline *t = *timeline_;
     if (!t) return;
     device *d = t->d;
-    device_event **const own[] = { &t->reference, &t->renewal, &t->spare, &t->detail.arrived };
+    device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
     for (int i = 0; i < t->streams; i++) {
         DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
@@ -106,34 +111,16 @@ void timeline_destroy(timeline **timeline_)
 step_detail *timeline_detail(timeline *t)
 {
     t->detail.streams = 0;
-    t->detail.exchanged = t->detail.parted = false;
+    t->detail.exchanged = false;
     memset(t->detail.host_s, 0, sizeof t->detail.host_s);
     return &t->detail;
-}
-
-static void renew_reference(timeline *t, double now_s)
-{
-    device *d = t->d;
-    bool passed = false;
-    if (t->renewing) {
-        DEVICE_CALL(d, event_done, t->renewal, &passed);
-        if (!passed) return;
-        t->reference_s = position_s(t, t->renewal);
-        device_event *old = t->reference;
-        t->reference = t->renewal;
-        t->renewal = old;
-        t->renewing = false;
-    } else if (now_s - t->reference_s > reference_lasts_s) {
-        DEVICE_CALL(d, event_record, t->renewal, t->stream);
-        t->renewing = true;
-    }
 }
 
 void timeline_keep(timeline *t, const step_probe *p, int64_t level)
 {
     const step_detail *detail = &t->detail;
-    const int slot = (int)(t->kept++ % TIMELINE_STEPS);
-    trace_span *s = &t->span[slot * t->spans_a_step];
+    if (t->kept++ >= TIMELINE_STEPS) return;
+    trace_span *s = &t->span[t->spans];
     const double posted_s = position_s(t, p->event[STEP_POSTED]),
                  resumed_s = position_s(t, p->event[STEP_RESUME]);
     const double received_s = position_s(t, p->event[STEP_RECEIVED]),
@@ -151,9 +138,7 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
     }
     if (detail->exchanged) {
         *s++ = (trace_span){ position_s(t, p->event[STEP_PACK]), posted_s, level, TRACK_COMM, PACK };
-        const double arrived_s = detail->parted ? position_s(t, detail->arrived) : received_s;
-        *s++ = (trace_span){ resumed_s, arrived_s, level, TRACK_COMM, detail->parted ? MESSAGES : EXCHANGE };
-        if (detail->parted) *s++ = (trace_span){ arrived_s, received_s, level, TRACK_COMM, UNPACK };
+        *s++ = (trace_span){ resumed_s, received_s, level, TRACK_COMM, EXCHANGE };
         *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
         *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
         *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };
@@ -163,31 +148,20 @@ void timeline_keep(timeline *t, const step_probe *p, int64_t level)
         *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };
         *s++ = (trace_span){ filled_s, shell_end_s, level, TRACK_COMM, SHELL };
     }
-    t->count[slot] = (int)(s - &t->span[slot * t->spans_a_step]);
-    renew_reference(t, shell_end_s);
+    t->spans = (int)(s - t->span);
 }
 
-/* All spans in a row, on the host's clock. */
-static int flatten(timeline *t, const anchor *last, trace_span *out)
+static void to_host_clock(timeline *t, const anchor *last)
 {
-    const double apart_s = last->device_s - t->first.device_s,
-                 worst_s = fmax(t->first.error_s, last->error_s);
+    const double worst_s = fmax(t->first.error_s, last->error_s);
     /* Over a short time the anchors' errors are more than any drift. */
-    const double rate = apart_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / apart_s : 1;
-    const int64_t steps = t->kept < TIMELINE_STEPS ? t->kept : TIMELINE_STEPS;
-    int count = 0;
-    for (int64_t k = t->kept - steps; k < t->kept; k++) {
-        const int slot = (int)(k % TIMELINE_STEPS);
-        for (int i = 0; i < t->count[slot]; i++) {
-            trace_span s = t->span[slot * t->spans_a_step + i];
-            if (s.track != TRACK_HOST) {
-                s.begin_s = t->first.host_s + rate * (s.begin_s - t->first.device_s);
-                s.end_s = t->first.host_s + rate * (s.end_s - t->first.device_s);
-            }
-            out[count++] = s;
-        }
+    const double rate =
+        last->device_s * 1e-4 > worst_s ? (last->host_s - t->first.host_s) / last->device_s : 1;
+    for (trace_span *s = t->span; s < t->span + t->spans; s++) {
+        if (s->track == TRACK_HOST) continue;
+        s->begin_s = t->first.host_s + rate * s->begin_s;
+        s->end_s = t->first.host_s + rate * s->end_s;
     }
-    return count;
 }
 
 bool timeline_write(timeline *t, const char *path, sentence *why)
@@ -198,10 +172,9 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
     }
-    anchor last = drop_anchor(t, &t->renewal);
-    last.device_s = position_s(t, t->renewal);
-    t->renewing = false;
-    trace_span *span = CHECK_ALLOC(malloc(sizeof *span * (size_t)t->spans_a_step * TIMELINE_STEPS));
+    anchor last = drop_anchor(t, &t->last_event);
+    last.device_s = position_s(t, t->last_event);
+    to_host_clock(t, &last);
     const bool cuda = device_computing(t->d)->kind == DEVICE_CUDA;
     snprintf(process, sizeof process, "rank %d, %s, %s %d", t->top->rank, t->top->host,
              cuda ? "gpu" : "host device", cuda ? t->d->ordinal : t->d->threads);
@@ -210,12 +183,10 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
                                  .tracks = TRACK_STREAM + t->streams,
                                  .name = span_names,
                                  .names = SPAN_NAMES,
-                                 .span = span,
-                                 .spans = flatten(t, &last, span),
+                                 .span = t->span,
+                                 .spans = t->spans,
                                  .before = t->before,
                                  .after = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
-    const bool ok = trace_write(t->top->comm, path, &all, why);
-    free(span);
-    return ok;
+    return trace_write(t->top->comm, path, &all, why);
 }

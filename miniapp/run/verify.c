@@ -1,8 +1,6 @@
-#include "run/verify.h"
+#include "run/loop.h"
 
 #include <math.h>
-
-#include "sim/sim_state.h"
 
 const char *const verify_name[] = {
     [VERIFY_EXACT] = "exact", [VERIFY_FAILED] = "failed", [VERIFY_UNCHECKED] = "unchecked"

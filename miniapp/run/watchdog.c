@@ -16,13 +16,10 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-enum { HOST_BYTES = 64 };
-
 static struct {
     double limit_s;
     int rank;
-    char host[HOST_BYTES];
-    sentence neighbours; /* "" or "; its neighbours are ranks 1, 3": written before the first step */
+    char host[64];
     _Atomic(const char *) phase;
     atomic_llong level, progress;
     _Atomic(const char *) restart_from; /* set after its step, read before it */
@@ -71,10 +68,10 @@ static bool cannot_end(void)
 
 static void say_and_leave(void)
 {
-    char where[160], line[sizeof dog.neighbours + 320];
+    char where[160], line[320];
     put_where(where, sizeof where);
-    const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s%s\n",
-                                dog.rank, dog.host, dog.limit_s, where, dog.neighbours.text);
+    const int length = snprintf(line, sizeof line, "weft: rank %d on %s made no progress for %g s %s\n",
+                                dog.rank, dog.host, dog.limit_s, where);
     (void)!write(STDERR_FILENO, line, (size_t)length); /* in one piece, past whatever lock the main thread
                                                         * may hold */
     (void)nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
@@ -116,35 +113,6 @@ void watchdog_start(double limit_s)
     int code = pthread_create(&thread, NULL, watch, NULL);
     if (!code) code = pthread_detach(thread); /* a short run waits for no pause of it */
     if (code) check_fail(__FILE__, __LINE__, "pthread_create", strerror(code));
-}
-
-/* The neighbours exchange their names. */
-static void ask_hosts(const decomp *d, const topology *t, char host[DECOMP_NEIGHBOURS][HOST_BYTES])
-{
-    MPI_Request request[2 * DECOMP_NEIGHBOURS];
-    int requests = 0;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        if (d->neighbour[k] < 0) continue;
-        MPI_CHECK(
-            MPI_Irecv(host[k], HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
-        MPI_CHECK(
-            MPI_Isend(t->host, HOST_BYTES, MPI_CHAR, d->neighbour[k], 0, t->comm, &request[requests++]));
-    }
-    MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
-}
-
-void watchdog_neighbours(const decomp *d, const topology *t)
-{
-    char host[DECOMP_NEIGHBOURS][HOST_BYTES];
-    if (t->hosts > 1) ask_hosts(d, t, host);
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) {
-        bool named = d->neighbour[k] < 0;
-        for (int before = 0; before < k; before++) named = named || d->neighbour[before] == d->neighbour[k];
-        if (named) continue;
-        sentence_add(&dog.neighbours, "%s %d", dog.neighbours.text[0] ? "," : "; its neighbours are ranks",
-                     d->neighbour[k]);
-        if (t->hosts > 1) sentence_add(&dog.neighbours, " (%.63s)", host[k]);
-    }
 }
 
 void watchdog_phase(const char *phase)

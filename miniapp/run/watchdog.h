@@ -8,20 +8,14 @@
 
 #include <stdint.h>
 
-#include "ranks/decomp.h"
-#include "topology/topology.h"
-
 /* From here on check_fail names the phase and the step, and the checkpoint from which the run can go on (a
  * GPU tells of a kernel's error when it is next asked: the kernel may be of a step before); and: no progress
- * for limit_s, and this rank says where it is and which neighbours it has, waits a moment for the others to
- * say so too, and ends the process with status 3. limit_s = 0: nothing watches. Once a process, after
+ * for limit_s, and this rank says where it is, waits a moment for the others to say so too, and ends the
+ * process with status 3. limit_s = 0: nothing watches. Once a process, after
  * MPI_Init. */
 void watchdog_start(double limit_s);
 /* Instead of steps rounds are counted, which no checkpoint keeps: `weft check`. Before watchdog_start. */
 void watchdog_counts_rounds(void);
-/* The ranks whose cells this rank waits for; named in what it says, with their hosts where there are several.
- * Collective. */
-void watchdog_neighbours(const decomp *d, const topology *t);
 /* The main thread enters this phase: a string that lives as long as the process. */
 void watchdog_phase(const char *phase);
 void watchdog_step(int64_t level);

@@ -22,11 +22,6 @@ double sim_since_stamp_s(sim *s)
 
 int64_t sim_own_cells(const sim *s) { return box_cells(field_own(&s->plan.grid.shape)); }
 
-static step_pass_cells cells_of_pass(const sim *s)
-{
-    return step_pass_cells_of(&s->pass, s->plan.block_steps);
-}
-
 double sim_halos_sent_bytes(const sim *s)
 {
     return (double)(step_pass_sent_bytes(&s->pass) + step_pass_sent_bytes(&s->transposed.pass));
@@ -49,15 +44,7 @@ double sim_bytes_moved_per_pass(const sim *s)
     if (!kind->stencil) return kind->words * word * cells + sent;
     if (kind->by_lines) /* two passes over lines and two transposes, each a read and a write */
         return 8 * word * cells + sent + packed;
-    const double moved_cells =
-        s->plan.block_steps == 1 ? kind->words * cells : (double)cells_of_pass(s).moved_cells;
-    return moved_cells * word + packed;
-}
-
-double sim_redundant_fraction(const sim *s)
-{
-    return s->plan.block_steps == 1
-               ? 0
-               : (double)cells_of_pass(s).computed_cells / (double)(sim_own_cells(s) * s->plan.block_steps) -
-                     1;
+    const int steps = s->plan.block_steps;
+    return (steps == 1 ? kind->words * cells : (double)step_pass_moved_cells(&s->pass, steps)) * word +
+           packed;
 }

@@ -33,7 +33,6 @@ typedef struct sim_create_seconds {
     double transport_s;  /* probes and trials of transports */
     double passes_s;     /* streams, halos, graphs; trials of blocks of steps */
     double tune_s;       /* trials of variants */
-    double transports_s; /* transport_s of the slowest rank */
 } sim_create_seconds;
 
 /* Kinds with transposes have this besides. */
@@ -103,10 +102,6 @@ double sim_bytes_moved_per_pass(const sim *s);
 /* Bytes that this rank sends then: to neighbours; in transposes. */
 double sim_halos_sent_bytes(const sim *s);
 double sim_transposes_sent_bytes(const sim *s);
-/* Cells that this rank computes in a block of steps beyond its own cells times the steps, as a fraction of
- * these. */
-double sim_redundant_fraction(const sim *s);
-
 /* ---- sim_advance.c ---- */
 
 /* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a

@@ -25,9 +25,8 @@ void sim_destroy_parts(sim *s);
  * the slowest rank decides. Collective; they cost the fields' values. */
 typedef struct sim_trial {
     sim *s;
-    double begin_s, budget_s; /* of the transports' first exchanges */
-    bool aware_known, aware;  /* does MPI take device buffers? Asked once, and only if it matters: it
-                               * takes a child process */
+    double probes_s;         /* that the transports' first exchanges took so far */
+    bool aware_known, aware; /* aware_works's answer */
     sentence aware_why;
 } sim_trial;
 

@@ -103,7 +103,6 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     facts.through = through;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
-    s->created.transports_s = timer_slowest_s(s->created.transport_s, s->top.comm);
     free(all.free_bytes);
     free(all.limit);
     return status;
@@ -118,8 +117,7 @@ static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
     host_limit by;
-    plan_through t = { .kind = through->kind,
-                       .bytes = free_bytes_of(s, through, &by),
+    plan_through t = { .bytes = free_bytes_of(s, through, &by),
                        .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);
@@ -128,7 +126,7 @@ static plan_through stream_through(sim *s, const char *because)
     const int code = streaming_create(through, topology_threads(&s->top, s->cfg->run.threads), &s->dev);
     s->dev = CHECK_ALLOC(s->dev);
     DEVICE_CHECK(s->dev, code);
-    DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
+    if (config_kind_of(s->cfg)->stencil) DEVICE_CALL(s->dev, stencil_bind, &s->prob.op);
     return t;
 }
 
@@ -138,12 +136,6 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     const config *c = s->cfg;
     sentence there = { "" };
     plan_through through;
-    if (c->run.memory == CONFIG_MEMORY_HOST && !config_kind_of(c)->stencil) {
-        sentence_set(
-            why, "run.memory = host: steps of kind %s are transposes, which want their fields on the device",
-            kind_name(c->problem.kind));
-        return CHECK_EXIT_USAGE;
-    }
     if (c->run.memory != CONFIG_MEMORY_HOST) {
         const int status = make_plan(s, NULL, how_long, why);
         /* than in the host's memory */
@@ -161,24 +153,10 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     return CHECK_EXIT_ENVIRONMENT;
 }
 
-/* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */
-static void note_other_devices(sim *s)
-{
-    char first[sizeof s->dev->name];
-    sentence other;
-    snprintf(first, sizeof first, "%s", s->dev->name);
-    MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, s->top.comm));
-    sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name,
-                 first);
-    if (!agree_or_say(strcmp(first, s->dev->name) == 0, &other, s->top.comm))
-        plan_add_note(&s->plan, false, "%s", other.text);
-}
-
 /* of_device: of the choice of devices, or "". */
 static void add_notes(sim *s, const char *of_device)
 {
     if (of_device[0]) plan_add_note(&s->plan, false, "%s", of_device);
-    if (s->top.hosts > 1) note_other_devices(s);
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
         plan_add_note(&s->plan, true,
                       "output.trace: there is no timeline for kind %s, only for kinds without transposes; "

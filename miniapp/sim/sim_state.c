@@ -110,12 +110,6 @@ static void *snapshot_buffer(sim *s, int slot)
     return s->snapshot[slot];
 }
 
-size_t sim_aside_bytes(const sim *s)
-{
-    sim_field field[STATE_FIELDS_MAX];
-    return sim_has_free_level(s) ? 0 : (size_t)sim_level_fields(s, field) * snapshot_bytes(s);
-}
-
 const void *sim_host_copy(sim *s, sim_field field, int slot)
 {
     const field_shape *f = &field.grid->shape;
@@ -138,17 +132,6 @@ static void settle(sim *s, int64_t level)
     sim_wait(s);
 }
 
-static int64_t infinite_cells(const sim *s, const void *data)
-{
-    const int64_t cells = sim_own_cells(s);
-    int64_t mine = 0, all = 0;
-    const bool narrow = s->cfg->problem.type == DTYPE_F32;
-    for (int64_t i = 0; i < cells; i++)
-        if (isinf(narrow ? (double)((const float *)data)[i] : ((const double *)data)[i])) mine++;
-    MPI_CHECK(MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, s->top.comm));
-    return all;
-}
-
 static int initialise_from_file(sim *s, sentence *why)
 {
     const config *c = s->cfg;
@@ -162,10 +145,6 @@ static int initialise_from_file(sim *s, sentence *why)
         sentence_set(why, "problem.initial: %s", reason.text);
         return status == STATE_IO ? CHECK_EXIT_ENVIRONMENT : CHECK_EXIT_USAGE;
     }
-    const int64_t infinite = infinite_cells(s, u) + (has_prev ? infinite_cells(s, prev) : 0);
-    if (infinite > 0)
-        plan_add_note(&s->plan, true, "problem.initial: %lld cells of %.300s are infinite in %s",
-                      (long long)infinite, c->problem.file, dtype_name(c->problem.type));
     upload(s, (sim_field){ s->now.u, &s->plan.grid }, u);
     if (s->prob.two_levels) upload(s, (sim_field){ s->now.prev, &s->plan.grid }, has_prev ? prev : u);
     return 0;

@@ -51,10 +51,6 @@ void sim_inject_device_error(sim *s);
 /* Where fields are in host memory and a visit to the device takes many steps, what is put aside goes where
  * the next level will be, and takes no memory of its own. No step may be taken while it is in use. */
 bool sim_has_free_level(const sim *s);
-/* Host memory of this rank beside sim_memory_bytes as soon as a state file is written or a field read: the
- * level put aside. */
-size_t sim_aside_bytes(const sim *s);
-
 /* ---- snapshot.c ---- */
 
 /* A level put aside for a checkpoint while the next steps overwrite it.

@@ -14,17 +14,16 @@ static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
 
 /* ---- transports ---- */
 
-/* For all transports; the children that try a device-aware MPI come on top. */
+/* Of the first exchanges over all transports; the children that try a device-aware MPI come on top. */
 static const double probes_budget_s = 0.5;
 
+/* Does MPI take device buffers? Asked once, and only if it matters: it takes a child process. */
 static bool aware_works(sim_trial *t, sentence *why)
 {
     sim *s = t->s;
     if (!t->aware_known) {
-        const double begin_s = timer_now_s();
         t->aware = topology_probe_aware(&s->top, s->dev, TOPOLOGY_SELF_EXE, &t->aware_why);
         t->aware_known = true;
-        t->budget_s += timer_now_s() - begin_s;
         if (!t->aware && s->top.mpi_claims_cuda && s->cfg->run.transport == TRANSPORT_AUTO)
             plan_add_note(&s->plan, false,
                           "this MPI claims CUDA support, but %s; messages go through host buffers",
@@ -34,61 +33,38 @@ static bool aware_works(sim_trial *t, sentence *why)
     return t->aware;
 }
 
-/* The exchanges of one kind of link. */
-typedef struct links_trial {
-    transport_trial of;
-    bool toward[DECOMP_NEIGHBOURS];
-    transport_kind over[TRANSPORT_KINDS]; /* those that serve */
-    int count;
-} links_trial;
-
-static bool can_serve(sim_trial *t, const links_trial *l, transport_kind over, sentence *why)
+static bool serves(sim_trial *t, const transport_trial *of, const bool toward[], transport_kind over,
+                   sentence *why)
 {
     if (over == TRANSPORT_AWARE && !aware_works(t, why)) return false;
-    if (timer_slowest_s(timer_now_s() - t->begin_s, l->of.comm) >= t->budget_s)
+    if (timer_slowest_s(t->probes_s, of->comm) >= probes_budget_s)
         return sentence_refuse(why, "there was no time left to try it");
-    return transport_trial_serves(&l->of, l->toward, over, why);
+    const double begin_s = timer_now_s();
+    const bool it_does = transport_trial_serves(of, toward, over, why);
+    t->probes_s += timer_now_s() - begin_s;
+    return it_does;
 }
 
-static links_trial probe_links(sim_trial *t, const plan_exchange *e, const plan_candidate over[], int count,
-                               link_kind kind)
-{
-    sim *s = t->s;
-    void *const field = e->grid == &s->plan.grid ? s->now.u : s->transposed.field[0];
-    const plan_grid *g = e->grid;
-    links_trial l = { .of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm } };
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) l.toward[k] = e->kind[k] == (int)kind;
-    for (int i = 0; i < count; i++)
-        if (over[i].ask[kind] && can_serve(t, &l, over[i].over, &over[i].why[kind]))
-            l.over[l.count++] = over[i].over;
-    return l;
-}
-
-/* mine[transport]: of this rank. */
-static void time_links(const links_trial *l, float mine[TRANSPORT_KINDS])
-{
-    double seconds[TRANSPORT_KINDS];
-    transport_trial_times(&l->of, l->toward, l->over, l->count, TRIAL_RETIRES / PLAN_PEER_WEIGHT, seconds);
-    for (int t = 0; t < TRANSPORT_KINDS; t++) mine[t] = INFINITY;
-    for (int i = 0; i < l->count; i++) mine[l->over[i]] = (float)seconds[i];
-}
-
-static void exchange(void *context, const plan *p, const plan_candidate over[], int count)
+static void exchange(void *context, plan *p, link_kind kind, const transport_kind over[], int count)
 {
     sim_trial *t = context;
     sim *s = t->s;
-    links_trial links[LINK_KINDS];
-    float mine[LINK_KINDS][TRANSPORT_KINDS];
+    plan_exchange *e = &p->exchange;
+    const plan_grid *g = e->grid;
+    transport_kind those[TRANSPORT_KINDS];
+    double seconds[TRANSPORT_KINDS];
+    bool toward[DECOMP_NEIGHBOURS];
+    int n = 0;
     sim_make_fields(s);
     const double begin_s = timer_now_s();
-    if (t->begin_s == 0) t->begin_s = begin_s;
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++)
-        links[kind] = probe_links(t, &p->exchange, over, count, kind);
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) time_links(&links[kind], mine[kind]);
-    for (int i = 0; i < count; i++) {
-        const float both[] = { mine[LINK_INSIDE_HOST][over[i].over], mine[LINK_BETWEEN_HOSTS][over[i].over] };
-        MPI_CHECK(ranks_allgather(both, sizeof both, over[i].seconds, s->top.comm));
-    }
+    void *const field = g == &s->plan.grid ? s->now.u : s->transposed.field[0];
+    const transport_trial of = { &g->dec, s->dev, &g->shape, field, e->depth, e->corners, s->top.comm };
+    for (int k = 0; k < DECOMP_NEIGHBOURS; k++) toward[k] = e->kind[k] == (int)kind;
+    for (int i = 0; i < count; i++)
+        if (serves(t, &of, toward, over[i], &e->why[over[i]][kind])) those[n++] = over[i];
+    transport_trial_times(&of, toward, those, n, TRIAL_RETIRES / PLAN_PEER_WEIGHT, seconds);
+    MPI_CHECK(ranks_allreduce(seconds, n, MPI_DOUBLE, MPI_MAX, s->top.comm));
+    for (int i = 0; i < n; i++) e->slowest_s[those[i]][kind] = seconds[i];
     s->created.transport_s += timer_now_s() - begin_s;
 }
 
@@ -331,28 +307,6 @@ static void try_hot(const passes *t, int count, double pass_s[])
     for (; hot.hot < count; hot.hot++) trial_run(&alone, hot_s, &hot, &pass_s[hot.hot], NULL, t->s->top.comm);
 }
 
-static void variants(void *context, const plan *p, plan_variant_trial *answer)
-{
-    sim *s = sim_of(context);
-    const bool single = p->block_steps == 1;
-    const int count = count_variants(s);
-    passes t = { .s = s,
-                 .cells = variant_cells(s),
-                 .launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES };
-    assert(count <= DEVICE_VARIANTS_MAX);
-    if (count < 2 || p->persistent) return;
-    sim_touch(s);
-    sim_wait(s);
-    if (step_in_kernel(&s->pass)) {
-        (void)variant_s(&t, 0);
-        t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
-    }
-    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, answer->pass_s, NULL, s->top.comm);
-    if (single) try_hot(&t, count, answer->pass_s);
-    answer->count = count;
-    for (int v = 0; v < count; v++) answer->name[v] = sim_trial_variant_name(s, v);
-}
-
 const char *sim_trial_variant_name(const sim *s, int variant)
 {
     return s->plan.persistent ? "persistent" : variants_of(s)->name[variant];
@@ -360,19 +314,36 @@ const char *sim_trial_variant_name(const sim *s, int variant)
 
 void sim_trial_choose_variant(sim *s)
 {
-    sim_trial t;
-    const plan_trial questions = sim_trial_of(&t, s, true);
+    const plan *p = &s->plan;
+    const bool single = p->block_steps == 1;
+    const char *name[DEVICE_VARIANTS_MAX];
+    double pass_s[DEVICE_VARIANTS_MAX];
+    if (s->cfg->run.tune == CONFIG_TUNE_OFF || !config_kind_of(s->cfg)->stencil || p->persistent) return;
+    const int count = count_variants(s);
+    passes t = { .s = s,
+                 .cells = variant_cells(s),
+                 .launches = single || p->window.slot_rows > 0 ? 1 : BLOCK_PASSES };
+    assert(count <= DEVICE_VARIANTS_MAX);
+    if (count < 2) return;
     const double begin_s = timer_now_s();
-    plan_choose_variant(&s->plan, &(plan_question){ .cfg = s->cfg, .trial = &questions });
-    if (s->plan.variant_trial.count == 0) return;
+    sim_touch(s);
+    sim_wait(s);
+    if (step_in_kernel(&s->pass)) {
+        (void)variant_s(&t, 0);
+        t.launches = trial_repeats(variant_s(&t, 0), batch_s, BLOCK_PASSES, PASSES_MAX);
+    }
+    trial_run(&(trial){ .ways = count, .warm_up = 1 }, variant_s, &t, pass_s, NULL, s->top.comm);
+    if (single) try_hot(&t, count, pass_s);
+    for (int v = 0; v < count; v++) name[v] = sim_trial_variant_name(s, v);
+    plan_choose_variant(&s->plan, name, pass_s, count);
     variants_of(s)->chosen = s->plan.variant;
     s->created.tune_s = timer_now_s() - begin_s;
 }
 
 plan_trial sim_trial_of(sim_trial *t, sim *s, bool how_long)
 {
-    *t = (sim_trial){ .s = s, .budget_s = probes_budget_s };
+    *t = (sim_trial){ .s = s };
     const plan_trial had = { .context = t, .can = can };
-    const plan_trial all = { t, exchange, can, blocks, persistent, forms, variants };
+    const plan_trial all = { t, exchange, can, blocks, persistent, forms };
     return how_long ? all : had;
 }

@@ -71,18 +71,16 @@ static void begin_exchange(step_pass *p, unsigned over, step_levels cur, device_
     if (p->prev_halo) halo_begin(p->prev_halo, over, cur.prev, stream);
 }
 
-static void end_exchange(step_pass *p, unsigned over, const step_probe *probe)
+static void end_exchange(step_pass *p, unsigned over)
 {
-    step_detail *const detail = probe ? probe->detail : NULL;
-    if (p->prev_halo) (void)halo_end(p->prev_halo, over, NULL);
-    const bool parted = halo_end(p->halo, over, detail ? detail->arrived : NULL);
-    if (detail) detail->parted = parted;
+    if (p->prev_halo) halo_end(p->prev_halo, over);
+    halo_end(p->halo, over);
 }
 
 void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 {
     begin_exchange(p, HALO_OVER_ALL, cur, s->comm);
-    end_exchange(p, HALO_OVER_ALL, NULL);
+    end_exchange(p, HALO_OVER_ALL);
 }
 
 /* The links whose exchange runs beside the interior. */
@@ -104,7 +102,7 @@ static void before_interior(step_streams *s, step_pass *p, const step_job *j)
     if (!comes_before(p)) return;
     if (p->form == STEP_MIXED && j->exchange) {
         begin_exchange(p, p->near, j->cur, stream);
-        end_exchange(p, p->near, NULL);
+        end_exchange(p, p->near);
     }
     if (p->form == STEP_MIXED) fill(s, p, j, p->ghosts, p->early_ghosts, stream);
     fill(s, p, j, p->wraps, p->wraps_count, stream);
@@ -136,7 +134,7 @@ static void shell(step_streams *s, step_pass *p, const step_job *j)
     const int filled = p->form == STEP_MIXED ? p->early_ghosts : 0;
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
     if (j->exchange) {
-        end_exchange(p, beside(p), j->probe);
+        end_exchange(p, beside(p));
         (void)fp_default();
     }
     step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);

@@ -198,13 +198,9 @@ static inline bool step_can_change(const step_pass *p)
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);
 }
 
-/* Cells of all levels that one block of `steps` steps computes, and those that it moves between memory and
- * its kernels, in cells. Own cells times steps, and what boxes that meet compute and read twice; strips and
- * tiles of the kernels are not counted. */
-typedef struct step_pass_cells {
-    int64_t computed_cells, moved_cells;
-} step_pass_cells;
-step_pass_cells step_pass_cells_of(const step_pass *p, int steps);
+/* Cells that one block of `steps` steps moves between memory and its kernels: what boxes that meet read twice
+ * counts twice; strips and tiles of the kernels are not counted. */
+int64_t step_pass_moved_cells(const step_pass *p, int steps);
 /* Bytes that this rank sends in an exchange. */
 int64_t step_pass_sent_bytes(const step_pass *p);
 

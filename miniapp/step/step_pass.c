@@ -195,21 +195,16 @@ static int64_t extent_cells(const step_pass *p, box b, int64_t depth)
     return p->makes_images ? box_width(b) * box_height(all) : box_cells(all);
 }
 
-step_pass_cells step_pass_cells_of(const step_pass *p, int steps)
+int64_t step_pass_moved_cells(const step_pass *p, int steps)
 {
-    step_pass_cells all = { 0, 0 };
-    if (p->of.persistent)
-        return (step_pass_cells){ steps * box_cells(field_own(p->of.shape)),
-                                  2 * box_cells(field_own(p->of.shape)) };
+    int64_t cells = 0;
+    if (p->of.persistent) return 2 * box_cells(field_own(p->of.shape));
     for (int i = 0; i < p->of.streams + p->shell_count; i++) {
         const box b = i < p->of.streams ? p->strip[i] : p->shell[i - p->of.streams];
-        if (box_empty(b)) continue;
-        for (int left = steps - 1; left >= 0; left--)
-            all.computed_cells += extent_cells(p, b, (int64_t)left * p->of.radius);
-        for (int level = 0; level < (p->prev_halo ? 2 : 1); level++)
-            all.moved_cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.radius) + box_cells(b);
+        for (int level = 0; level < (p->prev_halo ? 2 : 1) && !box_empty(b); level++)
+            cells += extent_cells(p, b, (int64_t)(steps - level) * p->of.radius) + box_cells(b);
     }
-    return all;
+    return cells;
 }
 
 /* ---- in-kernel exchange ---- */

@@ -28,9 +28,7 @@ typedef enum step_point {
 typedef struct step_detail {
     int streams;    /* of a step with a halo exchange: begin and end of each, and FILLED, were recorded */
     bool exchanged; /* the halo was: the times from POSTED to RECEIVED hold */
-    bool parted;    /* ... and `arrived` parts its messages from their unpack */
     device_event *stream_begin[STEP_STREAMS_MAX], *stream_end[STEP_STREAMS_MAX];
-    device_event *arrived;      /* messages */
     double host_s[STEP_POINTS]; /* timer_now_s of the thread that got there */
 } step_detail;
 

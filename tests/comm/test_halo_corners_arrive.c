@@ -93,7 +93,7 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
         DEVICE_CALL(d, copy, field[l % fields], given[l], f.bytes, s);
         halo_begin(h, HALO_OVER_ALL, field[l % fields], s);
         halo_progress(h, HALO_OVER_ALL);
-        (void)halo_end(h, HALO_OVER_ALL, NULL);
+        halo_end(h, HALO_OVER_ALL);
         DEVICE_CALL(d, copy, got[l], field[l % fields], f.bytes, s);
     }
     DEVICE_CALL(d, stream_sync, s);

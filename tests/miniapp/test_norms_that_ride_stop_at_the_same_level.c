@@ -59,8 +59,7 @@ static result run_of(const config *c, bool ride)
     assert_int_equal(sim_norms_ride(&s), ride);
     assert_int_equal(sim_initialise(&s, &why), 0);
     clock_create(&ticks, s.dev, s.streams.stream[0], NULL, 5);
-    loop beside = loop_begin(&s, &ticks, &checkpoints, NULL, INFINITY, 0);
-    const loop_result l = loop_run(&s, &beside);
+    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     const result r = { s.level, l.last_change, sim_fingerprint(&s) };
     clock_destroy(&ticks);

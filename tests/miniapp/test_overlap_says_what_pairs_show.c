@@ -11,7 +11,7 @@
 
 #include "run/calibrate.h"
 
-enum { PAIRS = 15 };
+enum { PAIRS = OVERLAP_PAIRS };
 
 /* Uniform in [-1, 1), the same on every machine. */
 static double noise(uint64_t *state)
@@ -22,37 +22,35 @@ static double noise(uint64_t *state)
 
 /* A step of 1 ms that drifts by half in the course of the pairs, with an exchange of comm_s of which `hidden`
  * is hidden. */
-static overlap sampled(double comm_s, double hidden, double noise_s, int pairs, uint64_t seed)
+static overlap sampled(double comm_s, double hidden, double noise_s, uint64_t seed)
 {
     double with_s[PAIRS], without_s[PAIRS], comm[PAIRS];
-    for (int i = 0; i < pairs; i++) {
-        const double step_s = 1e-3 * (1 + 0.5 * i / pairs);
+    for (int i = 0; i < PAIRS; i++) {
+        const double step_s = 1e-3 * (1 + 0.5 * i / PAIRS);
         with_s[i] = step_s + (1 - hidden) * comm_s + noise_s * noise(&seed);
         without_s[i] = step_s + noise_s * noise(&seed);
         comm[i] = comm_s * (1 + (noise_s > 0 ? 0.1 * noise(&seed) : 0));
     }
-    return overlap_of(with_s, without_s, comm, pairs);
+    return overlap_of(with_s, without_s, comm);
 }
 
 static void a_drift_longer_than_the_exchange_does_no_harm(void **state)
 {
     (void)state;
-    for (int pairs = OVERLAP_PAIRS_LEAST; pairs <= PAIRS; pairs++) {
-        const overlap o = sampled(100e-6, 0.75, 0, pairs, 1);
-        assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9);
-        assert_true(o.hidden_uncertainty < 1e-9);
-        assert_string_equal(o.why.text, "");
-        assert_true(fabs(o.visible_s - 25e-6) < 1e-12 && fabs(o.comm_s - 100e-6) < 1e-12);
-    }
+    const overlap o = sampled(100e-6, 0.75, 0, 1);
+    assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9);
+    assert_true(o.hidden_uncertainty < 1e-9);
+    assert_string_equal(o.why.text, "");
+    assert_true(fabs(o.visible_s - 25e-6) < 1e-12 && fabs(o.comm_s - 100e-6) < 1e-12);
 }
 
-/* 95 % are promised; the interval of 15 pairs holds 96.5 %, and comm's own widens it. */
+/* 95 % are promised; the interval of 9 pairs holds 96 %, and comm's own widens it. */
 static void the_uncertainty_holds_the_truth(void **state)
 {
     int said = 0, wrong = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
-        const overlap o = sampled(100e-6, 0.5, 60e-6, PAIRS, seed * 977);
+        const overlap o = sampled(100e-6, 0.5, 40e-6, seed * 977);
         if (isnan(o.hidden_fraction)) continue;
         said++;
         wrong += fabs(o.hidden_fraction - 0.5) > o.hidden_uncertainty;
@@ -69,7 +67,7 @@ static void an_exchange_within_the_noise_is_not_measurable(void **state)
     int said = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        const overlap o = sampled(2e-6, 0.5, 500e-6, PAIRS, seed * 31);
+        const overlap o = sampled(2e-6, 0.5, 500e-6, seed * 31);
         said += !isnan(o.hidden_fraction);
         assert_true(isnan(o.hidden_fraction) == isnan(o.hidden_uncertainty));
         assert_true(isnan(o.hidden_fraction) ==
@@ -85,23 +83,12 @@ static void bounds_are_met_within_the_uncertainty(void **state)
     for (int hidden = 0; hidden < 2; hidden++) {
         int at_bound = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {
-            const overlap o = sampled(100e-6, hidden, 20e-6, PAIRS, seed * 13);
+            const overlap o = sampled(100e-6, hidden, 20e-6, seed * 13);
             assert_false(o.hidden_fraction < 0 || o.hidden_fraction > 1);
             at_bound += o.hidden_fraction == hidden;
         }
         assert_true(at_bound > 60);
     }
-}
-
-static void beyond_the_uncertainty_there_is_no_fraction(void **state)
-{
-    (void)state;
-    const overlap longer = sampled(100e-6, -1.44, 1e-6, PAIRS, 1),
-                  shorter = sampled(100e-6, 1.17, 1e-6, PAIRS, 1);
-    assert_true(isnan(longer.hidden_fraction) && isnan(longer.hidden_uncertainty));
-    assert_non_null(strstr(longer.why.text, "longer than both one after the other, by 1.4"));
-    assert_true(isnan(shorter.hidden_fraction) && isnan(shorter.hidden_uncertainty));
-    assert_non_null(strstr(shorter.why.text, "is shorter than one without it, by 0."));
 }
 
 int main(void)
@@ -111,7 +98,6 @@ int main(void)
         cmocka_unit_test(the_uncertainty_holds_the_truth),
         cmocka_unit_test(an_exchange_within_the_noise_is_not_measurable),
         cmocka_unit_test(bounds_are_met_within_the_uncertainty),
-        cmocka_unit_test(beyond_the_uncertainty_there_is_no_fraction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include "temporal/temporal_tilings.h"
 
 enum { DECKS = 1000 };
-static uint64_t seed, salt;
+static uint64_t seed;
 static config cfg;
 
 static int any(int n) /* 0 .. n - 1 */
@@ -31,15 +31,6 @@ static int real_block_steps(const plan_facts *f, int most, bool norm)
     problem_make(&of, &cfg);
     return f->device == DEVICE_HOST ? most
                                     : temporal_longest(&of.op, most, norm ? TEMPORAL_NORM : TEMPORAL_PLAIN);
-}
-
-/* Times that differ wildly from rank to rank. */
-static double wild(int rank, transport_kind t, link_kind kind)
-{
-    const unsigned h =
-        ((unsigned)t * 7919u + (unsigned)kind * 104729u + (unsigned)rank * 1299709u + (unsigned)salt) *
-        2654435761u;
-    return t == TRANSPORT_NCCL ? INFINITY : 1e-6 * (1 + (h >> 24));
 }
 
 static void random_deck(void)
@@ -126,8 +117,9 @@ static void assert_fits(const plan *p, const plan_facts *f)
     assert_true(cfg.run.transport == TRANSPORT_AUTO || p->transport == cfg.run.transport ||
                 noted(p, "run.transport"));
     for (int i = 0; i < p->notes; i++) assert_true(p->note[i].said.text[0] != '\0');
-    for (int i = 0; i < PLAN_CHOICES; i++)
-        assert_true(p->reason[i].chosen[0] == '\0' || p->reason[i].because.text[0] != '\0');
+    char chosen[PLAN_CHOSEN_BYTES];
+    for (plan_choice i = 0; i < PLAN_CHOICES; i++)
+        assert_true(p->because[i].text[0] == '\0' || plan_chosen(chosen, p, i)[0] != '\0');
 }
 
 static void a_thousand_decks(void **state)
@@ -137,14 +129,14 @@ static void a_thousand_decks(void **state)
     (void)state;
     for (seed = 1; made < DECKS;) {
         random_deck();
-        salt = seed;
         const int ranks = any(4) ? 1 << any(13) : 1 + any(4096), per_host = 1 << any(5);
         plan_facts facts = made_up_facts(any(4) ? DEVICE_CUDA : DEVICE_HOST, ranks, per_host, NULL);
         facts.block_steps = real_block_steps;
         made_up m = made_up_all_serve();
         m.single_step_s = any(2) ? 2e-3 : 1e-3;
         m.exchange_first_s = any(2) ? 1e-3 : 2e-3;
-        if (any(2)) m.by_rank = wild;
+        for (int i = 0; i < TRANSPORT_KINDS * LINK_KINDS; i++)
+            m.exchange_s[i / LINK_KINDS][i % LINK_KINDS] = any(4) ? 1e-6 * (1 + any(255)) : INFINITY;
         const plan *made_now = made_up_plan(&cfg, &facts, &m, &status);
         run = *made_now;
         /* else a sweep's other one, or none */

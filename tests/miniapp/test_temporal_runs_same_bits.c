@@ -75,8 +75,7 @@ static result run_of(const config *c)
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
     clock_create(&ticks, s.dev, s.streams.stream[0], NULL, 5);
-    loop beside = loop_begin(&s, &ticks, &checkpoints, NULL, INFINITY, 0);
-    const loop_result l = loop_run(&s, &beside);
+    const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
     sim_snapshot(&s, "", &level);

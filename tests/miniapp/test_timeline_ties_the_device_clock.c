@@ -89,7 +89,7 @@ static void ties(void **state)
 {
     (void)state;
     enum { STEPS = 24 };
-    static const struct timespec nap = { 0, 100000000 }; /* 2.4 s in all: the reference is renewed twice */
+    static const struct timespec nap = { 0, 10000000 };
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;
     device_stream *s = NULL;
     step_probe probe;
@@ -108,7 +108,7 @@ static void ties(void **state)
     long wrong = !timeline_write(t, path, &why);
     if (harness.rank == 0) {
         json_t *file = json_load_file(path, 0, NULL), *clock;
-        double error_us = 1; /* of two stamps in nanoseconds, and floats of a second */
+        double error_us = 1; /* of two stamps in nanoseconds, and floats of some tenths of a second */
         size_t i;
         json_array_foreach(json_object_get(json_object_get(file, "otherData"), "ranks"), i, clock)
             error_us += number(clock, "device_error_us");

@@ -104,7 +104,7 @@ contract=$top/docs/contract.md
 section() { awk -v h="$1" '/^#/ { on = ($0 == h) } on' "$contract"; }          # heading, as it stands
 rows() { section "$1" | grep '^|' | awk -F'|' "${2:-1}"; }                     # heading [condition on cells, $3 the second]
 names() { rows "$@" | cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`'; }         # of the first cells
-sometimes='GPU|[*](slow|streamed|tried|simulated)[*]'
+sometimes='GPU|[*](slow|streamed|simulated)[*]'
 
 # Of records on stdin every key that has a value; of arrays those of the elements.
 keys_of() {
@@ -179,7 +179,7 @@ same_keys() { expect "keys below '$1'" "$(timeout $hang_s "$weft" "$2" --help | 
     none_there '### Run record' '$3 ~ /[*]streamed[*]/' keys
     all_there '### Run record' "\$3 !~ /$sometimes/" keys
     all_there '### Run record' '$3 ~ /[*]slow[*]/' keys
-    all_there '### Run record' '$3 ~ /GPU|[*]tried[*]/' keys_gpu
+    all_there '### Run record' '$3 ~ /GPU/' keys_gpu
     none_there '### Run record' '$3 ~ /GPU/' keys
     expect phases "$(record '.phases | keys_unsorted[]' | xargs)" "$(names '### Phases' | xargs)"
 }

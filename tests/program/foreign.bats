@@ -37,18 +37,6 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     expect verdict unchecked "$(record .verdict)"
 }
 
-@test "a finite value that is infinite in f32 is said, with the count" {
-    echo "1 2 0 -1 0 6" | h5_text small.h5 /fields/u FP 64 "6"
-    deck a.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=6 time.steps=1 problem.initial=a.h5
-    weft_alone a.ini problem.initial=small.h5 "problem.weights=0 1e39 0" output.final=a.h5
-    run weft_run 2 a.ini problem.dtype=f32
-    expect status 0 "$status"
-    expect "lines about it" 1 "$(grep -c '^weft: problem.initial: 4 cells of a.h5 are infinite in f32' <<<"$output")"
-    [[ $(record '.notes[]') == *"4 cells of a.h5 are infinite in f32"* ]]
-    run weft_run 2 a.ini
-    expect "lines about it in f64" 0 "$(grep -c "are infinite in" <<<"$output")"
-}
-
 @test "values arrive in their places: row-major, (ny,nx)" {
     numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
     deck a.ini "${heat[@]}" problem.initial=a.h5:/map output.final=final.h5

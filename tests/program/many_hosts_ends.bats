@@ -69,7 +69,7 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     deck d.ini "${heat[@]}"
     begin a:2,b:1 time.steps=1000000000 run.stall_limit=4 output.progress=on
     wait_for grep -q 'step [1-9]' out
-    said="weft: rank [01] on hosta made no progress for 4 s in phase 'steps' at step [1-9][0-9]*; its neighbours are ranks .*2 (hostb)"
+    said="weft: rank [01] on hosta made no progress for 4 s in phase 'steps' at step [1-9]"
     both_say_so() { [ "$(grep -c "$said" out)" = 2 ]; }
     kill -STOP $("$hosts" pids "$world" hostb)
     wait_for both_say_so || { cat out; return 1; }

@@ -107,7 +107,9 @@ host_and_gpu() { # kind...
         (cd "$top" && "$weft" run "inputs/$kind.ini" run.device=cuda run.tune=off output.picture=none \
             "output.record=$BATS_TEST_TMPDIR/off.jsonl")
         expect "$kind, run.tune = off" "$(fingerprint host.jsonl)" "$(fingerprint off.jsonl)"
-        expect "$kind, tried with run.tune = off" 0 "$(tail -n 1 off.jsonl | jq '.tune.tried | length')"
+        expect "$kind, tried with run.tune = off" null "$(tail -n 1 off.jsonl | jq .plan.kernel_variant)"
+        [ $kind = transpose ] || expect "$kind, tried and chosen" true "$(tail -n 1 cuda.jsonl |
+            jq '.tune.variant == .plan.kernel_variant.chosen')"
     done
 }
 

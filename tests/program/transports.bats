@@ -19,6 +19,5 @@ load ../support/helper
 @test "the record says what the transport was chosen from" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=2
     weft_run 2 d.ini run.device=host
-    expect "transports" "object array null" \
-        "$(record '"\(.transports.links | type) \(.transports.candidates | type) \(.transports.seconds)"')"
+    expect "links, reason" "{} the host device has no other" "$(record '"\(.transports.links) \(.plan.transport.because)"')"
 }

@@ -8,10 +8,9 @@
 #include "plan/plan.h"
 #include "problem/problem.h"
 
-/* Answers, the same for all ranks unless by_rank; what is INFINITY does not serve. */
+/* Answers; what is INFINITY does not serve. */
 typedef struct made_up {
     double exchange_s[TRANSPORT_KINDS][LINK_KINDS];
-    double (*by_rank)(int rank, transport_kind t, link_kind kind); /* NULL: none */
     const char *no_halos, *no_peer_transposes, *no_aware, *no_in_kernel; /* reasons; NULL: can be had */
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer
                                                            * steps */
@@ -30,22 +29,15 @@ static inline int made_up_block_steps(const plan_facts *f, int most, bool norm)
     return f->device == DEVICE_CUDA ? 0 : most;
 }
 
-static inline void made_up_exchange(void *context, const plan *p, const plan_candidate over[], int count)
+static inline void made_up_exchange(void *context, plan *p, link_kind kind, const transport_kind over[],
+                                    int count)
 {
     made_up *m = context;
-    const int ranks = p->grid.dec.ranks_x * p->grid.dec.ranks_y;
-    for (const plan_candidate *c = over; c < over + count; c++) {
-        const transport_kind t = c->over;
+    for (int i = 0; i < count; i++) {
+        const transport_kind t = over[i];
+        const double seconds = p->exchange.slowest_s[t][kind] = m->exchange_s[t][kind];
         m->asked++;
-        for (int kind = 0; kind < LINK_KINDS; kind++) {
-            if (!c->ask[kind] || isinf(m->exchange_s[t][kind]))
-                sentence_set(&c->why[kind], "it is made up not to serve");
-            for (int rank = 0; rank < ranks; rank++)
-                c->seconds[rank][kind] =
-                    !c->ask[kind]
-                        ? INFINITY
-                        : (float)(m->by_rank ? m->by_rank(rank, t, (link_kind)kind) : m->exchange_s[t][kind]);
-        }
+        if (isinf(seconds)) sentence_set(&p->exchange.why[t][kind], "it is made up not to serve");
     }
 }
 
