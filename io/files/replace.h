@@ -1,6 +1,5 @@
 /* A file that appears whole under its name, or not at all: written under a name used once, fsynced, renamed,
- * its folder fsynced. For what is no checkpoint: pictures, timelines, the description of a series;
- * checkpoints take the parts of it. By one rank. */
+ * its folder fsynced. For pictures and timelines; checkpoints take the parts of it. By one rank. */
 #pragma once
 
 #include <stdbool.h>

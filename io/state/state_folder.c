@@ -192,8 +192,7 @@ bool state_attempt_name(char *out, const char *path, uint32_t token)
 static bool is_ours(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");
-    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0 ||
-           strcmp(name, STATE_XDMF_NAME) == 0;
+    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0;
 }
 
 /* May the index in this file still need it? The index of another attempt does not. */
@@ -244,14 +243,12 @@ bool state_attempt_remove(const char *dir, const char *name)
 
 bool state_remove(lock *l, const char *dir, const char *path)
 {
-    char xdmf[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
+    char name[STATE_NAME_BYTES];
     state_trailer t;
     sentence why;
     const bool has_parts = state_trailer_check(path, &t, &why) == STATE_OK && t.token != 0;
     if (has_parts && (!state_attempt_name(name, path, t.token) || (l && lock_note(l, name) != 0)))
         return false;
-    if (state_xdmf_path(xdmf, sizeof xdmf, path))
-        (void)unlink(xdmf); /* one without its data is the worse leftover */
     if (unlink(path) != 0) return false;
     /* an index whose parts are gone is no state: its name goes first on disk, too */
     return !has_parts || (state_sync_folder(dir) == 0 && state_attempt_remove(dir, name));

@@ -58,7 +58,6 @@ bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);
  * By one rank, in any thread. ---- */
 
 #define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-#define STATE_XDMF_NAME "index.xmf"
 
 /* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5: out has STATE_NAME_BYTES. False: too long. */
 bool state_attempt_name(char *out, const char *path, uint32_t token);

@@ -42,22 +42,18 @@ static const char *find_fault(const state_info *s, int k, int fd)
 }
 
 /* DAMAGED: it is not there or another; IO: it may be whole, but cannot be opened. */
-static state_status open_part(const state_info *s, int k, bool fresh, int *fd, sentence *why)
+static state_status open_part(const state_info *s, int k, int *fd, sentence *why)
 {
     char path[STATE_PATH_BYTES], part[512];
-    int code, tries = 0;
     state_part_path(s, k, path);
     say_part(s, k, part, sizeof part);
-    do {
-        *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        code = *fd < 0 ? errno : 0;
-    } while (fresh && state_look_again(code, &tries));
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int code = *fd < 0 ? errno : 0;
     if ((code == ENOENT || code == ENOTDIR) && !s->folder[0]) /* rank 0 has read it */
         return state_fail(STATE_MISSING, why, "%s: no such file", path);
     if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_DAMAGED, why, "%s is not there", part);
     if (code)
         return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, part, strerror(code));
-    if (fresh) (void)posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     const char *const fault = find_fault(s, k, *fd);
     if (!fault) return STATE_OK;
     close(*fd);
@@ -125,7 +121,7 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
     const box cells = s->part[k].cells[i], both = box_intersect(cells, wanted);
     int fd;
     if (box_empty(both)) return STATE_OK;
-    state_status status = open_part(s, k, false, &fd, why);
+    state_status status = open_part(s, k, &fd, why);
     if (status != STATE_OK) return status;
     /* those of the rows in front, of which the last may have some of both, and those up to its end */
     const int64_t above = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y0), s->type),
@@ -224,30 +220,27 @@ static void add_damage(state_report *r, const char *text)
     r->damaged++;
 }
 
-static state_status look_at_block(const state_info *s, const block *b, int fd, char *buffer, state_look *how,
-                                  state_report *r, sentence *why)
-{
-    const state_status status = read_block(s, b, fd, buffer, why);
-    if (status == STATE_DAMAGED) add_damage(r, why->text);
-    if (status == STATE_OK && how->fingerprints)
-        how->fingerprint[b->field] += fingerprint_share(s->type, buffer, b->cells, s->field[b->field].nx);
-    return status == STATE_DAMAGED ? STATE_OK : status;
-}
-
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, state_look *how,
-                           state_report *r, sentence *why)
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
+                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why)
 {
     int fd;
-    state_status status = open_part(s, k, how->fresh, &fd, why);
+    state_status status = open_part(s, k, &fd, why);
     if (status == STATE_DAMAGED) add_damage(r, why->text);
     if (status != STATE_OK) return status;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     char *const buffer = malloc(STATE_BLOCK_BYTES);
     if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
     for (int i = 0; i < s->fields; i++) {
         const int64_t first = s->part[k].block[i], end = first + state_blocks(s->part[k].cells[i], s->type);
         for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
             const block b = block_of(s, k, i, n);
-            if (n % how->every == 0 || n == end - 1) status = look_at_block(s, &b, fd, buffer, how, r, why);
+            if (n % every != 0 && n != end - 1) continue;
+            status = read_block(s, &b, fd, buffer, why);
+            if (status == STATE_OK)
+                fingerprint[i] += fingerprint_share(s->type, buffer, b.cells, s->field[i].nx);
+            if (status != STATE_DAMAGED) continue;
+            add_damage(r, why->text);
+            status = STATE_OK;
         }
     }
     free(buffer);
@@ -274,19 +267,19 @@ state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, s
 {
     const int64_t rank = ranks_mine(comm), ranks = ranks_count(comm);
     const int64_t from = s->blocks * rank / ranks, to = s->blocks * (rank + 1) / ranks;
-    state_look how = { .every = 1, .fingerprints = true };
+    uint64_t found[STATE_FIELDS_MAX] = { 0 };
     state_status status = STATE_OK;
     memset(r, 0, sizeof *r);
     for (int k = 0; k < s->parts && (status == STATE_OK || status == STATE_DAMAGED); k++) {
         const int64_t first = s->part[k].block[0],
                       end = k + 1 < s->parts ? s->part[k + 1].block[0] : s->blocks;
-        if (first < to && end > from) status = state_look_at(s, k, from, to, &how, r, why);
-        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, &how, r, why);
+        if (first < to && end > from) status = state_look_at(s, k, from, to, 1, found, r, why);
+        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, 1, found, r, why);
     }
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;
     unite(comm, r);
-    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, how.fingerprint, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
-    if (r->damaged == 0 && other_fingerprint(s, how.fingerprint, why)) add_damage(r, why->text);
+    MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    if (r->damaged == 0 && other_fingerprint(s, found, why)) add_damage(r, why->text);
     return r->damaged ? STATE_DAMAGED : STATE_OK;
 }

@@ -157,8 +157,7 @@ const config_row config_table[] = {
       .help = "steps between frames of output.series and output.picture, from step 0 on; 0: no frames" },
     { "output.series", CONFIG_TYPE_PATH, AT(output.series), .preset_text = "series; none with a picture",
       .allowed = "a path or none",
-      .help =
-          "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView" },
+      .help = "with output.every: folder for one state file per frame, all kept" },
     { "output.trace", CONFIG_TYPE_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
       .help = "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for "
               "ui.perfetto.dev" },

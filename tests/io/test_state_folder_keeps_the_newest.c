@@ -140,9 +140,7 @@ static void writes_in_turn(bool async)
     state_writer_destroy(&w);
 
     assert_false(is_there(dir, "step_0000000010.h5"));
-    assert_false(is_there(dir, "step_0000000010.xmf"));
     assert_int_equal(fixture_left(dir), 2); /* the two of others: no parts of step 10 */
-    assert_true(is_there(dir, "step_0000000020.xmf"));
     assert_true(is_there(dir, "step_0000000050.h5"));
     assert_true(is_there(dir, "step_0000000030.h5.tmp"));
     assert_true(is_there(dir, "step_0000000099.h5.tmp"));

@@ -1,5 +1,4 @@
-# output.every: the state files of a series and the frames of a picture are those of any ranks, fusing and restart, and the series'
-# description names each of them. tests/program/vtk.bats opens it.
+# output.every: the state files of a series and the frames of a picture are those of any ranks, fusing and restart.
 load ../support/helper
 
 heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 grid.ny=30 time.steps=25 output.every=6
@@ -10,15 +9,11 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     weft_run 3 h.ini run.fuse=4
     expect files "0 6 12 18 24 " "$(cd series && printf '%d ' $(ls ./*.h5 | tr -dc '0-9\n' | sed 's/5$//;s/^0*\(.\)/\1/'))"
     expect frames 5 "$(ls h.frames | wc -l)"
-    expect times "0 6 12 18 24 " "$(sed -n 's/.*<Time Value="\([0-9]*\)".*/\1/p' series/series.xmf | tr '\n' ' ')"
     expect "lock" "" "$(ls -A series | grep lock || true)"
     mkdir before series.new && mv series h.png h.frames before && mv series.new series
-    touch series/step_0000000018.h5 series/step_0000000003.h5 # of other runs: not listed
     weft_run 2 h.ini time.steps=15 output.final=half.h5 checkpoint.every=15
-    expect "times so far" "0 6 12 " "$(sed -n 's/.*<Time Value="\([0-9]*\)".*/\1/p' series/series.xmf | tr '\n' ' ')"
     weft_run 4 h.ini --restart checkpoints
     cmp h.png before/h.png
-    cmp series/series.xmf before/series/series.xmf
     for step in 0000000000 0000000012 0000000024; do
         cmp "h.frames/$step.png" "before/h.frames/$step.png"
         launch 1 "$weft" diff "series/step_$step.h5" "before/series/step_$step.h5"
