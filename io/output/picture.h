@@ -31,9 +31,9 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 
 enum { FRAMES_PER_SECOND = 20 }; /* of the film that a note proposes */
 
-/* Does the picture's name end as a PNG's or an APNG's does? */
+/* Does the picture's name end in .png? */
 bool frames_png(const char *picture);
-/* "heat.png", "heat.apng" -> "heat.frames"; false: too long. */
+/* "heat.png" -> "heat.frames"; false: too long. */
 bool frames_folder(char *out, size_t out_bytes, const char *picture);
 /* FOLDER/NNNNNNNNNN.png */
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step);

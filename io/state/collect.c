@@ -54,7 +54,7 @@ int collect_rank(int writers, int ranks, int k) { return (int)((int64_t)k * rank
 static box next_window(const collect *c, int k, cursor *at)
 {
     for (; at->field < c->s->fields; at->field++, at->next = 0) {
-        const box cells = c->s->part[k].cells[at->field];
+        const box cells = c->s->part[k].of[at->field].cells;
         const box window = state_piece(cells, c->s->type, collect_window_bytes, at->next++);
         if (!box_empty(window)) return window;
     }

@@ -20,7 +20,7 @@ void state_number_blocks(state_info *s);
  * piece of one; empty past the last. */
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
 /* Bytes of field i's cells in part k. */
-uint64_t state_cells_bytes(const state_info *s, int k, int i);
+int64_t state_cells_bytes(const state_info *s, int k, int i);
 /* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 

@@ -18,15 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/fp.h"
-#include "files/figure.h"
 #include "files/crc32c.h"
 #include "files/replace.h"
-#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/fault.h"
@@ -43,18 +40,13 @@
     (*(request) = MPI_REQUEST_NULL, MPI_Allreduce(mine, all, count, type, op, comm))
 #endif
 
-enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLED = 16 };
+enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, SAMPLED = 16 };
 
 typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 
 /* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
-enum { WORST, JOB_S, CHECKSUM_S, PWRITE_S, FSYNC_S, VERIFY_S, TOKEN, AGREED };
-/* Numbers of a rank's own part, 0 elsewhere, so that their sum is all ranks': of each part its bytes, the
- * checksum of its structure and where its cells begin; then of each field the shares of its fingerprint, on
- * the device and as it was read back. */
-enum { OF_PART = 2 + STATE_FIELDS_MAX, OF_FIELDS = 2 * STATE_FIELDS_MAX };
-
+enum { WORST, JOB_S, VERIFY_S, TOKEN, AGREED };
 struct state_writer {
     MPI_Comm comm; /* owned */
     int rank, ranks;
@@ -84,8 +76,8 @@ struct state_writer {
     bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
     atomic_bool job_done;
     double mine[AGREED], all[AGREED];
-    uint64_t *told; /* [s.parts * OF_PART + OF_FIELDS] */
-    MPI_Request pending[3];
+    uint64_t sum[2][STATE_FIELDS_MAX]; /* of fingerprints: on the device, and as they were read back */
+    MPI_Request pending[4];
     int pending_count;
     state_status status; /* of this phase on this rank */
     sentence why;
@@ -123,30 +115,12 @@ static void attempt_path(const state_writer *w, const char *name, char out[STATE
     snprintf(out, STATE_PATH_BYTES, "%.3900s/%s%s%s", w->dir, w->attempt, name[0] ? "/" : "", name);
 }
 
-/* Of each field, in told: on the device, and behind them as they were read back. */
-static uint64_t *fingerprints(const state_writer *w) { return w->told + w->s.parts * OF_PART; }
-
 /* ---- begin: rank 0 makes the attempt's folder ---- */
-
-static state_status look_for_room(state_writer *w)
-{
-    struct statvfs room;
-    const double needed = (double)cells_bytes(&w->level) + (256 << 10); /* of an index of 1,024 parts */
-    if (statvfs(w->dir, &room) != 0)
-        return state_file_failed("determine the free space of", w->dir, errno, &w->why);
-    const double available = (double)room.f_bavail * (double)room.f_frsize;
-    if (room.f_blocks == 0 || available >= needed)
-        return STATE_OK; /* some file systems report no sizes at all */
-    return state_fail(STATE_IO, &w->why, "cannot write %s: it needs %s, but %s has only %s free", w->s.path,
-                      figure_bytes(needed).text, w->dir, figure_bytes(available).text);
-}
 
 static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    const state_status status = look_for_room(w);
-    if (status != STATE_OK) return status;
     uint32_t token;
     do token = (uint32_t)replace_token();
     while (token == 0);
@@ -177,42 +151,27 @@ static state_status make_part(state_writer *w)
     return w->fd < 0 ? failed(w, "write", errno) : STATE_OK;
 }
 
-/* Up to the end of a block of the part. 0 or errno. */
-static int write_piece(state_writer *w, int i, const char *data, int64_t cells)
-{
-    const size_t word = dtype_bytes(w->s.type);
-    const state_part *p = &w->s.part[w->number];
-    uint32_t *const crc = &w->s.crc[p->block[i] + w->block[i]];
-    const double begin_s = timer_now_s();
-    *crc = crc32c(*crc, data, (size_t)cells * word);
-    const double summed_s = timer_now_s();
-    const int code =
-        transfer_pwrite(w->fd, data, (size_t)cells * word, p->at_bytes[i] + (uint64_t)w->cells[i] * word);
-    w->mine[CHECKSUM_S] += summed_s - begin_s;
-    w->mine[PWRITE_S] += timer_now_s() - summed_s;
-    w->cells[i] += cells;
-    w->in_block += cells;
-    return code;
-}
-
+/* The next cells of field i. 0 or errno. */
 static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
 {
     const size_t word = dtype_bytes(w->s.type);
+    const state_part *p = &w->s.part[w->number];
     int code = 0;
-    while (cells > 0 && !code) {
-        const box block = state_block(&w->s, w->number, i, w->block[i]);
-        const int64_t left = box_cells(block) - w->in_block, piece = PIECE_BYTES / (int64_t)word,
-                      most = left < piece ? left : piece, now = cells < most ? cells : most;
-        code = write_piece(w, i, data, now);
-        data += (size_t)now * word;
-        cells -= now;
-        if (w->in_block < box_cells(block)) continue;
-        w->block[i]++;
-        w->in_block = 0;
+    while (cells > 0 && !code) { /* up to the end of a block */
+        const int64_t block = box_cells(state_block(&w->s, w->number, i, w->block[i])),
+                      left = block - w->in_block, now = cells < left ? cells : left;
+        const size_t bytes = (size_t)now * word;
+        const uint64_t at = (uint64_t)p->of[i].at_bytes + (uint64_t)w->cells[i] * word;
+        uint32_t *const crc = &w->s.crc[p->block[i] + w->block[i]];
+        *crc = crc32c(*crc, data, bytes);
+        code = replace_pwrite(w->fd, data, bytes, at);
         /* the disk begins while the rest is still copied, so that fsync finds less to do */
-        const int64_t bytes = box_cells(block) * (int64_t)word,
-                      end = (int64_t)w->s.part[w->number].at_bytes[i] + w->cells[i] * (int64_t)word;
-        (void)sync_file_range(w->fd, end - bytes, bytes, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(w->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+        data += bytes;
+        cells -= now;
+        w->cells[i] += now;
+        w->in_block = now < left ? w->in_block + now : 0;
+        w->block[i] += now == left;
     }
     return code;
 }
@@ -226,24 +185,19 @@ static int act_faulty(const state_writer *w)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if (fault_asked("checkpoint_write") == w->rank) return EIO;
     if (w->number < 0) return 0;
-    const uint64_t end = w->s.part[w->number].at_bytes[0] + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
-    return fault_asked("checkpoint_flip") == w->rank ? transfer_pwrite(w->fd, "\x55", 1, end - 1) : 0;
+    const uint64_t end = (uint64_t)w->s.part[w->number].of[0].at_bytes + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
+    return fault_asked("checkpoint_flip") == w->rank ? replace_pwrite(w->fd, "\x55", 1, end - 1) : 0;
 }
 
-/* The part is on disk, and what the others have to know of it is told. 0 or errno. */
+/* 0 or errno. */
 static int flush(state_writer *w)
 {
-    state_part *const p = &w->s.part[w->number];
-    uint64_t *const told = &w->told[w->number * OF_PART];
-    const double begin_s = timer_now_s();
+    uint32_t crc = 0;
     int code = fsync(w->fd) != 0 ? errno : 0;
-    w->mine[FSYNC_S] += timer_now_s() - begin_s;
-    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &p->structure_crc);
+    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
-    told[0] = p->bytes;
-    told[1] = p->structure_crc;
-    memcpy(told + 2, p->at_bytes, sizeof p->at_bytes);
+    w->s.part[w->number].structure_crc = crc;
     return code;
 }
 
@@ -254,15 +208,14 @@ static state_status read_back(state_writer *w)
     sentence why;
     const double begin_s = timer_now_s();
     const int64_t every = w->o.verify == STATE_VERIFY_FULL ? 1 : SAMPLED;
-    uint64_t *const found = fingerprints(w) + STATE_FIELDS_MAX;
-    const state_status status = state_look_at(&w->s, w->number, 0, w->s.blocks, every, found, &r, &why);
+    const state_status status = state_look_at(&w->s, w->number, 0, w->s.blocks, every, w->sum[1], &r, &why);
     const double took_s = timer_now_s() - begin_s;
     w->mine[VERIFY_S] += took_s;
     w->mine[JOB_S] -= took_s;
     if (status == STATE_OK) return STATE_OK;
     return state_fail(status, &w->why,
                       "cannot write %s: rank %d read back other values than were written: %.600s", w->s.path,
-                      w->rank, r.damaged ? r.damage[0].text : why.text);
+                      w->rank, r.damaged ? r.first.text : why.text);
 }
 
 static state_status write_window(state_writer *w)
@@ -325,8 +278,8 @@ static int complete(const state_writer *w, const char *index)
     char folder[STATE_PATH_BYTES];
     state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
     for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
-        t.at_bytes[i] = w->s.part[0].at_bytes[i];
-        t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);
+        t.at_bytes[i] = (uint64_t)w->s.part[0].of[i].at_bytes;
+        t.cells_bytes[i] = (uint64_t)state_cells_bytes(&w->s, 0, i);
     }
     attempt_path(w, "", folder);
     int code = state_trailer_append(index, &t);
@@ -358,9 +311,7 @@ static state_status publish(state_writer *w)
     if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
     code = state_sync_folder(w->dir);
     if (code) return state_file_failed("fsync", w->dir, code, &w->why);
-    const double begin_s = timer_now_s();
     make_way(w, older);
-    w->mine[JOB_S] -= timer_now_s() - begin_s; /* older states' deletion is not this one's time */
     return STATE_OK;
 }
 
@@ -457,15 +408,17 @@ static MPI_Request *next_pending(state_writer *w) { return &w->pending[w->pendin
 
 static void agree(state_writer *w)
 {
+    const int numbers = w->s.parts * (int)(sizeof *w->s.part / sizeof(int64_t));
     w->agreeing = true;
     w->mine[WORST] = (int)w->status * w->ranks + w->ranks - 1 - w->rank;
-    MPI_CHECK(
-        MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
+    MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
-    for (int i = 0; i < w->s.fields; i++) fingerprints(w)[i] = w->level.field[i].fingerprint;
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->told, w->s.parts * OF_PART + OF_FIELDS, MPI_UINT64_T, MPI_SUM,
-                             w->comm, next_pending(w)));
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_SUM, w->comm,
+    /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_MAX, w->comm,
+                             next_pending(w)));
+    for (int i = 0; i < w->s.fields; i++) w->sum[0][i] = w->level.field[i].fingerprint;
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
                              next_pending(w)));
 }
 
@@ -487,34 +440,17 @@ static void learn_attempt(state_writer *w)
 }
 
 /* Compares the fingerprints of the cells that were read back with those of the device. */
-static state_status learn_parts(state_writer *w)
+static state_status learn_fingerprints(state_writer *w)
 {
-    const uint64_t *told = w->told, *found = fingerprints(w) + STATE_FIELDS_MAX;
-    for (state_part *p = w->s.part; p < w->s.part + w->s.parts; p++, told += OF_PART) {
-        p->bytes = told[0];
-        p->structure_crc = (uint32_t)told[1];
-        memcpy(p->at_bytes, told + 2, sizeof p->at_bytes);
-    }
     for (int i = 0; i < w->s.fields; i++) {
-        w->s.field[i].fingerprint = told[i];
-        if (w->o.verify == STATE_VERIFY_FULL && found[i] != told[i])
+        w->s.field[i].fingerprint = w->sum[0][i];
+        if (w->o.verify == STATE_VERIFY_FULL && w->sum[1][i] != w->sum[0][i])
             return state_fail(STATE_DAMAGED, &w->why,
                               "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
                               ", but had %016" PRIx64 " on its device",
-                              w->s.path, w->s.field[i].name, found[i], told[i]);
+                              w->s.path, w->s.field[i].name, w->sum[1][i], w->sum[0][i]);
     }
     return STATE_OK;
-}
-
-static void add_seconds(state_writer *w)
-{
-    state_stats *s = &w->stats;
-    s->write_s += w->all[JOB_S];
-    if (w->phase == PUBLISH) s->publish_s += w->all[JOB_S];
-    s->checksum_s += w->all[CHECKSUM_S];
-    s->pwrite_s += w->all[PWRITE_S];
-    s->fsync_s += w->all[FSYNC_S];
-    s->verify_s += w->all[VERIFY_S];
 }
 
 static void end(state_writer *w)
@@ -529,8 +465,6 @@ static void end(state_writer *w)
     }
     collect_end(&w->collected);
     state_close(&w->s);
-    free(w->told);
-    w->told = NULL;
     w->heard = w->ended == STATE_OK;
     w->phase = IDLE;
 }
@@ -557,8 +491,9 @@ static void go_on(state_writer *w)
     }
     const int worst = (int)w->all[WORST];
     state_status status = (state_status)(worst / w->ranks);
-    add_seconds(w);
-    if (status == STATE_OK && w->phase == WRITE) status = learn_parts(w);
+    w->stats.write_s += w->all[JOB_S];
+    w->stats.verify_s += w->all[VERIFY_S];
+    if (status == STATE_OK && w->phase == WRITE) status = learn_fingerprints(w);
     if (status != STATE_OK) {
         give_up(w, status, w->ranks - 1 - worst % w->ranks);
     } else if (w->phase == BEGIN) {
@@ -601,12 +536,11 @@ static void make_parts(state_writer *w)
     for (int k = 0; k < parts; k++) {
         if (collect_rank(parts, w->ranks, k) == w->rank) w->number = k;
         for (int i = 0; i < s->fields; i++)
-            s->part[k].cells[i] = parts == w->ranks ? collect_box(&w->level.field[i], w->ranks, k)
+            s->part[k].of[i].cells = parts == w->ranks ? collect_box(&w->level.field[i], w->ranks, k)
                                                     : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
     }
     state_number_blocks(s);
     s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
-    w->told = CHECK_ALLOC(calloc((size_t)parts * OF_PART + OF_FIELDS, sizeof *w->told));
 }
 
 static void describe(state_writer *w, const state_level *l)
@@ -619,7 +553,7 @@ static void describe(state_writer *w, const state_level *l)
     snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
     s->type = l->type;
     s->step = l->step;
-    s->deck = CHECK_ALLOC(strdup(l->deck ? l->deck : ""));
+    snprintf(s->deck, sizeof s->deck, "%s", l->deck ? l->deck : "");
     s->fields = l->fields;
     s->main_field = l->main_field;
     for (int i = 0; i < l->fields; i++) {
@@ -642,6 +576,7 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     w->fd = -1;
     w->window = NULL;
     w->in_block = 0;
+    memset(w->sum, 0, sizeof w->sum);
     memset(w->cells, 0, sizeof w->cells);
     memset(w->block, 0, sizeof w->block);
     describe(w, &w->level);

@@ -48,7 +48,6 @@ typedef struct state_stats {
     int parts;         /* of the last one */
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* all but verify; of the slowest rank, as are all below */
-    double checksum_s, pwrite_s, fsync_s, publish_s; /* of write_s */
     double verify_s;
     double stall_s; /* the steps waited, and no device had work of theirs */
 } state_stats;

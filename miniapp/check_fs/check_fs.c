@@ -24,7 +24,6 @@
 #include "base/terminal.h"
 #include "files/figure.h"
 #include "files/replace.h"
-#include "files/transfer.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -95,7 +94,7 @@ static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 }
 
 /* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path) { return transfer_new_file(path, "w", 1); }
+static int make_file(const char *path) { return replace_new_file(path, "w", 1); }
 
 static void forget(trials *t, const char *path)
 {
@@ -302,7 +301,7 @@ static double rate_of(trials *t, int writers, sentence *found)
     const double begin_s = timer_now_s(), end_s = begin_s + 2 * share * (double)t->seconds;
     while (meet(t, writes && !code && mine + PIECE_BYTES <= most && (mine == 0 || timer_now_s() < end_s)))
         if (writes && !code && mine + PIECE_BYTES <= most) {
-            code = transfer_pwrite(fd, data, PIECE_BYTES, (uint64_t)mine);
+            code = replace_pwrite(fd, data, PIECE_BYTES, (uint64_t)mine);
             mine += PIECE_BYTES;
         }
     if (writes && !code && fsync(fd) != 0) code = errno;

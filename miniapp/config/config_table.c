@@ -146,7 +146,7 @@ const config_row config_table[] = {
     { "output.final", CONFIG_TYPE_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
       .help = "the last state, in the checkpoint format" },
     { "output.picture", CONFIG_TYPE_PATH, AT(output.picture), .preset = "none",
-      .allowed = "a path that ends in .png or .apng, or none",
+      .allowed = "a path that ends in .png, or none",
       .help = "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
               "PICTURE.frames" },
     { "output.picture_low", CONFIG_TYPE_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",

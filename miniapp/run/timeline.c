@@ -36,7 +36,6 @@ struct timeline {
     double reference_s; /* on the device's clock, which starts at the first anchor */
     bool renewing;      /* `renewal` is on its way through the stream */
     anchor first;
-    trace_offset before;
     trace_span *span; /* [TIMELINE_STEPS][spans_a_step]: times of events on the device's clock, of the host
                        * on its own */
     int spans_a_step, count[TIMELINE_STEPS];
@@ -82,7 +81,6 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
         DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
         DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
     }
-    t->before = trace_measure_offset(top->comm);
     t->first = drop_anchor(t, &t->reference);
     return t;
 }
@@ -212,8 +210,7 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
                                  .names = SPAN_NAMES,
                                  .span = span,
                                  .spans = flatten(t, &last, span),
-                                 .before = t->before,
-                                 .after = trace_measure_offset(t->top->comm),
+                                 .clock = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
     const bool ok = trace_write(t->top->comm, path, &all, why);
     free(span);

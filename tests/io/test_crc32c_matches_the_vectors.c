@@ -43,7 +43,7 @@ static uint32_t by_bits(uint32_t crc, const unsigned char *p, size_t bytes)
     return ~crc;
 }
 
-enum { LONGEST = 3 * 3 * 4096 + 61, EVERY_LENGTH = 1100, ALIGNMENTS = 64 };
+enum { LONGEST = 36925, EVERY_LENGTH = 300, ALIGNMENTS = 16 };
 static unsigned char text[LONGEST + ALIGNMENTS];
 
 static void check(size_t at, size_t bytes, uint32_t wanted)
@@ -54,7 +54,6 @@ static void check(size_t at, size_t bytes, uint32_t wanted)
 
 static void lengths_and_alignments(void **state)
 {
-    const size_t lengths[] = { 4095, 4096, 3 * 4096 - 1, 3 * 4096, 3 * 4096 + 1, 6 * 4096 + 13, LONGEST };
     for (size_t at = 0; at < ALIGNMENTS; at++) {
         uint32_t wanted = 0x1234567;
         for (size_t bytes = 0; bytes <= EVERY_LENGTH; bytes++) {
@@ -62,9 +61,6 @@ static void lengths_and_alignments(void **state)
             wanted = by_bits(wanted, text + at + bytes, 1);
         }
     }
-    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
-        for (size_t at = 0; at < ALIGNMENTS; at += 7)
-            check(at, lengths[k], by_bits(0x1234567, text + at, lengths[k]));
 }
 
 static void parts(void **state)

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "support/state_tests.h"
@@ -71,22 +70,6 @@ OPEN_AS(open64)
     }
 PWRITE_AS(pwrite)
 PWRITE_AS(pwrite64)
-
-#define PWRITEV_AS(NAME)                                                     \
-    ssize_t NAME(int fd, const struct iovec *piece, int n, off_t at)         \
-    {                                                                        \
-        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, piece, n, at); \
-    }
-PWRITEV_AS(pwritev)
-PWRITEV_AS(pwritev64)
-
-#define FALLOCATE_AS(NAME)                                                      \
-    int NAME(int fd, int mode, off_t at, off_t bytes)                           \
-    {                                                                           \
-        return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, mode, at, bytes); \
-    }
-FALLOCATE_AS(fallocate)
-FALLOCATE_AS(fallocate64)
 
 ssize_t write(int fd, const void *data, size_t bytes)
 {

@@ -193,19 +193,6 @@ static void what_does_not_fit(void **unused)
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
 }
 
-/* Terabytes of cells that nobody wrote, in compressed pieces: what does not fit is refused without reading
- * it. */
-static void large_and_of_another_shape(void **unused)
-{
-    const hsize_t shape[2] = { 1 << 20, 1 << 20 }, chunk[2] = { 64, 1 << 10 };
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(layout, 2, chunk);
-    H5Pset_deflate(layout, 6);
-    assert_true(write_alone("map", H5T_STD_I16LE, 2, shape, layout, NULL));
-    H5Pclose(layout);
-    expect_sentence(path, "/map", NX, NY, "(1048576, 1048576)", "(21, 30)");
-}
-
 /* ---- values in other files ---- */
 
 static const hsize_t plane_shape[2] = { NY, NX };
@@ -340,4 +327,4 @@ static int set_up(void **unused)
 
 STATE_TESTS(set_up, cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once),
             cmocka_unit_test(earlier_level), cmocka_unit_test(what_does_not_fit),
-            cmocka_unit_test(large_and_of_another_shape), cmocka_unit_test(values_in_other_files), cmocka_unit_test(a_state_of_parts))
+            cmocka_unit_test(values_in_other_files), cmocka_unit_test(a_state_of_parts))

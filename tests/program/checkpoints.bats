@@ -111,29 +111,6 @@ teardown() { # what a failed test left
     [ "$(cat log* | grep -c 'took over')" -le 1 ]
 }
 
-@test "a full disk with checkpoint.on_error: stop is exit 3; continue goes on to the end, says it once, keeps what is there" {
-    [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
-    mkdir small
-    mount -t tmpfs -o size=3m none small 2>/dev/null || skip "no file system can be mounted here"
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=512 grid.ny=500 time.steps=12 checkpoint.every=3 checkpoint.dir=small
-    run weft_run 3 d.ini checkpoint.on_error=stop
-    local stopped=$status said=$output
-    rm -r small/*
-    run --separate-stderr weft_run 3 d.ini checkpoint.on_error=continue
-    local files
-    files=$(cd small && ls -A)
-    cp -a small kept
-    umount small
-    output=$said status=$stopped refused 3 small/step_0000000006.h5
-    expect "status of the run that went on" 0 "$status"
-    expect "sentences" 1 "$(grep -c '^weft: ' <<<"$stderr")"
-    [[ $stderr == *small/step_0000000006.h5*on_error* ]]
-    expect "verdict" exact "$(record .verdict)"
-    expect "steps, files, failures" "12 1 3" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
-    expect "files" "step_0000000003.h5" "$(echo $files)"
-    "$weft" verify kept/step_0000000003.h5
-}
-
 @test "a signal's checkpoint that cannot be written is exit 3, never 75, whatever checkpoint.on_error says" {
     deck d.ini "${heat[@]}"
     "$weft" run d.ini time.steps=1000000000 checkpoint.every=1000000000 checkpoint.on_error=continue output.progress=on \
@@ -145,26 +122,6 @@ teardown() { # what a failed test left
     local status=0
     wait $run || status=$?
     output=$(<log) refused 3 checkpoints
-}
-
-@test "bad values of the keys are refused" {
-    deck d.ini "${heat[@]}" time.steps=3
-    run weft_alone d.ini checkpoint.keep_every=-1
-    refused 2 checkpoint.keep_every -1 1000000
-    run weft_alone d.ini checkpoint.on_error=ignore
-    refused 2 checkpoint.on_error ignore "stop, continue"
-}
-
-@test "without a umask no file of a run is writable by everybody, state files are 0644; a umask that is there is kept" {
-    deck d.ini "${heat[@]}" time.steps=4 checkpoint.every=2 checkpoint.dir=a/b output.final=final.h5 output.picture=p.png \
-        output.trace=t.json
-    (umask 0 && weft_run 2 d.ini)
-    expect "files that are made" 11 "$(find a final.* p.png t.json results.jsonl | wc -l)"
-    expect "of them for everybody to write" "" "$(find . -name d.ini -prune -o -perm -o+w -print)"
-    expect "of the state files not 0644" "" "$(find a final.* -type f -not -perm 0644)"
-    rm -r a final.* p.png t.json results.jsonl
-    (umask 077 && weft_run 2 d.ini checkpoint.async=false)
-    expect "for others than their owner" "" "$(find a final.* p.png t.json results.jsonl -perm /077)"
 }
 
 @test "--dry-run says how many ranks write, and of how many files a state is" {

@@ -21,11 +21,11 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
 }
 
 @test "pictures alone bring no states, and an older run's frames go: all, or those behind the level that a run goes on from" {
-    local film=("${heat[@]/h.png/H.Apng}")
+    local film=("${heat[@]/h.png/H.Png}")
     deck h.ini "${film[@]/output.series=series/output.progress=off}"
     weft_alone h.ini --quiet
-    expect files "H.Apng H.frames h.ini results.jsonl" "$(ls | LC_ALL=C sort | xargs)"
-    cp H.Apng whole.png
+    expect files "H.Png H.frames h.ini results.jsonl" "$(ls | LC_ALL=C sort | xargs)"
+    cp H.Png whole.png
     cp H.frames/0000000000.png H.frames/0000000001.png # of a run with another output.every
     cp H.frames/0000000000.png H.frames/0000000600.png
     touch H.frames/0000000006.png.tmp.0123456789abcdef H.frames/mine.png
@@ -35,7 +35,7 @@ heat=(problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=48 gr
     weft_alone h.ini --quiet output.every=6 --restart checkpoints
     expect frames "0000000000.png 0000000012.png 0000000018.png 0000000024.png mine.png" "$(ls H.frames | xargs)"
     weft_alone h.ini --quiet
-    cmp H.Apng whole.png
+    cmp H.Png whole.png
 }
 
 @test "a series beside checkpoints of a run that writes both at once, and a norm judged on the way" {
