@@ -1,5 +1,5 @@
-/* By the processor's instruction where it has one (x86 with SSE4.2), which is faster than a disk takes; else by
- * a table, at .4 GB/s. Bit 31 of the register is the coefficient of x^0. */
+/* By the processor's instruction where it has one (x86 with SSE4.2), which is faster than a disk takes; else
+ * by a table, at .4 GB/s. Bit 31 of the register is the coefficient of x^0. */
 #include "files/crc32c.h"
 
 #include <pthread.h>
@@ -38,7 +38,8 @@ static void prepare(void)
 {
     for (uint32_t b = 0; b < 256; b++) {
         table[b] = b;
-        for (int bit = 0; bit < 8; bit++) table[b] = table[b] & 1 ? table[b] >> 1 ^ polynomial : table[b] >> 1;
+        for (int bit = 0; bit < 8; bit++)
+            table[b] = table[b] & 1 ? table[b] >> 1 ^ polynomial : table[b] >> 1;
     }
 #ifdef __x86_64__
     if (__builtin_cpu_supports("sse4.2")) best = by_instruction;

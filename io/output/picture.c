@@ -24,10 +24,10 @@
 #include "ranks/ranks.h"
 
 enum {
-    SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */
-    WIDTH_DOTS_MIN = 256,       /* small fields are enlarged to this */
-    HEIGHT_DOTS_MIN = 64,       /* and strips to this */
-    COLOURS = 255,              /* of the map; the palette's last entry is for what is no number */
+    SIDE_PIXELS_MAX = 2048, /* of a very long field; others are held by PICTURE_PIXELS_MAX */
+    WIDTH_DOTS_MIN = 256,   /* small fields are enlarged to this */
+    HEIGHT_DOTS_MIN = 64,   /* and strips to this */
+    COLOURS = 255,          /* of the map; the palette's last entry is for what is no number */
     NOT_A_NUMBER = COLOURS
 };
 
@@ -82,9 +82,9 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
  * of points. */
 static void make_palette(png_color palette[COLOURS + 1])
 {
-    static const double points[][3] = { { 0, 32, 81 },      { 17, 54, 108 },   { 60, 77, 110 },
-                                        { 98, 100, 111 },   { 127, 124, 117 }, { 154, 148, 120 },
-                                        { 187, 175, 113 },  { 226, 203, 92 },  { 253, 234, 69 } };
+    static const double points[][3] = { { 0, 32, 81 },     { 17, 54, 108 },   { 60, 77, 110 },
+                                        { 98, 100, 111 },  { 127, 124, 117 }, { 154, 148, 120 },
+                                        { 187, 175, 113 }, { 226, 203, 92 },  { 253, 234, 69 } };
     const int spans = (int)(sizeof points / sizeof points[0]) - 1;
     for (int i = 0; i < COLOURS; i++) {
         const double at = (double)i * spans / (COLOURS - 1);

@@ -16,7 +16,7 @@
 typedef struct trace_span {
     double begin_s, end_s; /* timer_now_s of this rank */
     int64_t step;
-    int32_t track, name;   /* indices into the tables below */
+    int32_t track, name; /* indices into the tables below */
 } trace_span;
 
 typedef struct trace_offset {
@@ -32,13 +32,13 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     const char *process;        /* what stands at its left edge */
     const char *const *track;   /* names, the same on all ranks */
     int tracks;
-    const char *const *name;    /* of spans; the same on all ranks */
+    const char *const *name; /* of spans; the same on all ranks */
     int names;
-    trace_span *span;           /* spans of one track do not overlap; trace_write puts them on the common
-                                 * clock */
+    trace_span *span; /* spans of one track do not overlap; trace_write puts them on the common
+                       * clock */
     int spans;
     trace_offset clock;
-    double device_error_s;      /* of the spans' device clock against this rank's, at most */
+    double device_error_s; /* of the spans' device clock against this rank's, at most */
 } trace_timeline;
 
 /* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false

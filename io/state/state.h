@@ -18,7 +18,36 @@
 
 #include "core/box.h"
 #include "core/dtype.h"
-#include "state/state_status.h"
+#include "core/sentence.h"
+
+/* ---- how a call ended: between two collective calls every rank's status goes through state_agree, and after
+ * a failure only calls that all ranks make follow ---- */
+
+typedef enum state_status {
+    STATE_OK,
+    STATE_MISSING, /* no such file or folder, or nothing in it: the user's mistake */
+    STATE_BUSY,    /* another run writes there: the user's mistake too */
+    STATE_DAMAGED, /* not a state, a part missing, a checksum or fingerprint that does not match */
+    STATE_IO,      /* the file system's failure: full, unwritable, not to be read */
+} state_status;
+
+/* This host's name, for a sentence. */
+enum { STATE_HOST_BYTES = 64 };
+const char *state_host(char out[STATE_HOST_BYTES]);
+
+/* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
+state_status state_agree(MPI_Comm comm, state_status mine, sentence *why);
+/* 0; the user's mistake: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */
+int state_exit(state_status status);
+/* Formats why and returns status. */
+state_status state_fail(state_status status, sentence *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "cannot WHAT PATH: text of the errno code"; STATE_IO. */
+state_status state_file_failed(const char *what, const char *path, int code, sentence *why);
+/* Opens a regular file for reading. MISSING: there is none; DAMAGED: a pipe or a device; IO. */
+state_status state_file_open(const char *path, int *fd, sentence *why);
+
+/* ---- a state ---- */
 
 enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 2, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 300 };
 enum { STATE_BLOCK_BYTES = 4 << 20, STATE_DECK_BYTES = 64 << 10 };
@@ -33,8 +62,8 @@ typedef struct state_part {
     int64_t bytes;         /* of its file; of a state in one file: unused */
     int64_t structure_crc; /* of all its bytes that are no cells; the same */
     struct {
-        box cells;        /* empty: it has none of that field */
-        int64_t at_bytes; /* where they begin in its file */
+        box cells;                   /* empty: it has none of that field */
+        int64_t at_bytes;            /* where they begin in its file */
     } of[STATE_FIELDS_MAX];          /* up to here a row of /parts */
     int64_t block[STATE_FIELDS_MAX]; /* the number of their first block among all of the state */
 } state_part;
@@ -47,7 +76,7 @@ typedef struct state_info {
     dtype type;
     int64_t step;
     char deck[STATE_DECK_BYTES]; /* resolved, as text */
-    int fields, main_field; /* main_field's fingerprint stands for the whole state */
+    int fields, main_field;      /* main_field's fingerprint stands for the whole state */
     state_field field[STATE_FIELDS_MAX];
     int parts;
     state_part *part;

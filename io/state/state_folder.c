@@ -79,16 +79,15 @@ int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path)
     return 0;
 }
 
-/* An empty file under a name that is used once; "" where it cannot be made, which is another sentence's
- * business. */
+/* An empty file of a new name; "" where it cannot be made, which is another sentence's business. */
 static void make_mark(char mark[STATE_PATH_BYTES], const char *dir)
 {
-    char folder[STATE_PATH_BYTES], name[STATE_PATH_BYTES + 8];
-    mark[0] = '\0';
-    if (state_nearest_folder(folder, dir) != 0) return;
-    snprintf(name, sizeof name, "%s/.weft", folder);
-    if (!replace_temporary(mark, STATE_PATH_BYTES, name, replace_token())) mark[0] = '\0';
-    if (mark[0] && replace_new_file(mark, "", 0) != 0) mark[0] = '\0';
+    char folder[STATE_PATH_BYTES];
+    if (state_nearest_folder(folder, dir) != 0) folder[0] = '\0';
+    snprintf(mark, STATE_PATH_BYTES, "%.4000s/.weft.XXXXXX", folder);
+    const int fd = folder[0] ? mkstemp(mark) : -1;
+    if (fd >= 0) close(fd);
+    else mark[0] = '\0';
 }
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)

@@ -51,7 +51,8 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     if (H5Pget_layout(how) == H5D_VIRTUAL || H5Pget_external_count(how) > 0)
         return MISFIT(q, why, "has values in other files: h5repack -l CONTI %s NEW.h5 copies them into one",
                       q->path);
-    if (class != H5T_INTEGER && class != H5T_FLOAT) return MISFIT(q, why, "holds no %s", "integers or floats");
+    if (class != H5T_INTEGER && class != H5T_FLOAT)
+        return MISFIT(q, why, "holds no %s", "integers or floats");
     const state_status status = check_shape(dims, shape, q, why);
     if (status != STATE_OK || box_empty(q->own)) return status;
 
@@ -79,8 +80,7 @@ static state_status read_file(const state_foreign *u, const state_foreign *u_pre
     if (status == STATE_OK) status = read_dataset(file, access, u, data, why);
     if (status != STATE_OK || !prev) return status;
     /* an error counts as there: one that cannot be read is not to be taken for none */
-    *has_prev =
-        H5Lexists(file, "/fields", access) > 0 && H5Lexists(file, "/fields/u_prev", access) != 0;
+    *has_prev = H5Lexists(file, "/fields", access) > 0 && H5Lexists(file, "/fields/u_prev", access) != 0;
     return *has_prev ? read_dataset(file, access, u_prev, prev, why) : STATE_OK;
 }
 

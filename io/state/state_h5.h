@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/dtype.h"
-#include "state/state_status.h"
+#include "state/state.h"
 
 /* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
  * may still have to write. */

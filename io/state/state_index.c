@@ -22,10 +22,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "files hold little-endian numbers, as memory has to");
 
-enum {
-    STEP_DIGITS = 10,
-    COLUMNS = 5
-};
+enum { STEP_DIGITS = 10, COLUMNS = 5 };
 
 /* ---- geometry ---- */
 
@@ -346,8 +343,8 @@ static bool put_fields(hid_t root, const state_info *s)
         s->folder[0] ? state_h5_create_group(root, "fields") : H5Gopen2(root, "fields", H5P_DEFAULT);
     bool ok = group >= 0;
     for (int i = 0; i < s->fields && ok; i++) {
-        STATE_H5_SCOPED const hid_t set =
-            s->folder[0] ? create_view(group, s, i, s->field[i].ny == 1 ? 1 : 2) : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
+        STATE_H5_SCOPED const hid_t set = s->folder[0] ? create_view(group, s, i, s->field[i].ny == 1 ? 1 : 2)
+                                                       : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
         ok = set >= 0 && put_fingerprint(set, s->field[i].fingerprint);
     }
     return ok;

@@ -91,7 +91,8 @@ static state_status read_block(const state_info *s, const block *b, int fd, void
     const int64_t from = (b->cells.y0 - all.y0) * box_width(all) + b->cells.x0 - all.x0;
     char part[512], where[160];
     say_part(s, b->part, part, sizeof part);
-    const int code = replace_pread(fd, buffer, bytes, (uint64_t)p->of[b->field].at_bytes + (uint64_t)from * word);
+    const int code =
+        replace_pread(fd, buffer, bytes, (uint64_t)p->of[b->field].at_bytes + (uint64_t)from * word);
     if (code)
         return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, part, strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
@@ -222,7 +223,8 @@ state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
     char *const buffer = malloc(STATE_BLOCK_BYTES);
     if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
     for (int i = 0; i < s->fields; i++) {
-        const int64_t first = s->part[k].block[i], end = first + state_blocks(s->part[k].of[i].cells, s->type);
+        const int64_t first = s->part[k].block[i],
+                      end = first + state_blocks(s->part[k].of[i].cells, s->type);
         for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
             const block b = block_of(s, k, i, n);
             if (n % every != 0 && n != end - 1) continue;
@@ -254,7 +256,8 @@ state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, s
     }
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;
-    (void)state_agree(comm, r->damaged ? STATE_DAMAGED : STATE_OK, &r->first); /* ranks have blocks in order */
+    (void)state_agree(comm, r->damaged ? STATE_DAMAGED : STATE_OK,
+                      &r->first); /* ranks have blocks in order */
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, &r->damaged, 1, MPI_INT64_T, MPI_SUM, comm));
     MPI_CHECK(ranks_allreduce(MPI_IN_PLACE, found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     if (r->damaged == 0 && other_fingerprint(s, found, why)) add_damage(r, why->text);

@@ -63,7 +63,7 @@ struct state_writer {
     state_level level;
     bool has_level; /* the snapshot is there */
     state_info s;
-    int number; /* of this rank's part; -1: it writes none */
+    int number;     /* of this rank's part; -1: it writes none */
     uint32_t token; /* of the attempt */
     char attempt[STATE_NAME_BYTES];
     collect *collected; /* NULL: each rank writes its own cells */
@@ -121,9 +121,7 @@ static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    uint32_t token;
-    do token = (uint32_t)replace_token();
-    while (token == 0);
+    const uint32_t token = (uint32_t)replace_token() | 1; /* 0 is that of one file */
     w->mine[TOKEN] = token;
     if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
@@ -185,7 +183,8 @@ static int act_faulty(const state_writer *w)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if (fault_asked("checkpoint_write") == w->rank) return EIO;
     if (w->number < 0) return 0;
-    const uint64_t end = (uint64_t)w->s.part[w->number].of[0].at_bytes + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
+    const uint64_t cells = (uint64_t)w->s.part[w->number].of[0].at_bytes,
+                   end = cells + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
     return fault_asked("checkpoint_flip") == w->rank ? replace_pwrite(w->fd, "\x55", 1, end - 1) : 0;
 }
 
@@ -383,7 +382,8 @@ static bool phase_is_done(state_writer *w)
         return false;
     }
     if (w->finished) return true;
-    if (w->phase == WRITE && (!snapshot_is_there(w) || (w->collected && !windows_are_written(w)))) return false;
+    if (w->phase == WRITE && !snapshot_is_there(w)) return false;
+    if (w->phase == WRITE && w->collected && !windows_are_written(w)) return false;
     w->finished = true;
     start_job(w, w->phase == BEGIN ? make_attempt : w->phase == WRITE ? finish_part : publish);
     return job_is_done(w);
@@ -414,7 +414,8 @@ static void agree(state_writer *w)
     MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
     if (w->phase != WRITE) return;
     /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
-    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
+    MPI_CHECK(
+        MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_MAX, w->comm,
                              next_pending(w)));
     for (int i = 0; i < w->s.fields; i++) w->sum[0][i] = w->level.field[i].fingerprint;
@@ -536,8 +537,9 @@ static void make_parts(state_writer *w)
     for (int k = 0; k < parts; k++) {
         if (collect_rank(parts, w->ranks, k) == w->rank) w->number = k;
         for (int i = 0; i < s->fields; i++)
-            s->part[k].of[i].cells = parts == w->ranks ? collect_box(&w->level.field[i], w->ranks, k)
-                                                    : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
+            s->part[k].of[i].cells = parts == w->ranks
+                                         ? collect_box(&w->level.field[i], w->ranks, k)
+                                         : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
     }
     state_number_blocks(s);
     s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
@@ -603,7 +605,7 @@ state_status state_writer_poll(state_writer *w, sentence *why)
 
 state_status state_writer_wait(state_writer *w, sentence *why)
 {
-    const struct timespec pause = { .tv_nsec = 100 * 1000 }; /* the threads that write may need this processor */
+    const struct timespec pause = { .tv_nsec = 100 * 1000 }; /* threads that write need processors */
     double idle_since_s = NAN;
     for (advance(w); w->phase != IDLE; advance(w)) {
         if (isnan(idle_since_s) && (!w->request.idle || w->request.idle(w->request.owner)))
@@ -620,21 +622,13 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-/* By rank 0, under the lock. */
-static void tidy(state_writer *w, sentence *note)
+/* Deletes what dead runs left half written. By rank 0, under the lock. */
+static void tidy(state_writer *w)
 {
-    char path[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
-    int deleted = 0;
-    while (lock_next_noted(w->lock, name)) {
-        snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
-        const bool there = access(path, F_OK) == 0;
+    char name[STATE_NAME_BYTES];
+    while (lock_next_noted(w->lock, name))
         if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-        deleted += there && access(path, F_OK) != 0;
-    }
     if (!w->untidy) lock_settle(w->lock);
-    if (deleted > 0)
-        sentence_add(note, "%sdeleted what %d half-written state%s had left in %.300s",
-                     note->text[0] ? "; " : "", deleted, deleted == 1 ? "" : "s", w->dir);
 }
 
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
@@ -658,7 +652,7 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     MPI_CHECK(ranks_dup(comm, &w->comm));
     w->rank = ranks_mine(comm);
     w->ranks = ranks_count(comm);
-    if (w->rank == 0) tidy(w, note);
+    if (w->rank == 0) tidy(w);
     w->stats.async = o->async;
     return w;
 }

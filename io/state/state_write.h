@@ -11,10 +11,11 @@
  * folder; only then do old states go, index first.
  *
  * begin, write with verify, and publish each end with an agreement of all ranks, for which none waits, so
- * that an error on one rank is an error on all before anything has its name. A state of one part is written as the index itself, and its attempt's
- * folder goes. Only the main thread calls MPI and HDF5. What a kill leaves is deleted by the next run under
- * the lock: the attempts that the lock file names and no index does. Ranks may hear of a write's end at
- * different steps; where all must act alike they call state_writer_wait. */
+ * that an error on one rank is an error on all before anything has its name. A state of one part is written
+ * as the index itself, and its attempt's folder goes. Only the main thread calls MPI and HDF5. What a kill
+ * leaves is deleted by the next run under the lock: the attempts that the lock file names and no index does.
+ * Ranks may hear of a write's end at different steps; where all must act alike they call state_writer_wait.
+ */
 #pragma once
 
 #include "state/state_folder.h"

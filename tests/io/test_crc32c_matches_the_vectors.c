@@ -1,5 +1,5 @@
-/* CRC-32C gives RFC 3720's vectors, the same by the processor's instruction and by the table, and the same of a
- * whole as of its parts. */
+/* CRC-32C gives RFC 3720's vectors, the same by the processor's instruction and by the table, and the same of
+ * a whole as of its parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -150,11 +150,13 @@ static void damage_is_named(void **unused)
         p->of[0].cells.y0 + STATE_BLOCK_BYTES / 8 / NX; /* the second block begins inside this row */
     if (box_cells(p->of[0].cells) * 8 > STATE_BLOCK_BYTES) {
         if (acts)
-            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES, 1);
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES,
+                         1);
         snprintf(text, sizeof text, "block 1, rows %lld ..", (long long)rows_first);
         expect_found("the second block", text);
         if (acts)
-            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES, 1);
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES,
+                         1);
     }
     state_close(&whole);
     if (ranks == 1) return;

@@ -71,7 +71,7 @@ teardown() { # what a failed test left
     expect status 0 "$status"
     expect "notes" 1 "$(grep -c '^weft: ' <<<"$stderr")"
     echo "$stderr"
-    [[ $stderr == *"took over checkpoints/.weft.lock"*"deleted what 1 half-written state had left"* ]]
+    [[ $stderr == *"took over checkpoints/.weft.lock"* ]]
     expect "attempts" step_0000000007.0123abcd "$(cd checkpoints && echo *.????????)"
     echo rubbish >checkpoints/.weft.lock
     run --separate-stderr weft_alone d.ini time.steps=3 checkpoint.every=1
