@@ -99,7 +99,9 @@ bool state_h5_get_integer(hid_t object, const char *name, int64_t *out)
 
 bool state_h5_get_text(hid_t object, const char *name, char *out, size_t out_bytes)
 {
+    memset(out, 0, out_bytes); /* other programs write no end mark */
     if (H5Aexists(object, name) <= 0) return false;
     STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT), type = H5Aget_type(attribute);
-    return !H5Tis_variable_str(type) && H5Tget_size(type) <= out_bytes && H5Aread(attribute, type, out) >= 0;
+    return !H5Tis_variable_str(type) && H5Tget_size(type) <= out_bytes &&
+           H5Aread(attribute, type, out) >= 0 && out[out_bytes - 1] == '\0';
 }

@@ -41,5 +41,5 @@ bool state_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_
 bool state_h5_put_text(hid_t object, const char *name, const char *text);
 bool state_h5_put_integer(hid_t object, const char *name, int64_t number);
 bool state_h5_get_integer(hid_t object, const char *name, int64_t *number);
-/* A string attribute as weft writes it, with its end mark. False: none such, or a longer one. */
+/* A string attribute of fixed length. False: none such, or a longer one. */
 bool state_h5_get_text(hid_t object, const char *name, char *out, size_t out_bytes);

@@ -277,24 +277,17 @@ state_status state_part_create(state_info *s, int k, sentence *why)
 /* The fields as VTK's own readers know them are an image with a value at each cell's centre. Readers differ
  * in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its
  * memory where one has a single point; later ones take two axes, and then three no more. What all of them
- * take has two points or more along every axis: so an axis of one cell, z always, shows its cells twice, as a
- * plate one cell thick. */
-enum { AXES = 3 }; /* z, y, x, as HDF5 counts them */
+ * take has two points or more along every axis: so z shows the cells twice, as a plate one cell thick, and a
+ * field of one row or column has no image. */
+enum { AXES = 3, IMAGE_LAYERS = 2 }; /* z, y, x, as HDF5 counts them */
 
-static void image_shape(const state_field *f, hsize_t shape[AXES])
-{
-    shape[0] = 2;
-    shape[1] = f->ny > 1 ? (hsize_t)f->ny : 2;
-    shape[2] = f->nx > 1 ? (hsize_t)f->nx : 2;
-}
-
-/* Part k of field i at one place of a view with `dims` axes. */
-static bool map_part(hid_t how, hid_t view, int dims, const hsize_t at[AXES], const state_info *s, int k,
-                     int i)
+/* Part k of field i in layer z of a view with `dims` axes. */
+static bool map_part(hid_t how, hid_t view, int dims, hsize_t z, const state_info *s, int k, int i)
 {
     char file[STATE_NAME_BYTES + 16] = ".", set[64];
     const box b = s->part[k].of[i].cells;
-    const hsize_t count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const hsize_t at[AXES] = { z, (hsize_t)b.y0, (hsize_t)b.x0 },
+                  count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
     const int of_set = s->field[i].ny == 1 ? 1 : 2, skip = AXES - dims;
     STATE_H5_SCOPED const hid_t source = H5Screate_simple(of_set, count + AXES - of_set, NULL);
     if (s->folder[0]) snprintf(file, sizeof file, "%s/%d.h5", s->folder, k);
@@ -308,26 +301,19 @@ static bool map_part(hid_t how, hid_t view, int dims, const hsize_t at[AXES], co
 static hid_t create_view(hid_t group, const state_info *s, int i, int dims)
 {
     static const double nan = NAN;
-    const state_field *f = &s->field[i];
-    hsize_t shape[AXES] = { 1, (hsize_t)f->ny, (hsize_t)f->nx };
-    if (dims == AXES) image_shape(f, shape);
+    const hsize_t layers = dims == AXES ? IMAGE_LAYERS : 1;
+    const hsize_t shape[AXES] = { layers, (hsize_t)s->field[i].ny, (hsize_t)s->field[i].nx };
     STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_DATASET_CREATE),
                                 view = H5Screate_simple(dims, shape + AXES - dims, NULL);
-    const hsize_t again_y = shape[1] > (hsize_t)f->ny, again_x = shape[2] > (hsize_t)f->nx;
     H5Pset_obj_track_times(how, false);
     bool ok = H5Pset_fill_value(how, H5T_NATIVE_DOUBLE, &nan) >= 0;
-    for (int k = 0; k < s->parts; k++) {
-        const box b = s->part[k].of[i].cells;
-        for (hsize_t z = 0; z < shape[0] && !box_empty(b); z++)
-            for (hsize_t y = 0; y <= again_y; y++)
-                for (hsize_t x = 0; x <= again_x; x++) {
-                    const hsize_t at[AXES] = { z, (hsize_t)b.y0 + y, (hsize_t)b.x0 + x };
-                    ok = ok && map_part(how, view, dims, at, s, k, i);
-                }
-    }
+    for (int k = 0; k < s->parts; k++)
+        for (hsize_t z = 0; z < layers && ok && !box_empty(s->part[k].of[i].cells); z++)
+            ok = map_part(how, view, dims, z, s, k, i);
     H5Sselect_all(view);
     if (!ok) return H5I_INVALID_HID;
-    return H5Dcreate2(group, f->name, state_h5_file_type(s->type), view, H5P_DEFAULT, how, H5P_DEFAULT);
+    return H5Dcreate2(group, s->field[i].name, state_h5_file_type(s->type), view, H5P_DEFAULT, how,
+                      H5P_DEFAULT);
 }
 
 static bool put_fingerprint(hid_t object, uint64_t fingerprint)
@@ -362,14 +348,13 @@ static bool put_numbers(hid_t group, const char *name, hsize_t count, const doub
     return state_h5_put(group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, values);
 }
 
-static bool put_image(hid_t group, const hsize_t points[AXES])
+static bool put_image(hid_t group, const state_field *f)
 {
     static const char type_text[] = "ImageData"; /* of a fixed length and without an end mark */
     STATE_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, sizeof type_text - 1);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
-    const int64_t version[] = { 1, 0 },
-                  extent[] = { 0, (int64_t)points[2] - 1, 0, (int64_t)points[1] - 1, 0, 1 };
+    const int64_t version[] = { 1, 0 }, extent[] = { 0, f->nx - 1, 0, f->ny - 1, 0, IMAGE_LAYERS - 1 };
     const double origin[] = { 0.5, 0.5, 0 }, spacing[] = { 1, 1, 1 },
                  direction[] = { 1, 0, 0, 0, 1, 0, 0, 0, 1 };
     return state_h5_put(group, "Type", type, type, 0, type_text) &&
@@ -381,15 +366,13 @@ static bool put_image(hid_t group, const hsize_t points[AXES])
 /* An image has one shape: of a transpose that is not square, b alone. */
 static bool put_vtk(hid_t root, const state_info *s)
 {
-    hsize_t points[AXES];
-    const state_field *main_field = &s->field[s->main_field];
+    const state_field *f = &s->field[s->main_field];
+    if (f->nx == 1 || f->ny == 1) return true;
     STATE_H5_SCOPED const hid_t group = state_h5_create_group(root, "VTKHDF");
-    if (group < 0) return false;
     STATE_H5_SCOPED const hid_t data = state_h5_create_group(group, "PointData");
-    image_shape(main_field, points);
-    bool ok = data >= 0 && put_image(group, points);
+    bool ok = data >= 0 && put_image(group, f);
     for (int i = 0; i < s->fields && ok; i++) {
-        if (s->field[i].nx != main_field->nx || s->field[i].ny != main_field->ny) continue;
+        if (s->field[i].nx != f->nx || s->field[i].ny != f->ny) continue;
         STATE_H5_SCOPED const hid_t set = create_view(data, s, i, AXES);
         ok = set >= 0;
     }
