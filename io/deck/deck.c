@@ -284,21 +284,27 @@ bool deck_whole(const char *text, int64_t *to)
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Levenshtein's: to insert, delete or replace a letter is 1. */
+/* Damerau-Levenshtein distance, optimal string alignment: to insert, delete, replace or swap neighbours is 1.
+ */
 static size_t distance(const char *a, const char *b)
 {
-    const size_t n = strlen(a), m = strlen(b);
-    size_t *const row = had(malloc((m + 1) * sizeof *row));
-    for (size_t j = 0; j <= m; j++) row[j] = j;
-    for (size_t i = 0; i < n; i++) {
-        size_t corner = row[0]++;
-        for (size_t j = 0; j < m; j++) {
-            const size_t above = row[j + 1];
-            row[j + 1] = least(least(above, row[j]) + 1, corner + (a[i] != b[j]));
-            corner = above;
+    const size_t n = strlen(a), m = strlen(b), width = m + 1;
+    size_t *row = had(malloc(3 * width * sizeof *row));
+    size_t *before = row, *last = row + width, *now = row + 2 * width;
+    for (size_t j = 0; j <= m; j++) last[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], before[j - 2] + 1);
         }
+        size_t *const free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
     }
-    const size_t result = row[m];
+    const size_t result = last[m];
     free(row);
     return result;
 }

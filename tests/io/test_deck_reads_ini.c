@@ -198,6 +198,9 @@ static void nearest(void **state)
         assert_string_equal(deck_nearest(cases[i].typed, known, sizeof known / sizeof known[0]),
                             cases[i].meant);
     assert_null(deck_nearest("grid.nx", known, 0));
+    /* A swap of neighbours is one edit; as two it would tie with the first. */
+    static const char *const swapped[] = { "a.abxy", "a.bacd" };
+    assert_string_equal(deck_nearest("a.abcd", swapped, 2), "a.bacd");
 }
 
 /* A slip is named, another word is not. */
