@@ -32,7 +32,7 @@ bool deck_set(deck *d, const char *assignment, sentence *why);
  * small) or 1e6. */
 bool deck_whole(const char *text, int64_t *to);
 
-void deck_remove(deck *d, const char *key); /* if it is there */
+void deck_remove(deck *d, const char *key);                  /* if it is there */
 const deck_entry *deck_find(const deck *d, const char *key); /* NULL: not given */
 void deck_free(deck *d);
 

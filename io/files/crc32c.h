@@ -7,6 +7,3 @@
 
 /* The checksum of what `crc` stands for followed by `data`; 0 stands for nothing. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
-
-/* By tables, as on processors without the instruction; for tests. */
-uint32_t crc32c_by_tables(uint32_t crc, const void *data, size_t bytes);

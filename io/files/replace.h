@@ -1,6 +1,5 @@
 /* A file that appears whole under its name, or not at all: written under a name used once, fsynced, renamed,
- * its folder fsynced. For what is no checkpoint: pictures, timelines, the description of a series;
- * checkpoints take the parts of it. By one rank. */
+ * its folder fsynced. For pictures and timelines; checkpoints take the parts of it. By one rank. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,3 +28,10 @@ bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t t
 int replace_create_new(const char *path);
 int replace_sync_path(const char *path); /* fsync of a file or directory; 0 or errno */
 void replace_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */
+
+/* All of [0, bytes) of a file at an offset, in as many calls as it takes. 0 or errno; EIO where the file ends
+ * before. By any thread. */
+int replace_pwrite(int fd, const void *data, size_t bytes, uint64_t at_bytes);
+int replace_pread(int fd, void *data, size_t bytes, uint64_t at_bytes);
+/* A new file with that in it, on disk. 0 or errno. */
+int replace_new_file(const char *path, const void *data, size_t bytes);

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,10 @@
 #include "ranks/ranks.h"
 
 enum {
-    SIDE_PIXELS_MAX = 2048,     /* of a very long field; others are held by PICTURE_PIXELS_MAX */
-    WIDTH_DOTS_MIN = 256,       /* small fields are enlarged to this */
-    HEIGHT_DOTS_MIN = 64,       /* and strips to this */
-    COLOURS = 255,              /* of the map; the palette's last entry is for what is no number */
+    SIDE_PIXELS_MAX = 2048, /* of a very long field; others are held by PICTURE_PIXELS_MAX */
+    WIDTH_DOTS_MIN = 256,   /* small fields are enlarged to this */
+    HEIGHT_DOTS_MIN = 64,   /* and strips to this */
+    COLOURS = 255,          /* of the map; the palette's last entry is for what is no number */
     NOT_A_NUMBER = COLOURS
 };
 
@@ -81,9 +82,9 @@ static void add_cells(const raster *r, dtype type, box own, const void *data, do
  * of points. */
 static void make_palette(png_color palette[COLOURS + 1])
 {
-    static const double points[][3] = { { 0, 32, 81 },      { 17, 54, 108 },   { 60, 77, 110 },
-                                        { 98, 100, 111 },   { 127, 124, 117 }, { 154, 148, 120 },
-                                        { 187, 175, 113 },  { 226, 203, 92 },  { 253, 234, 69 } };
+    static const double points[][3] = { { 0, 32, 81 },     { 17, 54, 108 },   { 60, 77, 110 },
+                                        { 98, 100, 111 },  { 127, 124, 117 }, { 154, 148, 120 },
+                                        { 187, 175, 113 }, { 226, 203, 92 },  { 253, 234, 69 } };
     const int spans = (int)(sizeof points / sizeof points[0]) - 1;
     for (int i = 0; i < COLOURS; i++) {
         const double at = (double)i * spans / (COLOURS - 1);
@@ -127,46 +128,31 @@ static png_byte colour_of(picture_scale s, double v)
 
 /* ---- the file ---- */
 
-typedef struct complaint {
-    jmp_buf back;
-    char text[128];
-} complaint;
-
 static void on_error(png_structp png, png_const_charp text)
 {
-    complaint *c = png_get_error_ptr(png);
-    snprintf(c->text, sizeof c->text, "%s", text);
-    longjmp(c->back, 1);
+    (void)text; /* out of memory, or what errno says */
+    png_longjmp(png, 1);
 }
 
-static void put_texts(png_structp png, png_infop info, const char *title, picture_scale s)
+static void put_text(png_structp png, png_infop info, const char *key, const char *format, ...)
 {
-    char low[32], high[32], name[1024];
-    snprintf(low, sizeof low, "%.9g", s.low);
-    snprintf(high, sizeof high, "%.9g", s.high);
-    snprintf(name, sizeof name, "%s", title ? title : "");
-    char *const pairs[][2] = { { (char[]){ "Title" }, name },
-                               { (char[]){ "Software" }, (char[]){ "weft" } },
-                               { (char[]){ "min" }, low },
-                               { (char[]){ "max" }, high } };
-    png_text texts[4];
-    memset(texts, 0, sizeof texts);
-    for (int i = 0; i < 4; i++) {
-        texts[i].compression = PNG_TEXT_COMPRESSION_NONE;
-        texts[i].key = pairs[i][0];
-        texts[i].text = pairs[i][1];
-    }
-    png_set_text(png, info, texts, 4);
+    char name[16], text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(name, sizeof name, "%s", key);
+    const png_text one = { .compression = PNG_TEXT_COMPRESSION_NONE, .key = name, .text = text };
+    png_set_text(png, info, &one, 1);
 }
 
 /* libpng leaves by longjmp: all that it may lose is made before setjmp, or the caller's. */
 static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title,
-                   png_byte *line, complaint *c)
+                   png_byte *line)
 {
-    snprintf(c->text, sizeof c->text, "out of memory");
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, NULL);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info || setjmp(c->back)) {
+    if (!info || setjmp(png_jmpbuf(png))) {
         png_destroy_write_struct(&png, &info);
         return false;
     }
@@ -177,7 +163,9 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
                  PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     png_set_PLTE(png, info, palette, COLOURS + 1);
-    put_texts(png, info, title, s);
+    put_text(png, info, "Title", "%s", title);
+    put_text(png, info, "min", "%.9g", s.low);
+    put_text(png, info, "max", "%.9g", s.high);
     png_write_info(png, info);
     for (int y = 0; y < r->height; y++) {
         for (int x = 0; x < r->width * r->zoom_x; x++)
@@ -192,32 +180,17 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
 static bool write_file(const char *path, const raster *r, const double *pixels, picture_scale s,
                        const char *title, sentence *why)
 {
-    complaint c;
     replace file;
-    bool whole = false;
     png_byte *const line = malloc((size_t)r->width * (size_t)r->zoom_x);
     int code = line ? replace_begin(&file, path) : ENOMEM;
     if (!code) {
-        whole = encode(file.to, r, pixels, s, title, line, &c);
-        if (ferror(file.to)) code = errno; /* of which libpng says no more than that there was one */
-        const int end_code = replace_end(&file, whole && !code);
+        const bool whole = encode(file.to, r, pixels, s, title, line);
+        if (!whole) code = ferror(file.to) ? errno : ENOMEM;
+        const int end_code = replace_end(&file, whole);
         if (!code) code = end_code;
     }
     free(line);
-    if (whole && !code) return true;
-    return sentence_refuse(why, "cannot write the picture %s: %s", path, code ? strerror(code) : c.text);
-}
-
-/* The scale to draw by; a scale that grows takes this picture's into it. */
-static picture_scale choose_scale(picture_scale own, picture_scale *given)
-{
-    if (!given) return own;
-    if (!given->fixed) {
-        if (!given->begun || own.low < given->low) given->low = own.low;
-        if (!given->begun || own.high > given->high) given->high = own.high;
-        given->begun = true;
-    }
-    return *given;
+    return !code || sentence_refuse(why, "cannot write the picture %s: %s", path, strerror(code));
 }
 
 bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int64_t ny, box own,
@@ -234,7 +207,13 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
     MPI_CHECK(MPI_Reduce(sums, pixels, pixels_count, MPI_DOUBLE, MPI_SUM, 0, comm));
     int ok = 1;
     if (rank == 0) {
-        const picture_scale s = choose_scale(finish_pixels(&r, pixels), scale);
+        picture_scale s = finish_pixels(&r, pixels);
+        if (scale && scale->begun && !scale->fixed) { /* it grows */
+            s.low = fmin(s.low, scale->low);
+            s.high = fmax(s.high, scale->high);
+        }
+        if (scale && scale->fixed) s = *scale;
+        else if (scale) *scale = (picture_scale){ s.low, s.high, .begun = true };
         ok = write_file(path, &r, pixels, s, title, why);
     }
     free(sums);
@@ -248,13 +227,12 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 
 enum { FRAME_DIGITS = 10 };
 
-/* Bytes in front of the ending; 0: another ending, or nothing but it. */
+/* Bytes in front of ".png"; 0: another ending, or nothing but it. */
 static size_t stem_bytes(const char *picture)
 {
-    const char *const name = strrchr(picture, '/') ? strrchr(picture, '/') + 1 : picture;
-    const char *const dot = strrchr(name, '.');
-    const bool png = dot && dot > name && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".apng") == 0);
-    return png ? (size_t)(dot - picture) : 0;
+    const char *const dot = strrchr(picture, '.');
+    const bool named = dot && dot > picture && dot[-1] != '/' && strcasecmp(dot, ".png") == 0;
+    return named ? (size_t)(dot - picture) : 0;
 }
 
 bool frames_png(const char *picture) { return stem_bytes(picture) > 0; }

@@ -29,9 +29,9 @@ bool picture_write(MPI_Comm comm, const char *path, dtype type, int64_t nx, int6
 /* ---- the numbered frames of a run: PNG files in a folder beside the picture, each whole under its name, so
  * that a run that is killed or restarted loses none. Other programs join them to a film. ---- */
 
-/* Does the picture's name end as a PNG's or an APNG's does? */
+/* Does the picture's name end in .png? */
 bool frames_png(const char *picture);
-/* "heat.png", "heat.apng" -> "heat.frames"; false: too long. */
+/* "heat.png" -> "heat.frames"; false: too long. */
 bool frames_folder(char *out, size_t out_bytes, const char *picture);
 /* FOLDER/NNNNNNNNNN.png */
 void frames_path(char *out, size_t out_bytes, const char *folder, int64_t step);

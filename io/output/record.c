@@ -65,7 +65,7 @@ static int append_line(int fd, const char *line)
 {
     struct stat info;
     /* A file system without locks (ENOLCK, EOPNOTSUPP) still has O_APPEND: go on. */
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR) { }
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {}
     if (fstat(fd, &info) != 0) return errno;
     if (S_ISREG(info.st_mode)) {
         char last = '\n';
@@ -76,7 +76,7 @@ static int append_line(int fd, const char *line)
     }
     const size_t bytes = strlen(line);
     ssize_t written;
-    while ((written = write(fd, line, bytes)) < 0 && errno == EINTR) { }
+    while ((written = write(fd, line, bytes)) < 0 && errno == EINTR) {}
     if (written == (ssize_t)bytes) return 0;
     const int code = written < 0 ? errno : ENOSPC;
     /* Half a line would spoil the file for every reader. */

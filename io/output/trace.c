@@ -17,14 +17,14 @@ enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTE
 
 static trace_offset ping_rank_0(MPI_Comm comm)
 {
-    trace_offset best = { 0, 0, INFINITY };
+    trace_offset best = { 0, INFINITY };
     for (int i = 0; i < PING_ROUNDS; i++) {
         double theirs_s = 0;
         const double begin_s = timer_now_s();
         MPI_CHECK(MPI_Send(&begin_s, 1, MPI_DOUBLE, 0, TAG_PING, comm));
         MPI_CHECK(MPI_Recv(&theirs_s, 1, MPI_DOUBLE, 0, TAG_PING, comm, MPI_STATUS_IGNORE));
         const double end_s = timer_now_s(), error_s = 0.5 * (end_s - begin_s), middle_s = begin_s + error_s;
-        if (error_s < best.error_s) best = (trace_offset){ end_s, theirs_s - middle_s, error_s };
+        if (error_s < best.error_s) best = (trace_offset){ theirs_s - middle_s, error_s };
     }
     /* Ranks of one host read the same clock, and then the measured offset is nothing but error. */
     if (fabs(best.offset_s) <= best.error_s) best.offset_s = 0;
@@ -35,7 +35,7 @@ trace_offset trace_measure_offset(MPI_Comm comm)
 {
     const int rank = ranks_mine(comm), ranks = ranks_count(comm);
     double token_s = 0;
-    trace_offset mine = { timer_now_s(), 0, 0 };
+    trace_offset mine = { 0, 0 };
     for (int r = 1; r < ranks; r++) {
         for (int i = 0; rank == 0 && i < PING_ROUNDS; i++) {
             MPI_CHECK(MPI_Recv(&token_s, 1, MPI_DOUBLE, r, TAG_PING, comm, MPI_STATUS_IGNORE));
@@ -46,13 +46,6 @@ trace_offset trace_measure_offset(MPI_Comm comm)
         MPI_CHECK(MPI_Barrier(comm)); /* those that do not ping do not spin where cores are shared */
     }
     return mine;
-}
-
-static double common_s(const trace_timeline *t, double at_s)
-{
-    const double apart_s = t->after.at_s - t->before.at_s;
-    const double drift = apart_s > 0 ? (t->after.offset_s - t->before.offset_s) / apart_s : 0;
-    return at_s + t->before.offset_s + drift * (at_s - t->before.at_s);
 }
 
 /* ---- the file ---- */
@@ -117,14 +110,6 @@ static void put_clocks(FILE *f, const rank_head *head, int ranks)
     fputs("]}", f);
 }
 
-static void to_common_clock(const trace_timeline *t)
-{
-    for (int i = 0; i < t->spans; i++) {
-        t->span[i].begin_s = common_s(t, t->span[i].begin_s);
-        t->span[i].end_s = common_s(t, t->span[i].end_s);
-    }
-}
-
 /* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
 static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine,
                     double zero_s)
@@ -158,12 +143,14 @@ bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sente
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
 
     if (!code) {
-        rank_head mine = { t->spans, t->after.offset_s, fmax(t->before.error_s, t->after.error_s),
-                           t->device_error_s, "" };
+        rank_head mine = { t->spans, t->clock.offset_s, t->clock.error_s, t->device_error_s, "" };
         snprintf(mine.process, sizeof mine.process, "%s", t->process);
         double zero_s = INFINITY;
-        to_common_clock(t);
-        for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, t->span[i].begin_s);
+        for (int i = 0; i < t->spans; i++) {
+            t->span[i].begin_s += t->clock.offset_s;
+            t->span[i].end_s += t->clock.offset_s;
+            zero_s = fmin(zero_s, t->span[i].begin_s);
+        }
         MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
         if (rank == 0) {
             put_all(file.to, comm, ranks, t, &mine, zero_s);

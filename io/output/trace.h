@@ -3,9 +3,8 @@
  * on one clock: rank 0's, with the earliest span at 0. otherData holds, for each rank, how well its clock is
  * known.
  *
- * Clocks of hosts differ by what they were started apart and drift by some 1e-5 beyond that. So each rank's
- * offset is measured twice, before and after what is shown, and taken in between from the straight line
- * through both. */
+ * Clocks of hosts differ by what they were started apart, which is measured once, at the end, and drift by
+ * some 1e-5 of the time shown, which is left. */
 #pragma once
 
 #include <mpi.h>
@@ -17,13 +16,11 @@
 typedef struct trace_span {
     double begin_s, end_s; /* timer_now_s of this rank */
     int64_t step;
-    int32_t track, name;   /* indices into the tables below */
+    int32_t track, name; /* indices into the tables below */
 } trace_span;
 
 typedef struct trace_offset {
-    double at_s;     /* when: timer_now_s of this rank */
-    double offset_s; /* rank 0's clock = this rank's + offset; 0 where the measurement allows that they are
-                      * the same one */
+    double offset_s; /* rank 0's clock = this rank's + offset; 0 where they may be the same one */
     double error_s;  /* at most */
 } trace_offset;
 
@@ -35,13 +32,13 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     const char *process;        /* what stands at its left edge */
     const char *const *track;   /* names, the same on all ranks */
     int tracks;
-    const char *const *name;    /* of spans; the same on all ranks */
+    const char *const *name; /* of spans; the same on all ranks */
     int names;
-    trace_span *span;           /* spans of one track do not overlap; trace_write puts them on the common
-                                 * clock */
+    trace_span *span; /* spans of one track do not overlap; trace_write puts them on the common
+                       * clock */
     int spans;
-    trace_offset before, after;
-    double device_error_s;      /* of the spans' device clock against this rank's, at most */
+    trace_offset clock;
+    double device_error_s; /* of the spans' device clock against this rank's, at most */
 } trace_timeline;
 
 /* Rank 0 collects one rank after another and writes path whole or not at all (replace.h). Collective; false

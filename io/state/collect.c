@@ -5,16 +5,21 @@
 
 #include "ranks/check.h"
 #include "ranks/decomp.h"
+#include "ranks/ranks.h"
 #include "state/state_index.h"
 
 size_t collect_window_bytes = (size_t)32 << 20;
 
 enum { SLOTS = 2 };
 
-typedef struct sending { /* to one writer: one message at a time */
-    MPI_Request request;
+typedef struct cursor { /* of the windows of a part, field after field */
     int field;
     int64_t next;
+} cursor;
+
+typedef struct sending { /* to one writer: one message at a time */
+    MPI_Request request;
+    cursor at;
     bool done;
 } sending;
 
@@ -33,8 +38,7 @@ struct collect {
     sending *to;       /* [parts] */
     slot slot[SLOTS];
     int oldest;
-    int field; /* of the next window to receive */
-    int64_t next;
+    cursor at;     /* the next window to receive */
     bool received; /* all windows are posted */
 };
 
@@ -46,46 +50,38 @@ box collect_box(const state_cells *f, int ranks, int rank)
 
 int collect_rank(int writers, int ranks, int k) { return (int)((int64_t)k * ranks / writers); }
 
-static box window_of(const collect *c, int k, int i, int64_t n)
+/* The next window of part k, of field at->field; empty: there are no more. */
+static box next_window(const collect *c, int k, cursor *at)
 {
-    return state_piece(c->s->part[k].cells[i], c->s->type, collect_window_bytes, n);
-}
-
-/* ---- sending ---- */
-
-static void send(collect *c, int k, int i, box cells)
-{
-    const state_cells *f = &c->l->field[i];
-    const int64_t word = (int64_t)dtype_bytes(c->s->type),
-                  at = (cells.y0 - f->own.y0) * box_width(f->own) + cells.x0 - f->own.x0;
-    assert(box_height(cells) == 1 || box_width(cells) == box_width(f->own));
-    MPI_CHECK(MPI_Issend((const char *)f->data + at * word, (int)(box_cells(cells) * word), MPI_BYTE,
-                         collect_rank(c->s->parts, c->ranks, k), i, c->comm, &c->to[k].request));
+    for (; at->field < c->s->fields; at->field++, at->next = 0) {
+        const box cells = c->s->part[k].of[at->field].cells;
+        const box window = state_piece(cells, c->s->type, collect_window_bytes, at->next++);
+        if (!box_empty(window)) return window;
+    }
+    return box_make(0, 0, 0, 0);
 }
 
 /* The next message to writer k, once the one before has arrived. */
 static void send_next(collect *c, int k)
 {
     sending *to = &c->to[k];
+    const int64_t word = (int64_t)dtype_bytes(c->s->type);
     int arrived = 1;
     if (to->done) return;
     MPI_CHECK(MPI_Test(&to->request, &arrived, MPI_STATUS_IGNORE));
     if (!arrived) return;
-    for (; to->field < c->s->fields; to->field++, to->next = 0) {
-        const box own = c->l->field[to->field].own;
-        if (box_empty(box_intersect(own, c->s->part[k].cells[to->field]))) continue;
-        for (box window; !box_empty(window = window_of(c, k, to->field, to->next));) {
-            const box mine = box_intersect(window, own);
-            to->next++;
-            if (box_empty(mine)) continue;
-            send(c, k, to->field, mine);
-            return;
-        }
+    for (box window; !box_empty(window = next_window(c, k, &to->at));) {
+        const state_cells *f = &c->l->field[to->at.field];
+        const box mine = box_intersect(window, f->own);
+        if (box_empty(mine)) continue;
+        assert(box_height(mine) == 1 || box_width(mine) == box_width(f->own));
+        const int64_t at = (mine.y0 - f->own.y0) * box_width(f->own) + mine.x0 - f->own.x0;
+        MPI_CHECK(MPI_Issend((const char *)f->data + at * word, (int)(box_cells(mine) * word), MPI_BYTE,
+                             collect_rank(c->s->parts, c->ranks, k), to->at.field, c->comm, &to->request));
+        return;
     }
     to->done = true;
 }
-
-/* ---- receiving ---- */
 
 static void receive(collect *c, slot *t, box window, box piece, int from)
 {
@@ -96,26 +92,21 @@ static void receive(collect *c, slot *t, box window, box piece, int from)
     MPI_Datatype type;
     MPI_CHECK(MPI_Type_create_subarray(2, whole, part, at, MPI_ORDER_C, MPI_BYTE, &type));
     MPI_CHECK(MPI_Type_commit(&type));
-    MPI_CHECK(MPI_Irecv(t->buffer, 1, type, from, c->field, c->comm, &t->request[t->count++]));
+    MPI_CHECK(MPI_Irecv(t->buffer, 1, type, from, c->at.field, c->comm, &t->request[t->count++]));
     MPI_CHECK(MPI_Type_free(&type));
 }
 
-/* The next window of this writer's part, field after field. */
 static void receive_next(collect *c, slot *t)
 {
-    for (; c->field < c->s->fields; c->field++, c->next = 0) {
-        const box window = window_of(c, c->number, c->field, c->next);
-        if (box_empty(window)) continue;
-        c->next++;
-        t->count = 0;
-        t->window = (collect_window){ c->field, t->buffer, box_cells(window) };
-        for (int r = 0; r < c->ranks; r++) {
-            const box piece = box_intersect(window, collect_box(&c->l->field[c->field], c->ranks, r));
-            if (!box_empty(piece)) receive(c, t, window, piece, r);
-        }
-        return;
+    const box window = next_window(c, c->number, &c->at);
+    c->received = box_empty(window);
+    if (c->received) return;
+    t->count = 0;
+    t->window = (collect_window){ c->at.field, t->buffer, box_cells(window) };
+    for (int r = 0; r < c->ranks; r++) {
+        const box piece = box_intersect(window, collect_box(&c->l->field[c->at.field], c->ranks, r));
+        if (!box_empty(piece)) receive(c, t, window, piece, r);
     }
-    c->received = true;
 }
 
 const collect_window *collect_next(collect *c)
@@ -146,29 +137,18 @@ bool collect_done(const collect *c)
     return c->number < 0 || (c->received && c->slot[0].count < 0 && c->slot[1].count < 0);
 }
 
-/* ---- begin and end ---- */
-
-static bool make_slots(collect *c)
-{
-    for (int i = 0; i < SLOTS; i++) {
-        c->slot[i].buffer = malloc(collect_window_bytes + sizeof(double)); /* or of one cell */
-        c->slot[i].request = malloc((size_t)c->ranks * sizeof *c->slot[i].request);
-        if (!c->slot[i].buffer || !c->slot[i].request) return false;
-    }
-    return true;
-}
-
 collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number)
 {
-    collect *c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    *c = (collect){
-        .comm = comm, .s = s, .l = l, .number = number, .slot = { { .count = -1 }, { .count = -1 } }
-    };
-    MPI_CHECK(MPI_Comm_size(comm, &c->ranks));
-    c->to = calloc((size_t)s->parts, sizeof *c->to);
-    for (int k = 0; c->to && k < s->parts; k++) c->to[k].request = MPI_REQUEST_NULL;
-    if (!c->to || (number >= 0 && !make_slots(c))) collect_end(&c);
+    collect *c = CHECK_ALLOC(calloc(1, sizeof *c));
+    *c = (collect){ .comm = comm, .s = s, .l = l, .ranks = ranks_count(comm), .number = number };
+    c->to = CHECK_ALLOC(calloc((size_t)s->parts, sizeof *c->to));
+    for (int k = 0; k < s->parts; k++) c->to[k].request = MPI_REQUEST_NULL;
+    for (int i = 0; i < SLOTS && number >= 0; i++) {
+        slot *t = &c->slot[i];
+        t->count = -1;
+        t->buffer = CHECK_ALLOC(malloc(collect_window_bytes + sizeof(double))); /* or of one cell */
+        t->request = CHECK_ALLOC(malloc((size_t)c->ranks * sizeof *t->request));
+    }
     return c;
 }
 

@@ -21,7 +21,7 @@ box collect_box(const state_cells *f, int ranks, int rank);
 /* The rank of writer k. */
 int collect_rank(int writers, int ranks, int k);
 
-/* s has the parts, l this rank's cells; all three outlive it. NULL: no memory; then no rank may go on. */
+/* s has the parts, l this rank's cells; all three outlive it. */
 collect *collect_begin(MPI_Comm comm, const state_info *s, const state_level *l, int number);
 void collect_end(collect **c);
 /* On a writer: the next window that is complete, the same one until it is released; NULL: none yet, or none

@@ -6,8 +6,8 @@
  * file as long as it runs. A lock is another's to take over where
  * - no process holds the flock, and the line is this host's or there is none: flock may be each host's own;
  * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended.
- * All else is refused, and the sentence says which file to delete, and when. Where there is no flock the file
- * alone is the lock. */
+ * All else is refused, and the sentence says which file to delete, and when. Where there is no flock the line
+ * alone is the lock: of two runs that start at one instant both may take it. */
 #include "state/state_folder.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files/transfer.h"
+#include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
@@ -29,12 +29,11 @@ enum {
     WORD_BYTES = 64,
     LINE_BYTES = 256,
     TEXT_BYTES = 64 << 10,
-    TRIES = 100,
-    PATIENT_TRIES = 20, /* 50 ms each: for a run that is just leaving */
+    TRIES = 20 /* 50 ms each: for a run that is just leaving */
 };
 
 typedef struct owner {
-    char host[WORD_BYTES], job[WORD_BYTES];
+    char host[WORD_BYTES], job[WORD_BYTES]; /* host "": there is no line, or another program's */
     long pid;
     int restarts;
 } owner;
@@ -47,29 +46,6 @@ struct lock {
     const char *noted;           /* in found: the next name */
 };
 
-/* ---- who ---- */
-
-/* One word without blanks, as sscanf reads it. */
-static void put_word(char to[WORD_BYTES], const char *from)
-{
-    snprintf(to, WORD_BYTES, "%.*s", WORD_BYTES - 1, from && *from ? from : "-");
-    for (char *c = to; *c; c++)
-        if (!isgraph((unsigned char)*c)) *c = '_';
-}
-
-static owner self_owner(void)
-{
-    owner o = { .pid = (long)getpid() };
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    const char *restarts = getenv("SLURM_RESTART_COUNT");
-    put_word(o.host, host);
-    put_word(o.job, getenv("SLURM_JOB_ID"));
-    o.restarts = restarts ? atoi(restarts) : 0;
-    return o;
-}
-
-/* No host: there is no line, or another program's. */
 static owner read_owner(const char *text)
 {
     owner o = { .pid = 0 };
@@ -78,20 +54,17 @@ static owner read_owner(const char *text)
     return o;
 }
 
-static bool is_requeued(const owner *o, const owner *self)
+/* Without blanks in a word, as sscanf reads it. */
+static void put_line(char line[LINE_BYTES])
 {
-    return strcmp(o->job, "-") != 0 && strcmp(o->job, self->job) == 0 && o->restarts < self->restarts;
-}
-
-/* ---- the file ---- */
-
-typedef enum flocked { FLOCK_OURS, FLOCK_OTHERS, FLOCK_NONE } flocked;
-typedef enum verdict { TAKE, REPLACE, REFUSE, WAIT } verdict;
-
-static flocked try_flock(int fd)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return FLOCK_OURS;
-    return errno == EWOULDBLOCK ? FLOCK_OTHERS : FLOCK_NONE; /* none: this file system has no flock */
+    char host[WORD_BYTES] = "", job[WORD_BYTES];
+    const char *const id = getenv("SLURM_JOB_ID"), *const restarts = getenv("SLURM_RESTART_COUNT");
+    gethostname(host, sizeof host - 1);
+    snprintf(job, sizeof job, "%s", id && *id ? id : "-");
+    for (char *c = job; *c; c++)
+        if (!isgraph((unsigned char)*c)) *c = '_';
+    snprintf(line, LINE_BYTES, "host=%s pid=%ld job=%s restarts=%d\n", host, (long)getpid(), job,
+             restarts ? atoi(restarts) : 0);
 }
 
 static bool has_the_name(const char *path, int fd)
@@ -101,87 +74,62 @@ static bool has_the_name(const char *path, int fd)
            held.st_dev == named.st_dev;
 }
 
-/* made: by this run, just now. */
-static verdict judge(const owner *o, const owner *self, flocked got, bool made, int tries)
-{
-    const bool same_host = strcmp(o->host, self->host) == 0, later = *o->host && is_requeued(o, self);
-    switch (got) {
-    case FLOCK_OURS: return !*o->host || same_host || later ? TAKE : REFUSE;
-    case FLOCK_NONE: return made || later ? TAKE : REFUSE;
-    case FLOCK_OTHERS:
-        if (later && !same_host) return REPLACE; /* a server may hold a dead host's locks for a while */
-        return tries < PATIENT_TRIES ? WAIT : REFUSE;
-    }
-    return REFUSE;
-}
-
 /* Names that a dead run had noted stay noted until they are gone. 0 or errno. */
 static int fill(lock *l)
 {
     const char *const names = strchr(l->found, '\n');
     l->noted = names ? names + 1 : "";
-    int code = ftruncate(l->fd, 0) != 0 ? errno : transfer_pwrite(l->fd, l->line, strlen(l->line), 0);
-    if (!code) code = transfer_pwrite(l->fd, l->noted, strlen(l->noted), strlen(l->line));
+    int code = ftruncate(l->fd, 0) != 0 ? errno : replace_pwrite(l->fd, l->line, strlen(l->line), 0);
+    if (!code) code = replace_pwrite(l->fd, l->noted, strlen(l->noted), strlen(l->line));
     if (!code && fsync(l->fd) != 0) code = errno;
     if (code) unlink(l->path);
     return code;
 }
 
-/* 0 or errno; sets l->fd, -1 where the file went meanwhile. */
-static int open_file(lock *l, bool *made)
+/* 0, errno, EBUSY, or EAGAIN: once more; *other: whose it is, or was. */
+static int try(lock *l, owner *other)
 {
     struct stat info;
-    const int how = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* of a pipe, no wait for another */
-    l->fd = open(l->path, how | O_CREAT | O_EXCL, 0644);
-    *made = l->fd >= 0;
-    if (!*made && errno == EEXIST) {
-        l->fd = open(l->path, how);
-        if (l->fd < 0 && errno == ENOENT) return 0;
-    }
+    char text[TEXT_BYTES] = "";
+    const owner self = read_owner(l->line);
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (l->fd < 0) return errno;
-    return fstat(l->fd, &info) == 0 && S_ISREG(info.st_mode) ? 0 : EEXIST;
+    if (fstat(l->fd, &info) != 0 || !S_ISREG(info.st_mode)) return EEXIST;
+    const bool locked = flock(l->fd, LOCK_EX | LOCK_NB) == 0, others = !locked && errno == EWOULDBLOCK;
+    if (pread(l->fd, text, sizeof text - 1, 0) < 0) return errno;
+    if (text[0]) memcpy(l->found, text, sizeof text); /* else what stood in one that it replaces */
+    *other = read_owner(l->found);
+    const bool same_host = strcmp(other->host, self.host) == 0,
+               later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
+                       other->restarts < self.restarts;
+    const bool named = has_the_name(l->path, l->fd), dead = others && later && !same_host;
+    if (named && dead) unlink(l->path); /* a server may hold a dead host's lock for a while */
+    else if (!named || others) l->found[0] = '\0';
+    if (!named || others) return EAGAIN;
+    return !*other->host || (locked && same_host) || later ? fill(l) : EBUSY;
 }
 
-/* 0, errno, or EBUSY; *other: whose it is, or was; *got: how it ended. */
-static int take(lock *l, owner *other, flocked *got)
+static int take(lock *l, owner *other)
 {
-    static char text[TEXT_BYTES];
     const struct timespec pause = { 0, 50 * 1000 * 1000 };
-    const owner self = self_owner();
-    snprintf(l->line, sizeof l->line, "host=%s pid=%ld job=%s restarts=%d\n", self.host, self.pid, self.job,
-             self.restarts);
-    for (int tries = 0; tries < TRIES; tries++) {
-        bool made;
-        verdict v = WAIT;
-        const int code = open_file(l, &made);
-        if (code) return code;
-        if (l->fd >= 0) {
-            *got = try_flock(l->fd);
-            const ssize_t bytes = pread(l->fd, text, sizeof text - 1, 0);
-            text[bytes > 0 ? bytes : 0] = '\0';
-            if (bytes > 0) memcpy(l->found, text, sizeof text); /* else what stood in one that it replaces */
-            *other = read_owner(l->found);
-            if (has_the_name(l->path, l->fd)) v = bytes < 0 ? REFUSE : judge(other, &self, *got, made, tries);
-            if (v == TAKE) return fill(l);
-            if (v == REPLACE) unlink(l->path);
-            close(l->fd);
-            l->fd = -1;
-        }
-        if (v == REFUSE) return EBUSY;
-        if (v == WAIT) l->found[0] = '\0';
+    put_line(l->line);
+    for (int tries = 0;; tries++) {
+        const int code = try(l, other);
+        if (!code) return 0;
+        if (l->fd >= 0) close(l->fd);
+        l->fd = -1;
+        if (code != EAGAIN || tries == TRIES) return code == EAGAIN ? EBUSY : code;
         nanosleep(&pause, NULL);
     }
-    return EAGAIN;
 }
 
-static state_status refuse(const owner *o, const char *path, flocked got, sentence *why)
+static state_status refuse(const owner *o, const char *path, sentence *why)
 {
     char who[3 * WORD_BYTES] = "";
     if (*o->host) snprintf(who, sizeof who, " (host %s, pid %ld, job %s)", o->host, o->pid, o->job);
     return state_fail(STATE_BUSY, why,
-                      "another run%s writes there: use another name, or delete %.300s if that run is "
-                      "gone%s",
-                      who, path, got == FLOCK_NONE ? "; this file system has no flock to tell by" : "");
+                      "another run%s writes there: use another name, or delete %.300s if that run is gone",
+                      who, path);
 }
 
 lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence *note, sentence *why)
@@ -192,10 +140,9 @@ lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence 
     l->fd = -1;
     if (ranks_mine(comm) == 0) {
         owner other = { .pid = 0 };
-        flocked got = FLOCK_OURS;
         snprintf(l->path, sizeof l->path, "%s", path);
-        const int code = take(l, &other, &got);
-        if (code == EBUSY) *status = refuse(&other, path, got, why);
+        const int code = take(l, &other);
+        if (code == EBUSY) *status = refuse(&other, path, why);
         else if (code) *status = state_fail(STATE_IO, why, "cannot make %.300s: %s", path, strerror(code));
         else if (*other.host)
             sentence_set(note, "took over %.300s from a run that is gone (host %s, pid %ld, job %s)", path,
@@ -220,7 +167,7 @@ int lock_note(lock *l, const char *name)
     char line[STATE_NAME_BYTES + 2];
     snprintf(line, sizeof line, "%s\n", name);
     if (fstat(l->fd, &info) != 0) return errno;
-    const int code = transfer_pwrite(l->fd, line, strlen(line), (uint64_t)info.st_size);
+    const int code = replace_pwrite(l->fd, line, strlen(line), (uint64_t)info.st_size);
     return code ? code : fdatasync(l->fd) != 0 ? errno : 0;
 }
 

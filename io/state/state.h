@@ -18,10 +18,39 @@
 
 #include "core/box.h"
 #include "core/dtype.h"
-#include "state/state_status.h"
+#include "core/sentence.h"
+
+/* ---- how a call ended: between two collective calls every rank's status goes through state_agree, and after
+ * a failure only calls that all ranks make follow ---- */
+
+typedef enum state_status {
+    STATE_OK,
+    STATE_MISSING, /* no such file or folder, or nothing in it: the user's mistake */
+    STATE_BUSY,    /* another run writes there: the user's mistake too */
+    STATE_DAMAGED, /* not a state, a part missing, a checksum or fingerprint that does not match */
+    STATE_IO,      /* the file system's failure: full, unwritable, not to be read */
+} state_status;
+
+/* This host's name, for a sentence. */
+enum { STATE_HOST_BYTES = 64 };
+const char *state_host(char out[STATE_HOST_BYTES]);
+
+/* The worst status of all ranks; why becomes the sentence of the lowest rank that has it. Collective. */
+state_status state_agree(MPI_Comm comm, state_status mine, sentence *why);
+/* 0; the user's mistake: CHECK_EXIT_USAGE; else CHECK_EXIT_ENVIRONMENT. */
+int state_exit(state_status status);
+/* Formats why and returns status. */
+state_status state_fail(state_status status, sentence *why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "cannot WHAT PATH: text of the errno code"; STATE_IO. */
+state_status state_file_failed(const char *what, const char *path, int code, sentence *why);
+/* Opens a regular file for reading. MISSING: there is none; DAMAGED: a pipe or a device; IO. */
+state_status state_file_open(const char *path, int *fd, sentence *why);
+
+/* ---- a state ---- */
 
 enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 2, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 300 };
-enum { STATE_BLOCK_BYTES = 4 << 20 };
+enum { STATE_BLOCK_BYTES = 4 << 20, STATE_DECK_BYTES = 64 << 10 };
 
 typedef struct state_field {
     char name[16];        /* "u", "u_prev", "a", "b" */
@@ -30,11 +59,13 @@ typedef struct state_field {
 } state_field;
 
 typedef struct state_part {
-    uint64_t bytes;                      /* of its file; of a state in one file: unused */
-    uint32_t structure_crc;              /* of all its bytes that are no cells; the same */
-    box cells[STATE_FIELDS_MAX];         /* empty: it has none of that field */
-    uint64_t at_bytes[STATE_FIELDS_MAX]; /* where they begin in its file */
-    int64_t block[STATE_FIELDS_MAX];     /* the number of their first block among all of the state */
+    int64_t bytes;         /* of its file; of a state in one file: unused */
+    int64_t structure_crc; /* of all its bytes that are no cells; the same */
+    struct {
+        box cells;                   /* empty: it has none of that field */
+        int64_t at_bytes;            /* where they begin in its file */
+    } of[STATE_FIELDS_MAX];          /* up to here a row of /parts */
+    int64_t block[STATE_FIELDS_MAX]; /* the number of their first block among all of the state */
 } state_part;
 
 /* An index's contents. Owned by the caller: state_close. The same on every rank. */
@@ -44,8 +75,8 @@ typedef struct state_info {
     char kind[16], version[64];
     dtype type;
     int64_t step;
-    char *deck;             /* resolved, as text */
-    int fields, main_field; /* main_field's fingerprint stands for the whole state */
+    char deck[STATE_DECK_BYTES]; /* resolved, as text */
+    int fields, main_field;      /* main_field's fingerprint stands for the whole state */
     state_field field[STATE_FIELDS_MAX];
     int parts;
     state_part *part;
@@ -67,23 +98,22 @@ void state_close(state_info *s);
  * block and rows: a part that is missing, short, long, foreign or exchanged, a block that differs. */
 state_status state_read(const state_info *s, int i, box cells, void *data, sentence *why);
 
-enum { STATE_DAMAGE_LISTED = 16 };
 typedef struct state_report {
-    int64_t damaged; /* blocks, parts and fields; the first are listed: dataset, part, block, rows */
-    sentence damage[STATE_DAMAGE_LISTED];
+    int64_t damaged; /* blocks, parts and fields */
+    sentence first;  /* of them: part, block, rows, dataset */
 } state_report;
 /* Reads every byte of every part once. OK, or DAMAGED with what is in r, or IO with why. Collective. */
 state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, sentence *why);
 
 typedef struct state_place { /* of a largest difference */
-    uint64_t size;           /* cell_abs_bits of a double, NaN above all numbers; for ulps their number */
+    uint64_t size;           /* cell_abs_bits of a double, NaN above all numbers */
     int64_t x, y;            /* global; -1: no cell differs */
 } state_place;
 typedef struct state_difference { /* between two states' fields of one name */
     int64_t cells;                /* whose bits differ; all NaN are one value */
-    state_place abs, rel, ulp;    /* |a-b|; |a-b| / max(|a|,|b|); representable numbers between them */
+    state_place abs, rel;         /* |a-b|; |a-b| / max(|a|,|b|) */
 } state_difference;
-/* Are kind, type and grid the same? */
+/* Are kind, type, fields and grid the same? */
 bool state_is_alike(const state_info *a, const state_info *b);
 /* Two alike states cell by cell, a few megabytes at a time, however each is cut; diff[i] of field i.
  * Collective. */

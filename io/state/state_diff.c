@@ -18,26 +18,6 @@ static double cell_at(const void *data, dtype t, int64_t k)
     return t == DTYPE_F32 ? (double)((const float *)data)[k] : ((const double *)data)[k];
 }
 
-/* A number's place among all numbers of its type; 0 and -0 have the same. */
-static int64_t place_of(double v, dtype t)
-{
-    if (t == DTYPE_F64) {
-        const uint64_t bits = cell_bits_f64(v), size = bits & INT64_MAX;
-        return bits == size ? (int64_t)size : -(int64_t)size;
-    }
-    const float f = (float)v;
-    const uint64_t bits = cell_bits_f32(f);
-    if (bits > UINT32_MAX) return INT64_MAX; /* NaN */
-    const int64_t size = (int64_t)(bits & INT32_MAX);
-    return bits >> 31 ? -size : size;
-}
-
-static uint64_t ulps(double a, double b, dtype t)
-{
-    const int64_t i = place_of(a, t), j = place_of(b, t);
-    return i > j ? (uint64_t)i - (uint64_t)j : (uint64_t)j - (uint64_t)i;
-}
-
 static void raise(state_place *p, uint64_t size, int64_t x, int64_t y)
 {
     if (p->x >= 0 && size <= p->size) return;
@@ -56,7 +36,6 @@ static void compare_piece(state_difference *d, const void *const data[2], dtype 
         d->cells++;
         raise(&d->abs, cell_abs_bits(a - b), x, y);
         raise(&d->rel, cell_abs_bits(largest > 0 ? (a - b) / largest : a - b), x, y); /* of two zeros: 0 */
-        raise(&d->ulp, ulps(a, b, t), x, y);
     }
 }
 
@@ -88,10 +67,10 @@ static void unite(MPI_Comm comm, state_difference *d)
     MPI_CHECK(ranks_allgather(d, sizeof *d, all, comm));
     d->cells = 0;
     for (int r = 0; r < ranks; r++) {
-        state_place *const to[] = { &d->abs, &d->rel, &d->ulp };
-        const state_place from[] = { all[r].abs, all[r].rel, all[r].ulp };
+        state_place *const to[] = { &d->abs, &d->rel };
+        const state_place from[] = { all[r].abs, all[r].rel };
         d->cells += all[r].cells;
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 2; k++)
             if (from[k].x >= 0) raise(to[k], from[k].size, from[k].x, from[k].y);
     }
     free(all);
@@ -104,7 +83,7 @@ state_status state_diff(MPI_Comm comm, const state_info *a, const state_info *b,
     const state_info *const side[2] = { a, b };
     state_status status = STATE_OK;
     for (int i = 0; i < a->fields && status == STATE_OK; i++) {
-        diff[i] = (state_difference){ 0, nowhere, nowhere, nowhere };
+        diff[i] = (state_difference){ 0, nowhere, nowhere };
         const box part = decomp_share(a->field[i].nx, a->field[i].ny, ranks_count(comm), ranks_mine(comm));
         status = state_agree(comm, diff_part(side, i, part, &diff[i], why), why);
         if (status == STATE_OK) unite(comm, &diff[i]);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "files/replace.h"
-#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/state_index.h"
@@ -29,26 +28,14 @@ int state_sync_folder(const char *path)
 
 /* 0 or errno. A folder's name is on disk once the folder above was fsynced: without that a power cut may take
  * all that it holds. */
-static int make_one(const char *dir)
-{
-    char above[STATE_PATH_BYTES];
-    if (mkdir(dir, 0777) != 0) return errno == EEXIST ? 0 : errno;
-    replace_directory_of(above, sizeof above, dir);
-    return state_sync_folder(above);
-}
-
 static int make_with_parents(const char *dir)
 {
-    char path[STATE_PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) return ENAMETOOLONG;
-    for (char *c = path + 1; *c; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        const int code = make_one(path);
-        if (code) return code;
-        *c = '/';
-    }
-    return make_one(path);
+    char above[STATE_PATH_BYTES];
+    replace_directory_of(above, sizeof above, dir);
+    if (mkdir(dir, 0777) == 0) return state_sync_folder(above);
+    if (errno != ENOENT) return errno == EEXIST ? 0 : errno;
+    const int code = make_with_parents(above);
+    return code ? code : make_with_parents(dir);
 }
 
 bool state_look_again(int code, int *tries)
@@ -92,16 +79,15 @@ int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path)
     return 0;
 }
 
-/* An empty file under a name that is used once; "" where it cannot be made, which is another sentence's
- * business. */
+/* An empty file of a new name; "" where it cannot be made, which is another sentence's business. */
 static void make_mark(char mark[STATE_PATH_BYTES], const char *dir)
 {
-    char folder[STATE_PATH_BYTES], name[STATE_PATH_BYTES + 8];
-    mark[0] = '\0';
-    if (state_nearest_folder(folder, dir) != 0) return;
-    snprintf(name, sizeof name, "%s/.weft", folder);
-    if (!replace_temporary(mark, STATE_PATH_BYTES, name, replace_token())) mark[0] = '\0';
-    if (mark[0] && transfer_new_file(mark, "", 0) != 0) mark[0] = '\0';
+    char folder[STATE_PATH_BYTES];
+    if (state_nearest_folder(folder, dir) != 0) folder[0] = '\0';
+    snprintf(mark, STATE_PATH_BYTES, "%.4000s/.weft.XXXXXX", folder);
+    const int fd = folder[0] ? mkstemp(mark) : -1;
+    if (fd >= 0) close(fd);
+    else mark[0] = '\0';
 }
 
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why)
@@ -134,7 +120,7 @@ static int newest_first(const void *a, const void *b)
 
 /* All of the folder's, or an error: a run that missed the newest would go on from an older one, or from the
  * start. */
-state_status state_list_here(const char *dir, int64_t **steps, size_t *count)
+static state_status list_here(const char *dir, int64_t **steps, size_t *count)
 {
     *steps = NULL;
     *count = 0;
@@ -162,7 +148,7 @@ state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t 
     sentence why = { "" };
     *steps = NULL;
     *count = 0;
-    const state_status mine = rank == 0 ? state_list_here(dir, steps, count) : STATE_OK,
+    const state_status mine = rank == 0 ? list_here(dir, steps, count) : STATE_OK,
                        status = state_agree(comm, mine, &why);
     if (status != STATE_OK) return status;
     uint64_t number = *count;
@@ -192,27 +178,21 @@ bool state_attempt_name(char *out, const char *path, uint32_t token)
 static bool is_ours(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");
-    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0 ||
-           strcmp(name, STATE_XDMF_NAME) == 0;
+    return (digits > 0 && strcmp(name + digits, ".h5") == 0) || strcmp(name, STATE_INDEX_NAME) == 0;
 }
 
-/* May the index in this file still need it? The index of another attempt does not. */
-static bool needs(const char *path, uint32_t token)
-{
-    state_trailer t;
-    sentence why;
-    const state_status status = state_trailer_check(path, &t, &why);
-    return status == STATE_OK ? t.token == token : status != STATE_MISSING;
-}
-
+/* May an index still need the attempt: does it name the attempt, or cannot be read? */
 static bool is_needed(const char *dir, const char *name)
 {
     char path[STATE_PATH_BYTES];
+    state_trailer t;
+    sentence why;
     const int stem = (int)strlen(name) - DIGITS - 1;
     const uint32_t token = (uint32_t)strtoul(name + stem + 1, NULL, 16);
     for (int i = 0; i < 2; i++) { /* output.final may have any name */
         snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, stem, name, i == 0 ? ".h5" : "");
-        if (needs(path, token)) return true;
+        const state_status status = state_trailer_check(path, &t, &why);
+        if (status == STATE_OK ? t.token == token : status != STATE_MISSING) return true;
     }
     return false;
 }
@@ -244,31 +224,15 @@ bool state_attempt_remove(const char *dir, const char *name)
 
 bool state_remove(lock *l, const char *dir, const char *path)
 {
-    char xdmf[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
+    char name[STATE_NAME_BYTES];
     state_trailer t;
     sentence why;
     const bool has_parts = state_trailer_check(path, &t, &why) == STATE_OK && t.token != 0;
     if (has_parts && (!state_attempt_name(name, path, t.token) || (l && lock_note(l, name) != 0)))
         return false;
-    if (state_xdmf_path(xdmf, sizeof xdmf, path))
-        (void)unlink(xdmf); /* one without its data is the worse leftover */
     if (unlink(path) != 0) return false;
     /* an index whose parts are gone is no state: its name goes first on disk, too */
     return !has_parts || (state_sync_folder(dir) == 0 && state_attempt_remove(dir, name));
-}
-
-/* By steps, not by ages or counts of files: whether a state is a milestone does not change with restarts, nor
- * with the states that signals asked for. */
-static bool is_milestone(state_keep keep, int64_t step)
-{
-    return keep.milestone_steps > 0 && step % keep.milestone_steps == 0;
-}
-
-static bool is_of(const char *path, uint32_t problem)
-{
-    state_trailer t;
-    sentence why;
-    return state_trailer_check(path, &t, &why) == STATE_OK && t.problem == problem;
 }
 
 bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
@@ -277,16 +241,20 @@ bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t proble
     int64_t *steps = NULL;
     size_t count = 0;
     bool all = true;
+    int newest = 0;
+    state_trailer t;
+    sentence why;
     char path[STATE_PATH_BYTES];
-    if (keep.newest != 0 && state_list_here(dir, &steps, &count) == STATE_OK) {
-        int newest = 0;
-        for (size_t i = 0; i < count; i++) { /* newest first */
-            const bool stays = steps[i] == verified || is_milestone(keep, steps[i]);
-            if (steps[i] > last || (stays && newest >= keep.newest)) continue;
-            state_path(path, sizeof path, dir, steps[i]);
-            if (!is_of(path, problem) || newest++ < keep.newest || stays) continue;
-            all = state_remove(l, dir, path) && all;
-        }
+    if (keep.newest == 0 || list_here(dir, &steps, &count) != STATE_OK) return true;
+    for (size_t i = 0; i < count; i++) { /* newest first */
+        /* milestones by steps: neither restarts nor the states that signals asked for change them */
+        const bool milestone = keep.milestone_steps > 0 && steps[i] % keep.milestone_steps == 0,
+                   stays = steps[i] == verified || milestone;
+        if (steps[i] > last || (stays && newest >= keep.newest)) continue;
+        state_path(path, sizeof path, dir, steps[i]);
+        const bool other = state_trailer_check(path, &t, &why) != STATE_OK || t.problem != problem;
+        if (other || newest++ < keep.newest || stays) continue;
+        all = state_remove(l, dir, path) && all;
     }
     free(steps);
     return all;

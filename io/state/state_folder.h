@@ -19,9 +19,8 @@ int state_sync_folder(const char *path);
  * rank and its host. Collective. */
 state_status state_is_shared(MPI_Comm comm, const char *dir, sentence *why);
 /* Step numbers of the states in dir, newest first; the array is the caller's to free. MISSING: no such dir or
- * none. Collective; _here: by one rank alone. */
+ * none. Collective. */
 state_status state_list(MPI_Comm comm, const char *dir, int64_t **steps, size_t *count);
-state_status state_list_here(const char *dir, int64_t **steps, size_t *count);
 
 /* A look at what another host made ended with `code`: is it worth another look? A network file system may
  * for some seconds not know a name (ENOENT, ESTALE). True after a pause, for 10 s; *tries is 0 at first. */
@@ -58,7 +57,6 @@ bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);
  * By one rank, in any thread. ---- */
 
 #define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-#define STATE_XDMF_NAME "index.xmf"
 
 /* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5: out has STATE_NAME_BYTES. False: too long. */
 bool state_attempt_name(char *out, const char *path, uint32_t token);

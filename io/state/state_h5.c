@@ -33,16 +33,11 @@ const char *state_h5_reason(void)
     return text.text;
 }
 
-/* HDF5 before 1.10.7, and 1.12.0, read the variable alone: there it is set. The 1.8 format has checksums over
- * everything but the raw data; virtual datasets came with 1.10. */
+/* The 1.8 format has checksums over everything but the raw data; virtual datasets came with 1.10. */
 hid_t state_h5_access(void)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERS_MINOR == 10)
-    H5Pset_file_locking(access, false, true);
-#else
     (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
-#endif
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
     H5Pset_alignment(access, ALIGNMENT_BYTES, ALIGNMENT_BYTES);
@@ -99,25 +94,14 @@ bool state_h5_get_integer(hid_t object, const char *name, int64_t *out)
 {
     if (H5Aexists(object, name) <= 0) return false;
     STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0) return false;
-    STATE_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    return H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= sizeof(int64_t) &&
-           H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+    return H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
 }
 
-char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes)
+bool state_h5_get_text(hid_t object, const char *name, char *out, size_t out_bytes)
 {
-    if (H5Aexists(object, name) <= 0) return NULL;
-    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0) return NULL;
-    STATE_H5_SCOPED const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    /* weft writes a fixed length; a variable one would let a damaged file choose how much is allocated */
-    const size_t bytes = H5Tget_size(type);
-    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) || bytes == 0 || bytes > max_bytes ||
-        H5Sget_simple_extent_npoints(space) != 1)
-        return NULL;
-    char *const text = calloc(1, bytes + 1);
-    if (text && H5Aread(attribute, type, text) >= 0) return text;
-    free(text);
-    return NULL;
+    memset(out, 0, out_bytes); /* other programs write no end mark */
+    if (H5Aexists(object, name) <= 0) return false;
+    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT), type = H5Aget_type(attribute);
+    return !H5Tis_variable_str(type) && H5Tget_size(type) <= out_bytes &&
+           H5Aread(attribute, type, out) >= 0 && out[out_bytes - 1] == '\0';
 }

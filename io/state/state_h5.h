@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/dtype.h"
-#include "state/state_status.h"
+#include "state/state.h"
 
 /* A variable whose identifier is closed where its block ends: for all but what is returned, and what a close
  * may still have to write. */
@@ -41,5 +41,5 @@ bool state_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_
 bool state_h5_put_text(hid_t object, const char *name, const char *text);
 bool state_h5_put_integer(hid_t object, const char *name, int64_t number);
 bool state_h5_get_integer(hid_t object, const char *name, int64_t *number);
-/* A string attribute of at most max_bytes, allocated; NULL: none such. */
-char *state_h5_attribute_text(hid_t object, const char *name, size_t max_bytes);
+/* A string attribute of fixed length. False: none such, or a longer one. */
+bool state_h5_get_text(hid_t object, const char *name, char *out, size_t out_bytes);

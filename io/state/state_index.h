@@ -20,7 +20,7 @@ void state_number_blocks(state_info *s);
  * piece of one; empty past the last. */
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
 /* Bytes of field i's cells in part k. */
-uint64_t state_cells_bytes(const state_info *s, int k, int i);
+int64_t state_cells_bytes(const state_info *s, int k, int i);
 /* The file of part k: FOLDER/K.h5 beside the index, or the index. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
@@ -50,24 +50,9 @@ state_status state_index_write(const char *path, const state_info *s, sentence *
 /* ---- blocks of parts, compared with their checksums: below state_read and state_verify, and after a write
  * ---- */
 
-typedef struct state_look {
-    int64_t every;     /* 1: all blocks; n: each n-th of the state, and each part's last of a field */
-    bool fresh;        /* just written, perhaps by another host: what this host has cached of it is dropped */
-    bool fingerprints; /* of what is read, added to .fingerprint */
-    uint64_t fingerprint[STATE_FIELDS_MAX];
-} state_look;
-
-/* Reads the blocks [from, to) of the whole state that part k has, and compares the part's structure. What
- * differs, or is not there, is added to r (DAMAGED); IO with why. By one rank and any thread. */
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, state_look *how,
-                           state_report *r, sentence *why);
-
-/* ---- XDMF 2 beside a state file, and of a series of them ---- */
-
-/* The file that describes a state file, beside it: NAME.h5 -> NAME.xmf. False: too long. */
-bool state_xdmf_path(char *out, size_t out_bytes, const char *path);
-/* A new file `to`, on disk, that describes s at its path. By one rank. 0 or errno. */
-int state_xdmf_write(const char *to, const state_info *s);
-/* The same for count > 0 files of the folder that `to` is in, of s's fields at these steps, newest first;
- * replaces `to` (replace.h). */
-int state_xdmf_write_series(const char *to, const state_info *s, const int64_t *steps, size_t count);
+/* Reads the blocks [from, to) of the whole state that part k has, past the page cache, and compares the
+ * part's structure: all of them, or, every > 1, each every-th of the state and each part's last of a field.
+ * The shares of fingerprints of what is read are added to `fingerprint`. What differs, or is not there, is
+ * added to r (DAMAGED); IO with why. By one rank and any thread. */
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
+                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why);

@@ -12,7 +12,7 @@
 
 #include "device/device_host.h"
 #include "files/crc32c.h"
-#include "files/transfer.h"
+#include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "state/state_folder.h"
@@ -36,28 +36,24 @@ static const char *find_fault(const state_info *s, int k, int fd)
     uint32_t crc;
     if (!s->folder[0]) return NULL;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "is no file";
-    if ((uint64_t)info.st_size != p->bytes) return "has another length than was written";
+    if (info.st_size != p->bytes) return "has another length than was written";
     if (state_part_crc(s, k, fd, &crc) != 0) return "cannot be read";
     return crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
 }
 
 /* DAMAGED: it is not there or another; IO: it may be whole, but cannot be opened. */
-static state_status open_part(const state_info *s, int k, bool fresh, int *fd, sentence *why)
+static state_status open_part(const state_info *s, int k, int *fd, sentence *why)
 {
     char path[STATE_PATH_BYTES], part[512];
-    int code, tries = 0;
     state_part_path(s, k, path);
     say_part(s, k, part, sizeof part);
-    do {
-        *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        code = *fd < 0 ? errno : 0;
-    } while (fresh && state_look_again(code, &tries));
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int code = *fd < 0 ? errno : 0;
     if ((code == ENOENT || code == ENOTDIR) && !s->folder[0]) /* rank 0 has read it */
         return state_fail(STATE_MISSING, why, "%s: no such file", path);
     if (code == ENOENT || code == ENOTDIR) return state_fail(STATE_DAMAGED, why, "%s is not there", part);
     if (code)
         return state_fail(STATE_IO, why, "%.700s: %s cannot be opened: %s", s->path, part, strerror(code));
-    if (fresh) (void)posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     const char *const fault = find_fault(s, k, *fd);
     if (!fault) return STATE_OK;
     close(*fd);
@@ -90,12 +86,13 @@ static void say_block(const state_info *s, const block *b, char *out, size_t out
 static state_status read_block(const state_info *s, const block *b, int fd, void *buffer, sentence *why)
 {
     const state_part *p = &s->part[b->part];
-    const box all = p->cells[b->field];
+    const box all = p->of[b->field].cells;
     const size_t word = dtype_bytes(s->type), bytes = (size_t)box_cells(b->cells) * word;
     const int64_t from = (b->cells.y0 - all.y0) * box_width(all) + b->cells.x0 - all.x0;
     char part[512], where[160];
     say_part(s, b->part, part, sizeof part);
-    const int code = transfer_pread(fd, buffer, bytes, p->at_bytes[b->field] + (uint64_t)from * word);
+    const int code =
+        replace_pread(fd, buffer, bytes, (uint64_t)p->of[b->field].at_bytes + (uint64_t)from * word);
     if (code)
         return state_fail(STATE_IO, why, "%.600s: %s cannot be read: %s", s->path, part, strerror(code));
     const uint32_t crc = crc32c(0, buffer, bytes);
@@ -122,10 +119,10 @@ static void copy_out(const state_info *s, box has, const char *buffer, box wante
 static state_status read_from_part(const state_info *s, int k, int i, box wanted, char *buffer, void *data,
                                    sentence *why)
 {
-    const box cells = s->part[k].cells[i], both = box_intersect(cells, wanted);
+    const box cells = s->part[k].of[i].cells, both = box_intersect(cells, wanted);
     int fd;
     if (box_empty(both)) return STATE_OK;
-    state_status status = open_part(s, k, false, &fd, why);
+    state_status status = open_part(s, k, &fd, why);
     if (status != STATE_OK) return status;
     /* those of the rows in front, of which the last may have some of both, and those up to its end */
     const int64_t above = state_blocks(box_make(cells.x0, cells.x1, cells.y0, both.y0), s->type),
@@ -140,9 +137,9 @@ static state_status read_from_part(const state_info *s, int k, int i, box wanted
     return status;
 }
 
-static state_status is_damaged(const state_info *s, const sentence *what, sentence *why)
+static state_status is_damaged(const state_info *s, sentence *why)
 {
-    const sentence copy = *what;
+    const sentence copy = *why;
     return state_fail(STATE_DAMAGED, why, "%.600s is damaged: %s", s->path, copy.text);
 }
 
@@ -154,7 +151,7 @@ state_status state_read(const state_info *s, int i, box cells, void *data, sente
     for (int k = 0; k < s->parts && status == STATE_OK; k++)
         status = read_from_part(s, k, i, cells, buffer, data, why);
     free(buffer);
-    return status == STATE_DAMAGED ? is_damaged(s, why, why) : status;
+    return status == STATE_DAMAGED ? is_damaged(s, why) : status;
 }
 
 /* ---- a level ---- */
@@ -187,19 +184,13 @@ static bool other_fingerprint(const state_info *s, const uint64_t found[STATE_FI
     return false;
 }
 
-static bool is_same_grid(const state_info *s, const state_level *l)
-{
-    bool same = strcmp(s->kind, l->kind) == 0 && s->type == l->type && s->fields == l->fields;
-    for (int i = 0; i < l->fields && same; i++)
-        same = strcmp(s->field[i].name, l->field[i].name) == 0 && s->field[i].nx == l->field[i].nx &&
-               s->field[i].ny == l->field[i].ny;
-    return same;
-}
-
 state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sentence *why)
 {
     uint64_t found[STATE_FIELDS_MAX] = { 0 };
-    if (!is_same_grid(s, l))
+    bool same = strcmp(s->kind, l->kind) == 0 && s->type == l->type && s->fields == l->fields;
+    for (int i = 0; i < l->fields && same; i++)
+        same = s->field[i].nx == l->field[i].nx && s->field[i].ny == l->field[i].ny;
+    if (!same)
         return state_fail(STATE_DAMAGED, why, "%s is damaged: its fields are not those of its deck", s->path);
     state_status status = STATE_OK;
     for (int i = 0; i < l->fields && status == STATE_OK; i++) {
@@ -211,43 +202,38 @@ state_status state_load(MPI_Comm comm, const state_info *s, state_level *l, sent
     if (status != STATE_OK) return status;
     MPI_CHECK(ranks_allreduce(found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
     l->step = s->step;
-    return other_fingerprint(s, found, why) ? is_damaged(s, why, why) : STATE_OK;
+    return other_fingerprint(s, found, why) ? is_damaged(s, why) : STATE_OK;
 }
 
 /* ---- all of it ---- */
 
 static void add_damage(state_report *r, const char *text)
 {
-    for (int64_t i = 0; i < r->damaged && i < STATE_DAMAGE_LISTED; i++)
-        if (strcmp(r->damage[i].text, text) == 0) return; /* a part that several ranks miss */
-    if (r->damaged < STATE_DAMAGE_LISTED) sentence_set(&r->damage[r->damaged], "%s", text);
-    r->damaged++;
+    if (r->damaged++ == 0) sentence_set(&r->first, "%s", text);
 }
 
-static state_status look_at_block(const state_info *s, const block *b, int fd, char *buffer, state_look *how,
-                                  state_report *r, sentence *why)
-{
-    const state_status status = read_block(s, b, fd, buffer, why);
-    if (status == STATE_DAMAGED) add_damage(r, why->text);
-    if (status == STATE_OK && how->fingerprints)
-        how->fingerprint[b->field] += fingerprint_share(s->type, buffer, b->cells, s->field[b->field].nx);
-    return status == STATE_DAMAGED ? STATE_OK : status;
-}
-
-state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, state_look *how,
-                           state_report *r, sentence *why)
+state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to, int64_t every,
+                           uint64_t fingerprint[STATE_FIELDS_MAX], state_report *r, sentence *why)
 {
     int fd;
-    state_status status = open_part(s, k, how->fresh, &fd, why);
-    if (status == STATE_DAMAGED) add_damage(r, why->text);
+    state_status status = open_part(s, k, &fd, why);
+    if (status == STATE_DAMAGED && from <= s->part[k].block[0]) add_damage(r, why->text); /* by one rank */
     if (status != STATE_OK) return status;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* read from where it was written to */
     char *const buffer = malloc(STATE_BLOCK_BYTES);
     if (!buffer) status = state_fail(STATE_IO, why, "no memory to read %s", s->path);
     for (int i = 0; i < s->fields; i++) {
-        const int64_t first = s->part[k].block[i], end = first + state_blocks(s->part[k].cells[i], s->type);
+        const int64_t first = s->part[k].block[i],
+                      end = first + state_blocks(s->part[k].of[i].cells, s->type);
         for (int64_t n = first > from ? first : from; n < end && n < to && status == STATE_OK; n++) {
             const block b = block_of(s, k, i, n);
-            if (n % how->every == 0 || n == end - 1) status = look_at_block(s, &b, fd, buffer, how, r, why);
+            if (n % every != 0 && n != end - 1) continue;
+            status = read_block(s, &b, fd, buffer, why);
+            if (status == STATE_OK)
+                fingerprint[i] += fingerprint_share(s->type, buffer, b.cells, s->field[i].nx);
+            if (status != STATE_DAMAGED) continue;
+            add_damage(r, why->text);
+            status = STATE_OK;
         }
     }
     free(buffer);
@@ -255,38 +241,25 @@ state_status state_look_at(const state_info *s, int k, int64_t from, int64_t to,
     return status == STATE_OK && r->damaged ? STATE_DAMAGED : status;
 }
 
-/* Rank 0's list becomes that of all ranks, in the order of the file. */
-static void unite(MPI_Comm comm, state_report *r)
-{
-    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    state_report *all = rank == 0 ? CHECK_ALLOC(malloc((size_t)ranks * sizeof *all)) : NULL;
-    MPI_CHECK(ranks_gather(r, sizeof *r, all, comm));
-    for (int i = 1; i < ranks && rank == 0; i++) {
-        const int64_t listed = all[i].damaged < STATE_DAMAGE_LISTED ? all[i].damaged : STATE_DAMAGE_LISTED;
-        for (int64_t n = 0; n < listed; n++) add_damage(r, all[i].damage[n].text);
-        r->damaged += all[i].damaged - listed;
-    }
-    free(all);
-    MPI_CHECK(ranks_bcast(r, sizeof *r, MPI_BYTE, 0, comm));
-}
-
 state_status state_verify(MPI_Comm comm, const state_info *s, state_report *r, sentence *why)
 {
     const int64_t rank = ranks_mine(comm), ranks = ranks_count(comm);
     const int64_t from = s->blocks * rank / ranks, to = s->blocks * (rank + 1) / ranks;
-    state_look how = { .every = 1, .fingerprints = true };
+    uint64_t found[STATE_FIELDS_MAX] = { 0 };
     state_status status = STATE_OK;
     memset(r, 0, sizeof *r);
     for (int k = 0; k < s->parts && (status == STATE_OK || status == STATE_DAMAGED); k++) {
         const int64_t first = s->part[k].block[0],
                       end = k + 1 < s->parts ? s->part[k + 1].block[0] : s->blocks;
-        if (first < to && end > from) status = state_look_at(s, k, from, to, &how, r, why);
-        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, &how, r, why);
+        if (first < to && end > from) status = state_look_at(s, k, from, to, 1, found, r, why);
+        else if (first == end && k % ranks == rank) status = state_look_at(s, k, 0, 0, 1, found, r, why);
     }
     status = state_agree(comm, status == STATE_DAMAGED ? STATE_OK : status, why);
     if (status != STATE_OK) return status;
-    unite(comm, r);
-    MPI_CHECK(ranks_allreduce(how.fingerprint, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
-    if (r->damaged == 0 && other_fingerprint(s, how.fingerprint, why)) add_damage(r, why->text);
+    (void)state_agree(comm, r->damaged ? STATE_DAMAGED : STATE_OK,
+                      &r->first); /* ranks have blocks in order */
+    MPI_CHECK(ranks_allreduce(&r->damaged, 1, MPI_INT64_T, MPI_SUM, comm));
+    MPI_CHECK(ranks_allreduce(found, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, comm));
+    if (r->damaged == 0 && other_fingerprint(s, found, why)) add_damage(r, why->text);
     return r->damaged ? STATE_DAMAGED : STATE_OK;
 }

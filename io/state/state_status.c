@@ -1,4 +1,4 @@
-#include "state/state_status.h"
+#include "state/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-/* Ranks go through the same phases in the same order. In a phase a rank does `before` in the main thread,
- * `job` in a thread of its own, which calls neither MPI nor HDF5, and `after` in the main thread; then all
- * agree on how it went, by non-blocking collectives. The thread gets no signals and has a team of one where a
- * job meets an OpenMP pragma: the cores are the time steps'. Where none can be started, the job is done in
- * its place. */
+/* Ranks go through the same phases: BEGIN, WRITE with the read-back, PUBLISH, and TELL after a failure. In a
+ * phase HDF5 makes files in the main thread, and a job in a thread of each rank, which calls neither MPI nor
+ * HDF5, does the rest; then all agree on how it went, by non-blocking collectives. The thread gets no signals
+ * and has a team of one where a job meets an OpenMP pragma: the cores are the time steps'. Where none can be
+ * started, the job is done in its place. */
 #include "state/state_write.h"
 
 #include <assert.h>
@@ -18,15 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/fp.h"
-#include "files/figure.h"
 #include "files/crc32c.h"
 #include "files/replace.h"
-#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/fault.h"
@@ -41,26 +38,18 @@
  * trees, and all simulated ranks come to the same ones in the same order. */
 #define MPI_Iallreduce(mine, all, count, type, op, comm, request) \
     (*(request) = MPI_REQUEST_NULL, MPI_Allreduce(mine, all, count, type, op, comm))
-#define MPI_Ibcast(data, count, type, root, comm, request) \
-    (*(request) = MPI_REQUEST_NULL, MPI_Bcast(data, count, type, root, comm))
 #endif
 
-enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, SAMPLED = 16 };
+enum { WRITERS_MAX = 256, WRITER_BYTES = 64 << 20, SAMPLED = 16 };
 
-typedef enum phase { IDLE, BEGIN, CREATE, WRITE, VERIFY, PUBLISH, CLEAN_UP } phase;
-typedef enum stage { HELD, RUNNING, AGREEING } stage; /* of a phase */
+typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 
 /* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
-enum { WORST, JOB_S, CHECKSUM_S, PWRITE_S, FSYNC_S, TOKEN, AGREED };
-/* Numbers of a rank's own part, 0 elsewhere, so that their sum is all ranks': of each part its bytes, the
- * checksum of its structure and where its cells begin; of each block its checksum; shares of fingerprints. */
-enum { OF_PART = 2 + STATE_FIELDS_MAX };
-
+enum { WORST, JOB_S, VERIFY_S, TOKEN, AGREED };
 struct state_writer {
     MPI_Comm comm; /* owned */
     int rank, ranks;
-    hosts *hosts;
     state_writer_options o;
     char dir[STATE_PATH_BYTES];
     lock *lock;
@@ -69,8 +58,7 @@ struct state_writer {
     state_stats stats;
     /* ---- the write under way; a job's while it runs ---- */
     phase phase;
-    stage stage;
-    bool again; /* the second attempt, after what was read back of the first differed */
+    bool agreeing; /* the phase's work is done */
     state_request request;
     state_level level;
     bool has_level; /* the snapshot is there */
@@ -83,14 +71,13 @@ struct state_writer {
     int fd;
     int64_t cells[STATE_FIELDS_MAX], block[STATE_FIELDS_MAX]; /* written of each field of the part */
     int64_t in_block;                                         /* cells, of the block begun last */
-    bool flushed;
-    state_look look;
+    state_status (*job)(state_writer *w); /* the last one of the phase, or one before it */
     pthread_t thread;
-    bool has_thread;
+    bool job_runs, has_thread, finished; /* finished: the phase's last job is begun */
     atomic_bool job_done;
     double mine[AGREED], all[AGREED];
-    uint64_t *told, *all_told, sum[STATE_FIELDS_MAX]; /* [told_count(w)]; of fingerprints read back */
-    MPI_Request pending[3];
+    uint64_t sum[2][STATE_FIELDS_MAX]; /* of fingerprints: on the device, and as they were read back */
+    MPI_Request pending[4];
     int pending_count;
     state_status status; /* of this phase on this rank */
     sentence why;
@@ -128,30 +115,13 @@ static void attempt_path(const state_writer *w, const char *name, char out[STATE
     snprintf(out, STATE_PATH_BYTES, "%.3900s/%s%s%s", w->dir, w->attempt, name[0] ? "/" : "", name);
 }
 
-/* ---- begin: rank 0 makes the attempt's folder, in which writers make their parts ---- */
-
-static state_status look_for_room(state_writer *w)
-{
-    struct statvfs room;
-    const double needed = (double)cells_bytes(&w->level) + (256 << 10); /* of an index of 1,024 parts */
-    if (statvfs(w->dir, &room) != 0)
-        return state_file_failed("determine the free space of", w->dir, errno, &w->why);
-    const double available = (double)room.f_bavail * (double)room.f_frsize;
-    if (room.f_blocks == 0 || available >= needed)
-        return STATE_OK; /* some file systems report no sizes at all */
-    return state_fail(STATE_IO, &w->why, "cannot write %s: it needs %s, but %s has only %s free", w->s.path,
-                      figure_bytes(needed).text, w->dir, figure_bytes(available).text);
-}
+/* ---- begin: rank 0 makes the attempt's folder ---- */
 
 static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    const state_status status = look_for_room(w);
-    if (status != STATE_OK) return status;
-    uint32_t token;
-    do token = (uint32_t)replace_token();
-    while (token == 0);
+    const uint32_t token = (uint32_t)replace_token() | 1; /* 0 is that of one file */
     w->mine[TOKEN] = token;
     if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
@@ -160,78 +130,46 @@ static state_status make_attempt(state_writer *w)
     return mkdir(path, 0777) == 0 ? STATE_OK : state_file_failed("make the folder", path, errno, &w->why);
 }
 
-/* A client of a network file system may for some seconds not know the folder. */
-static state_status see_attempt(state_writer *w)
-{
-    char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
-    attempt_path(w, "", path);
-    const int code = state_look_for(path);
-    if (!code) return STATE_OK;
-    return state_fail(STATE_IO, &w->why, "rank %d on %s does not see %s, which rank 0 made: %s", w->rank,
-                      state_host(host), path, strerror(code));
-}
+/* ---- write: a part's file, then its cells in the order of the file ---- */
 
+/* A client of a network file system may for some seconds not know the folder. */
 static state_status make_part(state_writer *w)
 {
-    if (w->number >= 0) {
-        char path[STATE_PATH_BYTES];
-        const state_status status = state_part_create(&w->s, w->number, &w->why);
-        if (status != STATE_OK) return status;
-        state_part_path(&w->s, w->number, path);
-        w->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        if (w->fd < 0) return failed(w, "write", errno);
-    }
-    if (w->s.parts < w->ranks) w->collected = collect_begin(w->comm, &w->s, &w->level, w->number);
-    if ((w->s.parts == w->ranks || w->collected) && fault_asked("checkpoint_memory") != w->rank)
-        return STATE_OK;
-    return state_fail(STATE_IO, &w->why,
-                      "cannot write %s: rank %d has no memory for the rows that it collects", w->s.path,
-                      w->rank);
+    char path[STATE_PATH_BYTES], host[STATE_HOST_BYTES];
+    if (w->number < 0) return STATE_OK;
+    attempt_path(w, "", path);
+    int code = state_look_for(path);
+    if (code)
+        return state_fail(STATE_IO, &w->why, "rank %d on %s does not see %s, which rank 0 made: %s", w->rank,
+                          state_host(host), path, strerror(code));
+    const state_status status = state_part_create(&w->s, w->number, &w->why);
+    if (status != STATE_OK) return status;
+    state_part_path(&w->s, w->number, path);
+    w->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    return w->fd < 0 ? failed(w, "write", errno) : STATE_OK;
 }
 
-/* ---- write: cells, in the order of the part's file ---- */
-
-static int told_count(const state_writer *w)
-{
-    return w->s.parts * OF_PART + (int)w->s.blocks + STATE_FIELDS_MAX;
-}
-
-/* Up to the end of a block of the part. 0 or errno. */
-static int write_piece(state_writer *w, int i, const char *data, int64_t cells)
-{
-    const size_t word = dtype_bytes(w->s.type);
-    const state_part *p = &w->s.part[w->number];
-    uint64_t *const crc = &w->told[w->s.parts * OF_PART + p->block[i] + w->block[i]];
-    const double begin_s = timer_now_s();
-    *crc = crc32c((uint32_t)*crc, data, (size_t)cells * word);
-    const double summed_s = timer_now_s();
-    const int code =
-        transfer_pwrite(w->fd, data, (size_t)cells * word, p->at_bytes[i] + (uint64_t)w->cells[i] * word);
-    w->mine[CHECKSUM_S] += summed_s - begin_s;
-    w->mine[PWRITE_S] += timer_now_s() - summed_s;
-    w->cells[i] += cells;
-    w->in_block += cells;
-    return code;
-}
-
+/* The next cells of field i. 0 or errno. */
 static int write_cells(state_writer *w, int i, const char *data, int64_t cells)
 {
     const size_t word = dtype_bytes(w->s.type);
+    const state_part *p = &w->s.part[w->number];
     int code = 0;
-    while (cells > 0 && !code) {
-        const box block = state_block(&w->s, w->number, i, w->block[i]);
-        const int64_t left = box_cells(block) - w->in_block, piece = PIECE_BYTES / (int64_t)word,
-                      most = left < piece ? left : piece, now = cells < most ? cells : most;
-        code = write_piece(w, i, data, now);
-        data += (size_t)now * word;
-        cells -= now;
-        if (w->in_block < box_cells(block)) continue;
-        w->block[i]++;
-        w->in_block = 0;
+    while (cells > 0 && !code) { /* up to the end of a block */
+        const int64_t block = box_cells(state_block(&w->s, w->number, i, w->block[i])),
+                      left = block - w->in_block, now = cells < left ? cells : left;
+        const size_t bytes = (size_t)now * word;
+        const uint64_t at = (uint64_t)p->of[i].at_bytes + (uint64_t)w->cells[i] * word;
+        uint32_t *const crc = &w->s.crc[p->block[i] + w->block[i]];
+        *crc = crc32c(*crc, data, bytes);
+        code = replace_pwrite(w->fd, data, bytes, at);
         /* the disk begins while the rest is still copied, so that fsync finds less to do */
-        const int64_t bytes = box_cells(block) * (int64_t)word,
-                      end = (int64_t)w->s.part[w->number].at_bytes[i] + w->cells[i] * (int64_t)word;
-        (void)sync_file_range(w->fd, end - bytes, bytes, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(w->fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+        data += bytes;
+        cells -= now;
+        w->cells[i] += now;
+        w->in_block = now < left ? w->in_block + now : 0;
+        w->block[i] += now == left;
     }
     return code;
 }
@@ -245,71 +183,56 @@ static int act_faulty(const state_writer *w)
     if (wait_ms > 0) nanosleep(&wait, NULL);
     if (fault_asked("checkpoint_write") == w->rank) return EIO;
     if (w->number < 0) return 0;
-    const uint64_t end = w->s.part[w->number].at_bytes[0] + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
-    return fault_asked("checkpoint_flip") == w->rank ? transfer_pwrite(w->fd, "\x55", 1, end - 1) : 0;
+    const uint64_t cells = (uint64_t)w->s.part[w->number].of[0].at_bytes,
+                   end = cells + (uint64_t)w->cells[0] * dtype_bytes(w->s.type);
+    return fault_asked("checkpoint_flip") == w->rank ? replace_pwrite(w->fd, "\x55", 1, end - 1) : 0;
 }
 
-/* The last job of the phase: the part is on disk, and what the others have to know of it is told. */
+/* 0 or errno. */
 static int flush(state_writer *w)
 {
-    if (w->number < 0) return 0;
-    state_part *const p = &w->s.part[w->number];
-    uint64_t *const told = &w->told[w->number * OF_PART];
-    const double begin_s = timer_now_s();
+    uint32_t crc = 0;
     int code = fsync(w->fd) != 0 ? errno : 0;
-    w->mine[FSYNC_S] += timer_now_s() - begin_s;
-    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &p->structure_crc);
+    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
-    told[0] = p->bytes;
-    told[1] = p->structure_crc;
-    memcpy(told + 2, p->at_bytes, sizeof p->at_bytes);
+    w->s.part[w->number].structure_crc = crc;
     return code;
 }
 
-/* Writes the cells that are there: own ones or a window; where there are no more, all goes to disk. After a
- * failure messages go on, but nothing is written any more. */
-static state_status write_job(state_writer *w)
+/* Past the page cache. */
+static state_status read_back(state_writer *w)
 {
-    int code = 0;
-    if (w->window) {
-        code = write_cells(w, w->window->field, w->window->data, w->window->cells);
-    } else {
-        for (int i = 0; i < w->s.fields && !w->collected && !code; i++)
-            code = write_cells(w, i, w->level.field[i].data, box_cells(w->level.field[i].own));
-        if (!code) code = act_faulty(w);
-        if (!code) code = flush(w);
-    }
+    state_report r = { .damaged = 0 };
+    sentence why;
+    const double begin_s = timer_now_s();
+    const int64_t every = w->o.verify == STATE_VERIFY_FULL ? 1 : SAMPLED;
+    const state_status status = state_look_at(&w->s, w->number, 0, w->s.blocks, every, w->sum[1], &r, &why);
+    const double took_s = timer_now_s() - begin_s;
+    w->mine[VERIFY_S] += took_s;
+    w->mine[JOB_S] -= took_s;
+    if (status == STATE_OK) return STATE_OK;
+    return state_fail(status, &w->why,
+                      "cannot write %s: rank %d read back other values than were written: %.600s", w->s.path,
+                      w->rank, r.damaged ? r.first.text : why.text);
+}
+
+static state_status write_window(state_writer *w)
+{
+    const int code = write_cells(w, w->window->field, w->window->data, w->window->cells);
     return code ? failed(w, "write", code) : STATE_OK;
 }
 
-/* ---- verify: what others wrote, where there are several hosts ---- */
-
-static int verifier_of(const state_writer *w, int k)
+/* Own cells where none are collected; then all goes to disk and is read back. */
+static state_status finish_part(state_writer *w)
 {
-    const hosts *h = w->hosts;
-    const int writer = collect_rank(w->s.parts, w->ranks, k), host = h->of[writer];
-    if (h->count == 1) return writer;
-    int other = (writer + h->begin[host + 1] - h->begin[host]) % w->ranks;
-    while (h->of[other] == host) other = (other + 1) % w->ranks;
-    return other;
-}
-
-static state_status verify_job(state_writer *w)
-{
-    state_status status = STATE_OK;
-    state_report r = { .damaged = 0 };
-    sentence why;
-    w->look = (state_look){ .every = w->o.verify == STATE_VERIFY_FULL ? 1 : SAMPLED,
-                            .fresh = true,
-                            .fingerprints = w->o.verify == STATE_VERIFY_FULL };
-    for (int k = 0; k < w->s.parts && status == STATE_OK && w->o.verify != STATE_VERIFY_OFF; k++)
-        if (verifier_of(w, k) == w->rank)
-            status = state_look_at(&w->s, k, 0, w->s.blocks, &w->look, &r, &why);
-    if (status == STATE_OK) return status;
-    return state_fail(status, &w->why,
-                      "cannot write %s: rank %d read back other values than were written: %.600s", w->s.path,
-                      w->rank, r.damaged ? r.damage[0].text : why.text);
+    int code = 0;
+    for (int i = 0; i < w->s.fields && !w->collected && !code; i++)
+        code = write_cells(w, i, w->level.field[i].data, box_cells(w->level.field[i].own));
+    if (!code) code = act_faulty(w);
+    if (!code && w->number >= 0) code = flush(w);
+    if (code) return failed(w, "write", code);
+    return w->number < 0 || w->o.verify == STATE_VERIFY_OFF ? STATE_OK : read_back(w);
 }
 
 /* ---- publish ---- */
@@ -334,23 +257,8 @@ static state_status make_index(state_writer *w)
     return state_index_write(path, &w->s, &w->why);
 }
 
-static int describe_series(const state_writer *w)
-{
-    char path[STATE_PATH_BYTES];
-    int64_t *steps = NULL;
-    size_t count = 0, kept = 0;
-    if (state_list_here(w->dir, &steps, &count) != STATE_OK) return EIO;
-    /* what an earlier run left there of other steps is another series */
-    for (size_t i = 0; i < count; i++)
-        if (steps[i] <= w->s.step && steps[i] % w->o.series_every == 0) steps[kept++] = steps[i];
-    snprintf(path, sizeof path, "%.3900s/series.xmf", w->dir);
-    const int code = kept ? state_xdmf_write_series(path, &w->s, steps, kept) : ENOENT;
-    free(steps);
-    return code;
-}
-
 /* From here on the state has its name; what fails costs it nothing. */
-static state_status make_way(state_writer *w, const char *older)
+static void make_way(state_writer *w, const char *older)
 {
     bool all = true;
     if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
@@ -361,24 +269,19 @@ static state_status make_way(state_writer *w, const char *older)
             state_keep_apply(w->lock, w->dir, w->o.keep, state_problem(&w->s), w->s.step, w->verified) && all;
     w->untidy = w->untidy || !all; /* what stays stays noted */
     if (!w->untidy) lock_settle(w->lock);
-    const int code = w->o.series_every > 0 ? describe_series(w) : 0;
-    return code ? state_file_failed("write the description of the series in", w->dir, code, &w->why)
-                : STATE_OK;
 }
 
-/* On disk under their names in the attempt's folder: the index with its trailer, and its description. 0 or
- * errno. */
-static int complete(const state_writer *w, const char *index, const char *xdmf)
+/* On disk under its name in the attempt's folder: the index with its trailer. 0 or errno. */
+static int complete(const state_writer *w, const char *index)
 {
     char folder[STATE_PATH_BYTES];
     state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
     for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
-        t.at_bytes[i] = w->s.part[0].at_bytes[i];
-        t.cells_bytes[i] = state_cells_bytes(&w->s, 0, i);
+        t.at_bytes[i] = (uint64_t)w->s.part[0].of[i].at_bytes;
+        t.cells_bytes[i] = (uint64_t)state_cells_bytes(&w->s, 0, i);
     }
     attempt_path(w, "", folder);
     int code = state_trailer_append(index, &t);
-    if (!code) code = state_xdmf_write(xdmf, &w->s);
     if (!code) code = state_sync_folder(folder);
     return code ? code : state_sync_folder(w->dir);
 }
@@ -393,77 +296,47 @@ static int note_older(const state_writer *w, char older[STATE_NAME_BYTES])
     return state_attempt_name(older, w->s.path, t.token) ? lock_note(w->lock, older) : ENAMETOOLONG;
 }
 
-static state_status publish_job(state_writer *w)
+static state_status publish(state_writer *w)
 {
-    char index[STATE_PATH_BYTES], made[STATE_PATH_BYTES], xdmf[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
+    char index[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
     if (w->rank != 0) return STATE_OK;
     index_path(w, index);
-    attempt_path(w, STATE_XDMF_NAME, made);
-    int code = state_xdmf_path(xdmf, sizeof xdmf, w->s.path) ? complete(w, index, made) : ENAMETOOLONG;
+    int code = complete(w, index);
     if (!code) code = note_older(w, older);
     if (code) return failed(w, "write", code);
     if (!lock_is_held(w->lock))
         return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
                           w->s.path);
     if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
-    if (rename(made, xdmf) != 0) return state_file_failed("rename to", xdmf, errno, &w->why);
     code = state_sync_folder(w->dir);
     if (code) return state_file_failed("fsync", w->dir, code, &w->why);
-    const double begin_s = timer_now_s();
-    const state_status status = make_way(w, older);
-    w->mine[JOB_S] -= timer_now_s() - begin_s; /* older states' deletion is not this one's time */
-    return status;
-}
-
-static state_status clean_up_job(state_writer *w)
-{
-    if (w->fd >= 0) (void)close(w->fd);
-    w->fd = -1;
-    if (w->rank != 0 || !w->attempt[0]) return STATE_OK;
-    if (!state_attempt_remove(w->dir, w->attempt)) w->untidy = true;
-    if (!w->untidy) lock_settle(w->lock);
+    make_way(w, older);
     return STATE_OK;
 }
 
-/* ---- the phases ---- */
-
-typedef state_status work(state_writer *w); /* sets why where it fails */
-
-static const struct {
-    work *before, *job, *after; /* in the main thread, in the job's, in the main thread; NULL: nothing */
-} phases[] = {
-    [BEGIN] = { .job = make_attempt },
-    [CREATE] = { .job = see_attempt, .after = make_part },
-    [WRITE] = { .job = write_job },
-    [VERIFY] = { .job = verify_job },
-    [PUBLISH] = { .before = make_index, .job = publish_job },
-    [CLEAN_UP] = { .job = clean_up_job },
-};
-
-static void do_work(state_writer *w, work *does)
-{
-    const double begin_s = timer_now_s();
-    if (does && w->status == STATE_OK) w->status = does(w);
-    w->mine[JOB_S] += timer_now_s() - begin_s;
-}
+/* ---- a phase ---- */
 
 static void *run_job(void *writer)
 {
     state_writer *w = writer;
     const int threads = omp_get_max_threads();
+    const double begin_s = timer_now_s();
     omp_set_num_threads(1);
     (void)fp_default();
-    do_work(w, phases[w->phase].job);
+    if (w->status == STATE_OK) w->status = w->job(w); /* after a failure messages go on, but nothing else */
     omp_set_num_threads(threads);
+    w->mine[JOB_S] += timer_now_s() - begin_s;
     atomic_store(&w->job_done, true);
     return NULL;
 }
 
 /* A thread inherits the mask: signals stay the main thread's, whose system calls restart. SIGXFSZ, which a
  * thread gets of its own writes, becomes the error EFBIG. */
-static void start_job(state_writer *w)
+static void start_job(state_writer *w, state_status (*job)(state_writer *w))
 {
     sigset_t all, old;
+    w->job = job;
+    w->job_runs = true;
     atomic_store(&w->job_done, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -474,13 +347,13 @@ static void start_job(state_writer *w)
 
 static bool job_is_done(state_writer *w)
 {
+    if (!w->job_runs) return true;
     if (!atomic_load(&w->job_done)) return false;
     if (w->has_thread) pthread_join(w->thread, NULL);
-    w->has_thread = false;
+    w->job_runs = false;
     return true;
 }
 
-/* To be asked until it is. */
 static bool snapshot_is_there(state_writer *w)
 {
     double held_s = 0;
@@ -492,58 +365,62 @@ static bool snapshot_is_there(state_writer *w)
     return true;
 }
 
-/* False: the phase has to wait for the snapshot. */
-static bool start(state_writer *w)
-{
-    if (w->phase == WRITE && !snapshot_is_there(w)) return false;
-    w->status = STATE_OK;
-    w->stage = RUNNING;
-    memset(w->mine, 0, sizeof w->mine);
-    do_work(w, phases[w->phase].before);
-    atomic_store(&w->job_done, true);
-    if (w->phase != WRITE || !w->collected) start_job(w);
-    return true;
-}
-
-/* One window after another, while the messages of the next go on; then all of it goes to disk. */
-static bool wrote_windows(state_writer *w)
+/* One window after another, while the messages of the next go on. False: some are left. */
+static bool windows_are_written(state_writer *w)
 {
     if (w->window) collect_release(w->collected);
     w->window = collect_next(w->collected);
-    if (!w->window && (!collect_done(w->collected) || w->flushed)) return collect_done(w->collected);
-    w->flushed = !w->window;
-    start_job(w);
-    return false;
+    if (w->window) start_job(w, write_window);
+    return !w->window && collect_done(w->collected);
 }
 
-/* Is the phase's last job done? */
-static bool ran(state_writer *w)
+/* Begins what comes next in this phase. False: something is still to be done, or to be waited for. */
+static bool phase_is_done(state_writer *w)
 {
-    const bool collecting = w->phase == WRITE && w->collected;
     if (!job_is_done(w)) {
-        if (collecting) (void)collect_next(w->collected);
+        if (w->phase == WRITE && w->collected) (void)collect_next(w->collected);
         return false;
     }
-    return !collecting || wrote_windows(w);
+    if (w->finished) return true;
+    if (w->phase == WRITE && !snapshot_is_there(w)) return false;
+    if (w->phase == WRITE && w->collected && !windows_are_written(w)) return false;
+    w->finished = true;
+    start_job(w, w->phase == BEGIN ? make_attempt : w->phase == WRITE ? finish_part : publish);
+    return job_is_done(w);
 }
 
-static void reduce(state_writer *w, const void *mine, void *all, int count, MPI_Datatype type, MPI_Op op)
+static void begin_phase(state_writer *w, phase next)
 {
-    MPI_CHECK(MPI_Iallreduce(mine, all, count, type, op, w->comm, &w->pending[w->pending_count++]));
+    const double begin_s = timer_now_s();
+    w->phase = next;
+    w->agreeing = w->finished = false;
+    w->status = STATE_OK;
+    memset(w->mine, 0, sizeof w->mine);
+    if (next == WRITE) {
+        w->status = make_part(w);
+        if (w->s.parts < w->ranks) w->collected = collect_begin(w->comm, &w->s, &w->level, w->number);
+    }
+    if (next == PUBLISH) w->status = make_index(w);
+    w->mine[JOB_S] = timer_now_s() - begin_s;
 }
+
+static MPI_Request *next_pending(state_writer *w) { return &w->pending[w->pending_count++]; }
 
 static void agree(state_writer *w)
 {
-    do_work(w, phases[w->phase].after);
-    w->stage = AGREEING;
+    const int numbers = w->s.parts * (int)(sizeof *w->s.part / sizeof(int64_t));
+    w->agreeing = true;
     w->mine[WORST] = (int)w->status * w->ranks + w->ranks - 1 - w->rank;
-    reduce(w, w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX);
-    if (w->phase == WRITE) {
-        uint64_t *const shares = w->told + told_count(w) - STATE_FIELDS_MAX;
-        for (int i = 0; i < w->s.fields; i++) shares[i] = w->level.field[i].fingerprint;
-        reduce(w, w->told, w->all_told, told_count(w), MPI_UINT64_T, MPI_SUM);
-    }
-    if (w->phase == VERIFY) reduce(w, w->look.fingerprint, w->sum, STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM);
+    MPI_CHECK(MPI_Iallreduce(w->mine, w->all, AGREED, MPI_DOUBLE, MPI_MAX, w->comm, next_pending(w)));
+    if (w->phase != WRITE) return;
+    /* what a rank does not know of a part or a block is 0 there, and what all know is the same */
+    MPI_CHECK(
+        MPI_Iallreduce(MPI_IN_PLACE, w->s.part, numbers, MPI_INT64_T, MPI_MAX, w->comm, next_pending(w)));
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->s.crc, (int)w->s.blocks, MPI_UINT32_T, MPI_MAX, w->comm,
+                             next_pending(w)));
+    for (int i = 0; i < w->s.fields; i++) w->sum[0][i] = w->level.field[i].fingerprint;
+    MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, w->sum, 2 * STATE_FIELDS_MAX, MPI_UINT64_T, MPI_SUM, w->comm,
+                             next_pending(w)));
 }
 
 static bool agreed(state_writer *w)
@@ -556,61 +433,25 @@ static bool agreed(state_writer *w)
 
 /* ---- what all ranks know once they have agreed ---- */
 
-static void learn_parts(state_writer *w)
+static void learn_attempt(state_writer *w)
 {
-    const uint64_t *told = w->all_told;
-    for (state_part *p = w->s.part; p < w->s.part + w->s.parts; p++, told += OF_PART) {
-        p->bytes = told[0];
-        p->structure_crc = (uint32_t)told[1];
-        memcpy(p->at_bytes, told + 2, sizeof p->at_bytes);
-    }
-    for (int64_t n = 0; n < w->s.blocks; n++) w->s.crc[n] = (uint32_t)*told++;
-    for (int i = 0; i < w->s.fields; i++) w->s.field[i].fingerprint = told[i];
+    w->token = (uint32_t)w->all[TOKEN];
+    (void)state_attempt_name(w->attempt, w->s.path, w->token);
+    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
 }
 
-/* Fingerprints of the cells read back, and on the device. */
-static state_status compare_fingerprints(state_writer *w)
+/* Compares the fingerprints of the cells that were read back with those of the device. */
+static state_status learn_fingerprints(state_writer *w)
 {
-    for (int i = 0; i < w->s.fields && w->o.verify == STATE_VERIFY_FULL; i++)
-        if (w->sum[i] != w->s.field[i].fingerprint)
+    for (int i = 0; i < w->s.fields; i++) {
+        w->s.field[i].fingerprint = w->sum[0][i];
+        if (w->o.verify == STATE_VERIFY_FULL && w->sum[1][i] != w->sum[0][i])
             return state_fail(STATE_DAMAGED, &w->why,
                               "cannot write %s: /fields/%s was read back with fingerprint %016" PRIx64
                               ", but had %016" PRIx64 " on its device",
-                              w->s.path, w->s.field[i].name, w->sum[i], w->s.field[i].fingerprint);
-    return STATE_OK;
-}
-
-/* The same on all ranks. */
-static state_status learn(state_writer *w)
-{
-    if (w->phase == BEGIN) {
-        w->token = (uint32_t)w->all[TOKEN];
-        (void)state_attempt_name(w->attempt, w->s.path, w->token);
-        snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
+                              w->s.path, w->s.field[i].name, w->sum[1][i], w->sum[0][i]);
     }
-    if (w->phase == WRITE) learn_parts(w);
-    return w->phase == VERIFY ? compare_fingerprints(w) : STATE_OK;
-}
-
-static void add_seconds(state_writer *w)
-{
-    state_stats *s = &w->stats;
-    if (w->phase == CLEAN_UP) return;
-    if (w->phase == VERIFY) s->verify_s += w->all[JOB_S];
-    else s->write_s += w->all[JOB_S];
-    if (w->phase == PUBLISH) s->publish_s += w->all[JOB_S];
-    s->checksum_s += w->all[CHECKSUM_S];
-    s->pwrite_s += w->all[PWRITE_S];
-    s->fsync_s += w->all[FSYNC_S];
-}
-
-static void release(state_writer *w)
-{
-    collect_end(&w->collected);
-    state_close(&w->s);
-    free(w->told);
-    free(w->all_told);
-    w->told = w->all_told = NULL;
+    return STATE_OK;
 }
 
 static void end(state_writer *w)
@@ -623,35 +464,46 @@ static void end(state_writer *w)
     } else {
         w->stats.failed++;
     }
-    release(w);
+    collect_end(&w->collected);
+    state_close(&w->s);
     w->heard = w->ended == STATE_OK;
     w->phase = IDLE;
 }
 
-static void begin_attempt(state_writer *w);
+/* Nothing has a name yet. Once all have rank `speaker`'s sentence, what was half written is deleted. */
+static void give_up(state_writer *w, state_status status, int speaker)
+{
+    w->ended = status;
+    w->phase = TELL;
+    w->agreeing = true;
+    if (w->fd >= 0) (void)close(w->fd);
+    w->fd = -1;
+    if (w->rank == 0 && w->attempt[0] && !state_attempt_remove(w->dir, w->attempt)) w->untidy = true;
+    if (w->rank == 0 && !w->untidy) lock_settle(w->lock);
+    MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, speaker, w->comm, next_pending(w)));
+    MPI_CHECK(MPI_Ibarrier(w->comm, next_pending(w)));
+}
 
 static void go_on(state_writer *w)
 {
+    if (w->phase == TELL) {
+        end(w);
+        return;
+    }
     const int worst = (int)w->all[WORST];
     state_status status = (state_status)(worst / w->ranks);
-    const bool spoken = status != STATE_OK;
-    add_seconds(w);
-    w->stage = HELD;
-    if (!spoken) status = learn(w);
-    if (w->phase == CLEAN_UP && w->ended == STATE_DAMAGED && !w->again) {
-        w->again = true; /* the cells are still there, and other blocks of the disk may hold them */
-        release(w);
-        begin_attempt(w);
-    } else if (w->phase == CLEAN_UP || (w->phase == PUBLISH && status == STATE_OK)) {
+    w->stats.write_s += w->all[JOB_S];
+    w->stats.verify_s += w->all[VERIFY_S];
+    if (status == STATE_OK && w->phase == WRITE) status = learn_fingerprints(w);
+    if (status != STATE_OK) {
+        give_up(w, status, w->ranks - 1 - worst % w->ranks);
+    } else if (w->phase == BEGIN) {
+        learn_attempt(w);
+        begin_phase(w, WRITE);
+    } else if (w->phase == WRITE) {
+        begin_phase(w, PUBLISH);
+    } else {
         end(w);
-    } else if (status == STATE_OK) {
-        w->phase++;
-    } else { /* while what is half written is deleted, its story goes round */
-        w->ended = status;
-        w->phase = CLEAN_UP;
-        if (spoken)
-            MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, w->ranks - 1 - worst % w->ranks,
-                                 w->comm, &w->pending[w->pending_count++]));
     }
 }
 
@@ -659,15 +511,12 @@ static void go_on(state_writer *w)
 static void advance(state_writer *w)
 {
     while (w->phase != IDLE) {
-        if (w->stage == HELD) {
-            if (!start(w)) return;
-        } else if (w->stage == RUNNING) {
-            if (!ran(w)) return;
+        if (!w->agreeing) {
+            if (!phase_is_done(w)) return;
             agree(w);
-        } else {
-            if (!agreed(w)) return;
-            go_on(w);
         }
+        if (!agreed(w)) return;
+        go_on(w);
     }
 }
 
@@ -688,13 +537,12 @@ static void make_parts(state_writer *w)
     for (int k = 0; k < parts; k++) {
         if (collect_rank(parts, w->ranks, k) == w->rank) w->number = k;
         for (int i = 0; i < s->fields; i++)
-            s->part[k].cells[i] = parts == w->ranks ? collect_box(&w->level.field[i], w->ranks, k)
-                                                    : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
+            s->part[k].of[i].cells = parts == w->ranks
+                                         ? collect_box(&w->level.field[i], w->ranks, k)
+                                         : decomp_share(s->field[i].nx, s->field[i].ny, parts, k);
     }
     state_number_blocks(s);
     s->crc = CHECK_ALLOC(calloc((size_t)s->blocks, sizeof *s->crc));
-    w->told = CHECK_ALLOC(calloc((size_t)told_count(w), sizeof *w->told));
-    w->all_told = CHECK_ALLOC(calloc((size_t)told_count(w), sizeof *w->all_told));
 }
 
 static void describe(state_writer *w, const state_level *l)
@@ -707,7 +555,7 @@ static void describe(state_writer *w, const state_level *l)
     snprintf(s->version, sizeof s->version, "%s", l->version ? l->version : "unknown");
     s->type = l->type;
     s->step = l->step;
-    s->deck = CHECK_ALLOC(strdup(l->deck ? l->deck : ""));
+    snprintf(s->deck, sizeof s->deck, "%s", l->deck ? l->deck : "");
     s->fields = l->fields;
     s->main_field = l->main_field;
     for (int i = 0; i < l->fields; i++) {
@@ -717,31 +565,25 @@ static void describe(state_writer *w, const state_level *l)
     }
 }
 
-static void begin_attempt(state_writer *w)
-{
-    w->ended = STATE_OK;
-    w->attempt[0] = '\0';
-    w->fd = -1;
-    w->window = NULL;
-    w->flushed = false;
-    w->in_block = 0;
-    memset(w->cells, 0, sizeof w->cells);
-    memset(w->block, 0, sizeof w->block);
-    describe(w, &w->level);
-    make_parts(w);
-    w->phase = BEGIN;
-    w->stage = HELD;
-}
-
 state_status state_writer_begin(state_writer *w, const state_request *r, sentence *why)
 {
     assert(w->phase == IDLE);
     const double begin_s = timer_now_s();
     w->request = *r;
     w->level = *r->level;
-    w->has_level = w->again = false;
+    w->has_level = false;
     w->heard = true;
-    begin_attempt(w);
+    w->ended = STATE_OK;
+    w->attempt[0] = '\0';
+    w->fd = -1;
+    w->window = NULL;
+    w->in_block = 0;
+    memset(w->sum, 0, sizeof w->sum);
+    memset(w->cells, 0, sizeof w->cells);
+    memset(w->block, 0, sizeof w->block);
+    describe(w, &w->level);
+    make_parts(w);
+    begin_phase(w, BEGIN);
     advance(w);
     if (!r->idle || r->idle(r->owner)) w->stats.stall_s += timer_now_s() - begin_s;
     return w->stats.async ? STATE_OK : state_writer_wait(w, why);
@@ -761,23 +603,14 @@ state_status state_writer_poll(state_writer *w, sentence *why)
     return tell(w, why);
 }
 
-/* The longer the wait so far, the longer a pause in it, up to a millisecond: the threads that write may need
- * this processor, and to know of their end a sixteenth later costs little. */
-static void pause_in_wait(double since_s)
-{
-    const double pause_s = fmin(fmax((timer_now_s() - since_s) / 16, 50e-6), 1e-3);
-    const struct timespec pause = { .tv_nsec = (long)(pause_s * 1e9) };
-    nanosleep(&pause, NULL);
-}
-
 state_status state_writer_wait(state_writer *w, sentence *why)
 {
-    const double begin_s = timer_now_s();
+    const struct timespec pause = { .tv_nsec = 100 * 1000 }; /* threads that write need processors */
     double idle_since_s = NAN;
     for (advance(w); w->phase != IDLE; advance(w)) {
         if (isnan(idle_since_s) && (!w->request.idle || w->request.idle(w->request.owner)))
             idle_since_s = timer_now_s();
-        pause_in_wait(begin_s);
+        nanosleep(&pause, NULL);
     }
     if (!isnan(idle_since_s)) w->stats.stall_s += timer_now_s() - idle_since_s;
     return tell(w, why);
@@ -789,21 +622,13 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-/* By rank 0, under the lock. */
-static void tidy(state_writer *w, sentence *note)
+/* Deletes what dead runs left half written. By rank 0, under the lock. */
+static void tidy(state_writer *w)
 {
-    char path[STATE_PATH_BYTES], name[STATE_NAME_BYTES];
-    int deleted = 0;
-    while (lock_next_noted(w->lock, name)) {
-        snprintf(path, sizeof path, "%.3900s/%s", w->dir, name);
-        const bool there = access(path, F_OK) == 0;
+    char name[STATE_NAME_BYTES];
+    while (lock_next_noted(w->lock, name))
         if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-        deleted += there && access(path, F_OK) != 0;
-    }
     if (!w->untidy) lock_settle(w->lock);
-    if (deleted > 0)
-        sentence_add(note, "%sdeleted what %d half-written state%s had left in %.300s",
-                     note->text[0] ? "; " : "", deleted, deleted == 1 ? "" : "s", w->dir);
 }
 
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
@@ -827,8 +652,7 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     MPI_CHECK(ranks_dup(comm, &w->comm));
     w->rank = ranks_mine(comm);
     w->ranks = ranks_count(comm);
-    w->hosts = hosts_create(w->comm);
-    if (w->rank == 0) tidy(w, note);
+    if (w->rank == 0) tidy(w);
     w->stats.async = o->async;
     return w;
 }
@@ -838,7 +662,6 @@ void state_writer_destroy(state_writer **w)
     if (!w || !*w) return;
     sentence ignored;
     (void)state_writer_wait(*w, &ignored);
-    hosts_destroy(&(*w)->hosts);
     MPI_CHECK(MPI_Comm_free(&(*w)->comm));
     lock_release(&(*w)->lock);
     free(*w);

@@ -5,17 +5,17 @@
  *
  * write: a thread writes the cells where H5Dget_offset says, with the CRC-32C of each block; fsync.
  *
- * verify: each part is read back, by another host where there is one. Where it differs, a second attempt
- * writes it once more.
+ * verify: the thread reads its part back from the disk.
  *
  * publish: rank 0 makes the index in the attempt's folder, fsyncs it, renames it to NAME.h5 and fsyncs the
  * folder; only then do old states go, index first.
  *
- * Each ends with an agreement of all ranks, for which none waits, so that an error on one rank is an error on
- * all before anything has its name. A state of one part is written as the index itself, and its attempt's
- * folder goes. Only the main thread calls MPI and HDF5. What a kill leaves is deleted by the next run under
- * the lock: the attempts that the lock file names and no index does. Ranks may hear of a write's end at
- * different steps; where all must act alike they call state_writer_wait. */
+ * begin, write with verify, and publish each end with an agreement of all ranks, for which none waits, so
+ * that an error on one rank is an error on all before anything has its name. A state of one part is written
+ * as the index itself, and its attempt's folder goes. Only the main thread calls MPI and HDF5. What a kill
+ * leaves is deleted by the next run under the lock: the attempts that the lock file names and no index does.
+ * Ranks may hear of a write's end at different steps; where all must act alike they call state_writer_wait.
+ */
 #pragma once
 
 #include "state/state_folder.h"
@@ -34,7 +34,6 @@ typedef struct state_writer_options {
     bool async;              /* beside the steps, in a thread of each rank */
     int writers;             /* ranks that write, 0: state_writers chooses */
     uint64_t one_file_bytes; /* up to here 0 means one file; beyond it the rule */
-    int64_t series_every;    /* > 0: folder/series.xmf lists the states of multiples of it */
     state_verify_how verify;
 } state_writer_options;
 
@@ -50,7 +49,6 @@ typedef struct state_stats {
     int parts;         /* of the last one */
     double snapshot_s; /* of stall_s: the steps were held up until the level was copied */
     double write_s;    /* all but verify; of the slowest rank, as are all below */
-    double checksum_s, pwrite_s, fsync_s, publish_s; /* of write_s */
     double verify_s;
     double stall_s; /* the steps waited, and no device had work of theirs */
 } state_stats;

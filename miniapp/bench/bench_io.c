@@ -15,7 +15,7 @@
 #include "bench/bench_world.h"
 #include "core/cell.h"
 #include "files/figure.h"
-#include "files/transfer.h"
+#include "files/replace.h"
 #include "ranks/check.h"
 #include "ranks/decomp.h"
 #include "ranks/timer.h"
@@ -129,7 +129,7 @@ static void forget(char *path)
 static int read_raw(const filing *f)
 {
     const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    const int code = fd < 0 ? errno : transfer_pread(fd, f->found, f->bytes, 0);
+    const int code = fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0);
     if (fd >= 0) (void)close(fd);
     return code;
 }
@@ -166,7 +166,7 @@ static void raw_turn(ladder_case *c, filing *f)
     else drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
-    check_raw(f, writes(c) ? transfer_new_file(f->raw, f->data, f->bytes) : read_raw(f));
+    check_raw(f, writes(c) ? replace_new_file(f->raw, f->data, f->bytes) : read_raw(f));
     const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
     if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
     if (writes(c)) forget(f->raw);
@@ -279,7 +279,7 @@ static int filing_prepare(ladder_case *c)
     next_shared(c, f);
     store(c, f);
     next_raw(c, f);
-    check_raw(f, transfer_new_file(f->raw, f->data, f->bytes));
+    check_raw(f, replace_new_file(f->raw, f->data, f->bytes));
     return 0;
 }
 

@@ -23,7 +23,6 @@
 #include "base/terminal.h"
 #include "files/figure.h"
 #include "files/replace.h"
-#include "files/transfer.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
 #include "ranks/ranks.h"
@@ -223,7 +222,7 @@ static double rate_of(trials *t, int writers, sentence *found)
     for (double at = 0; meet(t, at == 0 || (at + PIECE_BYTES <= most && timer_now_s() < end_s));
          at += PIECE_BYTES) {
         if (!writes || code) continue;
-        code = transfer_pwrite(fd, data, PIECE_BYTES, (uint64_t)at);
+        code = replace_pwrite(fd, data, PIECE_BYTES, (uint64_t)at);
         mine += PIECE_BYTES;
     }
     if (writes && !code && fsync(fd) != 0) code = errno;

@@ -294,7 +294,7 @@ static bool check_output(const checking *k)
             c->output.picture_low, c->output.picture_high);
     if (c->output.picture[0] && !frames_png(c->output.picture))
         return refuse(k, "output.picture",
-                      "allowed is a name that ends in .png or .apng, since PNG is written");
+                      "allowed is a name that ends in .png, since PNG is written");
     if (!given(k, "output.series") && !c->output.picture[0])
         snprintf(c->output.series, sizeof c->output.series, "series");
     if (c->output.every > 0 && c->output.series[0] && strcmp(c->output.series, c->checkpoint.dir) == 0)

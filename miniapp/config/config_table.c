@@ -142,7 +142,7 @@ const config_row config_table[] = {
     { "output.final", CONFIG_TYPE_PATH, AT(output.final), .preset = "none", .allowed = "a path or none",
       .help = "the last state, in the checkpoint format" },
     { "output.picture", CONFIG_TYPE_PATH, AT(output.picture), .preset = "none",
-      .allowed = "a path that ends in .png or .apng, or none",
+      .allowed = "a path that ends in .png, or none",
       .help = "the last state, PNG; with output.every also frames, in place of an older run's, in the folder "
               "PICTURE.frames" },
     { "output.picture_low", CONFIG_TYPE_NUMBER, AT(output.picture_low), .preset = "0", .allowed = "a number",
@@ -153,8 +153,7 @@ const config_row config_table[] = {
       .help = "steps between frames of output.series and output.picture, from step 0 on; 0: no frames" },
     { "output.series", CONFIG_TYPE_PATH, AT(output.series), .preset_text = "series; none with a picture",
       .allowed = "a path or none",
-      .help =
-          "with output.every: folder for one state file per frame, all kept, and series.xmf for ParaView" },
+      .help = "with output.every: folder for one state file per frame, all kept" },
     { "output.trace", CONFIG_TYPE_PATH, AT(output.trace), .preset = "none", .allowed = "a path or none",
       .help = "timeline of the last 100 measured steps (one in 16) in Chrome's trace format, for "
               "ui.perfetto.dev" },

@@ -15,12 +15,11 @@
 #include "output/picture.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
-#include "state/state_index.h"
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { TMP_BYTES = 21 };
 enum { PLACES_MAX = 12, PATH_BYTES = PATH_MAX + 64 };
-enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.xmf" };
+enum { LONGEST_IN_FOLDER_BYTES = sizeof "/step_NNNNNNNNNN.h5" };
 
 typedef enum place_use { PLACE_REPLACED, PLACE_APPENDED, PLACE_FOLDER, PLACE_INPUT } place_use;
 
@@ -81,8 +80,6 @@ static void gather(places *all, const request *q)
     char beside[PATH_BYTES];
     add(all, "output.record", PLACE_APPENDED, c->output.record);
     add(all, "output.final", PLACE_REPLACED, c->output.final);
-    if (c->output.final[0] && state_xdmf_path(beside, sizeof beside, c->output.final))
-        add(all, "output.final's XDMF file", PLACE_REPLACED, beside);
     add(all, "output.picture", PLACE_REPLACED, c->output.picture);
     if (c->output.every > 0 && c->output.picture[0] &&
         frames_folder(beside, sizeof beside, c->output.picture))

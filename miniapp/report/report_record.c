@@ -84,16 +84,6 @@ static json_t *phases_json(const report *r)
     return all;
 }
 
-/* The parts of write_s. */
-static json_t *write_json(const state_stats *c)
-{
-    const bool known = c->count > 0;
-    return json_pack("{s:o, s:o, s:o, s:o}", "checksums_s", record_number(known ? c->checksum_s : NAN),
-                     "pwrite_s", record_number(known ? c->pwrite_s : NAN), "fsync_s",
-                     record_number(known ? c->fsync_s : NAN), "publish_s",
-                     record_number(known ? c->publish_s : NAN));
-}
-
 /* Where async is false although it was asked for, one of the notes says why. */
 static json_t *checkpoint_json(const report *r)
 {
@@ -112,7 +102,6 @@ static json_t *checkpoint_json(const report *r)
         { "bytes_per_s", record_number(none ? NAN : (double)c->bytes / c->write_s) },
         { "raw_bytes_per_s", json_null() }, /* until the release after this one, for readers of older
                                              * records: weft bench io measures it */
-        { "write", write_json(c) },
         { "raw", json_null() },
     };
     return record_add(json_object(), all, sizeof all / sizeof *all);

@@ -23,7 +23,6 @@ static state_status open_states(series *v, sentence *why)
     const state_writer_options o = { .folder = c->output.series,
                                      .writers = c->checkpoint.writers,
                                      .one_file_bytes = STATE_ONE_FILE_BYTES,
-                                     .series_every = c->output.every,
                                      .verify = c->checkpoint.verify };
     v->writer = saver_make_writer(v->sim, "output.series", &o, &status, why);
     return status;

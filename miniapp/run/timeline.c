@@ -42,7 +42,6 @@ struct timeline {
     step_detail detail;
     device_event *first_event, *last_event, *spare;
     anchor first; /* the device's clock starts there */
-    trace_offset before;
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
     int spans_a_step, spans, kept; /* kept: steps */
@@ -87,7 +86,6 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
         DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
         DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
     }
-    t->before = trace_measure_offset(top->comm);
     t->first = drop_anchor(t, &t->first_event);
     return t;
 }
@@ -185,8 +183,7 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
                                  .names = SPAN_NAMES,
                                  .span = t->span,
                                  .spans = t->spans,
-                                 .before = t->before,
-                                 .after = trace_measure_offset(t->top->comm),
+                                 .clock = trace_measure_offset(t->top->comm),
                                  .device_error_s = fmax(t->first.error_s, last.error_s) };
     return trace_write(t->top->comm, path, &all, why);
 }

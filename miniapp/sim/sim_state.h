@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/sim.h"
-#include "state/state_status.h"
+#include "state/state.h"
 
 /* The fields of s, each once: the present level's, then the one that a step writes. Returns how many. */
 int sim_fields(const sim *s, sim_field field[SIM_FIELDS_MAX]);

@@ -1,5 +1,4 @@
-/* CRC-32C gives RFC 3720's vectors, the same by the processor's instruction and by tables, and the same of a
- * whole as of its parts. */
+/* CRC-32C gives RFC 3720's vectors, what its definition says, and the same of a whole as of its parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,15 +20,12 @@ static void vectors(void **state)
     const unsigned char read10[48] = {
         0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02
     };
-    uint32_t (*const ways[])(uint32_t, const void *, size_t) = { crc32c, crc32c_by_tables };
-    for (int way = 0; way < 2; way++) {
-        assert_int_equal(ways[way](0, zeros, 32), 0x8a9136aa);
-        assert_int_equal(ways[way](0, ones, 32), 0x62a8ab43);
-        assert_int_equal(ways[way](0, up, 32), 0x46dd794e);
-        assert_int_equal(ways[way](0, down, 32), 0x113fdb5c);
-        assert_int_equal(ways[way](0, read10, 48), 0xd9963a56);
-        assert_int_equal(ways[way](0, "123456789", 9), 0xe3069283);
-    }
+    assert_int_equal(crc32c(0, zeros, 32), 0x8a9136aa);
+    assert_int_equal(crc32c(0, ones, 32), 0x62a8ab43);
+    assert_int_equal(crc32c(0, up, 32), 0x46dd794e);
+    assert_int_equal(crc32c(0, down, 32), 0x113fdb5c);
+    assert_int_equal(crc32c(0, read10, 48), 0xd9963a56);
+    assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
 }
 
 /* By definition, a bit at a time. */
@@ -43,28 +39,18 @@ static uint32_t by_bits(uint32_t crc, const unsigned char *p, size_t bytes)
     return ~crc;
 }
 
-enum { LONGEST = 3 * 3 * 4096 + 61, EVERY_LENGTH = 1100, ALIGNMENTS = 64 };
+enum { LONGEST = 36925, EVERY_LENGTH = 300, ALIGNMENTS = 16 };
 static unsigned char text[LONGEST + ALIGNMENTS];
-
-static void check(size_t at, size_t bytes, uint32_t wanted)
-{
-    assert_int_equal(crc32c(0x1234567, text + at, bytes), wanted);
-    assert_int_equal(crc32c_by_tables(0x1234567, text + at, bytes), wanted);
-}
 
 static void lengths_and_alignments(void **state)
 {
-    const size_t lengths[] = { 4095, 4096, 3 * 4096 - 1, 3 * 4096, 3 * 4096 + 1, 6 * 4096 + 13, LONGEST };
     for (size_t at = 0; at < ALIGNMENTS; at++) {
         uint32_t wanted = 0x1234567;
         for (size_t bytes = 0; bytes <= EVERY_LENGTH; bytes++) {
-            check(at, bytes, wanted);
+            assert_int_equal(crc32c(0x1234567, text + at, bytes), wanted);
             wanted = by_bits(wanted, text + at + bytes, 1);
         }
     }
-    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++)
-        for (size_t at = 0; at < ALIGNMENTS; at += 7)
-            check(at, lengths[k], by_bits(0x1234567, text + at, lengths[k]));
 }
 
 static void parts(void **state)

@@ -150,7 +150,7 @@ static void without_flock(void **unused)
     no_flock = true;
     lock *l = take(&status);
     assert_int_equal(status, STATE_OK);
-    expect_busy("has no flock");
+    expect_busy("delete");
     lock_release(&l);
     MPI_Barrier(MPI_COMM_WORLD);
     put_lock(NULL, "-", 0);

@@ -140,13 +140,11 @@ static void says_its_scale(void **state)
         png_textp text;
         int count = 0, right = 0;
         png_get_text(png, info, &text, &count);
-        const char *const pairs[][2] = {
-            { "Title", "a ramp" }, { "Software", "weft" }, { "min", "0" }, { "max", "299" }
-        };
+        const char *const pairs[][2] = { { "Title", "a ramp" }, { "min", "0" }, { "max", "299" } };
         for (int n = 0; n < count; n++)
-            for (int p = 0; p < 4; p++)
+            for (int p = 0; p < 3; p++)
                 right += strcmp(text[n].key, pairs[p][0]) == 0 && strcmp(text[n].text, pairs[p][1]) == 0;
-        assert_int_equal(right, 4);
+        assert_int_equal(right, 3);
         png_destroy_read_struct(&png, &info, NULL);
         fclose(f);
     }

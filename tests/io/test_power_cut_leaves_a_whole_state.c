@@ -413,8 +413,7 @@ static void cut_anywhere(bool async)
     assert_true(on_all(MPI_COMM_WORLD, wrong == 0));
 }
 
-/* Pictures, traces and series.xmf: stdio writes them, so that of their bytes the order of the calls must do.
- */
+/* Pictures and traces: stdio writes them, so that of their bytes the order of the calls must do. */
 static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
 {
     static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };

@@ -36,7 +36,7 @@ static void expect_found(const char *what, const char *in_sentence)
     state_level l = fixture_state(MPI_COMM_WORLD, NX, NY, DTYPE_F64, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     const state_status verified = fixture_verify(MPI_COMM_WORLD, path, &r, &why);
-    const char *const said = r.damaged ? r.damage[0].text : why.text;
+    const char *const said = r.damaged ? r.first.text : why.text;
     if (verified == STATE_OK || !is_one_sentence(said) || !strstr(said, in_sentence))
         fail_msg("%s: status %d, %s", what, (int)verified, said);
     const state_status loaded = fixture_load(MPI_COMM_WORLD, path, &l, &why);
@@ -53,7 +53,7 @@ static void expect_whole(void)
     state_report r;
     MPI_Barrier(MPI_COMM_WORLD);
     if (fixture_verify(MPI_COMM_WORLD, path, &r, &why) != STATE_OK)
-        fail_msg("%s", r.damaged ? r.damage[0].text : why.text);
+        fail_msg("%s", r.damaged ? r.first.text : why.text);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -147,14 +147,16 @@ static void damage_is_named(void **unused)
     make(ranks);
     const state_part *p = &whole.part[last];
     const int64_t rows_first =
-        p->cells[0].y0 + STATE_BLOCK_BYTES / 8 / NX; /* the second block begins inside this row */
-    if (box_cells(p->cells[0]) * 8 > STATE_BLOCK_BYTES) {
+        p->of[0].cells.y0 + STATE_BLOCK_BYTES / 8 / NX; /* the second block begins inside this row */
+    if (box_cells(p->of[0].cells) * 8 > STATE_BLOCK_BYTES) {
         if (acts)
-            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->at_bytes[0] + STATE_BLOCK_BYTES, 1);
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES,
+                         1);
         snprintf(text, sizeof text, "block 1, rows %lld ..", (long long)rows_first);
         expect_found("the second block", text);
         if (acts)
-            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->at_bytes[0] + STATE_BLOCK_BYTES, 1);
+            fixture_flip(files > 1 ? file[last + 1] : file[0], (long)p->of[0].at_bytes + STATE_BLOCK_BYTES,
+                         1);
     }
     state_close(&whole);
     if (ranks == 1) return;
@@ -202,7 +204,7 @@ static void another_fingerprint(void **unused)
         assert_int_equal(state_load(MPI_COMM_WORLD, &s, &l, &why), STATE_DAMAGED);
         assert_non_null(strstr(why.text, name));
         assert_int_equal(state_verify(MPI_COMM_WORLD, &s, &r, &why), STATE_DAMAGED);
-        assert_true(r.damaged == 1 && strstr(r.damage[0].text, name));
+        assert_true(r.damaged == 1 && strstr(r.first.text, name));
         state_close(&s);
     }
     for (int i = 0; i < 2; i++) free(l.field[i].data);

@@ -63,7 +63,6 @@ static void expect_description(const state_level *l, int writers)
     assert_int_equal(state_open(MPI_COMM_WORLD, path, &s, &why), STATE_OK);
     assert_string_equal(s.kind, l->kind);
     assert_string_equal(s.deck, l->deck);
-    assert_string_equal(s.version, "1.2");
     assert_int_equal(s.step, l->step);
     assert_int_equal(s.type, l->type);
     assert_int_equal(s.main_field, l->main_field);

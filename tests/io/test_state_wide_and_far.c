@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "files/crc32c.h"
-#include "files/transfer.h"
+#include "files/replace.h"
 #include "ranks/decomp.h"
 #include "support/state_tests.h"
 
@@ -30,13 +30,13 @@ static void make(state_info *s)
                        .parts = PARTS };
     snprintf(s->path, sizeof s->path, "%s/wide.h5", folder);
     s->part = calloc(PARTS, sizeof *s->part);
-    for (int k = 0; k < PARTS; k++) s->part[k].cells[0] = decomp_share(NX, NY, PARTS, k);
+    for (int k = 0; k < PARTS; k++) s->part[k].of[0].cells = decomp_share(NX, NY, PARTS, k);
     state_number_blocks(s);
     s->crc = calloc((size_t)s->blocks, sizeof *s->crc);
     snprintf(path, sizeof path, "%s/%s", folder, s->folder);
     must(mkdir(path, 0700) == 0, path);
     for (int k = 0; k < PARTS; k++) {
-        state_cells f = fixture_field("u", NX, NY, s->part[k].cells[0], DTYPE_F64);
+        state_cells f = fixture_field("u", NX, NY, s->part[k].of[0].cells, DTYPE_F64);
         fixture_fill(&f, DTYPE_F64, 0);
         fingerprint += f.fingerprint;
         bytes = (uint64_t)box_cells(f.own) * sizeof(double);
@@ -44,8 +44,10 @@ static void make(state_info *s)
         must(state_part_create(s, k, &why) == STATE_OK, why.text);
         state_part_path(s, k, path);
         const int fd = open(path, O_RDWR);
-        must(transfer_pwrite(fd, f.data, (size_t)bytes, s->part[k].at_bytes[0]) == 0, path);
-        must(state_part_crc(s, k, fd, &s->part[k].structure_crc) == 0, path);
+        must(replace_pwrite(fd, f.data, (size_t)bytes, (uint64_t)s->part[k].of[0].at_bytes) == 0, path);
+        uint32_t crc = 0;
+        must(state_part_crc(s, k, fd, &crc) == 0, path);
+        s->part[k].structure_crc = crc;
         close(fd);
         free(f.data);
     }
@@ -86,7 +88,7 @@ static void all_of_it(void **unused)
 static void a_row_near_the_end(int64_t nx, int64_t ny)
 {
     static float row[STATE_BLOCK_BYTES / 4], back[1 << 16];
-    state_part part = { .cells = { box_make(0, nx, 0, ny) }, .at_bytes = { 4096 } };
+    state_part part = { .of = { { box_make(0, nx, 0, ny), 4096 } } };
     state_info s = {
         .type = DTYPE_F32, .fields = 1, .parts = 1, .part = &part, .field = { { "u", nx, ny, 0 } }
     };
@@ -99,7 +101,7 @@ static void a_row_near_the_end(int64_t nx, int64_t ny)
     const int64_t last = s.blocks - 1, first_cell = last << 20;
     for (int64_t i = 0; i < 1 << 20; i++) row[i] = (float)fixture_value(0, first_cell + i);
     s.crc[last] = crc32c(0, row, sizeof row);
-    const int code = transfer_pwrite(fd, row, sizeof row, 4096 + 4 * (uint64_t)first_cell);
+    const int code = replace_pwrite(fd, row, sizeof row, 4096 + 4 * (uint64_t)first_cell);
     close(fd);
     if (code == EFBIG || code == ENOSPC) {
         print_message("no room for a sparse file of 64 GiB: %s\n", strerror(code));

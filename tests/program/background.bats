@@ -36,10 +36,8 @@ ended() { # sets status
     reference=$(fingerprint)
     expect "async" true "$(record .checkpoint.async)"
     expect "bytes in the seconds of a write" true "$(record '.checkpoint | .bytes / .write_s / .bytes_per_s - 1 | fabs < 1e-6')"
-    expect "parts of the seconds of a write" true "$(record '.checkpoint | .write_s as $s | [.write[]] | all(. > 0 and . <= $s)')"
     weft_run 3 d.ini checkpoint.async=false checkpoint.dir=fore
     expect "async" false "$(record .checkpoint.async)"
-    expect "parts of the seconds of a write" true "$(record '.checkpoint | .write_s as $s | [.write[]] | all(. > 0 and . <= $s)')"
     expect "the file system is measured by weft bench io alone" "null null" "$(record '.checkpoint | "\(.raw) \(.raw_bytes_per_s)"')"
     expect "fingerprint" "$reference" "$(fingerprint)"
     local step
@@ -85,15 +83,6 @@ ended() { # sets status
     expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
 }
 
-@test "a rank without the memory to collect in: said once, nothing is sent, and the run goes on" {
-    weft=$weft_sanitize
-    deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.on_error=continue
-    WEFT_FAULT=checkpoint_memory:1 run --separate-stderr weft_run 3 d.ini checkpoint.writers=2
-    expect "status" 0 "$status"
-    expect "sentences" 1 "$(grep -c '^weft: .*step_0000000100.h5: rank 1 has no memory for the rows that it collects' <<<"$stderr")"
-    expect "steps, files, failures" "400 0 4" "$(record '"\(.steps) \(.checkpoint.count) \(.checkpoint.failed)"')"
-}
-
 @test "a write that fails stops the run soon, not at its end" {
     weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=1000000000 checkpoint.every=1000000000
@@ -118,11 +107,11 @@ ended() { # sets status
             run weft_run 2 d.ini checkpoint.verify=$how checkpoint.writers=2 --restart checkpoints --quiet
         refused 3 step_0000000006.h5 "rank 1 read back other values than were written: part 1" \
             "/1.h5), block 0, rows 2000 .. 3999 of /fields/u: CRC-32C"
-        expect "files" "step_0000000003.h5 step_0000000003.xmf" "$(echo $(files))"
+        expect "files" step_0000000003.h5 "$(echo $(files))"
     done
     WEFT_FAULT=checkpoint_flip:0 run weft_run 3 d.ini checkpoint.writers=1
     refused 3 step_0000000003.h5 "rank 0 read back other values than were written"
-    expect "files" "step_0000000003.h5 step_0000000003.xmf" "$(echo $(files))"
+    expect "files" step_0000000003.h5 "$(echo $(files))"
     whole checkpoints
     WEFT_FAULT=checkpoint_flip:1 weft_run 3 d.ini checkpoint.writers=1 # rank 0 writes alone
     expect "nothing happens to a rank that does not write" 2 "$(record .checkpoint.count)"

@@ -212,8 +212,7 @@ unprivileged() {
     [[ $output == *"u: 1 cells differ, by at most 0.000e+00 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
 }
 
-@test "weft diff: the largest absolute, relative and ulp difference, each where it is; and whole runs by their steps" {
-    # .46875 is 15/32 of the 2^52 numbers in [1, 2), .75 is 3/8 of 2^52 in [2, 4)
+@test "weft diff: the largest absolute and relative difference, each where it is; and whole runs by their steps" {
     deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 checkpoint.keep=0
     printf '1.5 2 1000 0\n' >a.txt
     printf '1.96875 2.75 1001 0\n' >b.txt
@@ -225,8 +224,8 @@ unprivileged() {
     done
     run launch 3 "$weft" diff a/step_0000000002.h5 b/step_0000000002.h5
     expect status 1 "$status"
-    local at_2="by at most 1.000e+00 at (x 2, y 0)" at_1="relative 2.727e-01 at (x 1, y 0)" at_0="2111062325329920 ulp at (x 0, y 0)"
-    [[ $output == *"u: 3 cells differ, $at_2; $at_1; $at_0"* ]] || { echo "$output"; return 1; }
+    local at_2="by at most 1.000e+00 at (x 2, y 0)" at_1="relative 2.727e-01 at (x 1, y 0)"
+    [[ $output == *"u: 3 cells differ, $at_2; $at_1"* ]] || { echo "$output"; return 1; }
     weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=c checkpoint.every=2 --quiet
     run "$weft" diff a c
     expect "a run that lacks a step" "1 step 2 u: same bits step 1: only in a" "$status $(echo $output)"
@@ -240,15 +239,13 @@ unprivileged() {
     refused 2 empty
 }
 
-@test "weft diff: f32 counts in its own ulp; what has nothing to compare is said" {
+@test "weft diff: a last bit of f32 counts; what has nothing to compare is said" {
     deck d.ini problem.kind=custom problem.initial=zero "problem.weights=0 0 1" problem.dtype=f32 grid.nx=5 \
         "grid.x_low=dirichlet 0" time.steps=1
     local v
-    for v in 1 1.00000011920929 -1; do weft_alone d.ini "grid.x_high=dirichlet $v" "output.final=$v.h5"; done
+    for v in 1 1.00000011920929; do weft_alone d.ini "grid.x_high=dirichlet $v" "output.final=$v.h5"; done
     run "$weft" diff 1.h5 1.00000011920929.h5
-    [[ $status = 1 && $output == *"u: 1 cells "*"; 1 ulp at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
-    run "$weft" diff 1.h5 ./-1.h5
-    [[ $status = 1 && $output == *"; 2130706432 ulp at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
+    [[ $status = 1 && $output == *"u: 1 cells differ, by at most 1.192e-07 at (x 4, y 0)"* ]] || { echo "$output"; return 1; }
     weft_alone d.ini "grid.x_high=dirichlet 1" checkpoint.every=1 checkpoint.dir=one grid.nx=6 output.final=w.h5
     weft_alone d.ini "grid.x_high=dirichlet 1" checkpoint.every=2 checkpoint.dir=two time.steps=2
     run "$weft" diff 1.h5 w.h5
@@ -267,6 +264,5 @@ unprivileged() {
     h5dump -d /fields/u -H "$f" | grep -q 'SIMPLE { ( 41, 53 )'
     h5dump -a /fingerprint "$f" | grep -q "$reference"
     h5dump -a /fields/u/fingerprint "$f" | grep -q "$reference"
-    [ -n "$(find checkpoints -name '*30.x*mf')" ]
     h5dump -a /deck "$f" | grep -q 'alpha'
 }

@@ -107,15 +107,15 @@ plate() {
     expect status 3 "$status"
 }
 
-@test "many damaged blocks: sixteen are listed, the others counted" {
+@test "many damaged blocks: the first is named, the others counted" {
     plate
     weft_alone d.ini grid.ny=10000
     local k
-    for ((k = 0; k < 20; k++)); do flip_a_bit good.h5 /fields/u $((4194304 * k / 1)); done
+    for ((k = 0; k < 20; k++)); do flip_a_bit good.h5 /fields/u $((4194304 * k)); done
     run "$weft" verify good.h5
     expect status 3 "$status"
-    expect "sentences" 17 "$(grep -c '^weft: ' <<<"$output")"
-    [[ $output == *"4 more blocks"* ]]
+    expect "sentences" 1 "$(grep -c '^weft: ' <<<"$output")"
+    [[ $output == *"block 0, rows 0 .. 511 of /fields/u"*"; and 19 more"* ]]
 }
 
 @test "checkpoint.verify: full, sample and off write the same cells; the resolved deck says which" {
