@@ -68,9 +68,6 @@ typedef struct ladder_case {
     const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this
                                * size) ... */
     double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    const char *part_name;    /* set by prepare where the work has parts that could run beside each other: the
-                               * slowest one, measured by it ... */
-    double part_rate;         /* ... alone; NULL and 0 otherwise */
     sentence missing;  /* set by prepare, which returns 0: why this point cannot run here; then only destroy
                         * is called */
     bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no

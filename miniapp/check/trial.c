@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
-#include "bench/bench_families.h"
 #include "check/check_record.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"

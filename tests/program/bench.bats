@@ -25,27 +25,12 @@ def count: type == "number" and . == floor;
 
 @test "--list names families and rungs, and runs nothing" {
     bench --list >list
-    grep -q '^transpose: ' list
+    grep -q '^transpose: .* (docs/teaching/transpose.md)$' list
     grep -q '  transpose/naiveRow ' list
     grep -q '  nx=' list
     expect files list "$(echo *)"
     bench transpose/naiveRow --list device=host >list
     expect "rungs of a chosen one" 1 "$(grep -c ' transpose/' list)"
-}
-
-@test "--help of families names the page of each, without a GPU" {
-    local family
-    bench transpose reduce/atomic halo --help >text
-    expect lines 6 "$(wc -l <text)"
-    for family in reduce transpose halo; do
-        grep -q "^$family: " text
-        grep -q "^lesson: docs/teaching/$family.md; " text
-    done
-    ! grep -q '^usage: ' text
-    "$weft" info | grep -q '^built .*CUDA: no' && return 0
-    bench shared --help | grep -q '^lesson: docs/teaching/shared.md; '
-    bench --list | grep -q '  shared/padded '
-    bench --list device=cuda | grep -q '  shared/padded '
 }
 
 @test "the rung's own figure comes last, columns fit, parameters that do not vary stand above" {

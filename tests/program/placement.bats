@@ -41,19 +41,3 @@ setup() {
     weft_alone d.ini
     expect "one rank of three GPUs" null "$(record .machine.placement)"
 }
-
-@test "weft bench halo: what the NICs of each host sent, and which stayed idle" {
-    local i
-    [ -r /proc/self/schedstat ] || skip "the kernel has no schedstat, which stands in for a counter"
-    sysfs_net eth0 pci0000:f/0000:f1:00.0 0
-    sysfs_net eth1 pci0000:f/0000:f2:00.0 0
-    ln -sf /proc/self/schedstat sys/class/net/eth0/statistics/tx_bytes # nanoseconds that the reader had a core: it grows
-    run --separate-stderr launch 2 env WEFT_PRETEND_HOSTS=2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none
-    expect "hosts" 2 "$(grep -c '^NICs of .* sent mlx5_0 0 B, .*, eth0 [0-9.]* [MG]B, eth1 0 B' <<<"$output")"
-    expect "the note" 1 "$(grep -c '^weft: on .* eno1, eth1 sent next to nothing, while eth0 with an equal link (25000 Mb/s) sent much' <<<"$stderr")"
-    mkdir empty
-    WEFT_PRETEND_SYSFS=empty launch 2 env WEFT_PRETEND_HOSTS=2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none >bare
-    expect "hosts without NICs" 2 "$(grep -c '^NICs of .* are unknown: ' bare)"
-    launch 2 "$weft" bench halo/mpi_ring bytes=64k samples=none output=none >one_host
-    [ "$(grep -c '^NICs' one_host)" = 0 ]
-}
