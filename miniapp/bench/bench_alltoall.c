@@ -30,57 +30,31 @@ static void alltoall(void *context, int runs)
         MPI_CHECK(MPI_Alltoall(b->out, b->block_bytes, MPI_BYTE, b->in, b->block_bytes, MPI_BYTE, b->comm));
 }
 
-static double alltoall_median_s(const ladder_case *c, int64_t block_bytes, bool aware)
+/* Bytes per second out of one rank. */
+static void set_ceiling(ladder_case *c)
 {
     device *d = c->d;
     const topology *top = bench_world_of(c)->top;
-    blocks b = { .comm = top->comm, .block_bytes = (int)block_bytes };
-    const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
+    const int64_t cells = c->value[0] * c->value[0], parts = (int64_t)top->ranks * top->ranks;
+    const int64_t block_bytes = (cells * (int64_t)dtype_bytes(c->type) + parts - 1) / parts;
     const size_t bytes = (size_t)message_block_bytes(block_bytes * top->ranks);
-    DEVICE_CALL(d, alloc, where, bytes, &b.out);
-    DEVICE_CALL(d, alloc, where, bytes, &b.in);
+    const char *why;
+    const bool aware = d->kind == DEVICE_CUDA && bench_link_aware(bench_world_of(c), d, &why);
+    const device_memory where = aware ? DEVICE_MEMORY_DEVICE : DEVICE_MEMORY_PINNED;
+    blocks b = { .comm = top->comm, .block_bytes = (int)block_bytes };
+    if (block_bytes > INT32_MAX) return;
+    DEVICE_CHECK(d, ladder_alloc(c, where, bytes, &b.out));
+    DEVICE_CHECK(d, ladder_alloc(c, where, bytes, &b.in));
     DEVICE_CALL(d, fill_bytes, b.out, 0x5a, bytes, c->stream);
     DEVICE_CALL(d, stream_sync, c->stream);
     const double seconds = bench_world_times(bench_world_of(c), alltoall, &b).p50;
-    DEVICE_CALL(d, free, where, b.out);
-    DEVICE_CALL(d, free, where, b.in);
-    return seconds;
-}
-
-/* Bytes per second out of one rank, measured once for each size. */
-static void set_ceiling(ladder_case *c)
-{
-    enum { ALLTOALL = -1 };
-    const int64_t ranks = bench_world_of(c)->top->ranks, n = c->value[0];
-    const int64_t block_bytes = (n * n * (int64_t)dtype_bytes(c->type) + ranks * ranks - 1) / (ranks * ranks);
-    const char *why;
-    const bool aware = c->d->kind == DEVICE_CUDA && bench_link_aware(bench_world_of(c), c->d, &why);
-    if (block_bytes > INT32_MAX) return;
-    bench_world_known *k = bench_world_recall(ALLTOALL, c->type, block_bytes);
-    if (!k->way) k->rate = (double)(block_bytes * (ranks - 1)) / alltoall_median_s(c, block_bytes, aware);
-    k->way = c->d->kind == DEVICE_HOST ? "MPI_Alltoall" : aware ? "Alltoall, device" : "Alltoall, pinned";
-    c->ceiling_name = k->way;
-    c->ceiling_rate = k->rate;
+    c->ceiling_name = d->kind == DEVICE_HOST ? "MPI_Alltoall"
+                      : aware                ? "Alltoall, device"
+                                             : "Alltoall, pinned";
+    c->ceiling_rate = (double)(block_bytes * (top->ranks - 1)) / seconds;
 }
 
 /* ---- rungs ---- */
-
-/* Every cell tells its place in the source. */
-static int fill_fields(ladder_case *c, transposing *t)
-{
-    const box own = t->dec.own;
-    const size_t bytes = t->shape.bytes;
-    t->host = CHECK_ALLOC(malloc(bytes));
-    int code = ladder_alloc(c, DEVICE_MEMORY_DEVICE, bytes, &t->source);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &t->target);
-    if (code) return code;
-    memset(t->host, 0xff, bytes);
-    for (int64_t y = 0; y < t->shape.ny; y++)
-        for (int64_t x = 0; x < t->shape.nx; x++)
-            bench_world_set_cell(c->type, (own.y0 + y) * t->dec.nx + own.x0 + x,
-                                 field_at(&t->shape, t->host, x, y));
-    return ladder_fetch(c, t->source, t->host, bytes);
-}
 
 /* All cells of this rank's source but those whose place in the target is its own. */
 static double sent_bytes(const transposing *t)
@@ -102,14 +76,16 @@ static int transposing_prepare(ladder_case *c)
                               (transport_kind)bench_way_of(c->rung), top->comm);
     sentence_set(&c->missing, "%s", redist_refusal(t->redist));
     if (c->missing.text[0]) return 0;
-    const int code = fill_fields(c, t);
-    if (code) return code;
+    t->host = CHECK_ALLOC(malloc(t->shape.bytes));
+    bench_world_set_field(&t->dec, &t->shape, t->host);
     const timer_spread sent = timer_over_ranks(sent_bytes(t), top->comm);
     c->work = sent.max;
     c->uneven = sent.min < 0.99 * sent.max;
     c->size = n * n;
+    DEVICE_CHECK(c->d, ladder_alloc(c, DEVICE_MEMORY_DEVICE, t->shape.bytes, &t->source));
+    DEVICE_CHECK(c->d, ladder_alloc_poisoned(c, t->shape.bytes, &t->target));
     set_ceiling(c);
-    return 0;
+    return ladder_fetch(c, t->source, t->host, t->shape.bytes);
 }
 
 static int transposing_enqueue(ladder_case *c)
@@ -164,7 +140,7 @@ static const ladder_rung rungs[] = {
     RUNGS_OF("peer", TRANSPORT_PEER, "tiles into the owner's memory"),
 };
 
-#define FAMILY(KIND)                                                                                    \
+#define FAMILY(KIND)                                                                                        \
     LADDER_FAMILY(KIND, "alltoall", "the distributed transpose by size, beside MPI_Alltoall", "f32", "f64", \
                   bench_world_unsent)
 const ladder_family bench_alltoall_host = FAMILY(DEVICE_HOST), bench_alltoall_cuda = FAMILY(DEVICE_CUDA);

@@ -73,19 +73,14 @@ static int64_t place_of(const exchange *e, int64_t x, int64_t y)
     return gy * d->nx + gx;
 }
 
-/* Bytes per second out of one rank over the bare link, measured once for each set of messages. */
+/* Bytes per second out of one rank over the bare link. */
 static void set_ceiling(ladder_case *c, const exchange *e)
 {
-    bench_world_known *k = bench_world_recall((int)bench_cut_of(c->rung), c->type, c->value[BYTES]);
-    if (!k->way) {
-        bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST,
-                                          e->message, e->messages);
-        k->rate = c->work / bench_link_times(l).p50;
-        k->way = bench_link_way(l);
-        bench_link_destroy(&l);
-    }
-    c->ceiling_name = k->way;
-    c->ceiling_rate = k->rate;
+    bench_link *l = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, BENCH_LINK_SHORTEST,
+                                      e->message, e->messages);
+    c->ceiling_name = bench_link_way(l);
+    c->ceiling_rate = c->work / bench_link_times(l).p50;
+    bench_link_destroy(&l);
 }
 
 /* ---- rungs of the exchange ---- */
@@ -97,19 +92,15 @@ static int exchange_prepare(ladder_case *c)
     const transport_choice choice = transport_choice_of_all((transport_kind)bench_way_of(c->rung));
     const int64_t usual_bytes = message_chunk_bytes;
     message_chunk_bytes = c->value[CHUNK];
-    e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x,
-                          bench_cut_of(c->rung) == BENCH_BLOCKS, &choice, e->comm);
+    e->halo = halo_create(&e->dec, c->d, &e->shape, e->shape.depth_x, bench_cut_of(c->rung) == BENCH_BLOCKS,
+                          &choice, e->comm);
     message_chunk_bytes = usual_bytes;
     sentence_set(&c->missing, "%s", halo_refused(e->halo));
     if (!agree_or_say(!c->missing.text[0], &c->missing, bench_world_of(c)->top->comm)) return 0;
-    const int code =
-        ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field);
-    if (code) return code;
+    DEVICE_CHECK(c->d,
+                 ladder_alloc(c, DEVICE_MEMORY_DEVICE, halo_field_bytes(c->d->kind, &e->shape), &e->field));
     e->host = CHECK_ALLOC(malloc(e->shape.bytes));
-    memset(e->host, 0xff, e->shape.bytes);
-    for (int64_t y = 0; y < e->shape.ny; y++)
-        for (int64_t x = 0; x < e->shape.nx; x++)
-            bench_world_set_cell(c->type, place_of(e, x, y), field_at(&e->shape, e->host, x, y));
+    bench_world_set_field(&e->dec, &e->shape, e->host);
     c->work = (double)halo_sent_bytes(e->halo);
     c->size = halo_sent_bytes(e->halo) / (int64_t)dtype_bytes(c->type);
     set_ceiling(c, e);
@@ -172,8 +163,7 @@ static int link_prepare(ladder_case *c)
         e->message[0].send = e->dec.rank == 0;
         e->message[0].receive = !e->message[0].send;
     }
-    e->link =
-        bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, e->message, e->messages);
+    e->link = bench_link_create(bench_world_of(c), c->d, c->stream, e->comm, kind, e->message, e->messages);
     return 0;
 }
 
@@ -204,16 +194,14 @@ static const ladder_parameter parameters[] = {
     { "chunk", 1 << 20, 128, (int64_t)1 << 30, "bytes that staged sends in one piece from a GPU" },
 };
 
-#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES)                                   \
-    {                                                                            \
-        LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL), \
-            .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST,             \
-            .variant = (int)(WAY)*BENCH_CUTS + CUT,                              \
-            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK,         \
-            LADDER_SCAN(BYTES, VALUES)                                           \
+#define RUNG(NAME, WHY, RUN, WAY, CUT, VALUES)                                                               \
+    {                                                                                                        \
+        LADDER_ROW(NAME, WHY, RUN##_prepare, RUN##_enqueue, RUN##_verify, NULL),                             \
+            .destroy = exchange_destroy, .clock = LADDER_CLOCK_HOST, .variant = (int)(WAY)*BENCH_CUTS + CUT, \
+            .ignores = (int)(WAY) == TRANSPORT_STAGED ? 0 : 1u << CHUNK, LADDER_SCAN(BYTES, VALUES)          \
     }
-#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                        \
-    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes),    \
+#define PATTERNS_OF(NAME, HOW, RUN, WAY)                                         \
+    RUNG(NAME "_pair", HOW ", one neighbour", RUN, WAY, BENCH_PAIRS, sizes),     \
         RUNG(NAME "_ring", HOW ", two neighbours", RUN, WAY, BENCH_ROWS, sizes), \
         RUNG(NAME "_grid", HOW ", eight neighbours", RUN, WAY, BENCH_BLOCKS, grid_sizes)
 
@@ -230,7 +218,7 @@ static const ladder_rung rungs[] = {
     PATTERNS_OF("nccl", "NCCL on the stream", exchange, TRANSPORT_NCCL),
 };
 
-#define FAMILY(KIND)                                                                            \
+#define FAMILY(KIND)                                                                                     \
     LADDER_FAMILY(KIND, "halo", "the halo exchange by message size, over every transport", "f32", "f64", \
                   bench_world_unsent)
 const ladder_family bench_halo_host = FAMILY(DEVICE_HOST), bench_halo_cuda = FAMILY(DEVICE_CUDA);

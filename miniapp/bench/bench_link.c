@@ -24,8 +24,8 @@ struct bench_link {
     device_memory memory;
     char *out, *in;
     peer *peer;
-    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here, and the place in it */
-    int64_t there_at[BENCH_LINK_MESSAGES_MAX];
+    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here, and which of their messages this one is */
+    int there[BENCH_LINK_MESSAGES_MAX];
     char *host_out, *host_in; /* of copies, as are the next three */
     device_stream *back;
     device_event *begun, *ended;
@@ -47,18 +47,6 @@ bool bench_link_carries(ladder_case *c)
     if (bench_way_of(c->rung) != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why))
         return true;
     return sentence_refuse(&c->missing, "%s", why);
-}
-
-/* The offset at which each receiver waits for our message. */
-static void exchange_offsets(bench_link *l)
-{
-    MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
-    for (int i = 0; i < l->count; i++) {
-        const bench_link_message *m = &l->message[i];
-        MPI_CHECK(MPI_Irecv(&l->there_at[i], 1, MPI_INT64_T, m->rank, m->tag_back, l->comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend(&l->at[i], 1, MPI_INT64_T, m->rank, m->tag, l->comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * l->count, request, MPI_STATUSES_IGNORE));
 }
 
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
@@ -87,7 +75,9 @@ static void make_buffers(bench_link *l)
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
     if (l->way == LINK_COPY) {
         l->in = peer_shared_block(l->peer, (size_t)block_bytes, (void **)l->theirs);
-        exchange_offsets(l);
+        for (int i = 0; i < l->count; i++)
+            for (int k = 0; k < l->count; k++)
+                if (l->message[k].tag_back == l->message[i].tag) l->there[i] = k;
     } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
     if (l->way != LINK_COPIES) return;
     DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_out);
@@ -181,7 +171,7 @@ static void run_peer_copies(bench_link *l)
 {
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CALL(l->d, copy, l->theirs[i] + l->there_at[i], l->out + l->at[i],
+            DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->there[i]], l->out + l->at[i],
                         (size_t)l->message[i].bytes, l->stream);
 }
 

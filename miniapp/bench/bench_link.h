@@ -8,7 +8,8 @@
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
-/* to and from one rank; its message that answers has the tag `tag_back` */
+/* To and from one rank; its message that answers has the tag `tag_back`. Ranks with several messages have
+ * those of the same tags and bytes, in the same order. */
 typedef struct bench_link_message {
     int rank, tag, tag_back;
     bool send, receive;

@@ -48,32 +48,18 @@ static sentence remark_of(const bench_item *item, const bench_point *p)
 
 /* ---- the table ---- */
 
-/* A parameter stands above the table where a rung that was asked for takes it and does not scan it. */
-static bool stands_above(const bench_request *ask, const ladder_family *f, int parameter)
-{
-    for (int i = 0; i < ask->items; i++)
-        if (ask->item[i].family == f && ladder_takes(ask->item[i].rung, parameter) &&
-            !ladder_scans(ask->item[i].rung, parameter))
-            return true;
-    return false;
-}
-
 static const char row_format[] = "%-36s  %8s  %9s  %12s  %5s  %-16s  ";
 
-static void print_heading(const ladder_family *f, const bench_request *ask, const bench_point *p)
+static void print_heading(const ladder_family *f, const bench_point *p)
 {
-    printf("%s: %s\n  %s", f->name, f->shows, type_of(f, p->type));
-    for (int i = 0; i < f->parameters; i++)
-        if (stands_above(ask, f, i))
-            printf("  %s=%lld", f->parameter[i].key,
-                   (long long)bench_request_asked(ask, &f->parameter[i], NULL));
-    printf("\n");
+    const char *type = type_of(f, p->type);
+    printf("%s: %s%s%s\n", f->name, f->shows, type[0] ? ", " : "", type);
     printf(row_format, "rung", "median", "spread  ", "rate", "of it", "ceiling");
     printf("what it shows\n");
 }
 
-/* Values above the table that are not what the rung took begin the remark: "n=16384: what it shows". */
-static void print_row(const bench_request *ask, const bench_item *item, const bench_point *p)
+/* Values that are not the usual ones begin the remark: "n=16384: what it shows". */
+static void print_row(const bench_item *item, const bench_point *p)
 {
     const ladder_family *f = item->family;
     const ladder_rung *r = item->rung;
@@ -94,7 +80,7 @@ static void print_row(const bench_request *ask, const bench_item *item, const be
                             : rate_text(p->rate, r->unit).text,
            fraction, isnan(p->ceiling) ? "-" : p->ceiling_name);
     for (int i = 0; i < f->parameters; i++)
-        if (ladder_takes(r, i) && !ladder_scans(r, i) && p->value[i] != bench_request_value(ask, item, 0, i))
+        if (ladder_takes(r, i) && !ladder_scans(r, i) && p->value[i] != f->parameter[i].usual)
             printf("%s=%lld: ", f->parameter[i].key, (long long)p->value[i]);
     printf("%s\n", remark_of(item, p).text);
 }
@@ -166,9 +152,9 @@ void bench_report_row(bench_table *t, const bench *b, const bench_item *item, co
     if (b->ask->csv) csv_row(b, item, p);
     else {
         if (t->family && item->family != t->family) printf("\n");
-        if (item->family != t->family) print_heading(item->family, b->ask, p);
+        if (item->family != t->family) print_heading(item->family, p);
         t->family = item->family;
-        print_row(b->ask, item, p);
+        print_row(item, p);
     }
     fflush(stdout);
 }
@@ -282,9 +268,9 @@ void bench_report_record(json_t *o, const bench *b, const bench_item *item, cons
         if (r->scan_count > 0) json_array_append_new(scan, point_json(item, &point[i]));
     }
     json_object_update_new(o, point_json(item, &point[points - 1]));
-    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:b}", "family",
-                                        f->name, "rung", r->name, "why", r->why, "device", device_of(b),
-                                        "ranks", ranks_of(b, f), "dtype",
+    json_object_update_new(o, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:s, s:o, s:b}", "family", f->name,
+                                        "rung", r->name, "why", r->why, "device", device_of(b), "ranks",
+                                        ranks_of(b, f), "dtype",
                                         record_text_or_null(f->type_name[point[points - 1].type]), "unit",
                                         unit_of(r->unit), "ceilings", ceilings, "verified", verified));
     if (!verified) json_object_set_new(o, "rate", json_null());

@@ -3,13 +3,11 @@
 #include "bench/bench_request.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cmd_key.h"
 #include "base/terminal.h"
-#include "deck/deck.h"
 #include "ranks/check.h"
 
 const ladder_family *const *bench_families(void)
@@ -52,7 +50,7 @@ static const cmd_key own_keys[] = {
       .most = 4096 },
     { KEY("output", CMD_KEY_OUTPUT, output, "file to which records are appended (results.jsonl), or none") },
 };
-enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
+enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void bench_request_print_keys(void *file)
 {
@@ -107,25 +105,6 @@ bool bench_request_find(device_kind kind, const char *name, bench_item *item)
     return false;
 }
 
-/* A bare family is near a bare family, a rung near a rung. */
-static bool unknown_name(const bench_request *q, const char *name, sentence *why)
-{
-    static char text[NAMES_MAX][NAME_BYTES];
-    const char *known[NAMES_MAX];
-    int count = 0;
-    const bool rung = strchr(name, '/') != NULL;
-    for (const ladder_family *const *f = bench_families(); *f; f++)
-        for (int i = 0; offered(q, *f) && i < (*f)->rungs && count < NAMES_MAX; i++, count++) {
-            known[count] = text[count];
-            snprintf(text[count], NAME_BYTES, "%s%s%s", (*f)->name, rung ? "/" : "",
-                     rung ? (*f)->rung[i].name : "");
-        }
-    return sentence_refuse(
-        why, "%s is no %s of the %s device; the nearest is %s, and `weft bench --list` names them all", name,
-        rung ? "rung" : "family", q->kind == DEVICE_HOST ? "host" : "cuda",
-        deck_nearest(name, known, (size_t)count));
-}
-
 static bool is_name(const char *argument) { return argument[0] != '-' && !strchr(argument, '='); }
 
 /* Adds the rung where a name means it, or where there are no names. known[i]: argument i means some rung. */
@@ -147,15 +126,16 @@ static void consider(bench_request *q, const ladder_family *f, const ladder_rung
 
 static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
-    bool *known = CHECK_CALLOC(argc, sizeof *known);
-    int unknown = 0;
+    bool *known = CHECK_CALLOC(argc, sizeof *known), ok = true;
     for (const ladder_family *const *f = bench_families(); *f; f++)
         for (int i = 0; offered(q, *f) && i < (*f)->rungs; i++)
             consider(q, *f, &(*f)->rung[i], ranks > 1 || q->list || !bench_together(*f), argc, argv, known);
-    for (int i = argc - 1; i > 0; i--)
-        if (is_name(argv[i]) && !known[i]) unknown = i;
+    for (int i = 1; i < argc && ok; i++)
+        if (is_name(argv[i]) && !known[i])
+            ok = sentence_refuse(why, "the %s device has no rung %s; `weft bench --list` names them all",
+                                 q->kind == DEVICE_HOST ? "host" : "cuda", argv[i]);
     free(known);
-    return unknown == 0 || unknown_name(q, argv[unknown], why);
+    return ok;
 }
 
 /* ---- keys ---- */
@@ -164,32 +144,24 @@ static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sen
  * in any case, as well. */
 static bool set_parameter(bench_request *q, const char *assignment, sentence *why)
 {
-    const char *const text = strchr(assignment, '=') + 1, *known[NAMES_MAX];
-    char key[NAME_BYTES];
     const ladder_parameter *found = NULL;
     int64_t number = 0;
-    int count = 0;
-    snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
-    for (int i = 0; i < OWN_KEYS; i++) known[count++] = own_keys[i].key;
     for (const ladder_family *const *f = bench_families(); *f; f++) {
         bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0;
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == *f;
-        for (int i = 0; chosen && i < (*f)->parameters && count < NAMES_MAX; i++) {
+        for (int i = 0; chosen && i < (*f)->parameters; i++) {
             const ladder_parameter *p = &(*f)->parameter[i];
-            known[count++] = p->key;
-            if (strcmp(p->key, key) != 0) continue;
-            if (!deck_whole(text, &number) || number < p->least || number > p->most)
-                return sentence_refuse(
-                    why,
-                    "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3",
-                    key, text, (*f)->name, (long long)p->least, (long long)p->most);
+            const cmd_key key = {
+                .key = p->key, .kind = CMD_KEY_WHOLE, .least = (double)p->least, .most = (double)p->most
+            };
+            if (!cmd_key_find(&key, 1, assignment)) continue;
+            if (!cmd_key_set(&key, 1, &number, assignment, why)) return false;
             found = p;
         }
     }
     if (!found)
         return sentence_refuse(
-            why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all",
-            key, deck_nearest(key, known, (size_t)count));
+            why, "no rung of these takes the key of %s; `weft bench --list` names them all", assignment);
     q->setting[q->settings++] = (bench_setting){ found->key, number };
     return true;
 }

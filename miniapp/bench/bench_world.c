@@ -59,6 +59,15 @@ void bench_world_set_cell(dtype t, int64_t place, void *cell)
     ladder_put(t, cell, 0, t == DTYPE_F32 ? (double)(place % 16777213) : (double)place);
 }
 
+void bench_world_set_field(const decomp *dec, const field_shape *f, void *host)
+{
+    memset(host, 0xff, f->bytes);
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++)
+            bench_world_set_cell(f->type, (dec->own.y0 + y) * dec->nx + dec->own.x0 + x,
+                                 field_at(f, host, x, y));
+}
+
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
 {
     double wanted;
@@ -96,16 +105,4 @@ timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, in
     while (runs < RUNS_MOST && !lasts(w, run, context, runs)) runs *= 2;
     for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
     return timer_percentiles_of(batches_s, BATCHES);
-}
-
-bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes)
-{
-    enum { KNOWN_MAX = 128 };
-    static bench_world_known known[KNOWN_MAX];
-    static int knowns;
-    for (int i = 0; i < knowns; i++)
-        if (known[i].subject == subject && known[i].type == t && known[i].bytes == bytes) return &known[i];
-    if (knowns == KNOWN_MAX) knowns = 0;
-    known[knowns] = (bench_world_known){ .subject = subject, .type = t, .bytes = bytes };
-    return &known[knowns++];
 }

@@ -37,20 +37,12 @@ void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
 bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
                         decomp *dec);
 
-/* Sets the cell that tells its global place, and compares one with it. */
+/* Sets the cell that tells its global place, those of a whole field around which all is poisoned, and
+ * compares one cell. */
 void bench_world_set_cell(dtype t, int64_t place, void *cell);
+void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
 bool bench_world_is_cell(dtype t, int64_t place, const void *cell);
 
 /* Seconds of one of `runs` on the slowest rank, over several batches that last long enough. Collective. */
 timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs),
                                     void *context);
-
-/* A ceiling, measured once for each subject, type and size: all 0 until the caller has filled it in. */
-typedef struct bench_world_known {
-    int subject;
-    dtype type;
-    int64_t bytes;
-    double rate;
-    const char *way;
-} bench_world_known;
-bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes);

@@ -45,7 +45,7 @@ static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
     const int points = bench_request_points(g->ask, item);
     bench_point *point = CHECK_CALLOC(points, sizeof *point);
     bool ok = true, right = true;
-    int had = 0; /* points that could run here */
+    int had = 0;                                              /* points that could run here */
     (void)bench_ceiling_rate(&g->bench, item->rung->ceiling); /* before the rung takes its memory */
     for (int i = 0; i < points && ok; i++) {
         bench_point *p = &point[had];

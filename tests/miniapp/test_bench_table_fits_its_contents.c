@@ -62,7 +62,7 @@ static void test_table(void **state)
     captured(text, sizeof text, &t);
     assert_string_equal(
         text,
-        "fakes: \n  f32  rows=7\n"
+        "fakes: , f32\n"
         "rung                                    median   spread            rate  of it  ceiling           "
         "what it shows\n"
         "fakes/short  bytes=4096                   2 ms    5.0 %       12.3 GB/s  0.500  copy              "
