@@ -34,7 +34,7 @@ host_families = [
     'ceiling', 'access', 'transpose', 'stencil', 'fused', 'reduce', 'roofline', 'streaming', 'halo',
     'alltoall', 'io'
 ]
-cuda_families = host_families + ['arith', 'constant', 'launch', 'memory', 'product', 'shared', 'streams']
+cuda_families = host_families + ['arith', 'constant', 'launch', 'memory', 'shared', 'streams']
 several_ranks = ['halo', 'alltoall', 'io']
 
 

@@ -8,8 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from weftlab import frame, series, style, text
 
-STENCILS = {"star": "o", "box": "s", "line": "^", "wave": "D", "maxChange": "v"}
-MESSAGES = ("faceCopy", "pack", "unpack")
+STENCILS = {"star": "o", "box": "s", "wave": "D", "maxChange": "v"}
 TYPES = {"f32": style.PALETTE[0], "f64": style.PALETTE[1]}
 TRANSPORTS = ("staged", "mapped", "aware", "peer", "nccl", "mpi", "link")
 SMALL_BYTES, LARGE_BYTES = 2**16, 2**15  # up to here latency is drawn, from here on bandwidth
@@ -111,13 +110,13 @@ def draw_roofs(axes, points):
 
 
 def fractions_of(points):
-    """Name, type and fraction of each row from the top down: messages come last, and of those only
+    """Name, type and fraction of each row from the top down: the message comes last, and of it only
     the deepest."""
     kernels = kernels_of(points)
     radius = kernels.get("parameters.radius", kernels["at"]).astype(float)
     names = [rung if np.isnan(r) else f"{rung} r={r:g}" for rung, r in zip(kernels.rung, radius)]
     deepest = radius.groupby(kernels.rung).transform("max")
-    message = kernels.rung.isin(MESSAGES)
+    message = kernels.rung == "pack"
     rows = kernels.assign(name=names, message=message)[~message | radius.isna() | (radius == deepest)]
     return rows.sort_values("message", kind="stable")
 

@@ -7,8 +7,8 @@ static const ladder_family *const families[] = {
 #if WEFT_CUDA
     &ladder_ceiling_cuda,   &ladder_memory_cuda,   &ladder_access_cuda,    &ladder_shared_cuda,
     &ladder_transpose_cuda, &ladder_stencil_cuda,  &ladder_fused_cuda,     &ladder_reduce_cuda,
-    &ladder_launch_cuda,    &ladder_constant_cuda, &ladder_product_cuda,   &ladder_arith_cuda,
-    &ladder_streams_cuda,   &ladder_roofline_cuda, &ladder_streaming_cuda,
+    &ladder_launch_cuda,    &ladder_constant_cuda, &ladder_arith_cuda,     &ladder_streams_cuda,
+    &ladder_roofline_cuda,  &ladder_streaming_cuda,
 #endif
 };
 

@@ -39,29 +39,49 @@ int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
 
 /* ---- the pass ---- */
 
+enum { LINE_CELLS = 1024 }; /* that are computed together */
+
+typedef union line {
+    float f32[LINE_CELLS + 2 * STENCIL_RADIUS_MAX];
+    double f64[LINE_CELLS + 2 * STENCIL_RADIUS_MAX];
+} line;
+
+/* One term of n sums. The first is a product. */
+DEVICE_HOST_CLONES
+static void add_f32(float *sum, const float *u, float w, int64_t n, bool first)
+{
+    for (int64_t i = 0; i < n; i++) sum[i] = first ? w * u[i] : cell_fma_f32(w, u[i], sum[i]);
+}
+
+DEVICE_HOST_CLONES
+static void add_f64(double *sum, const double *u, double w, int64_t n, bool first)
+{
+    for (int64_t i = 0; i < n; i++) sum[i] = first ? w * u[i] : cell_fma_f64(w, u[i], sum[i]);
+}
+
+static void add(dtype t, void *sum, const line *row, int at, double w, int64_t n, bool first)
+{
+    if (t == DTYPE_F32) add_f32(sum, row->f32 + at, (float)w, n, first);
+    else add_f64(sum, row->f64 + at, w, n, first);
+}
+
 /* n cells from the one of that index on: the terms in their order, each over all cells. */
-#define DEFINE_PASS(CELL, SUFFIX)                                                                           \
-    DEVICE_HOST_CLONES                                                                                      \
-    static void pass##SUFFIX(const ladder_field *s, int64_t index, int64_t n, CELL *restrict sum)           \
-    {                                                                                                       \
-        const int terms = stencil_weights(s->op.form, s->op.radius);                                        \
-        for (int k = 0; k < terms; k++) {                                                                   \
-            int dx, dy;                                                                                     \
-            stencil_weight_place(s->op.form, s->op.radius, k, &dx, &dy);                                    \
-            const uint64_t first = (uint64_t)(index + ladder_field_index(&s->shape, dx, dy) -               \
-                                              ladder_field_index(&s->shape, 0, 0));                         \
-            const CELL w = (CELL)s->op.weight[k];                                                           \
-            for (int64_t i = 0; i < n; i++) {                                                               \
-                const CELL u = (CELL)cell_random(LADDER_FIELD_CUR, first + (uint64_t)i);                    \
-                sum[i] = k == 0 ? w * u : cell_fma##SUFFIX(w, u, sum[i]);                                   \
-            }                                                                                               \
-        }                                                                                                   \
-        for (int64_t i = 0; i < n && s->op.has_prev; i++)                                                   \
-            sum[i] = cell_fma##SUFFIX((CELL)s->op.beta,                                                     \
-                                      (CELL)cell_random(LADDER_FIELD_PREV, (uint64_t)(index + i)), sum[i]); \
+static void pass(const ladder_field *s, dtype t, int64_t index, int64_t n, void *sum)
+{
+    const int r = s->op.radius, rows = s->op.form == STENCIL_LINE ? 0 : r;
+    line row[2 * STENCIL_RADIUS_MAX + 1];
+    for (int dy = -rows; dy <= rows; dy++)
+        ladder_random(t, &row[rows + dy], index + dy * (s->shape.nx + 2 * s->shape.depth_x) - r, n + 2 * r,
+                      LADDER_FIELD_CUR);
+    for (int k = 0; k < stencil_weights(s->op.form, r); k++) {
+        int dx, dy;
+        stencil_weight_place(s->op.form, r, k, &dx, &dy);
+        add(t, sum, &row[rows + dy], r + dx, s->op.weight[k], n, k == 0);
     }
-DEFINE_PASS(float, _f32)
-DEFINE_PASS(double, _f64)
+    if (!s->op.has_prev) return;
+    ladder_random(t, row, index, n, LADDER_FIELD_PREV);
+    add(t, sum, row, 0, s->op.beta, n, false);
+}
 
 /* Cells of an allocation: own ones row by row, the rest poisoned still. */
 static void pass_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
@@ -71,12 +91,11 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
     const int64_t end = first + count, last_row = ladder_least(f->ny - 1, (end - f->origin) / f->pitch);
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
     for (int64_t y = ladder_most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
-        const int64_t low = ladder_most(first, field_index(f, 0, y)),
+        const int64_t row = field_index(f, 0, y), low = ladder_most(first, row),
                       high = ladder_least(end, field_index(f, f->nx, y));
-        const int64_t index = ladder_field_index(f, low - field_index(f, 0, y), y);
-        if (low >= high) continue;
-        if (t == DTYPE_F32) pass_f32(s, index, high - low, (float *)out + (low - first));
-        else pass_f64(s, index, high - low, (double *)out + (low - first));
+        for (int64_t at = low; at < high; at += LINE_CELLS)
+            pass(s, t, ladder_field_index(f, at - row, y), ladder_least(high - at, LINE_CELLS),
+                 (char *)out + (size_t)(at - first) * dtype_bytes(t));
     }
 }
 
@@ -111,11 +130,9 @@ int ladder_field_pass(ladder_case *c)
 
 /* ---- several time steps ---- */
 
-int ladder_steps_fill(device *d, const field_shape *f, void *field, int level, device_stream *s)
+int ladder_steps_fill(device *d, const field_shape *f, void *field, device_stream *s)
 {
-    const value v = {
-        .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED + (uint64_t)level
-    };
+    const value v = { .kind = VALUE_RANDOM, .nx_global = f->nx, .ny_global = f->ny, .seed = LADDER_SEED };
     return d->value_fill(d, f, field, &v, field_own(f), s);
 }
 
@@ -129,18 +146,16 @@ int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, 
     return d->boundary_fill(d, f, field, sides, boxes, 4, s);
 }
 
-/* Returns the one of a and b that holds the last level. b is the level before a where the stencil reads two.
- * */
+/* Returns the one of a and b that holds the last step. */
 static void *sweep_singly(device *host, const field_shape *f, const stencil *op, const boundary *sides,
                           int steps, void *a, void *b)
 {
     const box own = field_own(f);
     (void)host->stencil_bind(host, op);
-    (void)ladder_steps_fill(host, f, a, 0, NULL);
-    if (op->has_prev) (void)ladder_steps_fill(host, f, b, 1, NULL);
+    (void)ladder_steps_fill(host, f, a, NULL);
     for (int i = 0; i < steps; i++) {
         (void)ladder_steps_ghosts(host, f, sides, a, op->radius, NULL);
-        (void)host->stencil_pass(host, f, b, a, op->has_prev ? b : NULL, &own, 1, NULL);
+        (void)host->stencil_pass(host, f, b, a, NULL, &own, 1, NULL);
         void *const swap = a;
         a = b, b = swap;
     }

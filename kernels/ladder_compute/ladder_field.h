@@ -36,8 +36,8 @@ int ladder_field_verify(ladder_case *c, ladder_verdict *v);
 
 /* ---- several time steps of a plane: where they start, and the ghosts between two of them ---- */
 
-/* The own cells: random, of the level that stands `level` levels before the first step. */
-int ladder_steps_fill(device *d, const field_shape *f, void *field, int level, device_stream *s);
+/* Random own cells. */
+int ladder_steps_fill(device *d, const field_shape *f, void *field, device_stream *s);
 /* All ghosts that are at most `depth` cells away. */
 int ladder_steps_ghosts(device *d, const field_shape *f, const boundary *sides, void *field, int64_t depth,
                         device_stream *s);

@@ -51,11 +51,10 @@ template <typename T>
 int launch_pass(ladder_case *c, void (*kernel)(T *, const T *, int64_t, int64_t, int64_t), int stored_x,
                 int stored_y, int threads, size_t shared_bytes)
 {
-    const ladder_fused *s = (const ladder_fused *)c->state;
-    const field_shape *f = &s->shape;
+    const field_shape *f = &((const ladder_fused *)c->state)->shape;
     const dim3 grid(ladder_blocks(f->nx, stored_x), ladder_blocks(f->ny, stored_y));
     kernel<<<grid, threads, shared_bytes, device_cuda_stream(c->stream)>>>(
-        (T *)field_at(f, s->next[0], 0, 0), (const T *)field_at(f, s->cur[0], 0, 0), f->pitch, f->nx, f->ny);
+        (T *)field_at(f, c->out, 0, 0), (const T *)field_at(f, c->in, 0, 0), f->pitch, f->nx, f->ny);
     return cudaGetLastError();
 }
 
@@ -126,8 +125,7 @@ template <typename T> int launch_steps(ladder_case *c)
 
 int run_once(ladder_case *c)
 {
-    const ladder_fused *s = (const ladder_fused *)c->state;
-    const int code = ladder_fused_fill(c, s->cur[0], s->steps);
+    const int code = ladder_fused_fill(c, c->in, (int)c->value[LADDER_FUSED_STEPS]);
     if (code) return code;
     return c->type == DTYPE_F32 ? launch_steps<float>(c) : launch_steps<double>(c);
 }
@@ -135,9 +133,8 @@ int run_once(ladder_case *c)
 int prepare_once(ladder_case *c)
 {
     const int64_t steps = c->value[LADDER_FUSED_STEPS];
-    if (c->value[LADDER_FUSED_RADIUS] != 1 || c->value[LADDER_FUSED_LEVELS] != 1 ||
-        (steps != 1 && steps != 2 && steps != 4 && steps != 8)) {
-        sentence_set(&c->missing, "written for radius 1, one level and 1, 2, 4 or 8 steps");
+    if (steps != 1 && steps != 2 && steps != 4 && steps != 8) {
+        sentence_set(&c->missing, "written for 1, 2, 4 or 8 steps");
         return 0;
     }
     const int code = ladder_fused_prepare(c);
@@ -166,11 +163,9 @@ const ladder_rung rungs[] = {
 };
 
 const ladder_parameter parameters[LADDER_FUSED_PARAMETERS] = {
-    { "nx", 16384, LADDER_FUSED_RADIUS_MAX, 1000000, "cells along x" },
-    { "ny", 16384, LADDER_FUSED_RADIUS_MAX, 1000000, "and along y" },
-    { "radius", 1, 1, LADDER_FUSED_RADIUS_MAX, "of the star" },
+    { "nx", 16384, 1, 1000000, "cells along x" },
+    { "ny", 16384, 1, 1000000, "and along y" },
     { "steps", 8, 1, LADDER_FUSED_STEPS_MAX, "time steps of a repetition" },
-    { "levels", 1, 1, 2, "time levels that a step reads" },
 };
 
 } // namespace

@@ -3,8 +3,7 @@
 
 namespace {
 
-enum { N, BLOCK_THREADS, BLOCK_X, BLOCKS_PER_SM, LOADS, PARAMETERS };
-enum { SHAPE_THREADS = 256, ROW_CELLS = 8192, COUNTERS = 1 };
+enum { N, BLOCK_THREADS, BLOCKS_PER_SM, LOADS, PARAMETERS };
 
 /* ---- launches ---- */
 
@@ -13,10 +12,9 @@ __global__ void count_kernel(uint32_t *counter) { ++*counter; }
 int prepare_count(ladder_case *c)
 {
     c->type = DTYPE_F32; /* a counter of 4 bytes */
-    c->size = COUNTERS;
+    c->size = 1;
     c->work = 1;
-    const int code = ladder_open(c, COUNTERS, COUNTERS);
-    return code ? code : c->d->fill_bytes(c->d, c->out, 0, sizeof(uint32_t), c->stream);
+    return ladder_alloc_zeroed(c, sizeof(uint32_t), &c->out);
 }
 
 int run_count(ladder_case *c)
@@ -36,7 +34,7 @@ int verify_count(ladder_case *c, ladder_verdict *v)
     return ladder_compare_number(c, "counter", c->out, sizeof(uint32_t), 1, v);
 }
 
-/* ---- copies in all shapes ---- */
+/* ---- copies: blocks of another size, fewer blocks, more loads ---- */
 
 template <typename T> __global__ void copy_line(T *out, const T *in, int64_t n)
 {
@@ -44,22 +42,12 @@ template <typename T> __global__ void copy_line(T *out, const T *in, int64_t n)
     if (i < n) out[i] = in[i];
 }
 
-template <typename T> __global__ void copy_plane(T *out, const T *in, int64_t n)
-{
-    const int64_t x = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
-                  y = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
-    const int64_t i = y * ROW_CELLS + x;
-    if (x < ROW_CELLS && i < n) out[i] = in[i];
-}
-
-template <typename T> using kernel = void (*)(T *out, const T *in, int64_t n);
-
-enum { BLOCK_SIZE, BLOCK_SHAPE, FEW_BLOCKS }; /* a rung's variant */
+enum { BLOCK_SIZE, FEW_BLOCKS }; /* a rung's variant */
 
 typedef struct shape {
-    kernel<float> f32;
-    kernel<double> f64;
-    dim3 grid, block;
+    void (*f32)(float *out, const float *in, int64_t n);
+    void (*f64)(double *out, const double *in, int64_t n);
+    unsigned grid, block;
     size_t shared_bytes;
 } shape;
 
@@ -81,20 +69,12 @@ size_t hoard_bytes(const ladder_case *c)
 
 shape shape_of(const ladder_case *c)
 {
-    const unsigned threads = (unsigned)c->value[BLOCK_THREADS], x = (unsigned)c->value[BLOCK_X],
-                   y = SHAPE_THREADS / x;
+    const unsigned threads = (unsigned)c->value[BLOCK_THREADS];
     const int64_t loads = ladder_copy_loads(c->value[LOADS]);
-    switch (c->rung->variant) {
-    case BLOCK_SIZE:
+    if (c->rung->variant == BLOCK_SIZE)
         return { copy_line<float>, copy_line<double>, ladder_blocks(c->size, threads), threads, 0 };
-    case BLOCK_SHAPE:
-        return { copy_plane<float>, copy_plane<double>,
-                 dim3(ladder_blocks(ROW_CELLS, x), ladder_blocks(ladder_blocks(c->size, ROW_CELLS), y)),
-                 dim3(x, y), 0 };
-    default:
-        return { ladder_copy_of<float>(loads), ladder_copy_of<double>(loads),
-                 ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS, hoard_bytes(c) };
-    }
+    return { ladder_copy_of<float>(loads), ladder_copy_of<double>(loads),
+             ladder_blocks(c->size, LADDER_COPY_THREADS * loads), LADDER_COPY_THREADS, hoard_bytes(c) };
 }
 
 /* More than 48 KB per block must be asked for, once for each kernel. Predicts how many of an SM's warps the
@@ -104,7 +84,7 @@ int prepare_copy(ladder_case *c)
     ladder_moves(c, c->value[N], 2);
     const shape s = shape_of(c);
     const void *const k = c->type == DTYPE_F32 ? (const void *)s.f32 : (const void *)s.f64;
-    const int threads = (int)(s.block.x * s.block.y);
+    const int threads = (int)s.block;
     int blocks = 0;
     cudaError_t e = cudaSuccess;
     if (s.shared_bytes > 0)
@@ -125,7 +105,6 @@ int run_copy(ladder_case *c)
 /* ---- the table ---- */
 
 const int64_t threads[] = { 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024 };
-const int64_t shapes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
 const int64_t few[] = { 1, 2, 3, 4, 6, 8 };
 const int64_t loads[] = { 1, 2, 4, 8 };
 
@@ -151,7 +130,6 @@ const ladder_rung rungs[] = {
     counts("pipelined", "launch after launch on a stream", run_count, LADDER_CLOCK_DEVICE),
     counts("roundTrip", "launch, and wait for the end", run_count_and_wait, LADDER_CLOCK_HOST),
     copies("blockSize", "threads per block, one cell per thread", BLOCK_SIZE, BLOCK_THREADS, threads),
-    copies("blockShape", "256 threads: a row's part of them", BLOCK_SHAPE, BLOCK_X, shapes),
     copies("occupancy", "blocks per SM, one load per thread", FEW_BLOCKS, BLOCKS_PER_SM, few, 1u << LOADS),
     copies("ilp", "loads per thread at low occupancy", FEW_BLOCKS, LOADS, loads, 1u << BLOCKS_PER_SM),
 };
@@ -159,7 +137,6 @@ const ladder_rung rungs[] = {
 const ladder_parameter parameters[PARAMETERS] = {
     { "n", 1 << 26, 1024, 1 << 29, "cells to copy" },
     { "block_threads", 256, 32, 1024, "threads of a block" },
-    { "block_x", 32, 1, SHAPE_THREADS, "threads along x of 256 in a block: a power of two" },
     { "blocks_per_sm", 1, 1, 8, "of 256 threads that an SM may hold" },
     { "loads", 1, 1, 8, "per thread: 1, 2, 4 or 8" },
 };

@@ -20,32 +20,31 @@ static int prepare(ladder_case *c)
     return code ? code : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
 }
 
-/* A thread's sum of its words: `own` is its word in c->out, total the sum of all. */
-#define DEFINE_SUM(WORD, SUFFIX)                                                                          \
-    DEVICE_HOST_CLONES                                                                                    \
-    static uint64_t in_register##SUFFIX(const WORD *u, int64_t n)                                         \
-    {                                                                                                     \
-        uint64_t all = 0;                                                                                 \
-        for (int64_t i = 0; i < n; i++) all += u[i];                                                      \
-        return all;                                                                                       \
-    }                                                                                                     \
-    static void sum##SUFFIX(keeping k, uint64_t *total, volatile uint64_t *own, const void *words, box b) \
-    {                                                                                                     \
-        const WORD *u = (const WORD *)words + b.x0;                                                       \
-        const int64_t n = box_width(b), every = k == ATOMIC ? ATOMIC_EVERY : n;                           \
-        if (k == SIDE_BY_SIDE || k == LINES_APART) {                                                      \
-            *own = 0;                                                                                     \
-            for (int64_t i = 0; i < n; i++) *own += u[i];                                                 \
-            _Pragma("omp atomic") *total += *own;                                                         \
-        } else                                                                                            \
-            for (int64_t i = 0; i < n; i += every) {                                                      \
-                const uint64_t few = in_register##SUFFIX(u + i, n - i < every ? n - i : every);           \
-                _Pragma("omp atomic") *total += few;                                                      \
-            }                                                                                             \
-    }
+static inline uint64_t word(dtype t, const void *words, int64_t i)
+{
+    return t == DTYPE_F32 ? ((const uint32_t *)words)[i] : ((const uint64_t *)words)[i];
+}
 
-DEFINE_SUM(uint32_t, 32)
-DEFINE_SUM(uint64_t, 64)
+DEVICE_HOST_CLONES
+static uint64_t sum_in_register(dtype t, const void *words, int64_t from, int64_t to)
+{
+    uint64_t sum = 0;
+    for (int64_t i = from; i < to; i++) sum += word(t, words, i);
+    return sum;
+}
+
+static uint64_t sum_in_memory(dtype t, const void *words, int64_t from, int64_t to, volatile uint64_t *sum)
+{
+    *sum = 0;
+    for (int64_t i = from; i < to; i++) *sum += word(t, words, i);
+    return *sum;
+}
+
+static void add(uint64_t *total, uint64_t sum)
+{
+#pragma omp atomic
+    *total += sum;
+}
 
 static int enqueue(ladder_case *c)
 {
@@ -55,9 +54,15 @@ static int enqueue(ladder_case *c)
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
+        const box part = device_host_part(all, me, omp_get_num_threads());
         uint64_t *own = (uint64_t *)c->out + (ptrdiff_t)me * (k == LINES_APART ? LINE_WORDS : 1);
-        (c->type == DTYPE_F32 ? sum32 : sum64)(k, &total, own, c->in,
-                                               device_host_part(all, me, omp_get_num_threads()));
+        if (k == IN_REGISTERS) add(&total, sum_in_register(c->type, c->in, part.x0, part.x1));
+        else if (k != ATOMIC) add(&total, sum_in_memory(c->type, c->in, part.x0, part.x1, own));
+        else
+            for (int64_t i = part.x0, to; i < part.x1; i = to) {
+                to = i + ATOMIC_EVERY < part.x1 ? i + ATOMIC_EVERY : part.x1;
+                add(&total, sum_in_register(c->type, c->in, i, to));
+            }
     }
     *sum_of(c) = total;
     return 0;

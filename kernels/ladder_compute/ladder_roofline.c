@@ -6,21 +6,18 @@
 
 enum { NX, NY, RADIUS };
 
-/* c->in and c->out: what a rung reads and writes, fields, messages, or the result of a reduction. */
+/* c->in and c->out: what a rung reads and writes, fields, a message, or the result of a reduction. */
 typedef struct problem {
-    ladder_field field; /* ghosts `radius` deep, in 1D along x only */
+    ladder_field field; /* ghosts `radius` deep */
     pack_piece piece[PACK_PIECES_MAX];
     int pieces;
-    int64_t buffer_cells;
 } problem;
 
-static problem *state_create(ladder_case *c, bool plane)
+static problem *state_create(ladder_case *c)
 {
     problem *s = ladder_state(c, sizeof *s);
-    const int64_t nx = c->value[NX], ny = c->value[NY];
     const int radius = (int)c->value[RADIUS];
-    s->field.shape = plane ? field_shape_make(c->type, nx, ny, radius, radius)
-                           : field_shape_make(c->type, nx * ny, 1, radius, 0);
+    s->field.shape = field_shape_make(c->type, c->value[NX], c->value[NY], radius, radius);
     return s;
 }
 
@@ -32,7 +29,7 @@ static int pass_prepare(ladder_case *c)
 {
     const stencil_form form = (stencil_form)(c->rung->variant & (WAVE - 1));
     const bool wave = (c->rung->variant & WAVE) != 0;
-    (void)state_create(c, form != STENCIL_LINE);
+    (void)state_create(c);
     return ladder_field_prepare(c, form, (int)c->value[RADIUS], wave);
 }
 
@@ -43,7 +40,7 @@ enum { FINGERPRINT, MAX_CHANGE };
 static int reduce_prepare(ladder_case *c)
 {
     const bool two = c->rung->variant == MAX_CHANGE;
-    problem *s = state_create(c, true);
+    problem *s = state_create(c);
     const field_shape *f = &s->field.shape;
     ladder_moves(c, f->nx * f->ny, two ? 2 : 1);
     c->flops = two ? (double)c->size : 0; /* one difference per cell; the fingerprint's arithmetic is on
@@ -81,50 +78,30 @@ static int reduce_verify(ladder_case *c, ladder_verdict *v)
                                  c->rung->variant == MAX_CHANGE ? largest : sum, v);
 }
 
-/* ---- messages: all four edges and four corners ---- */
+/* ---- a message to each neighbour: the cells just inside all four edges and four corners ---- */
 
-enum { PACK, UNPACK, FACE_COPY };
-
-/* The cells that are sent lie just inside the own cells, those that are received just outside. */
-static void pieces_make(problem *s, bool outside)
+static int pack_prepare(ladder_case *c)
 {
+    problem *s = state_create(c);
     const field_shape *f = &s->field.shape;
-    const int64_t r = f->depth_x, in = outside ? r : 0;
-    const int64_t x_from[] = { -in, 0, f->nx - r + in }, x_to[] = { r - in, f->nx, f->nx + in };
-    const int64_t y_from[] = { -in, 0, f->ny - r + in }, y_to[] = { r - in, f->ny, f->ny + in };
+    const int64_t r = f->depth_x, x[] = { 0, 0, f->nx - r }, x_end[] = { r, f->nx, f->nx },
+                  y[] = { 0, 0, f->ny - r }, y_end[] = { r, f->ny, f->ny };
     for (int j = 0; j < 3; j++)
         for (int i = 0; i < 3; i++) {
+            const box cells = { x[i], x_end[i], y[j], y_end[j] };
             if (i == 1 && j == 1) continue;
-            s->piece[s->pieces] =
-                (pack_piece){ box_make(x_from[i], x_to[i], y_from[j], y_to[j]), s->buffer_cells };
-            s->buffer_cells += box_cells(s->piece[s->pieces++].cells);
+            s->piece[s->pieces++] = (pack_piece){ cells, c->out_cells };
+            c->out_cells += box_cells(cells);
         }
+    ladder_moves(c, c->out_cells, 2);
+    const int code = ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in);
+    return code ? code : ladder_alloc_poisoned(c, ladder_bytes(c, c->out_cells), &c->out);
 }
 
-static int message_prepare(ladder_case *c)
-{
-    const int what = c->rung->variant;
-    problem *s = state_create(c, true);
-    const field_shape *f = &s->field.shape;
-    pieces_make(s, what == UNPACK);
-    ladder_moves(c, s->buffer_cells, 2);
-    c->out_cells = what == UNPACK ? ladder_field_cells(f) : c->size;
-    int code = what == PACK ? ladder_field_alloc(c, f, LADDER_FIELD_CUR, &c->in)
-                            : ladder_alloc_random(c, c->size, LADDER_SEED, &c->in);
-    if (code) return code;
-    return what == UNPACK ? ladder_field_alloc(c, f, 0, &c->out)
-                          : ladder_alloc_poisoned(c, ladder_bytes(c, c->size), &c->out);
-}
-
-static int message(ladder_case *c)
+static int pack(ladder_case *c)
 {
     const problem *s = c->state;
-    const field_shape *f = &s->field.shape;
-    switch (c->rung->variant) {
-    case PACK: return c->d->pack(c->d, f, c->in, c->out, s->piece, s->pieces, c->stream);
-    case UNPACK: return c->d->unpack(c->d, f, c->out, c->in, s->piece, s->pieces, UNPACK_STORE, c->stream);
-    default: return ladder_copy(c);
-    }
+    return c->d->pack(c->d, &s->field.shape, c->in, c->out, s->piece, s->pieces, c->stream);
 }
 
 /* Cell i of the message, in the field. */
@@ -140,70 +117,44 @@ static int64_t pack_source(const ladder_case *c, int64_t i)
     return -1;
 }
 
-/* Cell i of the field's allocation, in the message: only ghosts come from there. */
-static int64_t unpack_source(const ladder_case *c, int64_t i)
-{
-    const problem *s = c->state;
-    const field_shape *f = &s->field.shape;
-    const int64_t from = i - field_index(f, -f->depth_x, -f->depth_y), y = from / f->pitch - f->depth_y,
-                  x = from % f->pitch - f->depth_x;
-    for (int p = 0; from >= 0 && p < s->pieces; p++) {
-        const box b = s->piece[p].cells;
-        if (x >= b.x0 && x < b.x1 && y >= b.y0 && y < b.y1)
-            return s->piece[p].offset + (y - b.y0) * box_width(b) + x - b.x0;
-    }
-    return -1;
-}
-
-static int message_verify(ladder_case *c, ladder_verdict *v)
-{
-    switch (c->rung->variant) {
-    case PACK: return ladder_verify_places(c, pack_source, v);
-    case UNPACK: return ladder_verify_places(c, unpack_source, v);
-    default: return ladder_verify_copy(c, v);
-    }
-}
+static int pack_verify(ladder_case *c, ladder_verdict *v) { return ladder_verify_places(c, pack_source, v); }
 
 /* ---- the table ---- */
 
-static const int64_t one_to_eight[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, ends[] = { 1, 4, 8 },
-                     powers[] = { 1, 2, 4, 8 };
+static const int64_t star_radii[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, box_radii[] = { 1, 2, 3, 4 },
+                     wave_radii[] = { 1, 4 }, pack_radii[] = { 1, 2, 4, 8 };
 
-#define RUNG(NAME, WHY, VARIANT, PREPARE, ENQUEUE, VERIFY, CEILING, IGNORES, RADII, COUNT)                \
-    {                                                                                                     \
-        LADDER_ROW(NAME, WHY, PREPARE, ENQUEUE, VERIFY, CEILING), .variant = VARIANT, .ignores = IGNORES, \
-                                                                  .scan = RADIUS, .scan_count = COUNT,    \
-                                                                  .scan_values = RADII                    \
+#define PASS(FORM, RADII, NAME, WHY)                                                         \
+    {                                                                                        \
+        LADDER_ROW(NAME, WHY, pass_prepare, ladder_field_pass, ladder_field_verify, "copy"), \
+            .variant = FORM, LADDER_SCAN(RADIUS, RADII)                                      \
     }
-#define PASS(NAME, WHY, VARIANT, RADII, COUNT) \
-    RUNG(NAME, WHY, VARIANT, pass_prepare, ladder_field_pass, ladder_field_verify, "copy", 0, RADII, COUNT)
-#define REDUCTION(NAME, WHY, VARIANT) \
-    RUNG(NAME, WHY, VARIANT, reduce_prepare, reduce, reduce_verify, "read", 1u << RADIUS, NULL, 0)
-#define MESSAGE(NAME, WHY, VARIANT) \
-    RUNG(NAME, WHY, VARIANT, message_prepare, message, message_verify, "copy", 0, powers, 4)
+#define REDUCTION(WHAT, NAME, WHY)                                                                    \
+    {                                                                                                 \
+        LADDER_ROW(NAME, WHY, reduce_prepare, reduce, reduce_verify, "read"), .variant = WHAT,        \
+                                                                              .ignores = 1u << RADIUS \
+    }
 
 static const ladder_rung rungs[] = {
-    PASS("star", "4r+1 terms: memory is the limit", STENCIL_STAR, one_to_eight, 8),
-    PASS("box", "(2r+1)^2 terms: arithmetic overtakes memory", STENCIL_BOX, one_to_eight, 4),
-    PASS("line", "2r+1 terms along a row", STENCIL_LINE, ends, 3),
-    PASS("wave", "a star and the level before", STENCIL_STAR | WAVE, ends, 2),
-    RUNG("transpose", "no flops, two orders of memory", 0, ladder_transpose_prepare,
-         ladder_transpose_production, ladder_transpose_verify, "copy", 1u << RADIUS, NULL, 0),
-    REDUCTION("maxChange", "two fields read, one number left", MAX_CHANGE),
-    REDUCTION("fingerprint", "one field read, 64-bit integer hash", FINGERPRINT),
-    MESSAGE("pack", "four edges, four corners, one launch", PACK),
-    MESSAGE("unpack", "the same into the ghosts", UNPACK),
-    MESSAGE("faceCopy", "a plain copy of as many bytes", FACE_COPY),
+    PASS(STENCIL_STAR, star_radii, "star", "4r+1 terms: memory is the limit"),
+    PASS(STENCIL_BOX, box_radii, "box", "(2r+1)^2 terms: arithmetic overtakes memory"),
+    PASS(STENCIL_STAR | WAVE, wave_radii, "wave", "a star and the level before"),
+    { LADDER_ROW("transpose", "no flops, two orders of memory", ladder_transpose_prepare,
+                 ladder_transpose_production, ladder_transpose_verify, "copy"),
+      .ignores = 1u << RADIUS },
+    REDUCTION(MAX_CHANGE, "maxChange", "two fields read, one number left"),
+    REDUCTION(FINGERPRINT, "fingerprint", "one field read, 64-bit integer hash"),
+    { LADDER_ROW("pack", "four edges, four corners, one launch", pack_prepare, pack, pack_verify, "copy"),
+      LADDER_SCAN(RADIUS, pack_radii) },
 };
 
 static_assert((int)NX == (int)LADDER_TRANSPOSE_NX && (int)NY == (int)LADDER_TRANSPOSE_NY,
               "the transpose's own prepare reads this family's parameters");
 
-#define SIZES(usual_nx, usual_ny)                                               \
-    { "nx", usual_nx, 1, 1000000, "columns; a line has nx ny cells" },          \
-        { "ny", usual_ny, 1, 1000000, "rows" },                                 \
-    {                                                                           \
-        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo" \
+#define SIZES(usual_nx, usual_ny)                                                      \
+    { "nx", usual_nx, 1, 1000000, "columns" }, { "ny", usual_ny, 1, 1000000, "rows" }, \
+    {                                                                                  \
+        "radius", 1, 1, STENCIL_RADIUS_MAX, "of the stencil; depth of the halo"        \
     }
 
 static const ladder_parameter host_parameters[] = { SIZES(4096, 2048) };

@@ -5,7 +5,7 @@
 #include "ladder_compute/ladder_field.h"
 
 enum { NX, NY, PARAMETERS };
-enum { R = 4, POINTS = 17 };
+enum { R = 4 };
 
 static int prepare(ladder_case *c)
 {
@@ -14,55 +14,57 @@ static int prepare(ladder_case *c)
     return ladder_field_prepare(c, STENCIL_STAR, R, false);
 }
 
-/* One cell from those around it, and all cells of a box, U the slow index and V the fast one. */
-#define DEFINE_CELL(CELL, SUFFIX)                                                \
-    static inline CELL cell##SUFFIX(const CELL *u, int64_t pitch, const CELL *w) \
-    {                                                                            \
-        CELL sum = 0;                                                            \
-        for (int k = R, i = 0; k > 0; k--) {                                     \
-            sum = k == R ? w[i] * u[-k] : cell_fma##SUFFIX(w[i], u[-k], sum);    \
-            sum = cell_fma##SUFFIX(w[i + 1], u[k], sum);                         \
-            sum = cell_fma##SUFFIX(w[i + 2], u[-k * pitch], sum);                \
-            sum = cell_fma##SUFFIX(w[i + 3], u[k * pitch], sum);                 \
-            i += 4;                                                              \
-        }                                                                        \
-        return cell_fma##SUFFIX(w[4 * R], u[0], sum);                            \
+/* Of floats what is widened is narrowed again at once: the compiler leaves both out. */
+static inline double fma_of(dtype t, double a, double b, double c)
+{
+    return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);
+}
+
+/* Cells of one type, `step` apart. The first term is a product: onto -0. */
+static inline void cells(dtype t, void *restrict next, const void *restrict cur, int64_t count, int64_t step,
+                         int64_t pitch, const double *w)
+{
+    for (int64_t n = 0, at = 0; n < count; n++, at += step) {
+        double sum = -0.0;
+        for (int k = R, i = 0; k > 0; k--, i += 4) {
+            sum = fma_of(t, w[i], ladder_get(t, cur, at - k), sum);
+            sum = fma_of(t, w[i + 1], ladder_get(t, cur, at + k), sum);
+            sum = fma_of(t, w[i + 2], ladder_get(t, cur, at - k * pitch), sum);
+            sum = fma_of(t, w[i + 3], ladder_get(t, cur, at + k * pitch), sum);
+        }
+        ladder_put(t, next, at, fma_of(t, w[4 * R], ladder_get(t, cur, at), sum));
     }
-#define DEFINE_WALK(NAME, U, V, CELL, SUFFIX)                                                    \
-    DEVICE_HOST_CLONES                                                                           \
-    static void NAME##SUFFIX(void *restrict to, const void *restrict from, int64_t pitch, box b, \
-                             const void *w)                                                      \
-    {                                                                                            \
-        CELL *next = to;                                                                         \
-        const CELL *cur = from;                                                                  \
-        for (int64_t U = b.U##0; U < b.U##1; U++)                                                \
-            for (int64_t V = b.V##0; V < b.V##1; V++)                                            \
-                next[y * pitch + x] = cell##SUFFIX(cur + y * pitch + x, pitch, w);               \
-    }
-DEFINE_CELL(float, _f32)
-DEFINE_CELL(double, _f64)
-DEFINE_WALK(rows, y, x, float, _f32)
-DEFINE_WALK(rows, y, x, double, _f64)
-DEFINE_WALK(columns, x, y, float, _f32)
-DEFINE_WALK(columns, x, y, double, _f64)
+}
+
+/* The type is known in each loop, and that a row's cells lie side by side: the compiler takes vectors. */
+DEVICE_HOST_CLONES
+static void walk(const ladder_field *s, void *next, const void *cur, int64_t count, int64_t step)
+{
+    const int64_t pitch = s->shape.pitch;
+    const double *w = s->op.weight;
+    if (s->op.type == DTYPE_F32 && step == 1) cells(DTYPE_F32, next, cur, count, 1, pitch, w);
+    else if (s->op.type == DTYPE_F32) cells(DTYPE_F32, next, cur, count, step, pitch, w);
+    else if (step == 1) cells(DTYPE_F64, next, cur, count, 1, pitch, w);
+    else cells(DTYPE_F64, next, cur, count, step, pitch, w);
+}
 
 enum { ROWS, COLUMNS };
 
 static int sweep(ladder_case *c)
 {
-    static void (*const walk[2][2])(void *, const void *, int64_t, box, const void *) = {
-        [DTYPE_F32] = { rows_f32, columns_f32 },
-        [DTYPE_F64] = { rows_f64, columns_f64 },
-    };
     const ladder_field *s = c->state;
     const field_shape *f = &s->shape;
-    float w32[POINTS];
-    for (int i = 0; i < POINTS; i++) w32[i] = (float)s->op.weight[i];
-    const void *const w = f->type == DTYPE_F32 ? (const void *)w32 : s->op.weight;
 #pragma omp parallel num_threads(c->d->threads)
-    walk[f->type][c->rung->variant](
-        field_at(f, c->out, 0, 0), field_at_const(f, c->in, 0, 0), f->pitch,
-        device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads()), w);
+    {
+        const box b = device_host_part(field_own(f), omp_get_thread_num(), omp_get_num_threads());
+        if (c->rung->variant == ROWS)
+            for (int64_t y = b.y0; y < b.y1; y++)
+                walk(s, field_at(f, c->out, b.x0, y), field_at_const(f, c->in, b.x0, y), box_width(b), 1);
+        else
+            for (int64_t x = b.x0; x < b.x1; x++)
+                walk(s, field_at(f, c->out, x, b.y0), field_at_const(f, c->in, x, b.y0), box_height(b),
+                     f->pitch);
+    }
     return 0;
 }
 

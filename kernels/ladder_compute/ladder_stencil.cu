@@ -62,17 +62,6 @@ template <typename T> __global__ void line_global(T *next, const T *cur, int64_t
     if (x < n) next[x] = sum_line<T>([&](int k) { return cur[x + k]; });
 }
 
-template <typename T> __global__ void line_shared(T *next, const T *cur, int64_t n, int64_t, int64_t)
-{
-    __shared__ T tile[LINE_THREADS + 2 * R];
-    const int64_t x0 = (int64_t)blockIdx.x * LINE_THREADS;
-    for (int t = (int)threadIdx.x; t < LINE_THREADS + 2 * R; t += LINE_THREADS)
-        if (x0 + t - R < n + R) tile[t] = cur[x0 + t - R];
-    __syncthreads();
-    if (x0 + threadIdx.x < n)
-        next[x0 + threadIdx.x] = sum_line<T>([&](int k) { return tile[threadIdx.x + R + k]; });
-}
-
 template <typename T> __global__ void line_registers(T *next, const T *cur, int64_t n, int64_t, int64_t)
 {
     const int64_t x = ((int64_t)blockIdx.x * LINE_THREADS + threadIdx.x) * 4;
@@ -199,8 +188,6 @@ constexpr ladder_rung plane(const char *name, const char *why, int (*enqueue)(la
 const ladder_rung rungs[] = {
     line("lineGlobal", "nine loads, the caches do it",
          run<line_global<float>, line_global<double>, LINE_THREADS, 1>),
-    line("lineShared", "the block loads each cell once",
-         run<line_shared<float>, line_shared<double>, LINE_THREADS, 1>),
     line("lineRegisters", "four cells share twelve, vector loads",
          run<line_registers<float>, line_registers<double>, LINE_THREADS, 1, 4 * LINE_THREADS>),
     line("lineProduction", "weft's own", ladder_field_pass),

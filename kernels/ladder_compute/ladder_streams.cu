@@ -1,26 +1,24 @@
 /* streams: what may run at the same time, who decides it, and what does each way of saying "after that one"
- * cost? The lesson: docs/teaching/streams.md. The work is chains of dependent fma (ladder_streams.h). Every
+ * cost? The lesson: docs/teaching/streams.md.
+ *
+ * The work is a chain of dependent fma, x = fma(x, x, c): a chaotic map, so that a step too many or too few,
+ * or a cell that was taken from elsewhere, ends in a wholly different number. It never leaves [-2, 2], and
+ * takes a known time, the latency of an fma per step, on one warp that leaves the rest of the GPU free. Every
  * repetition forks from c->stream and joins it again, by events. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ladder/ladder_kernel.cuh"
-#include "ladder_compute/ladder_streams.h"
 
 namespace {
 
-enum { STREAMS, CONNECTIONS, KERNELS, CHUNKS, BYTES, PARAMETERS };
-enum { STREAMS_MOST = 32, WARP = LADDER_STREAMS_WARP };
+enum { STREAMS, KERNELS, CHUNKS, BYTES, PARAMETERS };
+enum { STREAMS_MOST = 32, WARP = 32, THREADS = 256 };
 
 /* A case's state. */
 typedef struct work {
     int streams;
     cudaStream_t stream[STREAMS_MOST];
     cudaEvent_t begun, done[STREAMS_MOST + 1]; /* one for each stream, and one more */
-    cudaGraphExec_t graph;                     /* NULL, or what a repetition launches */
-    int turns;                /* of SHORT_STEPS steps of each cell of c->in in one repetition */
-    int load_blocks;          /* LOAD_THREADS cells for each in c->out */
-    void *near_in, *near_out; /* of a staged transfer: the GPU's, where c->in and c->out are pinned */
+    device_graph *graph;                       /* NULL, or what a repetition launches */
+    void *near; /* of a staged transfer: the GPU's array, where c->in and c->out are pinned */
 } work;
 
 work *work_of(const ladder_case *c) { return (work *)c->state; }
@@ -28,55 +26,62 @@ cudaStream_t stream_of(const ladder_case *c) { return device_cuda_stream(c->stre
 
 /* ---- chains ---- */
 
-template <typename T>
-__global__ void chain_kernel(T *out, const T *in, int64_t in_cells, int steps, T summand)
+enum { LONG_STEPS = 1 << 15, SHORT_STEPS = 64 }; /* well above and well below the cost of a launch */
+
+/* Two values of c take turns, so that two pieces of work in the wrong order end elsewhere too: exact in both
+ * types, and either keeps what the other leaves in [-1.9, 1.9]. */
+double summand_of(int turn) { return turn % 2 == 0 ? -1.8984375 : -1.8125; }
+
+template <typename T> __global__ void chain_kernel(T *cells, int64_t count, int steps, T summand)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    T x = in[i % in_cells];
+    if (i >= count) return;
+    T x = cells[i];
 #pragma unroll 16
     for (int k = 0; k < steps; k++) x = ladder_fma(x, x, summand);
-    out[i] = x;
+    cells[i] = x;
 }
 
-/* out[i] = the chain from in[i mod in_cells], for i < blocks * threads; out may be in. */
-int chain(const ladder_case *c, void *out, const void *in, int64_t in_cells, int blocks, int threads,
-          int steps, int turn, cudaStream_t s)
+/* The chains of `count` cells, in place. */
+int launch_chains(const ladder_case *c, void *cells, int64_t count, int threads, int steps, int turn,
+                  cudaStream_t s)
 {
-    const double y = ladder_streams_summand(turn);
-    if (c->type == DTYPE_F32)
-        chain_kernel<<<blocks, threads, 0, s>>>((float *)out, (const float *)in, in_cells, steps, (float)y);
-    else chain_kernel<<<blocks, threads, 0, s>>>((double *)out, (const double *)in, in_cells, steps, y);
+    const unsigned blocks = ladder_blocks(count, threads);
+    const double y = summand_of(turn);
+    if (c->type == DTYPE_F32) chain_kernel<<<blocks, threads, 0, s>>>((float *)cells, count, steps, (float)y);
+    else chain_kernel<<<blocks, threads, 0, s>>>((double *)cells, count, steps, y);
     return cudaGetLastError();
 }
 
-/* A warp's chains, in place. */
+/* A warp's chains. */
 int advance(const ladder_case *c, void *cells, int steps, int turn, cudaStream_t s)
 {
-    return chain(c, cells, cells, WARP, 1, WARP, steps, turn, s);
+    return launch_chains(c, cells, WARP, WARP, steps, turn, s);
 }
 
 typedef struct course {
-    int64_t first, steps;
-    int turns;
+    int64_t first;
+    int steps, turns;
 } course;
 
-/* The last warp may be a part of one. */
+template <typename T> void run_course(const course *w, int64_t count, T *cells)
+{
+    for (int turn = 0; turn < w->turns; turn++)
+        for (int64_t i = 0; i < count; i++)
+            for (int k = 0; k < w->steps; k++) cells[i] = ladder_fma(cells[i], cells[i], (T)summand_of(turn));
+}
+
 void chain_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const course *w = (const course *)context;
-    double cells[WARP];
-    for (int64_t at = 0; at < count; at += WARP) {
-        const size_t word_bytes = dtype_bytes(t);
-        const size_t n = (size_t)(count - at < WARP ? count - at : (int64_t)WARP);
-        ladder_random(t, cells, w->first + first + at, WARP, LADDER_SEED);
-        for (int k = 0; k < w->turns; k++) ladder_streams_host_chain(t, cells, WARP, w->steps, k);
-        memcpy((char *)out + (size_t)at * word_bytes, cells, n * word_bytes);
-    }
+    ladder_random(t, out, w->first + first, count, LADDER_SEED);
+    if (t == DTYPE_F32) run_course(w, count, (float *)out);
+    else run_course(w, count, (double *)out);
 }
 
 /* Compares device cells, which started as random ones first, first + 1, ..., with `turns` times `steps` steps
  * from there. */
-int compare_chains(ladder_case *c, const void *cells, int64_t first, int64_t count, int64_t steps, int turns,
+int compare_chains(ladder_case *c, const void *cells, int64_t first, int64_t count, int steps, int turns,
                    ladder_verdict *v)
 {
     const course w = { first, steps, turns };
@@ -100,14 +105,12 @@ int open_streams(ladder_case *c, int streams, unsigned flags, int priority)
 
 void close_streams(ladder_case *c)
 {
-    const work *w = work_of(c);
+    work *w = work_of(c);
     if (!w) return;
-    if (w->graph) (void)cudaGraphExecDestroy(w->graph);
+    (void)c->d->graph_destroy(c->d, &w->graph);
+    (void)c->d->synchronize(c->d);
     for (int s = 0; s < w->streams; s++)
-        if (w->stream[s]) {
-            (void)cudaStreamSynchronize(w->stream[s]);
-            (void)cudaStreamDestroy(w->stream[s]);
-        }
+        if (w->stream[s]) (void)cudaStreamDestroy(w->stream[s]);
     for (int s = 0; s <= w->streams; s++)
         if (w->done[s]) (void)cudaEventDestroy(w->done[s]);
     if (w->begun) (void)cudaEventDestroy(w->begun);
@@ -130,145 +133,76 @@ int join(ladder_case *c)
     return code;
 }
 
-/* The graph, of what `enqueue` puts on c->stream. */
-int capture(ladder_case *c, int (*enqueue)(ladder_case *c))
+/* ---- the trap: long kernels on streams, and short ones between them on the default stream ---- */
+
+/* c->in holds a warp's worth of cells for each stream, and one for the kernels between them. */
+void *cells_of(const ladder_case *c, int s) { return (char *)c->in + ladder_bytes(c, (int64_t)s * WARP); }
+
+/* A rung's variant: the flags of its streams. */
+int trap_prepare(ladder_case *c)
 {
-    cudaGraph_t graph = nullptr;
-    int code = cudaStreamBeginCapture(stream_of(c), cudaStreamCaptureModeThreadLocal);
-    if (code) return code;
-    code = enqueue(c);
-    const cudaError_t ended = cudaStreamEndCapture(stream_of(c), &graph);
-    if (!code) code = ended;
-    if (!code) code = cudaGraphInstantiateWithFlags(&work_of(c)->graph, graph, 0);
-    if (graph) (void)cudaGraphDestroy(graph);
-    return code;
+    const int streams = (int)c->value[STREAMS];
+    c->size = streams;
+    c->work = streams;
+    const int code = open_streams(c, streams, (unsigned)c->rung->variant, 0);
+    return code ? code : ladder_alloc_random(c, (streams + 1) * WARP, LADDER_SEED, &c->in);
 }
 
-int launch_graph(ladder_case *c) { return cudaGraphLaunch(work_of(c)->graph, stream_of(c)); }
-
-/* ---- 32 chains of 4 dependent kernels, in another order of launches ---- */
-
-enum { PLAIN, TRAP_LEGACY, TRAP_PER_THREAD, TRAP_NON_BLOCKING, GRAPH }; /* a rung's variant */
-enum { TASKS = 32, TASK_DEPTH = 4, TASK_STEPS = 1 << 15, BETWEEN_STEPS = 64, BETWEEN = TASKS };
-static_assert((int)TASKS == (int)STREAMS_MOST, "with most streams each has one chain");
-
-/* c->in holds a warp's worth of cells for each chain, and one for the kernels between them. */
-void *cells_of(const ladder_case *c, int task)
-{
-    return (char *)c->in + ladder_bytes(c, (int64_t)task * WARP);
-}
-
-/* All chains of one stream, one after the other. */
-int launch_stream(ladder_case *c, int s)
-{
-    const work *w = work_of(c);
-    int code = 0;
-    for (int task = s; task < TASKS && !code; task += w->streams)
-        for (int k = 0; k < TASK_DEPTH && !code; k++)
-            code = advance(c, cells_of(c, task), TASK_STEPS, k, w->stream[s]);
-    return code;
-}
-
-int order_depth(ladder_case *c)
-{
-    int code = fork(c);
-    for (int s = 0; s < work_of(c)->streams && !code; s++) code = launch_stream(c, s);
-    return code ? code : join(c);
-}
-
-int order_breadth(ladder_case *c)
+int trap_enqueue(ladder_case *c)
 {
     const work *w = work_of(c);
     int code = fork(c);
-    for (int first = 0; first < TASKS; first += w->streams)
-        for (int k = 0; k < TASK_DEPTH; k++)
-            for (int s = 0; s < w->streams && first + s < TASKS && !code; s++)
-                code = advance(c, cells_of(c, first + s), TASK_STEPS, k, w->stream[s]);
-    return code ? code : join(c);
-}
-
-/* After each launch a short one into a default stream. */
-int order_trap(ladder_case *c)
-{
-    const work *w = work_of(c);
-    const cudaStream_t between = c->rung->variant == TRAP_PER_THREAD ? cudaStreamPerThread : cudaStreamLegacy;
-    int code = fork(c);
-    if (!code) code = cudaStreamWaitEvent(between, w->begun, 0);
+    if (!code) code = cudaStreamWaitEvent(cudaStreamLegacy, w->begun, 0);
     for (int s = 0; s < w->streams && !code; s++) {
-        code = advance(c, cells_of(c, s), TASK_STEPS, 0, w->stream[s]);
-        if (!code) code = advance(c, cells_of(c, BETWEEN), BETWEEN_STEPS, s, between);
+        code = advance(c, cells_of(c, s), LONG_STEPS, 0, w->stream[s]);
+        if (!code) code = advance(c, cells_of(c, w->streams), SHORT_STEPS, s, cudaStreamLegacy);
     }
-    if (!code) code = cudaEventRecord(w->done[w->streams], between);
+    if (!code) code = cudaEventRecord(w->done[w->streams], cudaStreamLegacy);
     if (!code) code = cudaStreamWaitEvent(stream_of(c), w->done[w->streams], 0);
     return code ? code : join(c);
 }
 
-/* The process's own value; cmd_bench puts the key's value there before anything else is done. */
-int64_t connections()
-{
-    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    const long n = text ? strtol(text, nullptr, 10) : 0;
-    return n > 0 ? n : 8;
-}
-
-constexpr bool is_trap(int variant) { return variant != PLAIN && variant != GRAPH; }
-
-int order_prepare(ladder_case *c)
-{
-    const int variant = c->rung->variant, streams = (int)c->value[STREAMS];
-    const bool blocking = variant == TRAP_LEGACY || variant == TRAP_PER_THREAD;
-    c->value[CONNECTIONS] = connections();
-    c->size = is_trap(variant) ? streams : TASKS * TASK_DEPTH;
-    c->work = (double)c->size;
-    int code = open_streams(c, streams, blocking ? cudaStreamDefault : cudaStreamNonBlocking, 0);
-    if (!code) code = ladder_alloc_random(c, (TASKS + 1) * WARP, LADDER_SEED, &c->in);
-    return code || variant != GRAPH ? code : capture(c, order_breadth);
-}
-
-int order_verify(ladder_case *c, ladder_verdict *v)
+int trap_verify(ladder_case *c, ladder_verdict *v)
 {
     const int streams = work_of(c)->streams;
-    if (!is_trap(c->rung->variant))
-        return compare_chains(c, c->in, 0, TASKS * WARP, TASK_STEPS, TASK_DEPTH, v);
-    const int code = compare_chains(c, c->in, 0, (int64_t)streams * WARP, TASK_STEPS, 1, v);
+    const int64_t cells = (int64_t)streams * WARP;
+    const int code = compare_chains(c, c->in, 0, cells, LONG_STEPS, 1, v);
     if (code || !v->right) return code;
-    return compare_chains(c, cells_of(c, BETWEEN), BETWEEN * WARP, WARP, BETWEEN_STEPS, streams, v);
+    return compare_chains(c, cells_of(c, streams), cells, WARP, SHORT_STEPS, streams, v);
 }
 
-/* ---- a warp's worth of cells that all must wait for: launches, the CPU, a load ---- */
+/* ---- a warp's worth of cells that all must wait for ---- */
 
-enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* variants of `urgent` */
-enum {
-    SHORT_STEPS = 64,     /* well below the cost of a launch */
-    LOAD_THREADS = 1024,  /* two such blocks fill an SM */
-    LOAD_STEPS = 1 << 12, /* some tens of microseconds */
-    LOAD_WAVES = 64
-};
-
-/* turns_each: of a piece of work. */
-int wait_open(ladder_case *c, device_memory where, int priority, int64_t size, int turns_each)
+/* `turns` kernels in a row. */
+int wait_open(ladder_case *c, int priority, int64_t turns)
 {
-    int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
-    c->size = size;
-    c->work = (double)size;
-    work_of(c)->turns = (int)size * turns_each;
-    if (!code) code = ladder_alloc(c, where, ladder_bytes(c, WARP), &c->in);
-    return code ? code : ladder_fill_random(c, c->in, WARP, LADDER_SEED);
+    const int code = open_streams(c, 2, cudaStreamNonBlocking, priority);
+    c->size = turns;
+    c->work = (double)turns;
+    return code ? code : ladder_alloc_random(c, WARP, LADDER_SEED, &c->in);
 }
 
-/* An urgent kernel, on an idle GPU or behind a load. */
+int wait_verify(ladder_case *c, ladder_verdict *v)
+{
+    return compare_chains(c, c->in, 0, WARP, SHORT_STEPS, (int)c->size, v);
+}
+
+/* ---- an urgent kernel, on an idle GPU or behind a load ---- */
+
+enum { IDLE, SAME_PRIORITY, HIGH_PRIORITY }; /* a rung's variant */
+/* Two blocks of the load fill an SM, and last some tens of microseconds. */
+enum { LOAD_THREADS = 1024, LOAD_STEPS = 1 << 12, LOAD_WAVES = 64 };
+
 int urgent_prepare(ladder_case *c)
 {
     int lowest = 0, highest = 0;
     int code = cudaDeviceGetStreamPriorityRange(&lowest, &highest); /* 0 is the lowest */
     if (code) return code;
-    const int priority = c->rung->variant == HIGH_PRIORITY ? highest : lowest;
-    code = wait_open(c, DEVICE_MEMORY_DEVICE, priority, 1, 1);
+    code = wait_open(c, c->rung->variant == HIGH_PRIORITY ? highest : lowest, 1);
     if (code || c->rung->variant == IDLE) return code;
-    work *w = work_of(c);
-    code = ladder_per_sm(c, 2 * LOAD_WAVES, &w->load_blocks);
-    const size_t bytes = ladder_bytes(c, (int64_t)w->load_blocks * LOAD_THREADS);
-    return code ? code : ladder_alloc_zeroed(c, bytes, &c->out);
+    code = ladder_per_sm(c, 2 * LOAD_WAVES, &c->blocks);
+    c->out_cells = (int64_t)c->blocks * LOAD_THREADS; /* the load's */
+    return code ? code : ladder_alloc_zeroed(c, ladder_bytes(c, c->out_cells), &c->out);
 }
 
 /* Fills the GPU, and returns when the load is about to run: the event just before it has passed. */
@@ -276,11 +210,9 @@ int urgent_before(ladder_case *c)
 {
     const work *w = work_of(c);
     const cudaStream_t s = w->stream[1];
-    const int64_t cells = (int64_t)w->load_blocks * LOAD_THREADS;
-    if (w->load_blocks == 0) return cudaSuccess;
     int code = cudaStreamSynchronize(s);
     if (!code) code = cudaEventRecord(w->begun, s);
-    if (!code) code = chain(c, c->out, c->out, cells, w->load_blocks, LOAD_THREADS, LOAD_STEPS, 0, s);
+    if (!code) code = launch_chains(c, c->out, c->out_cells, LOAD_THREADS, LOAD_STEPS, 0, s);
     return code ? code : cudaEventSynchronize(w->begun);
 }
 
@@ -292,7 +224,8 @@ int urgent_enqueue(ladder_case *c)
     return code ? code : cudaStreamWaitEvent(stream_of(c), w->done[0], 0);
 }
 
-/* Dependent kernels. */
+/* ---- dependent kernels: launched one by one, and as a graph ---- */
+
 int launches_enqueue(ladder_case *c)
 {
     int code = 0;
@@ -300,88 +233,21 @@ int launches_enqueue(ladder_case *c)
     return code;
 }
 
-int events_enqueue(ladder_case *c)
+int launches_prepare(ladder_case *c) { return wait_open(c, 0, c->value[KERNELS]); }
+
+int graph_prepare(ladder_case *c)
 {
-    const work *w = work_of(c);
-    cudaEvent_t before = w->begun;
-    int code = cudaEventRecord(w->begun, stream_of(c));
-    for (int k = 0; k < c->size && !code; k++) {
-        const cudaStream_t s = w->stream[k % 2];
-        code = cudaStreamWaitEvent(s, before, 0);
-        if (!code) code = advance(c, c->in, SHORT_STEPS, k, s);
-        if (!code) code = cudaEventRecord(before = w->done[k % 2], s);
-    }
-    return code ? code : cudaStreamWaitEvent(stream_of(c), before, 0);
+    int code = launches_prepare(c);
+    if (!code) code = c->d->graph_begin(c->d, c->stream);
+    if (code) return code;
+    code = launches_enqueue(c);
+    const int ended = c->d->graph_end(c->d, c->stream, &work_of(c)->graph);
+    return code ? code : ended;
 }
 
-int launches_prepare(ladder_case *c)
-{
-    const int code = wait_open(c, DEVICE_MEMORY_DEVICE, 0, c->value[KERNELS], 1);
-    return code || c->rung->enqueue != launch_graph ? code : capture(c, launches_enqueue);
-}
+int graph_enqueue(ladder_case *c) { return c->d->graph_launch(c->d, work_of(c)->graph, c->stream); }
 
-enum { BY_CALLBACK, BY_WAITING }; /* variants of `turns` */
-
-/* GPU and CPU in turn; the GPU's turns are the even ones. */
-int turns_prepare(ladder_case *c) { return wait_open(c, DEVICE_MEMORY_PINNED, 0, c->value[KERNELS], 2); }
-
-void CUDART_CB take_turn(void *context)
-{
-    const ladder_case *c = (const ladder_case *)context;
-    ladder_streams_host_chain(c->type, c->in, WARP, SHORT_STEPS, 1);
-}
-
-int turns_enqueue(ladder_case *c)
-{
-    int code = 0;
-    for (int k = 0; k < c->size && !code; k++) {
-        code = advance(c, c->in, SHORT_STEPS, 0, stream_of(c));
-        if (code) break;
-        if (c->rung->variant == BY_CALLBACK) code = cudaLaunchHostFunc(stream_of(c), take_turn, c);
-        else if (!(code = cudaStreamSynchronize(stream_of(c)))) take_turn(c);
-    }
-    return code;
-}
-
-int wait_verify(ladder_case *c, ladder_verdict *v)
-{
-    return compare_chains(c, c->in, 0, WARP, SHORT_STEPS, work_of(c)->turns, v);
-}
-
-/* ---- an array goes from the host through a kernel and back, in chunks ---- */
-
-enum { THREADS = 256 };
-enum { DEPTH, BREADTH }; /* a rung's variant */
-enum { IN, COMPUTE, OUT, STAGES };
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS) square_kernel(T *out, const T *in, int64_t cells, T summand)
-{
-    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < cells) out[i] = ladder_fma(in[i], in[i], summand);
-}
-
-template <typename T> int square(const work *w, int64_t first, int64_t cells, cudaStream_t s)
-{
-    square_kernel<<<ladder_blocks(cells, THREADS), THREADS, 0, s>>>(
-        (T *)w->near_out + first, (const T *)w->near_in + first, cells, (T)ladder_streams_summand(0));
-    return cudaGetLastError();
-}
-
-int run_stage(ladder_case *c, int what, int chunk)
-{
-    const work *w = work_of(c);
-    const int64_t chunks = c->value[CHUNKS], first = c->size * chunk / chunks,
-                  cells = c->size * (chunk + 1) / chunks - first;
-    const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
-    const cudaStream_t s = w->stream[chunk % w->streams];
-    if (cells == 0) return cudaSuccess;
-    if (what == IN)
-        return cudaMemcpyAsync((char *)w->near_in + at, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
-    if (what == OUT)
-        return cudaMemcpyAsync((char *)c->out + at, (char *)w->near_out + at, bytes, cudaMemcpyDefault, s);
-    return c->type == DTYPE_F32 ? square<float>(w, first, cells, s) : square<double>(w, first, cells, s);
-}
+/* ---- an array goes from the host through a kernel and back, chunk by chunk ---- */
 
 int staged_prepare(ladder_case *c)
 {
@@ -390,21 +256,27 @@ int staged_prepare(ladder_case *c)
     int code = open_streams(c, (int)c->value[STREAMS], cudaStreamNonBlocking, 0);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->in);
     if (!code) code = ladder_alloc(c, DEVICE_MEMORY_PINNED, bytes, &c->out);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_in);
-    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near_out);
+    if (!code) code = ladder_alloc_poisoned(c, bytes, &work_of(c)->near);
     /* a kernel reaches pinned memory too */
     if (!code) code = ladder_fill_random(c, c->in, c->size, LADDER_SEED);
     return code ? code : ladder_poison(c, c->out, bytes);
 }
 
-/* Depth first all stages of a chunk, breadth first all chunks of a stage. */
 int staged_enqueue(ladder_case *c)
 {
-    const int chunks = (int)c->value[CHUNKS];
-    const bool depth = c->rung->variant == DEPTH;
+    const work *w = work_of(c);
+    const int64_t chunks = c->value[CHUNKS];
     int code = fork(c);
-    for (int i = 0; i < chunks * STAGES && !code; i++)
-        code = depth ? run_stage(c, i % STAGES, i / STAGES) : run_stage(c, i / chunks, i % chunks);
+    for (int64_t k = 0; k < chunks && !code; k++) {
+        const int64_t first = c->size * k / chunks, cells = c->size * (k + 1) / chunks - first;
+        const size_t at = ladder_bytes(c, first), bytes = ladder_bytes(c, cells);
+        const cudaStream_t s = w->stream[k % w->streams];
+        char *near = (char *)w->near + at;
+        if (cells == 0) continue;
+        code = cudaMemcpyAsync(near, (char *)c->in + at, bytes, cudaMemcpyDefault, s);
+        if (!code) code = launch_chains(c, near, cells, THREADS, 1, 0, s);
+        if (!code) code = cudaMemcpyAsync((char *)c->out + at, near, bytes, cudaMemcpyDefault, s);
+    }
     return code ? code : join(c);
 }
 
@@ -415,41 +287,37 @@ int staged_verify(ladder_case *c, ladder_verdict *v)
 
 /* ---- the table ---- */
 
-constexpr int64_t stream_counts[] = { 1, 2, 4, 8, 16, 32 }, kernel_counts[] = { 1, 4, 16, 64, 256 },
-                  chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
+constexpr int64_t kernel_counts[] = { 1, 4, 16, 64, 256 }, chunk_counts[] = { 1, 2, 4, 8, 16, 32, 64 };
 
 /* Launching is the host's own work. uses: bits of the parameters. */
-constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, int variant, unsigned uses)
+constexpr ladder_rung rung(const char *name, const char *why, ladder_way way, unsigned uses, int variant = 0)
 {
     ladder_rung r = ladder_row(name, why, way, variant, ~uses, nullptr, LADDER_CALLS);
     r.destroy = close_streams;
-    r.before = way.prepare == urgent_prepare ? urgent_before : nullptr;
     r.clock = LADDER_CLOCK_HOST;
     return r;
 }
 
-constexpr ladder_rung order(const char *name, const char *why, int (*enqueue)(ladder_case *), int variant)
+constexpr ladder_rung trap(const char *name, const char *why, unsigned flags)
 {
-    const ladder_rung r =
-        rung(name, why, { order_prepare, enqueue, order_verify }, variant, 1u << STREAMS | 1u << CONNECTIONS);
-    return is_trap(variant) ? r : ladder_scanned(STREAMS, stream_counts, r);
+    return rung(name, why, { trap_prepare, trap_enqueue, trap_verify }, 1u << STREAMS, (int)flags);
 }
 
-constexpr ladder_rung wait(const char *name, const char *why, int (*prepare)(ladder_case *),
-                           int (*enqueue)(ladder_case *), int variant = 0)
+constexpr ladder_rung urgent(const char *name, const char *why, int variant)
 {
-    const bool kernels = prepare != urgent_prepare;
-    return rung(name, why, { prepare, enqueue, wait_verify }, variant, kernels ? 1u << KERNELS : 0u);
+    ladder_rung r = rung(name, why, { urgent_prepare, urgent_enqueue, wait_verify }, 0, variant);
+    r.before = variant == IDLE ? nullptr : urgent_before;
+    return r;
 }
 
-constexpr ladder_rung launches(const char *name, const char *why, int (*enqueue)(ladder_case *))
+constexpr ladder_rung launches(const char *name, const char *why, ladder_way way)
 {
-    return ladder_scanned(KERNELS, kernel_counts, wait(name, why, launches_prepare, enqueue));
+    return ladder_scanned(KERNELS, kernel_counts, rung(name, why, way, 1u << KERNELS));
 }
 
-constexpr ladder_rung staged(const char *name, const char *why, int variant)
+constexpr ladder_rung staged(const char *name, const char *why)
 {
-    ladder_rung r = rung(name, why, { staged_prepare, staged_enqueue, staged_verify }, variant,
+    ladder_rung r = rung(name, why, { staged_prepare, staged_enqueue, staged_verify },
                          1u << STREAMS | 1u << CHUNKS | 1u << BYTES);
     r.unit = LADDER_BYTES;
     r.ceiling = "both";
@@ -457,28 +325,19 @@ constexpr ladder_rung staged(const char *name, const char *why, int variant)
 }
 
 const ladder_rung rungs[] = {
-    order("depthFirst", "chain by chain: overlap per connection", order_depth, PLAIN),
-    order("breadthFirst", "level by level: all chains overlap", order_breadth, PLAIN),
-    order("graph", "the same captured, launched as one", launch_graph, GRAPH),
-    order("trapLegacy", "one launch without stream serialises all", order_trap, TRAP_LEGACY),
-    order("trapPerThread", "per-thread default stream waits for none", order_trap, TRAP_PER_THREAD),
-    order("trapNonBlocking", "non-blocking streams ignore the legacy one", order_trap, TRAP_NON_BLOCKING),
-    wait("urgentIdle", "a small kernel on an idle GPU", urgent_prepare, urgent_enqueue, IDLE),
-    wait("urgentSame", "behind a full GPU, same priority", urgent_prepare, urgent_enqueue, SAME_PRIORITY),
-    wait("urgentHigh", "behind a full GPU, high priority", urgent_prepare, urgent_enqueue, HIGH_PRIORITY),
-    launches("launchStream", "dependent small kernels, one stream", launches_enqueue),
-    launches("launchEvents", "two streams that wait in turn", events_enqueue),
-    launches("launchGraph", "the same kernels as one graph", launch_graph),
-    wait("hostFunction", "GPU and CPU in turn, by callback", turns_prepare, turns_enqueue, BY_CALLBACK),
-    wait("hostSync", "in turn, by waiting for the stream", turns_prepare, turns_enqueue, BY_WAITING),
-    staged("stagedDepth", "in, compute, out: chunk by chunk", DEPTH),
-    staged("stagedBreadth", "all in, all computed, all out", BREADTH),
+    trap("trapLegacy", "one launch without stream serialises all", cudaStreamDefault),
+    trap("trapNonBlocking", "non-blocking streams ignore the legacy one", cudaStreamNonBlocking),
+    urgent("urgentIdle", "a small kernel on an idle GPU", IDLE),
+    urgent("urgentSame", "behind a full GPU, same priority", SAME_PRIORITY),
+    urgent("urgentHigh", "behind a full GPU, high priority", HIGH_PRIORITY),
+    launches("launchStream", "dependent small kernels, one stream",
+             { launches_prepare, launches_enqueue, wait_verify }),
+    launches("launchGraph", "the same kernels as one graph", { graph_prepare, graph_enqueue, wait_verify }),
+    staged("stagedDepth", "in, compute, out: chunk by chunk"),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {
     { "streams", 8, 1, STREAMS_MOST, "streams that the work is shared out to" },
-    { "connections", 0, 0, 32,
-      "CUDA_DEVICE_MAX_CONNECTIONS of this process (0: from the environment, else 8)" },
     { "kernels", 64, 1, 1 << 16, "dependent kernels of one repetition" },
     { "chunks", 16, 1, 4096, "chunks of a staged transfer" },
     { "bytes", 128 << 20, 1 << 16, (int64_t)1 << 34, "of a staged transfer, each way" },

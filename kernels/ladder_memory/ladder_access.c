@@ -59,35 +59,17 @@ static int verify_stride(ladder_case *c, ladder_verdict *v)
     return expect(c, wanted, v);
 }
 
-/* ---- random ---- */
-
-static int prepare_random(ladder_case *c)
-{
-    int64_t n = 1;
-    while (2 * n <= c->value[N]) n *= 2;
-    c->value[N] = n; /* the permutation is one of a power of two */
-    c->value[STRIDE] = 1;
-    return prepare(c);
-}
-
-static int random_read(ladder_case *c)
-{
-    const int64_t n = c->size;
-    const uint32_t *words = c->in;
-    uint32_t all = 0;
-#pragma omp parallel for num_threads(c->d->threads) schedule(static) reduction(^ : all)
-    for (int64_t i = 0; i < n; i++) all ^= words[scattered(i, n)];
-    return seen(c, all);
-}
-
 /* ---- a chain ---- */
 
 static int prepare_chain(ladder_case *c)
 {
-    const int code = prepare_random(c);
+    int64_t n = 1;
+    while (2 * n <= c->value[N]) n *= 2;
+    c->value[N] = n; /* the order is one of a power of two */
+    c->value[STRIDE] = 1;
+    const int code = prepare(c);
     if (code) return code;
-    const int64_t lines = c->value[N] / LINE_WORDS;
-    if (lines == 0) return 0;
+    const int64_t lines = n / LINE_WORDS;
     c->size = lines;
     c->work = (double)lines * sizeof(uint32_t);
     for (int64_t i = 0; i < lines; i++) /* the line after the i-th is the (i+1)-th of a scattered order */
@@ -120,9 +102,6 @@ static const int64_t strides[] = { 1, 2, 4, 8, 16, 32, 64 };
 static const ladder_rung rungs[] = {
     { LADDER_ROW("strideRead", "lines fetched, words used", prepare, stride_read, verify_stride, "read"),
       LADDER_SCAN(STRIDE, strides) },
-    { LADDER_ROW("randomRead", "no pattern: misses side by side", prepare_random, random_read, verify_stride,
-                 "read"),
-      .ignores = 1u << STRIDE },
     { LADDER_ROW("chain", "each miss waits for the last", prepare_chain, chain_read, verify_chain, "read"),
       .ignores = 1u << STRIDE },
 };

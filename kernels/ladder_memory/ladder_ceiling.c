@@ -42,18 +42,25 @@ enum { CHAINS = 128, STEPS = 1 << 15 };
 
 static const double factor = 0.9990234375, summand = 0.0009765625; /* exact in both types */
 
-#define DEFINE_CHAINS(CELL, SUFFIX, COUNT)                                         \
-    DEVICE_HOST_CLONES                                                             \
-    static void chains##SUFFIX(CELL *restrict x, CELL a, CELL b)                   \
-    {                                                                              \
-        CELL u[COUNT];                                                             \
-        for (int k = 0; k < (COUNT); k++) u[k] = x[k];                             \
-        for (int i = 0; i < STEPS; i++)                                            \
-            for (int k = 0; k < (COUNT); k++) u[k] = cell_fma##SUFFIX(u[k], a, b); \
-        for (int k = 0; k < (COUNT); k++) x[k] = u[k];                             \
-    }
-DEFINE_CHAINS(float, _f32, CHAINS)
-DEFINE_CHAINS(double, _f64, CHAINS / 2)
+DEVICE_HOST_CLONES
+static void chains_f32(float *x)
+{
+    float u[CHAINS];
+    memcpy(u, x, sizeof u);
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS; k++) u[k] = cell_fma_f32(u[k], (float)factor, (float)summand);
+    memcpy(x, u, sizeof u);
+}
+
+DEVICE_HOST_CLONES
+static void chains_f64(double *x)
+{
+    double u[CHAINS / 2];
+    memcpy(u, x, sizeof u);
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS / 2; k++) u[k] = cell_fma_f64(u[k], factor, summand);
+    memcpy(x, u, sizeof u);
+}
 
 /* `in` holds the chains, and where they have come to. */
 static int fma_prepare(ladder_case *c)
@@ -68,9 +75,8 @@ static int fma_enqueue(ladder_case *c)
 #pragma omp parallel num_threads(c->d->threads)
     {
         const int me = omp_get_thread_num();
-        if (c->type == DTYPE_F32)
-            chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS, (float)factor, (float)summand);
-        else chains_f64((double *)c->in + (ptrdiff_t)me * (CHAINS / 2), factor, summand);
+        if (c->type == DTYPE_F32) chains_f32((float *)c->in + (ptrdiff_t)me * CHAINS);
+        else chains_f64((double *)c->in + (ptrdiff_t)me * (CHAINS / 2));
     }
     return 0;
 }

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(THREADS) line(T *to, const T *from, WEIGHTS w,
     to[i] = sum;
 }
 
-enum { BANK, IMMEDIATE, POINTER, SHARED }; /* where numbers are kept */
+enum { BANK, IMMEDIATE, POINTER }; /* a rung's variant: where weights are kept */
 
 /* c->in: the line's cells, with those beyond its ends, and behind them the weights for a pointer. */
 int64_t cells_of(const ladder_case *c) { return c->size + POINTS - 1; }
@@ -92,11 +92,11 @@ void line_answer(const void *, dtype t, int64_t first, int64_t count, void *out)
     else line_answer_of(first, count, (double *)out);
 }
 
-/* ---- a table of 512 words, read at an index that each thread computes ---- */
+/* ---- a table of 512 words in __constant__, read at an index that each thread computes ---- */
 
+/* 2 KiB fit the smallest of the constant caches. Lanes are 68 bytes apart, so that about every second one
+ * meets a line of its own. */
 enum { TABLE_WORDS = 512, LOOKUPS = 512, SPREAD = 17, BLOCKS_PER_SM = 8 };
-/* Odd, so that 32 lanes land in 32 different banks of shared memory; 68 bytes, so that about every second
- * lane meets a line of its own. The table is 2 KiB: it fits the smallest of the constant caches. */
 
 __constant__ uint32_t table_bank[TABLE_WORDS];
 
@@ -105,19 +105,12 @@ __host__ __device__ __forceinline__ uint32_t first_index(unsigned thread, unsign
     return thread / 32 * 5 + thread % addresses * SPREAD;
 }
 
-template <int WHERE>
-__global__ void __launch_bounds__(THREADS)
-    lookup(uint32_t *to, const uint32_t *__restrict__ table, unsigned addresses)
+__global__ void __launch_bounds__(THREADS) lookup(uint32_t *to, unsigned addresses)
 {
-    __shared__ uint32_t own[TABLE_WORDS];
-    if (WHERE == SHARED) {
-        for (unsigned i = threadIdx.x; i < TABLE_WORDS; i += THREADS) own[i] = table[i];
-        __syncthreads();
-    }
-    const uint32_t *read = WHERE == SHARED ? own : WHERE == BANK ? table_bank : table;
-    uint32_t index = first_index(threadIdx.x, addresses), sum = 0;
+    const uint32_t index = first_index(threadIdx.x, addresses);
+    uint32_t sum = 0;
 #pragma unroll 16
-    for (int i = 0; i < LOOKUPS; i++) sum = sum * 3 + read[(index + (uint32_t)i) % TABLE_WORDS];
+    for (int i = 0; i < LOOKUPS; i++) sum = sum * 3 + table_bank[(index + (uint32_t)i) % TABLE_WORDS];
     to[(int64_t)blockIdx.x * THREADS + threadIdx.x] = sum;
 }
 
@@ -127,17 +120,19 @@ int table_prepare(ladder_case *c)
 {
     uint32_t word[TABLE_WORDS];
     for (uint32_t i = 0; i < TABLE_WORDS; i++) word[i] = word_of(i);
-    int code = ladder_open_blocks(c, BLOCKS_PER_SM, sizeof word, THREADS * sizeof(uint32_t), THREADS);
+    int code = ladder_open_blocks(c, BLOCKS_PER_SM, 0, THREADS * sizeof(uint32_t), THREADS);
     c->work *= LOOKUPS;
-    if (!code) code = ladder_fetch(c, c->in, word, sizeof word);
-    if (code) return code;
-    return cudaMemcpyToSymbolAsync(table_bank, c->in, sizeof word, 0, cudaMemcpyDeviceToDevice,
-                                   device_cuda_stream(c->stream));
+    if (!code)
+        code = cudaMemcpyToSymbolAsync(table_bank, word, sizeof word, 0, cudaMemcpyHostToDevice,
+                                       device_cuda_stream(c->stream));
+    return code ? code : c->d->stream_sync(c->d, c->stream);
 }
 
-template <int WHERE> int table_enqueue(ladder_case *c)
+int table_enqueue(ladder_case *c)
 {
-    return ladder_words(c, c->blocks, THREADS, 0, lookup<WHERE>, (unsigned)c->value[ADDRESSES]);
+    lookup<<<c->blocks, THREADS, 0, device_cuda_stream(c->stream)>>>((uint32_t *)c->out,
+                                                                     (unsigned)c->value[ADDRESSES]);
+    return cudaGetLastError();
 }
 
 int table_verify(ladder_case *c, ladder_verdict *v)
@@ -159,20 +154,14 @@ constexpr ladder_rung line_rung(const char *name, const char *why, int variant)
 
 const int64_t address_counts[] = { 1, 2, 4, 8, 16, 32 }; /* uniform first, fully divergent last */
 
-template <int WHERE> constexpr ladder_rung table_rung(const char *name, const char *why)
-{
-    const ladder_rung r = ladder_row(name, why, { table_prepare, table_enqueue<WHERE>, table_verify }, 0, 0,
-                                     nullptr, LADDER_CALLS);
-    return ladder_scanned(ADDRESSES, address_counts, r);
-}
-
 const ladder_rung rungs[] = {
     line_rung("pointer", "weights loaded through a plain pointer", POINTER),
     line_rung("bank", "weights as operands in __constant__", BANK),
     line_rung("immediate", "weights in the instruction, by template", IMMEDIATE),
-    table_rung<BANK>("tableBank", "constant cache: one address per turn"),
-    table_rung<POINTER>("tableLdg", "the same lookups through L1"),
-    table_rung<SHARED>("tableShared", "the same from banks of shared memory"),
+    ladder_scanned(ADDRESSES, address_counts,
+                   ladder_row("tableBank", "constant cache: one address per turn",
+                              { table_prepare, table_enqueue, table_verify }, 0, 0, nullptr,
+                              LADDER_CALLS)),
 };
 
 const ladder_parameter parameters[PARAMETERS] = {

@@ -11,13 +11,12 @@ enum { N, STRIDE, STAGES, PARAMETERS };
 
 enum { STRIDE_THREADS = 256, STRIDE_WORDS = 1024, STRIDE_ROUNDS = 512, STRIDE_BLOCKS = 1056 };
 
-template <typename W>
-__global__ void __launch_bounds__(STRIDE_THREADS) strided(W *out, const W *in, int stride)
+__global__ void __launch_bounds__(STRIDE_THREADS) strided(uint32_t *out, const uint32_t *in, int stride)
 {
-    __shared__ W tile[STRIDE_WORDS];
+    __shared__ uint32_t tile[STRIDE_WORDS];
     for (int t = (int)threadIdx.x; t < STRIDE_WORDS; t += STRIDE_THREADS) tile[t] = in[t];
     __syncthreads();
-    W sum = 0;
+    uint32_t sum = 0;
     const int first = (int)threadIdx.x * stride;
 #pragma unroll 16
     for (int i = 0; i < STRIDE_ROUNDS; i++) sum += tile[(first + i) & (STRIDE_WORDS - 1)];
@@ -28,34 +27,26 @@ int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_
 
 int prepare_strided(ladder_case *c)
 {
-    /* the width of a word; it is added as an integer */
-    c->type = c->rung->variant == 8 ? DTYPE_F64 : DTYPE_F32;
+    c->type = DTYPE_F32; /* words of 4 bytes, added as integers */
     ladder_moves(c, (int64_t)STRIDE_BLOCKS * STRIDE_THREADS, STRIDE_ROUNDS);
-    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE],
-                                                                 c->type == DTYPE_F32 ? 32 : 16) };
+    c->predicted[0] = { "turns", (double)greatest_common_divisor((int)c->value[STRIDE], 32) };
     return ladder_open(c, STRIDE_WORDS, c->size);
 }
 
 int run_strided(ladder_case *c)
 {
-    return ladder_kernel(c, STRIDE_BLOCKS, STRIDE_THREADS, 0, strided<uint32_t>, strided<unsigned long long>,
-                         (int)c->value[STRIDE]);
+    return ladder_words(c, STRIDE_BLOCKS, STRIDE_THREADS, 0, strided, (int)c->value[STRIDE]);
 }
 
 /* The sums of one block; every block has the same. */
-template <typename W> int compare_strided(ladder_case *c, ladder_verdict *v)
+int verify_strided(ladder_case *c, ladder_verdict *v)
 {
-    W word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
-    ladder_random(c->type, word, 0, STRIDE_WORDS, LADDER_SEED);
+    uint32_t word[STRIDE_WORDS], sum[STRIDE_THREADS] = {};
+    ladder_random(DTYPE_F32, word, 0, STRIDE_WORDS, LADDER_SEED);
     for (int t = 0; t < STRIDE_THREADS; t++)
         for (int i = 0; i < STRIDE_ROUNDS; i++)
             sum[t] += word[(t * (int)c->value[STRIDE] + i) % STRIDE_WORDS];
     return ladder_compare_blocks(c, c->out, ladder_bytes(c, c->size), sum, sizeof sum, v);
-}
-
-int verify_strided(ladder_case *c, ladder_verdict *v)
-{
-    return c->type == DTYPE_F32 ? compare_strided<uint32_t>(c, v) : compare_strided<uint64_t>(c, v);
 }
 
 /* ---- a square tile: written along its rows, read along them or, as a transpose does it, down its columns
@@ -177,18 +168,13 @@ constexpr ladder_rung tile(const char *name, const char *why)
     return ladder_row(name, why, way, HOW, (1u << PARAMETERS) - 1, "shared");
 }
 
-constexpr ladder_rung by_stride(const char *name, const char *why, int word_bytes)
-{
-    return ladder_scanned(STRIDE, strides,
-                          ladder_row(name, why, { prepare_strided, run_strided, verify_strided }, word_bytes,
-                                     1u << N | 1u << STAGES, "shared"));
-}
-
-constexpr ladder_way flow = { prepare_flow, run_flow, ladder_verify_copy };
+constexpr ladder_way stride = { prepare_strided, run_strided, verify_strided },
+                     flow = { prepare_flow, run_flow, ladder_verify_copy };
 
 const ladder_rung rungs[] = {
-    by_stride("stride4", "4-byte words: gcd(stride, 32) turns", 4),
-    by_stride("stride8", "8-byte words: halves of a warp", 8),
+    ladder_scanned(STRIDE, strides,
+                   ladder_row("stride4", "4-byte words: gcd(stride, 32) turns", stride, 0,
+                              1u << N | 1u << STAGES, "shared")),
     tile<ALONG>("rowRow", "no conflict either way"),
     tile<CROSSED>("rowColumn", "one way straight, one way 32 turns"),
     tile<CROSSED, 1>("padded", "one column more: no conflict"),

@@ -29,52 +29,54 @@ int ladder_transpose_production(ladder_case *c)
 /* ---- the host's rungs ---- */
 
 enum { TILE = 32 };
+enum { NAIVE_ROW, NAIVE_COL, TILES }; /* a rung's variant */
 
-typedef enum order { COPY_ROW, NAIVE_ROW, NAIVE_COL, TILES } order;
+typedef struct turn {
+    void *b;
+    const void *a;
+    int64_t nx, ny;
+    dtype type;
+} turn;
 
-/* Cells of A's columns x and rows y, U the slow index and V the fast one, from and to where they lie. */
-#define DEFINE_WALK(NAME, U, U0, U1, V, V0, V1, TO, CELL)                                            \
-    DEVICE_HOST_CLONES                                                                               \
-    static void NAME(void *restrict to, const void *restrict from, int64_t nx, int64_t ny, box part) \
-    {                                                                                                \
-        CELL *b = to;                                                                                \
-        const CELL *a = from;                                                                        \
-        for (int64_t U = U0; U < U1; U++)                                                            \
-            for (int64_t V = V0; V < V1; V++) b[TO] = a[y * nx + x];                                 \
-    }
-#define DEFINE_WALKS(CELL, SUFFIX)                                                                  \
-    DEFINE_WALK(copy_row##SUFFIX, y, part.y0, part.y1, x, 0, nx, y *nx + x, CELL)                   \
-    DEFINE_WALK(naive_row##SUFFIX, y, part.y0, part.y1, x, 0, nx, x *ny + y, CELL)                  \
-    DEFINE_WALK(naive_col##SUFFIX, x, part.y0, part.y1, y, 0, ny, x *ny + y, CELL)                  \
-    static void tiles##SUFFIX(void *restrict to, const void *restrict from, int64_t nx, int64_t ny, \
-                              box part)                                                             \
-    {                                                                                               \
-        CELL *b = to;                                                                               \
-        const CELL *a = from;                                                                       \
-        for (int64_t x0 = part.y0; x0 < part.y1; x0 += TILE)                                        \
-            for (int64_t y0 = 0; y0 < ny; y0 += TILE) {                                             \
-                const int64_t x1 = x0 + TILE < part.y1 ? x0 + TILE : part.y1,                       \
-                              y1 = y0 + TILE < ny ? y0 + TILE : ny;                                 \
-                for (int64_t x = x0; x < x1; x++)                                                   \
-                    for (int64_t y = y0; y < y1; y++) b[x * ny + y] = a[y * nx + x];                \
-            }                                                                                       \
-    }
+/* The cell of A's column x and row y. The compiler takes the question out of the loops. */
+static inline void turn_cell(const turn *t, int64_t x, int64_t y)
+{
+    if (t->type == DTYPE_F32) ((float *)t->b)[x * t->ny + y] = ((const float *)t->a)[y * t->nx + x];
+    else ((double *)t->b)[x * t->ny + y] = ((const double *)t->a)[y * t->nx + x];
+}
 
-DEFINE_WALKS(float, _f32)
-DEFINE_WALKS(double, _f64)
+static void along_rows(turn t, box part)
+{
+    for (int64_t y = part.y0; y < part.y1; y++)
+        for (int64_t x = part.x0; x < part.x1; x++) turn_cell(&t, x, y);
+}
 
-/* Threads share out the rows of the side that the outer loop walks: A's for `row`, B's for the others. */
+static void along_columns(turn t, box part)
+{
+    for (int64_t x = part.x0; x < part.x1; x++)
+        for (int64_t y = part.y0; y < part.y1; y++) turn_cell(&t, x, y);
+}
+
+static void by_tiles(turn t, box part)
+{
+    for (int64_t x = part.x0; x < part.x1; x += TILE)
+        for (int64_t y = part.y0; y < part.y1; y += TILE)
+            along_columns(t, box_intersect(part, box_make(x, x + TILE, y, y + TILE)));
+}
+
+/* Threads share out the rows of the side that the outer loop walks: A's for naiveRow, B's for the others. */
 static int walk(ladder_case *c)
 {
-    static void (*const walks[2][4])(void *, const void *, int64_t, int64_t, box) = {
-        [DTYPE_F32] = { copy_row_f32, naive_row_f32, naive_col_f32, tiles_f32 },
-        [DTYPE_F64] = { copy_row_f64, naive_row_f64, naive_col_f64, tiles_f64 },
-    };
-    const int64_t nx = c->value[LADDER_TRANSPOSE_NX], ny = c->value[LADDER_TRANSPOSE_NY];
-    const order o = (order)c->rung->variant;
-    const box all = box_make(0, 1, 0, o == COPY_ROW || o == NAIVE_ROW ? ny : nx);
+    static void (*const walks[])(turn, box) = { along_rows, along_columns, by_tiles };
+    const turn t = { c->out, c->in, c->value[LADDER_TRANSPOSE_NX], c->value[LADDER_TRANSPOSE_NY], c->type };
+    const int order = c->rung->variant;
 #pragma omp parallel num_threads(c->d->threads)
-    walks[c->type][o](c->out, c->in, nx, ny, box_strip(all, omp_get_thread_num(), omp_get_num_threads()));
+    {
+        const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+        const box rows = { 0, t.nx, t.ny * me / all, t.ny * (me + 1) / all },
+                  columns = { t.nx * me / all, t.nx * (me + 1) / all, 0, t.ny };
+        walks[order](t, order == NAIVE_ROW ? rows : columns);
+    }
     return 0;
 }
 
@@ -84,7 +86,7 @@ static int walk(ladder_case *c)
     }
 
 static const ladder_rung rungs[] = {
-    WAY("copyRow", "rows in, rows out: upper bound", walk, COPY_ROW, ladder_verify_copy),
+    WAY("copyRow", "rows in, rows out: upper bound", ladder_copy, 0, ladder_verify_copy),
     WAY("naiveRow", "whole lines read, single cells written", walk, NAIVE_ROW, ladder_transpose_verify),
     WAY("naiveCol", "single cells read, whole lines written", walk, NAIVE_COL, ladder_transpose_verify),
     WAY("tiles", "square tiles that stay in L1", walk, TILES, ladder_transpose_verify),

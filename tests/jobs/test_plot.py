@@ -244,7 +244,7 @@ def test_the_roofline_of_both_types_of_data_from_the_records_of_two_runs():
     said = printed("plot", "r.jsonl")
     assert said == "r_roofline.png and r_roofline.svg\nr_fused_steps.png and r_fused_steps.svg\n"
     assert open("r_roofline.png", "rb").read(4) == b"\x89PNG"
-    words = ("star f32", "box f64", "star r=8", "fingerprint", "unpack r=8", "fused f64", "12 steps per pass")
+    words = ("star f32", "box f64", "star r=8", "fingerprint", "pack r=8", "fused f64", "12 steps per pass")
     has("r_roofline.svg", records[0]["git"], *words)
 
 
