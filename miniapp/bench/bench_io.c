@@ -42,13 +42,12 @@ static bool writes(const ladder_case *c) { return bench_way_of(c->rung) == WRITE
 static bool has_room(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
-    const double need = 2.5 * (double)c->value[0] * w->top->ranks;
     struct statvfs fs;
-    if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
-        sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
-    else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
+    const double need = 2.5 * (double)c->value[0] * w->top->ranks,
+                 have = statvfs(w->dir, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize : 0;
+    if (have < need)
         sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir,
-                     figure_bytes(need).text, figure_bytes((double)fs.f_bavail * (double)fs.f_frsize).text);
+                     figure_bytes(need).text, figure_bytes(have).text);
     return agree_or_say(!c->missing.text[0], &c->missing, w->top->comm);
 }
 
@@ -117,19 +116,17 @@ static void drop_pages(const char *path)
 
 /* ---- the ceiling: one raw file per rank, all ranks together, one sample before each of the state ---- */
 
-static int write_raw(const ladder_case *c, filing *f)
+static void write_raw(const ladder_case *c, filing *f)
 {
-    (void)unlink(f->raw);
     new_name(f->raw, bench_world_of(c)->top->rank);
-    return transfer_new_file(f->raw, f->data, f->bytes);
+    check_file(f->raw, transfer_new_file(f->raw, f->data, f->bytes));
 }
 
-static int read_raw(const filing *f)
+static void read_raw(const filing *f)
 {
     const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    const int code = fd < 0 ? errno : transfer_pread(fd, f->found, f->bytes, 0);
-    if (fd >= 0) (void)close(fd);
-    return code;
+    check_file(f->raw, fd < 0 ? errno : transfer_pread(fd, f->found, f->bytes, 0));
+    (void)close(fd);
 }
 
 static void raw_turn(ladder_case *c, filing *f)
@@ -138,7 +135,8 @@ static void raw_turn(ladder_case *c, filing *f)
     if (!writes(c)) drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
-    check_file(f->raw, writes(c) ? write_raw(c, f) : read_raw(f));
+    if (writes(c)) write_raw(c, f);
+    else read_raw(f);
     const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
     if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
     if (writes(c)) (void)unlink(f->raw);
@@ -230,7 +228,6 @@ static int filing_prepare(ladder_case *c)
     f->bytes = (size_t)box_cells(dec.own) * dtype_bytes(c->type);
     f->data = CHECK_ALLOC(malloc(f->bytes));
     f->found = CHECK_ALLOC(malloc(f->bytes));
-    memset(f->found, 0xff, f->bytes);
     make_field(c, f);
     make_folder(w);
     ladder_moves(c, dec.nx * dec.ny, 1);
@@ -238,7 +235,7 @@ static int filing_prepare(ladder_case *c)
     if (writes(c)) return 0;
     next_shared(c, f);
     store(c, f);
-    check_file(f->raw, write_raw(c, f));
+    write_raw(c, f);
     return 0;
 }
 
@@ -247,12 +244,9 @@ static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
     raw_turn(c, f);
-    if (writes(c)) {
-        next_shared(c, f);
-    } else {
-        memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
-        drop_part(c, f);
-    }
+    memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
+    if (writes(c)) next_shared(c, f);
+    else drop_part(c, f);
     return 0;
 }
 

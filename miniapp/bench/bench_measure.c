@@ -85,30 +85,27 @@ static double timed_s(bench *b, ladder_case *c, int repeats)
 
 static int clamp(double n, int least, int most) { return !(n > least) ? least : n > most ? most : (int)n; }
 
-/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. What looks long enough is
- * timed once more, so that one disturbance (another process's slice of the core) does not leave a rung with
- * short samples. */
-static int warm_up(bench *b, ladder_case *c, double *repetition_s)
+/* Repetitions in a sample: doubled until they fill it twice, so that one disturbance (another process's slice
+ * of the core) does not leave a rung with short samples; which is the warm-up too. */
+static int warm_up(bench *b, ladder_case *c, double *sample_lasts_s)
 {
-    int repeats = 1;
+    int repeats = 1, filled = 0;
     double last_s = timed_s(b, c, 1), spent_s = last_s;
-    while (!c->rung->before && repeats < REPEATS_MOST) {
-        if (last_s >= sample_s) spent_s += last_s = timed_s(b, c, repeats);
-        if (last_s >= sample_s) break;
-        repeats *= 2;
-        spent_s += last_s = timed_s(b, c, repeats);
+    while (!c->rung->before && repeats < REPEATS_MOST && filled < 2) {
+        if (last_s >= sample_s) filled++;
+        else repeats *= 2;
+        if (filled < 2) spent_s += last_s = timed_s(b, c, repeats);
     }
     while (spent_s < warm_up_s && last_s > 1e-6) spent_s += last_s = timed_s(b, c, repeats);
-    *repetition_s = last_s / repeats;
+    *sample_lasts_s = last_s;
     return repeats;
 }
 
 static void sample(bench *b, ladder_case *c, bench_point *p)
 {
-    double repetition_s = 0;
-    p->repeats = warm_up(b, c, &repetition_s);
-    const double affordable =
-        (c->rung->scan_count > 0 ? budget_of_scan_s : budget_s) / (repetition_s * p->repeats);
+    double lasts_s = 0;
+    p->repeats = warm_up(b, c, &lasts_s);
+    const double affordable = (c->rung->scan_count > 0 ? budget_of_scan_s : budget_s) / lasts_s;
     const int asked = b->ask->samples;
     const int usual = asked ? asked : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
     const int most = asked ? asked : clamp(patience * affordable, usual, SAMPLES_MOST);

@@ -66,25 +66,32 @@ static bool climb(benching *g, const bench_item *item, MPI_Comm comm)
     return agree_or_say(ok, &g->why, comm);
 }
 
-/* The items of one part, by the ranks of comm. */
-static int climb_part(benching *g, bool together, MPI_Comm comm, const char *command)
+static bool has_items(const bench_request *ask, bool together)
+{
+    for (int i = 0; i < ask->items; i++)
+        if (bench_together(ask->item[i].family) == together) return true;
+    return false;
+}
+
+/* The items of one part: all ranks', or rank 0's. */
+static int climb_part(benching *g, bool together, const char *command)
 {
     topology part = *g->top;
-    part.comm = comm;
+    if (!together) part.comm = MPI_COMM_SELF;
     if (!together) part.ranks = 1;
     bool ok = true;
     json_t *started = record_now();
     g->head = machine_record(command, started);
     g->machine = machine_json(&part, g->bench.d);
     for (int i = 0; i < g->ask->items && ok; i++)
-        if (bench_together(g->ask->item[i].family) == together) ok = climb(g, &g->ask->item[i], comm);
+        if (bench_together(g->ask->item[i].family) == together) ok = climb(g, &g->ask->item[i], part.comm);
     json_decref(g->head);
     json_decref(g->machine);
     json_decref(started);
     return ok ? 0 : cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
 }
 
-/* The families of one device by rank 0, whose status is that of all; the others sleep until then. */
+/* Rank 0's part; its status is that of all, who sleep until then. */
 static int climb_alone(benching *g, const char *command)
 {
     const topology *top = g->top;
@@ -93,18 +100,10 @@ static int climb_alone(benching *g, const char *command)
     if (top->ranks > 1)
         (void)cmd_say(0, "%s measures one device: rank 0 runs it and the other %d wait",
                       g->ask->item[0].family->name, top->ranks - 1);
-    if (top->rank == 0) status = climb_part(g, false, MPI_COMM_SELF, command);
-    if (top->ranks == 1) return status;
+    if (top->rank == 0) status = climb_part(g, false, command);
     MPI_CHECK(MPI_Ibcast(&status, 1, MPI_INT, 0, top->comm, &request));
     ranks_wait_asleep(&request);
     return status;
-}
-
-static bool has_items(const bench_request *ask, bool together)
-{
-    for (int i = 0; i < ask->items; i++)
-        if (bench_together(ask->item[i].family) == together) return true;
-    return false;
 }
 
 static int climb_all(benching *g, topology *top, const char *command)
@@ -123,7 +122,7 @@ static int climb_all(benching *g, topology *top, const char *command)
     bench_create(&g->bench, ask, d, &world);
     if (top->rank == 0) bench_report_head(&g->bench);
     if (has_items(ask, false)) status = climb_alone(g, command);
-    if (status == 0 && has_items(ask, true)) status = climb_part(g, true, top->comm, command);
+    if (status == 0 && has_items(ask, true)) status = climb_part(g, true, command);
     if (status == 0 && top->rank == 0) bench_report_foot(&g->table, &g->bench);
     bench_destroy(&g->bench);
     bench_world_destroy(&world);
