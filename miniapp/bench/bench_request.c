@@ -200,29 +200,25 @@ void bench_request_free(bench_request *q)
     free(q->setting);
 }
 
-int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set)
+/* The value that was set for that parameter, the last one; NULL: none was. */
+static const int64_t *set_value(const bench_request *q, const ladder_parameter *p)
 {
-    int64_t number = p->usual;
-    if (was_set) *was_set = false;
+    const int64_t *last = NULL;
     for (int i = 0; i < q->settings; i++)
-        if (strcmp(q->setting[i].key, p->key) == 0) {
-            number = q->setting[i].value;
-            if (was_set) *was_set = true;
-        }
-    return number;
+        if (strcmp(q->setting[i].key, p->key) == 0) last = &q->setting[i].value;
+    return last;
 }
 
 int bench_request_points(const bench_request *q, const bench_item *item)
 {
-    bool was_set = false;
-    if (item->rung->scan_count == 0) return 1;
-    (void)bench_request_asked(q, &item->family->parameter[item->rung->scan], &was_set);
-    return was_set ? 1 : item->rung->scan_count;
+    const ladder_rung *r = item->rung;
+    return r->scan_count == 0 || set_value(q, &item->family->parameter[r->scan]) ? 1 : r->scan_count;
 }
 
 int64_t bench_request_value(const bench_request *q, const bench_item *item, int point, int parameter)
 {
-    bool was_set = false;
-    const int64_t asked = bench_request_asked(q, &item->family->parameter[parameter], &was_set);
-    return ladder_scans(item->rung, parameter) && !was_set ? item->rung->scan_values[point] : asked;
+    const int64_t *set = set_value(q, &item->family->parameter[parameter]);
+    return set                                   ? *set
+           : ladder_scans(item->rung, parameter) ? item->rung->scan_values[point]
+                                                 : item->family->parameter[parameter].usual;
 }

@@ -61,8 +61,6 @@ void bench_request_free(bench_request *q);
 
 /* The rung "family/rung"; false where that kind of device has none. */
 bool bench_request_find(device_kind kind, const char *name, bench_item *item);
-/* The value of a family's parameter: what was set, else its usual one. was_set may be NULL. */
-int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set);
 /* How many points the rung has: its scan, or one where the scanned parameter was set; and the value of a
  * parameter at one of them. */
 int bench_request_points(const bench_request *q, const bench_item *item);
