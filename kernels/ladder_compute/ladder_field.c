@@ -30,8 +30,6 @@ int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void
     return code || seed == 0 ? code : c->d->value_fill(c->d, f, *out, &v, all, c->stream);
 }
 
-int64_t ladder_field_cells(const field_shape *f) { return (int64_t)(f->bytes / dtype_bytes(f->type)); }
-
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y)
 {
     return (y + f->depth_y) * (f->nx + 2 * f->depth_x) + x + f->depth_x;
@@ -83,18 +81,21 @@ static void pass(const ladder_field *s, dtype t, int64_t index, int64_t n, void 
     add(t, sum, row, 0, s->op.beta, n, false);
 }
 
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Cells of an allocation: own ones row by row, the rest poisoned still. */
 static void pass_answer(const void *context, dtype t, int64_t first, int64_t count, void *out)
 {
     const ladder_field *s = context;
     const field_shape *f = &s->shape;
-    const int64_t end = first + count, last_row = ladder_least(f->ny - 1, (end - f->origin) / f->pitch);
+    const int64_t end = first + count, last_row = least(f->ny - 1, (end - f->origin) / f->pitch);
     memset(out, 0xff, (size_t)count * dtype_bytes(t));
-    for (int64_t y = ladder_most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
-        const int64_t row = field_index(f, 0, y), low = ladder_most(first, row),
-                      high = ladder_least(end, field_index(f, f->nx, y));
+    for (int64_t y = most(0, (first - f->origin) / f->pitch); y <= last_row; y++) {
+        const int64_t row = field_index(f, 0, y), low = most(first, row),
+                      high = least(end, field_index(f, f->nx, y));
         for (int64_t at = low; at < high; at += LINE_CELLS)
-            pass(s, t, ladder_field_index(f, at - row, y), ladder_least(high - at, LINE_CELLS),
+            pass(s, t, ladder_field_index(f, at - row, y), least(high - at, LINE_CELLS),
                  (char *)out + (size_t)(at - first) * dtype_bytes(t));
     }
 }
@@ -102,7 +103,8 @@ static void pass_answer(const void *context, dtype t, int64_t first, int64_t cou
 int ladder_field_verify(ladder_case *c, ladder_verdict *v)
 {
     const ladder_field *s = c->state;
-    return ladder_compare(c, c->out, ladder_field_cells(&s->shape), pass_answer, s, v);
+    const int64_t cells = (int64_t)(s->shape.bytes / dtype_bytes(c->type)); /* of the allocation */
+    return ladder_compare(c, c->out, cells, pass_answer, s, v);
 }
 
 int ladder_field_prepare(ladder_case *c, stencil_form form, int radius, bool has_prev)

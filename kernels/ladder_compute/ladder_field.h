@@ -16,14 +16,10 @@ typedef struct ladder_field {
     void *prev; /* the level before; NULL where a pass reads one level */
 } ladder_field;
 
-static inline int64_t ladder_most(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t ladder_least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Any weights serve; these differ all from each other and sum to about 1. */
 void ladder_field_weights(stencil *op);
 /* Random cells of that seed, or poisoned ones where it is 0. */
 int ladder_field_alloc(ladder_case *c, const field_shape *f, uint64_t seed, void **out);
-int64_t ladder_field_cells(const field_shape *f); /* of the allocation */
 int64_t ladder_field_index(const field_shape *f, int64_t x, int64_t y);
 
 /* A pass as a rung, whose state is, or begins with, a ladder_field that has its shape: from c->in, and prev,
