@@ -31,9 +31,8 @@ typedef struct ladder_parameter {
 /* per second, as rates are given */
 typedef enum ladder_unit { LADDER_BYTES, LADDER_FLOPS, LADDER_CALLS } ladder_unit;
 
-/* DEVICE: the time between two events on c->stream around the repetitions. HOST: the wall clock, from before
- * the first repetition until the stream has drained: for work that the host does itself or that begins before
- * it reaches a stream. */
+/* DEVICE: between two events on c->stream around the repetitions. HOST: the wall clock until the stream has
+ * drained, for work that the host does or that begins before it reaches a stream. */
 typedef enum ladder_clock { LADDER_CLOCK_DEVICE, LADDER_CLOCK_HOST } ladder_clock;
 
 /* The prediction of theory for a point, printed and recorded beside its rate: 4 sectors per load, say. */
@@ -56,32 +55,24 @@ typedef struct ladder_case {
     const ladder_rung *rung;
     device *d;
     device_stream *stream;
-    dtype type;                           /* as asked; prepare may fix another, and so it is recorded */
-    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order; prepare may say
-                                           * what was used instead */
-    int64_t size;                         /* set by prepare: elements that one repetition works on */
-    double work;  /* set by prepare: bytes, flops or calls of one repetition, counted from the algorithm */
-    double flops; /* set by prepare where `work` counts bytes: the arithmetic done with them; 0 where none
-                   * is counted */
-    ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* set by prepare or verify; the unused ones are
-                                                       * zeroed */
-    const char *ceiling_name; /* set by prepare where the ceiling is the point's own (a message of this
-                               * size) ... */
-    double ceiling_rate;      /* ... and measured by it; NULL and 0 otherwise */
-    const char *part_name;    /* set by prepare where the work has parts that could run beside each other: the
-                               * slowest one, measured by it ... */
-    double part_rate;         /* ... alone; NULL and 0 otherwise */
-    sentence missing;  /* set by prepare, which returns 0: why this point cannot run here; then only destroy
-                        * is called */
-    bool uneven;       /* set by prepare: the ranks' shares of the work differ, so that a slow one is no
-                        * news */
-    const void *world; /* given to families that all ranks climb together (miniapp/bench/bench_families.h);
-                        * NULL otherwise */
-    void *in, *out;    /* what a repetition reads and writes; as a rule by ladder_open */
+    const void *world; /* of the ranks that climb together (miniapp/bench/bench_world.h); else NULL */
+    /* as asked; prepare may set what it takes instead, and so it is recorded */
+    dtype type;
+    int64_t value[LADDER_PARAMETERS_MAX]; /* of the family's parameters, in their order */
+    /* set by prepare: */
+    int64_t size; /* elements that one repetition works on */
+    double work;  /* bytes, flops or calls of one repetition, counted from the algorithm */
+    double flops; /* where `work` counts bytes: the arithmetic done with them; 0: not counted */
+    ladder_predicted predicted[LADDER_PREDICTED_MAX]; /* by verify as well */
+    const char *ceiling_name; /* where the ceiling is the point's own (a message of this size), ... */
+    double ceiling_rate;      /* ... measured by prepare or `before` */
+    sentence missing; /* with a return of 0: why this point cannot run here; then only destroy is called */
+    bool uneven;      /* the ranks' shares of the work differ, so that a slow one is no news */
+    void *in, *out;   /* what a repetition reads and writes; as a rule by ladder_open */
     int64_t out_cells;
     int blocks;                           /* on a GPU, by ladder_open_blocks: the blocks of a launch, ... */
     size_t block_bytes;                   /* ... and what each of them leaves in `out` */
-    void *state;                          /* prepare's own (ladder_state); NULL before it */
+    void *state;                          /* prepare's own (ladder_state) */
     ladder_owned owned[LADDER_OWNED_MAX]; /* what ladder_close frees */
     int owned_count;
 } ladder_case;
@@ -103,10 +94,8 @@ struct ladder_rung {
     const char *(*missing)(device *d); /* NULL, or: why this rung cannot run here; NULL when it can */
     ladder_unit unit;
     ladder_clock clock;
-    const char *ceiling; /* the rung of family `ceiling` that it is measured against, NULL: none. Where flops
-                            are counted and `fma` allows no more than a lower rate, that is the ceiling */
-    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung, and is not shown
-                          * with it */
+    const char *ceiling; /* the rung of family `ceiling` that bounds it, unless fma does; NULL: none */
+    unsigned ignores;    /* bit i: the family's parameter i means nothing to this rung */
     int scan;            /* index of the parameter that is scanned where scan_count > 0 */
     int scan_count;
     const int64_t *scan_values; /* ascending or not; the last one is the rung's own figure */
@@ -138,9 +127,9 @@ typedef struct ladder_family {
     int parameters;
     const ladder_rung *rung;
     int rungs;
-    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks); /* of families that all ranks
-                            climb together, else NULL: why this rung cannot run on that device and that many
-                            ranks, "needs at least 2 ranks"; NULL where it may. See also the rung's missing */
+    /* NULL, or of families that all ranks climb together: why this rung cannot run on that device and that
+     * many ranks, "needs at least 2 ranks"; NULL where it can */
+    const char *(*refusal)(const ladder_rung *r, device_kind kind, int ranks);
 } ladder_family;
 
 /* Parts of a row of a table in C: what most rungs have, counted in bytes, and the values of a scan. */
@@ -157,7 +146,7 @@ typedef struct ladder_family {
     }
 #define LADDER_FAMILY(...) LADDER_FAMILY_OF(parameters, rungs, __VA_ARGS__)
 
-/* One per family and kind of device, defined in the family's file; ladder_families.c lists them. */
+/* One per family and kind of device, defined in the family's file. */
 extern const ladder_family ladder_ceiling_host, ladder_access_host, ladder_transpose_host,
     ladder_stencil_host, ladder_fused_host, ladder_reduce_host, ladder_roofline_host, ladder_streaming_host;
 extern const ladder_family ladder_ceiling_cuda, ladder_memory_cuda, ladder_access_cuda, ladder_shared_cuda,

@@ -1,96 +1,71 @@
-#include <dirent.h>
+/* io: a state written and read as checkpoints are, beside raw files. The lesson: docs/teaching/io.md.
+ *
+ * All files of a run lie in a folder of its own, dir/weft_bench_io.PID, which goes with them. Each has a name
+ * that no file had before: a client of NFS may take an old name for the file that once had it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cmd.h"
-#include "bench/bench_families.h"
+#include "bench/bench_request.h"
 #include "bench/bench_world.h"
 #include "core/cell.h"
 #include "files/figure.h"
 #include "files/replace.h"
 #include "ranks/check.h"
-#include "ranks/decomp.h"
-#include "ranks/timer.h"
 #include "state/state.h"
 #include "state/state_write.h"
 #include "state/state_index.h"
 
-enum { SLABS = 0, BLOCKS = 1, WRITE = 2 }; /* bits of a rung's variant */
+enum { READ, WRITE }; /* ways */
 enum { PATH_BYTES = 1024, RAWS_MOST = 2048 };
 
 typedef struct filing {
     decomp dec;
-    int pid;      /* rank 0's, the same on all ranks */
     size_t bytes; /* of this rank's cells */
     char *data, *found;
-    /* "" where there is none; the last two of rank 0 are all ranks' */
-    char raw[PATH_BYTES], shared[PATH_BYTES];
-    double raw_s[RAWS_MOST]; /* samples of the raw file, of the slowest rank */
+    char raw[PATH_BYTES], shared[PATH_BYTES]; /* this rank's file; the state; "" where there is none */
+    double raw_s[RAWS_MOST];                  /* samples of the raw file, of the slowest rank */
     int raws;
     state_level state;
     bool verified;   /* what is not right from here on is a failure, before it a verdict: */
     sentence damage; /* what the writer found when it read back, the same on all ranks */
 } filing;
 
-static bool writes(const ladder_case *c) { return c->rung->variant & WRITE; }
-static bool has_blocks(const ladder_rung *r) { return r->variant & BLOCKS; }
-
-static const char *refusal(const ladder_rung *r, device_kind kind, int ranks)
-{
-    int x, y;
-    return has_blocks(r) && !bench_world_cut_both(ranks, &x, &y) ? BENCH_WORLD_CANNOT_CUT_BOTH : NULL;
-}
+static bool writes(const ladder_case *c) { return bench_way_of(c->rung) == WRITE; }
 
 static bool has_room(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
-    const double need = 2.5 * (double)c->value[0] * w->top->ranks;
     struct statvfs fs;
-    if (statvfs(w->dir, &fs) != 0 || access(w->dir, W_OK | X_OK) != 0)
-        sentence_set(&c->missing, "dir = %.60s: %s", w->dir, strerror(errno));
-    else if ((double)fs.f_bavail * (double)fs.f_frsize < need)
+    const double need = 2.5 * (double)c->value[0] * w->top->ranks,
+                 have = statvfs(w->dir, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_frsize : 0;
+    if (have < need)
         sentence_set(&c->missing, "dir = %.60s: needs %s, but only %s are free", w->dir,
-                     figure_bytes(need).text, figure_bytes((double)fs.f_bavail * (double)fs.f_frsize).text);
+                     figure_bytes(need).text, figure_bytes(have).text);
     return agree_or_say(!c->missing.text[0], &c->missing, w->top->comm);
 }
 
-/* ---- what is left where a signal ends the process ---- */
+/* ---- the folder ---- */
 
-static struct {
-    char dir[PATH_BYTES], name[40]; /* how the names of all ranks' files begin, half written or not */
-    size_t name_bytes;              /* 0: there are none */
-} trail;
+static char folder[PATH_BYTES]; /* "": there is none */
 
-/* Deletes in the folder `name` of `in` all names that begin so, folders with their files. */
-static void delete_in(int in, const char *name, const char *begins, size_t bytes_begin, int depth)
-{
-    static char all[2][1 << 15];
-    char *const entries = all[depth];
-    const int dir = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (long bytes; dir >= 0 && (bytes = syscall(SYS_getdents64, dir, entries, sizeof all[0])) > 0;)
-        for (long at = 0; at < bytes;) {
-            const struct dirent64 *const e = (const struct dirent64 *)(const void *)(entries + at);
-            at += e->d_reclen;
-            if (e->d_name[0] == '.' || strncmp(e->d_name, begins, bytes_begin) != 0) continue;
-            if (unlinkat(dir, e->d_name, 0) == 0 || depth == 1) continue;
-            delete_in(dir, e->d_name, "", 0, 1);
-            (void)unlinkat(dir, e->d_name, AT_REMOVEDIR);
-        }
-    if (dir >= 0) (void)close(dir);
-}
-
-/* By system calls alone, since malloc may be under way where the signal came. */
+/* Malloc may be under way where a signal came: another program deletes, and no function that allocates is
+ * called. */
 void bench_io_delete_files(void)
 {
-    if (trail.name_bytes > 0) delete_in(AT_FDCWD, trail.dir, trail.name, trail.name_bytes, 0);
+    if (!folder[0]) return;
+    const pid_t child = vfork();
+    if (child == 0) {
+        (void)execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
+        _exit(1);
+    }
+    if (child > 0) (void)waitpid(child, NULL, 0);
 }
 
 static void on_signal(int number)
@@ -107,31 +82,27 @@ void bench_io_catch_signals(void)
     signals_catch(SIGINT, on_signal);
 }
 
-/* ---- names that no file had before: a client of NFS may take an old name for the file that once had it ----
- * */
+static void check_file(const char *path, int code)
+{
+    if (code) check_fail(__FILE__, __LINE__, path, strerror(code));
+}
 
-static void new_name(const filing *f, const bench_world *w, const char *end, char *path)
+static void make_folder(const bench_world *w)
+{
+    int pid = (int)getpid();
+    MPI_CHECK(MPI_Bcast(&pid, 1, MPI_INT, 0, w->top->comm));
+    snprintf(folder, sizeof folder, "%.900s/weft_bench_io.%d", w->dir, pid);
+    if (w->top->rank == 0) check_file(folder, mkdir(folder, 0777) == 0 ? 0 : errno);
+    MPI_CHECK(MPI_Barrier(w->top->comm));
+}
+
+/* rank: -1: all ranks' file */
+static void new_name(char *path, int rank)
 {
     static int names;
-    snprintf(trail.dir, sizeof trail.dir, "%.900s", w->dir);
-    trail.name_bytes = (size_t)snprintf(trail.name, sizeof trail.name, "weft_bench_io.%d.", f->pid);
-    snprintf(path, PATH_BYTES, "%.900s/weft_bench_io.%d.%d%s", w->dir, f->pid, ++names, end);
-}
-
-static void forget(char *path)
-{
-    if (path[0]) (void)unlink(path);
-    path[0] = '\0';
-}
-
-/* ---- one file per rank ---- */
-
-static int read_raw(const filing *f)
-{
-    const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
-    const int code = fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0);
-    if (fd >= 0) (void)close(fd);
-    return code;
+    names++;
+    if (rank < 0) snprintf(path, PATH_BYTES, "%.990s/%d.h5", folder, names);
+    else snprintf(path, PATH_BYTES, "%.990s/%d.rank_%d", folder, names, rank);
 }
 
 /* Advice only: a file system that keeps its files in memory cannot follow it. */
@@ -143,67 +114,59 @@ static void drop_pages(const char *path)
     (void)close(fd);
 }
 
-static void next_raw(ladder_case *c, filing *f)
+/* ---- the ceiling: one raw file per rank, all ranks together, one sample before each of the state ---- */
+
+static void write_raw(const ladder_case *c, filing *f)
 {
-    char end[32];
-    forget(f->raw);
-    snprintf(end, sizeof end, ".rank_%d", bench_world_of(c)->top->rank);
-    new_name(f, bench_world_of(c), end, f->raw);
+    new_name(f->raw, bench_world_of(c)->top->rank);
+    check_file(f->raw, transfer_new_file(f->raw, f->data, f->bytes));
 }
 
-static void check_raw(const filing *f, int code)
+static void read_raw(const filing *f)
 {
-    if (code) check_fail(__FILE__, __LINE__, f->raw, strerror(code));
+    const int fd = open(f->raw, O_RDONLY | O_CLOEXEC);
+    check_file(f->raw, fd < 0 ? errno : replace_pread(fd, f->found, f->bytes, 0));
+    (void)close(fd);
 }
-
-/* ---- the ceiling: raw bytes per second, all ranks together, one sample before each of the shared file ----
- * */
 
 static void raw_turn(ladder_case *c, filing *f)
 {
     const topology *top = bench_world_of(c)->top;
-    if (writes(c)) next_raw(c, f);
-    else drop_pages(f->raw);
+    if (!writes(c)) drop_pages(f->raw);
     MPI_CHECK(MPI_Barrier(top->comm));
     const double begin_s = timer_now_s();
-    check_raw(f, writes(c) ? replace_new_file(f->raw, f->data, f->bytes) : read_raw(f));
+    if (writes(c)) write_raw(c, f);
+    else read_raw(f);
     const double raw_s = timer_slowest_s(timer_now_s() - begin_s, top->comm);
     if (f->raws < RAWS_MOST) f->raw_s[f->raws++] = raw_s;
-    if (writes(c)) forget(f->raw);
+    if (writes(c)) (void)unlink(f->raw);
     c->ceiling_rate = c->work / timer_percentiles_of(f->raw_s, (size_t)f->raws).p50;
 }
 
-/* ---- the shared file ---- */
+/* ---- the state ---- */
+
+/* A new name; the file before is deleted. */
+static void next_shared(const ladder_case *c, filing *f)
+{
+    if (f->shared[0] && bench_world_of(c)->top->rank == 0) (void)state_remove(NULL, folder, f->shared);
+    new_name(f->shared, -1);
+}
 
 static void store(ladder_case *c, filing *f)
 {
-    sentence why;
-    sentence note;
+    const topology *top = bench_world_of(c)->top;
+    sentence why, note;
     state_status status;
-    const state_writer_options o = { .file = f->shared, .writers = bench_world_of(c)->top->ranks };
-    state_writer *w = state_writer_create(bench_world_of(c)->top->comm, &o, &status, &note, &why);
+    const state_writer_options o = { .file = f->shared, .writers = top->ranks };
+    state_writer *w = state_writer_create(top->comm, &o, &status, &note, &why);
     if (w) status = state_writer_begin(w, &(state_request){ .level = &f->state }, &why);
     state_writer_destroy(&w);
     if (status == STATE_DAMAGED && writes(c) && !f->verified) f->damage = why;
     else if (status != STATE_OK) check_fail(__FILE__, __LINE__, "state_writer_begin", why.text);
 }
 
-static void forget_shared(ladder_case *c, filing *f)
-{
-    if (bench_world_of(c)->top->rank != 0) return;
-    if (f->shared[0]) (void)state_remove(NULL, bench_world_of(c)->dir, f->shared);
-    f->shared[0] = '\0';
-}
-
-/* A file of a new name; the one before is deleted. */
-static void next_shared(ladder_case *c, filing *f)
-{
-    forget_shared(c, f);
-    new_name(f, bench_world_of(c), ".h5", f->shared);
-}
-
-/* The part that this rank wrote. */
-static void drop_part(ladder_case *c, const filing *f)
+/* Of the part that this rank wrote. */
+static void drop_part(const ladder_case *c, const filing *f)
 {
     char path[STATE_PATH_BYTES];
     sentence why;
@@ -216,7 +179,7 @@ static void drop_part(ladder_case *c, const filing *f)
     state_close(&s);
 }
 
-static void load(ladder_case *c, filing *f)
+static void load(const ladder_case *c, filing *f)
 {
     sentence why;
     state_info s;
@@ -237,7 +200,7 @@ static void make_field(ladder_case *c, filing *f)
     for (int64_t y = own.y0; y < own.y1; y++)
         for (int64_t x = own.x0; x < own.x1; x++, at += dtype_bytes(c->type)) {
             const uint64_t place = (uint64_t)(y * f->dec.nx + x);
-            bench_world_cell(c->type, (int64_t)place, at);
+            bench_world_set_cell(c->type, (int64_t)place, at);
             share += cell_fingerprint(
                 c->type == DTYPE_F32 ? cell_bits_f32(*(float *)at) : cell_bits_f64(*(double *)at), place);
         }
@@ -251,35 +214,28 @@ static void make_field(ladder_case *c, filing *f)
                                        .columns = f->dec.ranks_x };
 }
 
+/* ---- rungs ---- */
+
 static int filing_prepare(ladder_case *c)
 {
     const bench_world *w = bench_world_of(c);
     const int64_t cells = c->value[0] / (int64_t)dtype_bytes(c->type) * w->top->ranks,
                   nx = (int64_t)sqrt((double)cells);
-    int ranks_x = 1, ranks_y = w->top->ranks;
-    sentence why;
-    if (!has_room(c)) return 0;
+    decomp dec;
+    if (!has_room(c) || !bench_world_decomp(c, w->top->comm, nx, cells / nx, false, 1, &dec)) return 0;
     filing *f = ladder_state(c, sizeof *f);
-    if (has_blocks(c->rung)) (void)bench_world_cut_both(w->top->ranks, &ranks_x, &ranks_y);
-    if (!decomp_make(&f->dec, nx, cells / nx, false, false, w->top->ranks, w->top->rank, ranks_x, ranks_y, 1,
-                     &why)) {
-        sentence_set(&c->missing, "needs at least one row per rank");
-        return 0;
-    }
-    f->bytes = (size_t)box_cells(f->dec.own) * dtype_bytes(c->type);
+    f->dec = dec;
+    f->bytes = (size_t)box_cells(dec.own) * dtype_bytes(c->type);
     f->data = CHECK_ALLOC(malloc(f->bytes));
     f->found = CHECK_ALLOC(malloc(f->bytes));
-    memset(f->found, 0xff, f->bytes);
-    f->pid = (int)getpid();
-    MPI_CHECK(MPI_Bcast(&f->pid, 1, MPI_INT, 0, w->top->comm));
     make_field(c, f);
-    ladder_moves(c, f->dec.nx * f->dec.ny, 1);
+    make_folder(w);
+    ladder_moves(c, dec.nx * dec.ny, 1);
     c->ceiling_name = writes(c) ? "raw write" : "raw read";
     if (writes(c)) return 0;
     next_shared(c, f);
     store(c, f);
-    next_raw(c, f);
-    check_raw(f, replace_new_file(f->raw, f->data, f->bytes));
+    write_raw(c, f);
     return 0;
 }
 
@@ -288,12 +244,9 @@ static int filing_before(ladder_case *c)
 {
     filing *f = c->state;
     raw_turn(c, f);
-    if (writes(c)) {
-        next_shared(c, f);
-    } else {
-        memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
-        drop_part(c, f);
-    }
+    memset(f->found, 0xff, f->bytes); /* the raw file's bytes are the right ones */
+    if (writes(c)) next_shared(c, f);
+    else drop_part(c, f);
     return 0;
 }
 
@@ -326,28 +279,31 @@ static void filing_destroy(ladder_case *c)
     filing *f = c->state;
     if (!f) return;
     MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm));
-    forget(f->raw);
-    forget_shared(c, f);
+    if (bench_world_of(c)->top->rank == 0) bench_io_delete_files();
+    folder[0] = '\0';
     free(f->data);
     free(f->found);
+    MPI_CHECK(MPI_Barrier(bench_world_of(c)->top->comm));
 }
 
 static const int64_t sizes[] = { 64 << 10, 1 << 20, 16 << 20, 64 << 20 };
 static const ladder_parameter parameters[] = { { "bytes", 64 << 20, 64, (int64_t)1 << 40, "of each rank" } };
 
-#define FILING(NAME, WHY, VARIANT)                                                          \
+#define RUNG(NAME, WHY, WAY, CUT)                                                           \
     {                                                                                       \
         LADDER_ROW(NAME, WHY, filing_prepare, filing_enqueue, filing_verify, NULL),         \
             .destroy = filing_destroy, .before = filing_before, .clock = LADDER_CLOCK_HOST, \
-            .variant = VARIANT, LADDER_SCAN(0, sizes)                                       \
+            .variant = WAY * BENCH_CUTS + CUT, LADDER_SCAN(0, sizes)                        \
     }
 
 static const ladder_rung rungs[] = {
-    FILING("write_slabs", "a state, rows: checked, fsynced", WRITE | SLABS),
-    FILING("write_blocks", "a state, blocks: checked, fsynced", WRITE | BLOCKS),
-    FILING("read_slabs", "a state, rows: checksums checked", SLABS),
-    FILING("read_blocks", "a state, blocks: checksums checked", BLOCKS),
+    RUNG("write_slabs", "a state, rows: checked, fsynced", WRITE, BENCH_ROWS),
+    RUNG("write_blocks", "a state, blocks: checked, fsynced", WRITE, BENCH_BLOCKS),
+    RUNG("read_slabs", "a state, rows: checksums checked", READ, BENCH_ROWS),
+    RUNG("read_blocks", "a state, blocks: checksums checked", READ, BENCH_BLOCKS),
 };
 
-#define FAMILY(KIND) BENCH_FAMILY(KIND, "io", "a field as a state by layout, beside raw files")
+#define FAMILY(KIND)                                                                          \
+    LADDER_FAMILY(KIND, "io", "a field as a state by layout, beside raw files", "f32", "f64", \
+                  bench_world_uncut)
 const ladder_family bench_io_host = FAMILY(DEVICE_HOST), bench_io_cuda = FAMILY(DEVICE_CUDA);

@@ -6,7 +6,6 @@
 
 #include "ranks/check.h"
 #include "ranks/fault.h"
-#include "ranks/ranks.h"
 #include "transports/message.h"
 #include "transports/peer.h"
 
@@ -18,15 +17,15 @@ struct bench_link {
     device_stream *stream;
     MPI_Comm comm; /* not owned */
     bench_link_message message[BENCH_LINK_MESSAGES_MAX];
-    int64_t out_at[BENCH_LINK_MESSAGES_MAX], in_at[BENCH_LINK_MESSAGES_MAX]; /* offsets into the buffers */
-    int count, number;                                                       /* number: -1: it has none */
+    int64_t at[BENCH_LINK_MESSAGES_MAX]; /* offset of each into the buffers */
+    int count, number, rank;             /* number: -1: it has none; rank: of this one in comm */
     int64_t bytes;
     way way;
     device_memory memory;
     char *out, *in;
     peer *peer;
-    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here */
-    int64_t there_at[BENCH_LINK_MESSAGES_MAX];
+    char *theirs[BENCH_LINK_MESSAGES_MAX]; /* their `in`, here, and which of their messages this one is */
+    int there[BENCH_LINK_MESSAGES_MAX];
     char *host_out, *host_in; /* of copies, as are the next three */
     device_stream *back;
     device_event *begun, *ended;
@@ -42,24 +41,12 @@ bool bench_link_aware(const bench_world *world, device *d, const char **why)
     return aware;
 }
 
-bool bench_link_carries(ladder_case *c, transport_kind over)
+bool bench_link_carries(ladder_case *c)
 {
     const char *why;
-    if (over != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why)) return true;
-    sentence_set(&c->missing, "%s", why);
-    return false;
-}
-
-/* The offset at which each receiver waits for our message. */
-static void exchange_offsets(bench_link *l)
-{
-    MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
-    for (int i = 0; i < l->count; i++) {
-        const bench_link_message *m = &l->message[i];
-        MPI_CHECK(MPI_Irecv(&l->there_at[i], 1, MPI_INT64_T, m->rank, m->tag_back, l->comm, &request[2 * i]));
-        MPI_CHECK(MPI_Isend(&l->in_at[i], 1, MPI_INT64_T, m->rank, m->tag, l->comm, &request[2 * i + 1]));
-    }
-    MPI_CHECK(MPI_Waitall(2 * l->count, request, MPI_STATUSES_IGNORE));
+    if (bench_way_of(c->rung) != TRANSPORT_AWARE || bench_link_aware(bench_world_of(c), c->d, &why))
+        return true;
+    return sentence_refuse(&c->missing, "%s", why);
 }
 
 /* Peer copies where every pair can, on all ranks or none; the host device always takes messages. */
@@ -81,32 +68,64 @@ static void choose_way(bench_link *l, bench_link_kind kind)
     l->memory = l->way == LINK_MPI ? DEVICE_MEMORY_PINNED : DEVICE_MEMORY_DEVICE;
 }
 
-bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
-                              bench_link_kind kind, const bench_link_message *message, int count)
+static void make_buffers(bench_link *l)
 {
-    assert(count <= BENCH_LINK_MESSAGES_MAX);
-    bench_link *l = CHECK_ALLOC(calloc(1, sizeof *l));
-    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count, .number = -1 };
-    for (int i = 0; i < count; i++) {
-        l->message[i] = message[i];
-        l->out_at[i] = l->in_at[i] = l->bytes;
-        l->bytes += (message[i].bytes + FIELD_ALIGN_BYTES - 1) / FIELD_ALIGN_BYTES * FIELD_ALIGN_BYTES;
-    }
-    choose_way(l, kind);
+    device *d = l->d;
     const int64_t block_bytes = l->way == LINK_MPI_DEVICE ? message_block_bytes(l->bytes) : l->bytes;
     DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->out);
     if (l->way == LINK_COPY) {
         l->in = peer_shared_block(l->peer, (size_t)block_bytes, (void **)l->theirs);
-        exchange_offsets(l);
+        for (int i = 0; i < l->count; i++)
+            for (int k = 0; k < l->count; k++)
+                if (l->message[k].tag_back == l->message[i].tag) l->there[i] = k;
     } else DEVICE_CALL(d, alloc, l->memory, (size_t)block_bytes, (void **)&l->in);
-    if (l->way == LINK_COPIES) {
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_out);
-        DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_in);
-        DEVICE_CALL(d, stream_create, false, &l->back);
-        DEVICE_CALL(d, event_create, false, &l->begun);
-        DEVICE_CALL(d, event_create, false, &l->ended);
+    if (l->way != LINK_COPIES) return;
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_out);
+    DEVICE_CALL(d, alloc, DEVICE_MEMORY_PINNED, (size_t)l->bytes, (void **)&l->host_in);
+    DEVICE_CALL(d, stream_create, false, &l->back);
+    DEVICE_CALL(d, event_create, false, &l->begun);
+    DEVICE_CALL(d, event_create, false, &l->ended);
+}
+
+/* Byte number `at` of the message that this rank sends with this tag. */
+static char byte_of(int rank, int tag, int64_t at)
+{
+    return (char)(((uint64_t)(rank + 1) * 31 + (uint64_t)tag * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) %
+                  251);
+}
+
+/* Copies bring back this rank's own bytes. */
+static void fill(bench_link *l)
+{
+    device *d = l->d;
+    char *host = CHECK_CALLOC(l->bytes, 1);
+    for (int i = 0; i < l->count; i++)
+        for (int64_t at = 0; at < l->message[i].bytes; at++)
+            host[l->at[i] + at] = byte_of(l->rank, l->message[i].tag, at);
+    DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
+    DEVICE_CALL(d, stream_sync, l->stream);
+    if (l->host_in) memcpy(l->host_in, host, (size_t)l->bytes);
+    if (l->host_out) memset(l->host_out, 0xff, (size_t)l->bytes);
+    free(host);
+    MPI_CHECK(MPI_Barrier(l->comm)); /* nothing is sent before the receiver has poisoned */
+}
+
+bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
+                              bench_link_kind kind, const bench_link_message *message, int count)
+{
+    assert(count <= BENCH_LINK_MESSAGES_MAX);
+    bench_link *l = CHECK_CALLOC(1, sizeof *l);
+    *l = (bench_link){ .world = world, .d = d, .stream = s, .comm = comm, .count = count, .number = -1 };
+    MPI_CHECK(MPI_Comm_rank(comm, &l->rank));
+    for (int i = 0; i < count; i++) {
+        l->message[i] = message[i];
+        l->at[i] = l->bytes;
+        l->bytes += message_align(message[i].bytes);
     }
-    bench_link_fill(l, 0);
+    choose_way(l, kind);
+    make_buffers(l);
+    fill(l);
     return l;
 }
 
@@ -133,22 +152,16 @@ static void run_messages(bench_link *l)
 {
     MPI_Request request[2 * BENCH_LINK_MESSAGES_MAX];
     int requests = 0;
-    if (l->count == 1 && l->message[0].send && l->message[0].receive) {
-        const bench_link_message *m = &l->message[0];
-        MPI_CHECK(MPI_Sendrecv(l->out, (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->in, (int)m->bytes,
-                               MPI_BYTE, m->rank, m->tag_back, l->comm, MPI_STATUS_IGNORE));
-        return;
-    }
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->receive)
-            MPI_CHECK(MPI_Irecv(l->in + l->in_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm,
+            MPI_CHECK(MPI_Irecv(l->in + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag_back, l->comm,
                                 &request[requests++]));
     }
     for (int i = 0; i < l->count; i++) {
         const bench_link_message *m = &l->message[i];
         if (m->send)
-            MPI_CHECK(MPI_Isend(l->out + l->out_at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm,
+            MPI_CHECK(MPI_Isend(l->out + l->at[i], (int)m->bytes, MPI_BYTE, m->rank, m->tag, l->comm,
                                 &request[requests++]));
     }
     MPI_CHECK(MPI_Waitall(requests, request, MPI_STATUSES_IGNORE));
@@ -156,10 +169,9 @@ static void run_messages(bench_link *l)
 
 static void run_peer_copies(bench_link *l)
 {
-    device *d = l->d;
     for (int i = 0; i < l->count; i++)
         if (l->message[i].send)
-            DEVICE_CALL(d, copy, l->theirs[i] + l->there_at[i], l->out + l->out_at[i],
+            DEVICE_CALL(l->d, copy, l->theirs[i] + l->at[l->there[i]], l->out + l->at[i],
                         (size_t)l->message[i].bytes, l->stream);
 }
 
@@ -184,49 +196,25 @@ void bench_link_run(bench_link *l)
     }
 }
 
-static unsigned char byte_of(uint64_t first, int place, int64_t at)
-{
-    return (unsigned char)((first * 31 + (uint64_t)place * 7 + (uint64_t)at * 13 + ((uint64_t)at >> 8)) %
-                           251);
-}
-
-void bench_link_fill(bench_link *l, uint64_t first)
+int bench_link_wrong(bench_link *l)
 {
     device *d = l->d;
-    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
-    for (int i = 0; i < l->count; i++)
-        for (int64_t at = 0; at < l->message[i].bytes; at++)
-            host[l->out_at[i] + at] = (char)byte_of(first, i, at);
-    DEVICE_CALL(d, copy, l->out, host, (size_t)l->bytes, l->stream);
-    DEVICE_CALL(d, fill_bytes, l->in, 0xff, (size_t)l->bytes, l->stream);
+    const bool copies = l->way == LINK_COPIES;
+    int wrong = -1;
+    char *host = CHECK_CALLOC(l->bytes, 1);
     DEVICE_CALL(d, stream_sync, l->stream);
-    if (l->host_in) memcpy(l->host_in, host, (size_t)l->bytes);
-    if (l->host_out) memset(l->host_out, 0xff, (size_t)l->bytes);
-    free(host);
-}
-
-bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs)
-{
-    device *d = l->d;
-    char *host = CHECK_ALLOC(malloc((size_t)l->bytes));
     MPI_CHECK(MPI_Barrier(l->comm)); /* whoever copies into our memory has done so */
     DEVICE_CALL(d, copy, host, l->in, (size_t)l->bytes, l->stream);
     DEVICE_CALL(d, stream_sync, l->stream);
-    bool right = true;
-    for (int64_t at = 0; at < l->message[i].bytes && right; at++)
-        right = host[l->in_at[i] + at] == (char)byte_of(first, theirs, at) &&
-                (!l->host_out || l->host_out[l->out_at[i] + at] == (char)byte_of(first, theirs, at));
+    for (int i = 0; i < l->count && wrong < 0; i++) {
+        const bench_link_message *m = &l->message[i];
+        for (int64_t at = 0; at < m->bytes && m->receive && wrong < 0; at++) {
+            const char right = copies ? byte_of(l->rank, m->tag, at) : byte_of(m->rank, m->tag_back, at);
+            if (host[l->at[i] + at] != right || (copies && l->host_out[l->at[i] + at] != right)) wrong = i;
+        }
+    }
     free(host);
-    return right;
-}
-
-bool bench_link_verify(bench_link *l, int me, int partner)
-{
-    bench_link_fill(l, (uint64_t)me + 1);
-    MPI_CHECK(ranks_barrier(l->comm)); /* the receiver's memory is poisoned by now */
-    bench_link_run(l);
-    DEVICE_CALL(l->d, stream_sync, l->stream);
-    return bench_link_holds(l, 0, (uint64_t)partner + 1, 0) || !l->message[0].receive;
+    return wrong;
 }
 
 const char *bench_link_way(const bench_link *l)

@@ -8,7 +8,8 @@
 
 enum { BENCH_LINK_MESSAGES_MAX = 8 };
 
-/* to and from one rank; its message that answers has the tag `tag_back` */
+/* To and from one rank; its message that answers has the tag `tag_back`. Ranks with several messages have
+ * those of the same tags and bytes, in the same order. */
 typedef struct bench_link_message {
     int rank, tag, tag_back;
     bool send, receive;
@@ -25,7 +26,8 @@ typedef enum bench_link_kind {
                         * there to what is received */
 } bench_link_kind;
 
-/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way. */
+/* Collective over comm, whose ranks `message` counts; the world's own ranks take part in choosing the way.
+ * What is sent is filled, what is received poisoned, on all ranks. */
 bench_link *bench_link_create(const bench_world *world, device *d, device_stream *s, MPI_Comm comm,
                               bench_link_kind kind, const bench_link_message *message, int count);
 void bench_link_destroy(bench_link **l);
@@ -33,14 +35,9 @@ void bench_link_destroy(bench_link **l);
 void bench_link_number(bench_link *l, int number);
 /* All messages once; copies are enqueued on s, MPI messages are waited for. */
 void bench_link_run(bench_link *l);
-/* Fills what is sent from `first` on, and poisons what is received. */
-void bench_link_fill(bench_link *l, uint64_t first);
-/* Message i holds what a sender that filled from `first` sent as its message of place `theirs` (of copies:
- * this rank itself, place i). Collective over comm. */
-bool bench_link_holds(bench_link *l, int i, uint64_t first, int theirs);
-/* Fills, runs once, and looks: of one message, between `me` and `partner`, which fill from another byte each.
- * True where this rank receives nothing, too. Collective over comm. */
-bool bench_link_verify(bench_link *l, int me, int partner);
+/* After a run: the first message that is not what its sender filled in; -1: there is none. Collective over
+ * comm. */
+int bench_link_wrong(bench_link *l);
 const char *bench_link_way(const bench_link *l); /* "peer copy" */
 /* Seconds of one run on the slowest rank of the world, over several batches. Collective over the world. */
 timer_percentiles bench_link_times(bench_link *l);
@@ -48,4 +45,4 @@ timer_percentiles bench_link_times(bench_link *l);
 /* topology_probe_aware, asked once. Collective over the world. */
 bool bench_link_aware(const bench_world *world, device *d, const char **why);
 /* The same for a rung of this transport, where it needs it; else c->missing is why not. */
-bool bench_link_carries(ladder_case *c, transport_kind over);
+bool bench_link_carries(ladder_case *c);

@@ -8,12 +8,11 @@
  * it, until their median is known well enough. */
 #include "bench/bench_measure.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench_families.h"
 #include "core/fp.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
@@ -41,21 +40,14 @@ void bench_destroy(bench *b)
     DEVICE_CALL(d, stream_destroy, &b->stream);
 }
 
-/* WEFT_FAULT=slow_rank: the last rank is a minute slower, which no load brings about. */
-static double handicap_s(const bench *b)
-{
-    return fault_asked("slow_rank") >= 0 && b->world->top->rank == b->world->top->ranks - 1 ? 60 : 0;
-}
-
 /* WEFT_FAULT=slow_gpu:RANK: what comes next in the stream, such as the event that ends a sample, waits
- * longer. */
+ * longer. The others wait for their streams as well, so that the fault alone makes the difference. */
 static void enqueue_all(bench *b, ladder_case *c, int repeats)
 {
     const double begin_s = timer_now_s();
     for (int i = 0; i < repeats; i++) DEVICE_CHECK(b->d, c->rung->enqueue(c));
     if (!b->world || fault_asked("slow_gpu") < 0) return;
-    DEVICE_CALL(b->d, stream_sync, b->stream); /* of all ranks, so that what a wait adds is the same for
-                                                * all */
+    DEVICE_CALL(b->d, stream_sync, b->stream);
     fault_slows("slow_gpu", b->world->top->rank, begin_s);
 }
 
@@ -81,69 +73,55 @@ static double own_timed_s(bench *b, ladder_case *c, int repeats)
 /* The seconds of the slowest rank: all decide alike how often and how long. */
 static double timed_s(bench *b, ladder_case *c, int repeats)
 {
-    double seconds = 0;
     if (c->rung->before) {
         DEVICE_CHECK(b->d, c->rung->before(c));
         DEVICE_CALL(b->d, stream_sync, b->stream);
     }
-    if (!b->together) return own_timed_s(b, c, repeats);
-    MPI_CHECK(MPI_Barrier(b->world->top->comm));
-    b->own_s = own_timed_s(b, c, repeats) + handicap_s(b);
-    MPI_CHECK(MPI_Allreduce(&b->own_s, &seconds, 1, MPI_DOUBLE, MPI_MAX, b->world->top->comm));
-    return seconds;
+    if (c->world) MPI_CHECK(MPI_Barrier(b->world->top->comm));
+    b->own_s = own_timed_s(b, c, repeats);
+    if (c->world && fault_asked("slow_rank") == b->world->top->rank) b->own_s += 60; /* as no load does */
+    return c->world ? timer_slowest_s(b->own_s, b->world->top->comm) : b->own_s;
 }
 
 static int clamp(double n, int least, int most) { return !(n > least) ? least : n > most ? most : (int)n; }
 
-/* Repetitions in a sample: doubled until they fill it, which is the warm-up too. What looks long enough is
- * timed once more, so that one disturbance (another process's slice of the core) does not leave a rung with
- * short samples. */
-static int warm_up(bench *b, ladder_case *c, double *repetition_s)
+/* Repetitions in a sample: doubled until they fill it twice, so that one disturbance (another process's slice
+ * of the core) does not leave a rung with short samples; which is the warm-up too. */
+static int warm_up(bench *b, ladder_case *c, double *sample_lasts_s)
 {
-    int repeats = 1;
-    double spent_s = 0, last_s = timed_s(b, c, 1);
-    while (!c->rung->before && repeats < REPEATS_MOST) {
-        if (last_s >= sample_s) {
-            spent_s += last_s;
-            last_s = timed_s(b, c, repeats);
-        }
-        if (last_s >= sample_s) break;
-        repeats *= 2;
-        spent_s += last_s;
-        last_s = timed_s(b, c, repeats);
+    int repeats = 1, filled = 0;
+    double last_s = timed_s(b, c, 1), spent_s = last_s;
+    while (!c->rung->before && repeats < REPEATS_MOST && filled < 2) {
+        if (last_s >= sample_s) filled++;
+        else repeats *= 2;
+        if (filled < 2) spent_s += last_s = timed_s(b, c, repeats);
     }
-    while ((spent_s += last_s) < warm_up_s && last_s > 1e-6) last_s = timed_s(b, c, repeats);
-    *repetition_s = last_s / repeats;
+    while (spent_s < warm_up_s && last_s > 1e-6) spent_s += last_s = timed_s(b, c, repeats);
+    *sample_lasts_s = last_s;
     return repeats;
-}
-
-static bool settled(const timer_percentiles *t)
-{
-    return (t->p90 - t->min) / t->p50 <= median_error * sqrt((double)t->count);
 }
 
 static void sample(bench *b, ladder_case *c, bench_point *p)
 {
-    double repetition_s = 0;
-    p->repeats = warm_up(b, c, &repetition_s);
-    const double budget = c->rung->scan_count > 0 ? budget_of_scan_s : budget_s,
-                 affordable = budget / (repetition_s * p->repeats);
-    const bool fixed = b->ask->samples > 0;
-    const int usual = fixed ? b->ask->samples : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
-    const int most = fixed ? usual : clamp(patience * affordable, usual, SAMPLES_MOST);
+    double lasts_s = 0;
+    p->repeats = warm_up(b, c, &lasts_s);
+    const double affordable = (c->rung->scan_count > 0 ? budget_of_scan_s : budget_s) / lasts_s;
+    const int asked = b->ask->samples;
+    const int usual = asked ? asked : clamp(affordable, SAMPLES_LEAST, SAMPLES_USUAL);
+    const int most = asked ? asked : clamp(patience * affordable, usual, SAMPLES_MOST);
     double *seconds = CHECK_ALLOC(malloc(2 * (size_t)most * sizeof *seconds)), *own_s = seconds + most;
-    int count = 0, next = usual;
-    do {
+    int count = 0;
+    for (int next = usual; count < most; next = clamp(2.0 * count, 1, most)) {
         for (; count < next; count++) {
             seconds[count] = timed_s(b, c, p->repeats) / p->repeats;
             own_s[count] = b->own_s / p->repeats;
         }
         p->time_s = timer_percentiles_of(seconds, (size_t)count);
-        next = clamp(2.0 * count, 1, most);
-    } while (count < most && !settled(&p->time_s));
+        p->spread = (p->time_s.p90 - p->time_s.min) / p->time_s.p50;
+        if (p->spread <= median_error * sqrt((double)count)) break;
+    }
     p->rate = c->work / p->time_s.p50;
-    p->spread = (p->time_s.p90 - p->time_s.min) / p->time_s.p50;
-    if (b->together && !c->uneven)
+    if (c->world && !c->uneven)
         p->slowest = timer_straggler_of(timer_percentiles_of(own_s, (size_t)count).p50, b->world->top->host,
                                         b->world->top->comm);
     free(seconds);
@@ -167,65 +145,52 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
     DEVICE_CALL(d, stream_sync, b->stream);
     default_environment();
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
-    if (b->together) verdict.right = agree_or_say(verdict.right, &verdict.why, b->world->top->comm);
-    p->verified = verdict.right;
+    p->verified = c->world ? agree_or_say(verdict.right, &verdict.why, b->world->top->comm) : verdict.right;
     p->wrong = verdict.why;
     b->verifying_s = timer_now_s() - begin_s;
 }
 
 /* Where one rank has no memory, none goes on. */
-static int agreed(const bench *b, int code)
+static int prepare(const bench *b, const bench_item *item, ladder_case *c)
 {
-    int worst = code;
-    if (b->together) MPI_CHECK(MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, b->world->top->comm));
-    return worst;
-}
-
-static bool may_run(const bench *b, const bench_item *item, ladder_case *c)
-{
-    const char *(*const refusal)(const ladder_rung *, device_kind, int) = item->family->refusal;
-    const char *why = refusal ? refusal(item->rung, b->d->kind, b->world->top->ranks) : NULL;
-    if (why) sentence_set(&c->missing, "%s", why);
-    return !why;
+    const char *why = c->world ? item->family->refusal(item->rung, b->d->kind, b->world->top->ranks) : NULL;
+    sentence_set(&c->missing, "%s", why ? why : "");
+    int code = why ? 0 : item->rung->prepare(c);
+    if (!code) code = b->d->stream_sync(b->d, b->stream);
+    if (c->world) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, b->world->top->comm));
+    return code;
 }
 
 bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, sentence *why)
 {
-    b->together = bench_families_together(item->family);
-    b->verifying_s = 0;
     ladder_case c = { .rung = item->rung,
                       .d = b->d,
                       .stream = b->stream,
                       .type = b->ask->type,
-                      .world = b->together ? b->world : NULL };
+                      .world = bench_together(item->family) ? b->world : NULL };
     *p = (bench_point){ .flops_per_byte = NAN,
                         .spread = NAN,
                         .rate = NAN,
                         .ceiling = NAN,
-                        .part = NAN,
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     for (int i = 0; i < item->family->parameters; i++)
         c.value[i] = bench_request_value(b->ask, item, index, i);
+    b->verifying_s = 0;
     default_environment();
-    int code = may_run(b, item, &c) ? item->rung->prepare(&c) : 0;
-    if (!code) code = b->d->stream_sync(b->d, b->stream);
-    code = agreed(b, code);
-    p->missing = c.missing;
+    const int code = prepare(b, item, &c);
     if (code)
         sentence_set(why, "%s/%s could not be prepared: %s", item->family->name, item->rung->name,
                      b->d->error_text(code));
-    else if (!c.missing.text[0] && !b->trusted) verify(b, &c, p);
-    else p->verified = !c.missing.text[0];
+    p->missing = c.missing;
+    p->verified = b->trusted && !code && !c.missing.text[0];
+    if (!b->trusted && !code && !c.missing.text[0]) verify(b, &c, p);
     if (b->meet != MPI_COMM_NULL) MPI_CHECK(MPI_Barrier(b->meet));
     /* nothing wrong is ever timed */
     if (p->verified && b->ask->samples != BENCH_SAMPLES_NONE) sample(b, &c, p);
     p->ceiling_name = c.ceiling_name;
-    p->part_name = c.part_name;
     if (c.ceiling_name && !isnan(p->rate)) p->ceiling = c.ceiling_rate;
-    if (c.part_name && !isnan(p->rate)) p->part = c.part_rate;
     p->size = c.size;
     p->type = c.type;
-    p->unit = item->rung->unit;
     memcpy(p->value, c.value, sizeof p->value);
     if (item->rung->unit == LADDER_BYTES && c.flops > 0) p->flops_per_byte = c.flops / c.work;
     memcpy(p->predicted, c.predicted, sizeof p->predicted);
@@ -243,21 +208,18 @@ bool bench_measure_named(bench *b, const char *name, bench_point *p)
 
 double bench_ceiling_rate(bench *b, const char *name)
 {
-    char rung[64];
+    sentence path;
+    bench_item item;
     bench_point p;
     if (!name || b->ask->samples == BENCH_SAMPLES_NONE) return NAN;
     for (int i = 0; i < b->ceilings; i++)
-        if (strcmp(b->ceiling[i].name, name) == 0 && b->ceiling[i].type == b->ask->type)
-            return b->ceiling[i].rate;
-    bench_ceiling found = { name, b->ask->type, LADDER_BYTES, NAN, NAN };
-    snprintf(rung, sizeof rung, "ceiling/%s", name);
-    if (bench_measure_named(b, rung, &p)) {
-        found.unit = p.unit;
-        found.rate = p.rate;
-        found.spread = p.spread;
-    }
-    if (b->ceilings < BENCH_CEILINGS_MAX) b->ceiling[b->ceilings++] = found;
-    return found.rate;
+        if (strcmp(b->ceiling[i].rung->name, name) == 0) return b->ceiling[i].rate;
+    sentence_set(&path, "ceiling/%s", name);
+    if (!bench_request_find(b->d->kind, path.text, &item)) return NAN;
+    if (!bench_measure_named(b, path.text, &p)) p.rate = p.spread = NAN;
+    assert(b->ceilings < BENCH_CEILINGS_MAX);
+    b->ceiling[b->ceilings++] = (bench_ceiling){ item.rung, p.rate, p.spread };
+    return p.rate;
 }
 
 void bench_roof(bench *b, const bench_item *item, bench_point *p)

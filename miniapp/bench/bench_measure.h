@@ -1,15 +1,16 @@
-/* The engine: verifies a rung, then times it. */
+/* The engine of `weft bench`: verifies a rung, then times it; and what is printed and recorded of that. */
 #pragma once
+
+#include <jansson.h>
+#include <stdio.h>
 
 #include "bench/bench_request.h"
 #include "bench/bench_world.h"
-#include "ranks/timer.h"
 
 typedef struct bench_point { /* a rung at one set of values */
     int64_t value[LADDER_PARAMETERS_MAX];
     int64_t size;
     dtype type;
-    ladder_unit unit;      /* of the rate */
     double flops_per_byte; /* NaN where flops or bytes are not counted */
     bool verified;
     sentence wrong;           /* why it is not */
@@ -21,22 +22,14 @@ typedef struct bench_point { /* a rung at one set of values */
     double rate;              /* work per second, from the median; NaN where not timed */
     double ceiling;           /* what bounds that rate, a median as well: set by bench_roof */
     const char *ceiling_name; /* NULL: it has no ceiling */
-    double part;              /* the rate of the slowest of its parts; NaN where not timed */
-    const char *part_name;    /* NULL: it has no parts */
     timer_straggler slowest;  /* of ranks that climbed together */
 } bench_point;
 
 typedef struct bench_ceiling {
-    const char *name;
-    dtype type;
-    ladder_unit unit;
+    const ladder_rung *rung;
     double rate, spread;
 } bench_ceiling;
-
 enum { BENCH_CEILINGS_MAX = 16 };
-
-/* A larger spread marks a row: the machine was not quiet while it was measured. */
-#define BENCH_SPREAD_QUIET 0.10
 
 typedef struct bench {
     const bench_request *ask;
@@ -45,16 +38,14 @@ typedef struct bench {
     device_event *from, *to;
     bench_ceiling ceiling[BENCH_CEILINGS_MAX]; /* measured so far */
     int ceilings;
-    const bench_world *world; /* NULL: one rank alone */
-    bool together;            /* the rung in hand is climbed by all ranks */
-    MPI_Comm meet;            /* whose ranks begin to take samples together, each of its own device;
-                               * MPI_COMM_NULL: this one alone */
-    bool trusted;             /* the rung gave the right bits before, in this process: it is timed at once */
-    double verifying_s;       /* of the last rung, on this rank */
-    double own_s;             /* of the last sample, this rank's; samples are the slowest rank's */
+    const bench_world *world;
+    MPI_Comm meet;      /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
+                         * this one alone */
+    bool trusted;       /* the rung gave the right bits before, in this process: it is timed at once */
+    double verifying_s; /* of the last rung, on this rank */
+    double own_s;       /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 
-/* world: of the ranks that climb together, NULL where there are none; not owned. */
 void bench_create(bench *b, const bench_request *ask, device *d, const bench_world *world);
 void bench_destroy(bench *b);
 
@@ -74,3 +65,28 @@ double bench_ceiling_rate(bench *b, const char *name);
 /* Sets the point's ceiling: the rung's own, or fma where the point's flops a byte make that the lower one
  * (the roofline). */
 void bench_roof(bench *b, const bench_item *item, bench_point *p);
+
+/* ---- bench_report.c ---- */
+
+/* Each row is printed as soon as it is measured, in a table per family or as CSV. */
+typedef struct bench_table {
+    const ladder_family *family; /* whose heading was printed last; NULL: none */
+    int shown, noisy, skipped;   /* rows, noisy ones, rungs that cannot run here */
+} bench_table;
+
+void bench_report_head(const bench *b);
+void bench_report_row(bench_table *t, const bench *b, const bench_item *item, const bench_point *p);
+/* had: points of the rung that could run. Without any it is counted, or, where it was asked for by name, a
+ * sentence on stderr tells why; otherwise the sentence is about this point. */
+void bench_report_skipped(bench_table *t, const bench_item *item, int had, const char *why);
+/* The ceilings behind the fractions, how quiet the machine was, and how many rungs are missing. */
+void bench_report_foot(const bench_table *t, const bench *b);
+
+/* What a rung adds to its record (docs/contract.md, "Bench record"): the figures of its last point, and with
+ * a scan all points. */
+void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point,
+                         int points);
+
+/* --list: families, parameters and rungs that were asked for, and which of them cannot run here on `ranks`
+ * ranks. Needs no GPU and no MPI. */
+void bench_report_list(const bench_request *ask, int ranks);

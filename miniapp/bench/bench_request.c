@@ -3,16 +3,25 @@
 #include "bench/bench_request.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cmd.h"
 #include "base/cmd_key.h"
 #include "base/terminal.h"
-#include "deck/deck.h"
 #include "ranks/check.h"
-#include "ranks/ranks.h"
+
+const ladder_family *const *bench_families(void)
+{
+    enum { FAMILIES_MAX = 64 };
+    static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,
+                                                     &bench_halo_cuda, &bench_alltoall_cuda, &bench_io_cuda };
+    static const ladder_family *all[FAMILIES_MAX];
+    int count = 0;
+    const ladder_family *const *alone = ladder_families(&count);
+    memcpy(all, alone, sizeof *all * (size_t)count);
+    memcpy(all + count, together, device_cuda_built() ? sizeof together : sizeof together / 2);
+    return all;
+}
 
 const cmd_option bench_request_options[CMD_OPTIONS_MAX] = {
     { "--list", NULL,
@@ -36,11 +45,12 @@ static const cmd_key own_keys[] = {
           "without timing"),
       .most = 10000 },
     { KEY("dir", CMD_KEY_FOLDER, dir, "folder in which family io creates and deletes its files (.)") },
-    { KEY("threads", CMD_KEY_INT, threads, "threads of the host device (0: OpenMP's default)"),
+    { KEY("threads", CMD_KEY_INT, threads,
+          "threads per rank of the host device (0: OMP_NUM_THREADS, else its share of the CPUs)"),
       .most = 4096 },
     { KEY("output", CMD_KEY_OUTPUT, output, "file to which records are appended (results.jsonl), or none") },
 };
-enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0], NAMES_MAX = 1024, NAME_BYTES = 64 };
+enum { OWN_KEYS = sizeof own_keys / sizeof own_keys[0] };
 
 void bench_request_print_keys(void *file)
 {
@@ -52,155 +62,107 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list has the rungs of
- * all devices of this build, or of one, which need not be there. */
+/* Of device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list needs no GPU. */
 static int choose_device(bench_request *q, const topology *top, sentence *why)
 {
+    const bool is_auto = q->device == TOPOLOGY_AUTO;
     const char *reason = NULL;
-    q->any_kind = q->list && q->device == TOPOLOGY_AUTO && device_cuda_built();
     q->kind = q->device == TOPOLOGY_CUDA ? DEVICE_CUDA : DEVICE_HOST;
-    if (q->device == TOPOLOGY_HOST || (q->list && (q->device == TOPOLOGY_AUTO || device_cuda_built())))
-        return 0;
+    if (q->device == TOPOLOGY_HOST || (q->list && (is_auto || device_cuda_built()))) return 0;
     const int visible = device_cuda_count(&reason);
-    if (q->device == TOPOLOGY_CUDA) {
-        if (visible > 0) return 0;
-        sentence_set(why, "device = cuda, but no GPU can be used: %s", reason ? reason : "none is visible");
-        return CHECK_EXIT_ENVIRONMENT;
-    }
-    if (agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
-    else if (!topology_may_use_host(top, visible, reason, "device", &q->note)) {
-        *why = q->note;
-        return CHECK_EXIT_ENVIRONMENT;
-    }
-    return 0;
+    if (is_auto && agree_all(visible > 0, top->comm)) q->kind = DEVICE_CUDA;
+    if (q->kind == DEVICE_CUDA && visible > 0) return 0;
+    if (!is_auto) sentence_set(why, "device = cuda, but no GPU can be used: %s", reason);
+    else if (topology_may_use_host(top, visible, reason, "device", &q->note)) return 0;
+    else *why = q->note;
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 /* ---- names ---- */
 
+/* A list has the rungs of all devices, or of one. */
 static bool offered(const bench_request *q, const ladder_family *f)
 {
-    return q->any_kind || f->kind == q->kind;
+    return f->kind == q->kind || (q->list && q->device == TOPOLOGY_AUTO);
 }
 
 /* Is the rung meant by "family/rung", or by "family" alone? */
-static bool names(const char *name, const bench_item *item)
+static bool means(const char *name, const ladder_family *f, const ladder_rung *r)
 {
-    const size_t length = strlen(item->family->name);
-    if (strncmp(name, item->family->name, length) != 0) return false;
-    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, item->rung->name) == 0);
+    const size_t length = strlen(f->name);
+    if (strncmp(name, f->name, length) != 0) return false;
+    return name[length] == '\0' || (name[length] == '/' && strcmp(name + length + 1, r->name) == 0);
 }
 
 bool bench_request_find(device_kind kind, const char *name, bench_item *item)
 {
-    int count = 0;
-    const bench_item *const all = bench_items(&count);
-    for (int i = 0; i < count; i++)
-        if (all[i].family->kind == kind && names(name, &all[i])) {
-            *item = all[i];
-            return true;
-        }
+    for (const ladder_family *const *f = bench_families(); *f; f++)
+        for (const ladder_rung *r = (*f)->rung; r < (*f)->rung + (*f)->rungs; r++)
+            if ((*f)->kind == kind && means(name, *f, r)) {
+                *item = (bench_item){ *f, r, true };
+                return true;
+            }
     return false;
-}
-
-/* A bare family is near a bare family, a rung near a rung. */
-static bool unknown_name(const bench_request *q, const char *name, sentence *why)
-{
-    static char text[NAMES_MAX][NAME_BYTES];
-    const char *known[NAMES_MAX];
-    int count = 0, rungs = 0;
-    const bench_item *const all = bench_items(&rungs);
-    const bool rung = strchr(name, '/') != NULL;
-    for (int i = 0; i < rungs && count < NAMES_MAX; i++) {
-        if (!offered(q, all[i].family)) {
-            if (!names(name, &all[i])) continue;
-            return sentence_refuse(
-                why, "%s is not a rung of the %s device; `weft bench --list` names those that are", name,
-                q->kind == DEVICE_HOST ? "host" : "cuda");
-        }
-        snprintf(text[count], NAME_BYTES, "%s%s%s", all[i].family->name, rung ? "/" : "",
-                 rung ? all[i].rung->name : "");
-        known[count] = text[count];
-        count++;
-    }
-    return sentence_refuse(why, "unknown %s %s; the nearest is %s, and `weft bench --list` names them all",
-                           rung ? "rung" : "family", name, deck_nearest(name, known, (size_t)count));
 }
 
 static bool is_name(const char *argument) { return argument[0] != '-' && !strchr(argument, '='); }
 
-/* Without names all rungs but, on one rank, those that ranks climb together. */
-static bool wanted(const bench_request *q, bench_item *item, int ranks, int argc, char **argv)
+/* Adds the rung where a name means it, or where there are no names. known[i]: argument i means some rung. */
+static void consider(bench_request *q, const ladder_family *f, const ladder_rung *r, bool usual, int argc,
+                     char **argv, bool *known)
 {
-    bool any_name = false, taken = false;
+    bool any_name = false, taken = false, named = false;
     for (int i = 1; i < argc; i++) {
         if (!is_name(argv[i])) continue;
         any_name = true;
-        if (!names(argv[i], item)) continue;
-        taken = true;
-        item->named = item->named || strchr(argv[i], '/');
+        if (!means(argv[i], f, r)) continue;
+        taken = known[i] = true;
+        named = named || strchr(argv[i], '/');
     }
-    return taken || (!any_name && (ranks > 1 || q->list || !bench_families_together(item->family)));
+    if (!taken && (any_name || !usual)) return;
+    q->item = CHECK_ALLOC(realloc(q->item, (size_t)(q->items + 1) * sizeof *q->item));
+    q->item[q->items++] = (bench_item){ f, r, named };
 }
 
 static bool choose_items(bench_request *q, int ranks, int argc, char **argv, sentence *why)
 {
-    int rungs = 0;
-    const bench_item *const all = bench_items(&rungs);
-    for (int a = 1; a < argc; a++) {
-        bool found = !is_name(argv[a]);
-        for (int i = 0; i < rungs && !found; i++)
-            found = offered(q, all[i].family) && names(argv[a], &all[i]);
-        if (!found) return unknown_name(q, argv[a], why);
-    }
-    q->item = CHECK_ALLOC(calloc((size_t)rungs, sizeof *q->item));
-    for (int i = 0; i < rungs; i++) {
-        bench_item item = all[i];
-        if (offered(q, item.family) && wanted(q, &item, ranks, argc, argv)) q->item[q->items++] = item;
-    }
-    return true;
+    bool *known = CHECK_CALLOC(argc, sizeof *known), ok = true;
+    for (const ladder_family *const *f = bench_families(); *f; f++)
+        for (int i = 0; offered(q, *f) && i < (*f)->rungs; i++)
+            consider(q, *f, &(*f)->rung[i], ranks > 1 || q->list || !bench_together(*f), argc, argv, known);
+    for (int i = 1; i < argc && ok; i++)
+        if (is_name(argv[i]) && !known[i])
+            ok = sentence_refuse(why, "the %s device has no rung %s; `weft bench --list` names them all",
+                                 q->kind == DEVICE_HOST ? "host" : "cuda", argv[i]);
+    free(known);
+    return ok;
 }
 
 /* ---- keys ---- */
 
-static bool unknown_key(const bench_request *q, const char *key, sentence *why)
-{
-    const char *known[NAMES_MAX];
-    int count = 0;
-    for (int i = 0; i < OWN_KEYS; i++) known[count++] = own_keys[i].key;
-    for (int i = 0; i < q->items; i++) {
-        if (i > 0 && q->item[i].family == q->item[i - 1].family) continue;
-        for (int p = 0; p < q->item[i].family->parameters && count < NAMES_MAX; p++)
-            known[count++] = q->item[i].family->parameter[p].key;
-    }
-    return sentence_refuse(
-        why, "unknown key %s for these rungs; the nearest is %s, and `weft bench --list` names them all", key,
-        deck_nearest(key, known, (size_t)count));
-}
-
-/* The same key may belong to several families (nx), each with its own limits. */
+/* The same key may belong to several families (nx), each with its own limits; of ceiling, which is measured
+ * in any case, as well. */
 static bool set_parameter(bench_request *q, const char *assignment, sentence *why)
 {
-    const char *const text = strchr(assignment, '=') + 1;
-    char key[NAME_BYTES];
-    const ladder_parameter *last = NULL;
+    const ladder_parameter *found = NULL;
     int64_t number = 0;
-    snprintf(key, sizeof key, "%.*s", (int)(text - 1 - assignment), assignment);
     for (const ladder_family *const *f = bench_families(); *f; f++) {
-        bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0; /* measured in any case */
+        bool chosen = offered(q, *f) && strcmp((*f)->name, "ceiling") == 0;
         for (int k = 0; k < q->items && !chosen; k++) chosen = q->item[k].family == *f;
-        for (int p = 0; chosen && p < (*f)->parameters; p++) {
-            const ladder_parameter *known = &(*f)->parameter[p];
-            if (strcmp(known->key, key) != 0) continue;
-            if (!deck_whole(text, &number) || number < known->least || number > known->most)
-                return sentence_refuse(
-                    why,
-                    "%s = %s; allowed for %s: a whole number from %lld to %lld, as in 64, 4k (4096) or 1e3",
-                    key, text, (*f)->name, (long long)known->least, (long long)known->most);
-            last = known;
+        for (int i = 0; chosen && i < (*f)->parameters; i++) {
+            const ladder_parameter *p = &(*f)->parameter[i];
+            const cmd_key key = {
+                .key = p->key, .kind = CMD_KEY_WHOLE, .least = (double)p->least, .most = (double)p->most
+            };
+            if (!cmd_key_find(&key, 1, assignment)) continue;
+            if (!cmd_key_set(&key, 1, &number, assignment, why)) return false;
+            found = p;
         }
     }
-    if (!last) return unknown_key(q, key, why);
-    q->setting[q->settings++] = (bench_setting){ last->key, number };
+    if (!found)
+        return sentence_refuse(
+            why, "no rung of these takes the key of %s; `weft bench --list` names them all", assignment);
+    q->setting[q->settings++] = (bench_setting){ found->key, number };
     return true;
 }
 
@@ -221,48 +183,42 @@ static bool set_keys(bench_request *q, bool own, int argc, char **argv, sentence
 int bench_request_make(bench_request *q, const topology *top, int argc, char **argv, sentence *why)
 {
     *q = (bench_request){ .dir = ".", .output = "results.jsonl" };
-    q->setting = CHECK_ALLOC(calloc((size_t)argc, sizeof *q->setting));
+    q->setting = CHECK_CALLOC(argc, sizeof *q->setting);
     q->list = cmd_has_option(argc, argv, "--list");
     q->csv = cmd_has_option(argc, argv, "--csv");
     if (!set_keys(q, true, argc, argv, why)) return CHECK_EXIT_USAGE;
     const int status = choose_device(q, top, why);
     if (status != 0) return status;
-    if (!choose_items(q, top->ranks, argc, argv, why) || !set_keys(q, false, argc, argv, why))
-        return CHECK_EXIT_USAGE;
-    return 0;
+    return choose_items(q, top->ranks, argc, argv, why) && set_keys(q, false, argc, argv, why)
+               ? 0
+               : CHECK_EXIT_USAGE;
 }
 
 void bench_request_free(bench_request *q)
 {
     free(q->item);
     free(q->setting);
-    q->item = NULL;
-    q->setting = NULL;
 }
 
-int64_t bench_request_asked(const bench_request *q, const ladder_parameter *p, bool *was_set)
+/* The value that was set for that parameter, the last one; NULL: none was. */
+static const int64_t *set_value(const bench_request *q, const ladder_parameter *p)
 {
-    int64_t number = p->usual;
-    if (was_set) *was_set = false;
+    const int64_t *last = NULL;
     for (int i = 0; i < q->settings; i++)
-        if (strcmp(q->setting[i].key, p->key) == 0) {
-            number = q->setting[i].value;
-            if (was_set) *was_set = true;
-        }
-    return number;
+        if (strcmp(q->setting[i].key, p->key) == 0) last = &q->setting[i].value;
+    return last;
 }
 
 int bench_request_points(const bench_request *q, const bench_item *item)
 {
-    bool was_set = false;
-    if (item->rung->scan_count == 0) return 1;
-    (void)bench_request_asked(q, &item->family->parameter[item->rung->scan], &was_set);
-    return was_set ? 1 : item->rung->scan_count;
+    const ladder_rung *r = item->rung;
+    return r->scan_count == 0 || set_value(q, &item->family->parameter[r->scan]) ? 1 : r->scan_count;
 }
 
 int64_t bench_request_value(const bench_request *q, const bench_item *item, int point, int parameter)
 {
-    bool was_set = false;
-    const int64_t asked = bench_request_asked(q, &item->family->parameter[parameter], &was_set);
-    return ladder_scans(item->rung, parameter) && !was_set ? item->rung->scan_values[point] : asked;
+    const int64_t *set = set_value(q, &item->family->parameter[parameter]);
+    return set                                   ? *set
+           : ladder_scans(item->rung, parameter) ? item->rung->scan_values[point]
+                                                 : item->family->parameter[parameter].usual;
 }

@@ -1,6 +1,9 @@
 #include "bench/bench_world.h"
 
+#include <string.h>
+
 #include "ranks/check.h"
+#include "transports/transport.h"
 
 bench_world bench_world_create(const topology *top, const char *dir)
 {
@@ -12,6 +15,68 @@ bench_world bench_world_create(const topology *top, const char *dir)
 
 void bench_world_destroy(bench_world *w) { MPI_CHECK(MPI_Comm_free(&w->pairs)); }
 
+/* ---- domains ---- */
+
+void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y)
+{
+    *ranks_y = ranks;
+    for (int y = 2; cut == BENCH_BLOCKS && y * y <= ranks; y++)
+        if (ranks % y == 0) *ranks_y = y;
+    *ranks_x = ranks / *ranks_y;
+}
+
+const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks)
+{
+    int x, y;
+    (void)kind;
+    bench_world_grid(bench_cut_of(r), ranks, &x, &y);
+    if (bench_cut_of(r) == BENCH_BLOCKS && x == 1) return "needs at least 4 ranks, not a prime number";
+    return bench_cut_of(r) == BENCH_PAIRS && ranks % 2 != 0 ? "needs an even number of ranks" : NULL;
+}
+
+const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks)
+{
+    if (ranks < 2) return "needs at least 2 ranks";
+    if (kind == DEVICE_HOST && bench_way_of(r) < TRANSPORT_KINDS && bench_way_of(r) != TRANSPORT_STAGED)
+        return "the host device has transport staged only";
+    return bench_world_uncut(r, kind, ranks);
+}
+
+bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
+                        decomp *dec)
+{
+    int ranks, rank, ranks_x, ranks_y;
+    sentence why;
+    MPI_CHECK(MPI_Comm_size(comm, &ranks));
+    MPI_CHECK(MPI_Comm_rank(comm, &rank));
+    bench_world_grid(bench_cut_of(c->rung), ranks, &ranks_x, &ranks_y);
+    if (decomp_make(dec, nx, ny, periodic, periodic, ranks, rank, ranks_x, ranks_y, depth, &why)) return true;
+    return sentence_refuse(&c->missing, "needs at least one row per rank");
+}
+
+void bench_world_set_cell(dtype t, int64_t place, void *cell)
+{
+    ladder_put(t, cell, 0, t == DTYPE_F32 ? (double)(place % 16777213) : (double)place);
+}
+
+void bench_world_set_field(const decomp *dec, const field_shape *f, void *host)
+{
+    memset(host, 0xff, f->bytes);
+    for (int64_t y = 0; y < f->ny; y++)
+        for (int64_t x = 0; x < f->nx; x++)
+            bench_world_set_cell(f->type, (dec->own.y0 + y) * dec->nx + dec->own.x0 + x,
+                                 field_at(f, host, x, y));
+}
+
+bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
+{
+    double wanted;
+    bench_world_set_cell(t, place, &wanted);
+    return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
+}
+
+/* ---- ceilings ---- */
+
 static double batch_s(const bench_world *w, void (*run)(void *, int), void *context, int runs)
 {
     MPI_CHECK(MPI_Barrier(w->top->comm));
@@ -21,7 +86,7 @@ static double batch_s(const bench_world *w, void (*run)(void *, int), void *cont
 }
 
 /* Is a batch of that many runs long enough? What looks so is tried twice more: others may have had the core.
- * */
+ */
 static bool lasts(const bench_world *w, void (*run)(void *, int), void *context, int runs)
 {
     enum { TRIES = 3 };
@@ -40,16 +105,4 @@ timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *, in
     while (runs < RUNS_MOST && !lasts(w, run, context, runs)) runs *= 2;
     for (int i = 0; i < BATCHES; i++) batches_s[i] = batch_s(w, run, context, runs);
     return timer_percentiles_of(batches_s, BATCHES);
-}
-
-bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes)
-{
-    enum { KNOWN_MAX = 128 };
-    static bench_world_known known[KNOWN_MAX];
-    static int knowns;
-    for (int i = 0; i < knowns; i++)
-        if (known[i].subject == subject && known[i].type == t && known[i].bytes == bytes) return &known[i];
-    if (knowns == KNOWN_MAX) knowns = 0;
-    known[knowns] = (bench_world_known){ .subject = subject, .type = t, .bytes = bytes };
-    return &known[knowns++];
 }

@@ -1,10 +1,10 @@
-/* The world of the families that all ranks climb together: ladder_case's `world` points at one.
- * */
+/* What the families share that all ranks climb together: who exchanges with whom, cells that tell their
+ * place, and the times of the bare operations that are their ceilings. ladder_case's `world` points at one.
+ */
 #pragma once
 
-#include <string.h>
-
 #include "ladder/ladder.h"
+#include "ranks/decomp.h"
 #include "ranks/timer.h"
 #include "topology/topology.h"
 
@@ -20,43 +20,29 @@ void bench_world_destroy(bench_world *w);
 
 static inline const bench_world *bench_world_of(const ladder_case *c) { return c->world; }
 
-#define BENCH_WORLD_CANNOT_CUT_BOTH "needs at least 4 ranks, not a prime number"
+/* A rung's variant: how cells travel (a transport, or a way of the family's own), and how the domain is cut
+ * among ranks: in rows, along both axes, or in two halves between two ranks each. */
+typedef enum bench_cut { BENCH_ROWS, BENCH_BLOCKS, BENCH_PAIRS, BENCH_CUTS } bench_cut;
+static inline bench_cut bench_cut_of(const ladder_rung *r) { return (bench_cut)(r->variant % BENCH_CUTS); }
+static inline int bench_way_of(const ladder_rung *r) { return r->variant / BENCH_CUTS; }
 
-/* The most even process grid that cuts both axes; false where there is none. */
-static inline bool bench_world_cut_both(int ranks, int *ranks_x, int *ranks_y)
-{
-    *ranks_y = 0;
-    for (int y = 2; y * y <= ranks; y++)
-        if (ranks % y == 0) *ranks_y = y;
-    if (*ranks_y == 0) return false;
-    *ranks_x = ranks / *ranks_y;
-    return true;
-}
+/* A family's `refusal`: of one that cuts a domain, and of one that sends its cells by transports, too. */
+const char *bench_world_uncut(const ladder_rung *r, device_kind kind, int ranks);
+const char *bench_world_unsent(const ladder_rung *r, device_kind kind, int ranks);
 
-/* The cell that tells its global place. */
-static inline void bench_world_cell(dtype t, int64_t place, void *cell)
-{
-    const float f32 = (float)(place % 16777213);
-    const double f64 = (double)place;
-    memcpy(cell, t == DTYPE_F32 ? (const void *)&f32 : &f64, dtype_bytes(t));
-}
-static inline bool bench_world_is_cell(dtype t, int64_t place, const void *cell)
-{
-    double wanted;
-    bench_world_cell(t, place, &wanted);
-    return memcmp(cell, &wanted, dtype_bytes(t)) == 0;
-}
+/* Ranks along each axis, as even as can be. */
+void bench_world_grid(bench_cut cut, int ranks, int *ranks_x, int *ranks_y);
+/* This rank's part of nx x ny cells, cut as the rung says. False, with c->missing, where rows do not suffice.
+ */
+bool bench_world_decomp(ladder_case *c, MPI_Comm comm, int64_t nx, int64_t ny, bool periodic, int depth,
+                        decomp *dec);
+
+/* Sets the cell that tells its global place, those of a whole field around which all is poisoned, and
+ * compares one cell. */
+void bench_world_set_cell(dtype t, int64_t place, void *cell);
+void bench_world_set_field(const decomp *dec, const field_shape *f, void *host);
+bool bench_world_is_cell(dtype t, int64_t place, const void *cell);
 
 /* Seconds of one of `runs` on the slowest rank, over several batches that last long enough. Collective. */
 timer_percentiles bench_world_times(const bench_world *w, void (*run)(void *context, int runs),
                                     void *context);
-
-/* Measured once for each subject, type and size; all 0 until the caller has filled it in. */
-typedef struct bench_world_known {
-    int subject;
-    dtype type;
-    int64_t bytes;
-    double rate;
-    const char *way;
-} bench_world_known;
-bench_world_known *bench_world_recall(int subject, dtype t, int64_t bytes);

@@ -6,7 +6,7 @@
 
 #include "base/terminal.h"
 #include "base/version.h"
-#include "bench/bench_families.h"
+#include "bench/bench_request.h"
 #include "cli/cmd_table.h"
 #include "config/config.h"
 

@@ -24,9 +24,8 @@ const cmd_row cmd_table[] = {
       "percentile - minimum) / median; rows with a spread above 10 % are marked with *: the machine was not "
       "quiet.\n"
       "Families halo, alltoall and io use all ranks together; they run if there are several ranks or if they "
-      "are named. A rank that takes more than 5 % longer than the median rank is named. On several hosts, "
-      "what each network card sent in halo and alltoall is printed.\n"
-      "`weft bench FAMILY --help` names the page that explains a family.",
+      "are named. A rank that takes more than 5 % longer than the median rank is named.\n"
+      "`--list` names the page that explains a family.",
       bench_request_options, bench_request_print_keys,
       "Keys, in addition to the parameters that --list shows:",
       "0 all rungs right; 1 a rung gave wrong results; 2 a mistake in the command; 3 machine or file "

@@ -10,7 +10,6 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "base/version.h"
-#include "bench/bench_report.h"
 #include "cli/cmd_table.h"
 #include "core/fp.h"
 #include "ranks/check.h"
@@ -71,7 +70,7 @@ static int perform(int argc, char **argv)
     if (argc < 2) return refuse(1, (char *[]){ none }, "no command; `weft --help` lists them");
     if (!c) return refuse_command(command);
     if (cmd_has_option(argc - 1, argv + 1, "--help") || cmd_has_option(argc - 1, argv + 1, "-h"))
-        return c->run == cmd_bench && bench_list_print_help(stdout, argc - 1, argv + 1) ? 0 : help(command);
+        return help(command);
     if (argc >= 3 && strcmp(argv[2], "--version") == 0) return print_version();
     if (!cmd_table_knows_options(c, argc - 1, argv + 1, &why)) return refuse(argc - 1, argv + 1, why.text);
     return c->run(argc - 1, argv + 1);

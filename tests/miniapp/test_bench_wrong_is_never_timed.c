@@ -60,8 +60,9 @@ static const ladder_rung rung[] = {
       .scan_count = 3,
       .scan_values = scanned },
 };
-static const ladder_family family = { DEVICE_HOST, "fakes", "",  { "f32", "f64" }, parameter, 1, rung,
-                                      2,           NULL };
+static const ladder_family family = {
+    DEVICE_HOST, "fakes", "", { "f32", "f64" }, parameter, 1, rung, 2, NULL
+};
 
 static bench_point measured(int which, int index, bench_setting *setting)
 {
