@@ -119,7 +119,7 @@ static void drop_pages(const char *path)
 static void write_raw(const ladder_case *c, filing *f)
 {
     new_name(f->raw, bench_world_of(c)->top->rank);
-    check_file(f->raw, transfer_new_file(f->raw, f->data, f->bytes));
+    check_file(f->raw, replace_new_file(f->raw, f->data, f->bytes));
 }
 
 static void read_raw(const filing *f)

@@ -74,7 +74,7 @@ static long long sum_of(const trials *t, long long mine)
 /* ---- files and lines ---- */
 
 /* A new file of one byte, on disk. 0 or errno. */
-static int make_file(const char *path) { return transfer_new_file(path, "w", 1); }
+static int make_file(const char *path) { return replace_new_file(path, "w", 1); }
 
 static void name_file(trials *t, const char *stem, char path[STATE_PATH_BYTES])
 {

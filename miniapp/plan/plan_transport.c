@@ -56,7 +56,7 @@ static void try_these(plan *p, const plan_question *q, const transport_kind over
         transport_kind there[TRANSPORT_KINDS];
         int n = 0;
         for (int i = 0; i < count; i++)
-            if (e->links[kind] > 0 && reaches(q->facts, e, over[i], kind)) there[n++] = over[i];
+            if (e->links[kind] > 0 && reaches(e, over[i], kind)) there[n++] = over[i];
         if (n > 0) q->trial->exchange(q->trial->context, p, kind, there, n);
     }
 }
