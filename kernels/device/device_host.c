@@ -28,19 +28,26 @@ enum { HUGE_PAGE_BYTES = 1 << 21 };
 
 /* ---- properties of the machine ---- */
 
-/* "AMD EPYC 9654" */
+/* "AMD EPYC 9654", or the maker's numbers: "arm 0x41 0xd4f". */
 static void processor_name(char *name, size_t bytes)
 {
-    char line[512];
+    char line[512], maker[32] = "", part[32] = "";
     FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(name, bytes, "host CPU");
-    while (file && fgets(line, sizeof line, file)) {
+    name[0] = '\0';
+    while (file && !name[0] && fgets(line, sizeof line, file)) {
         const char *const colon = strstr(line, ": ");
-        if (!colon || strncmp(line, "model name", strlen("model name")) != 0) continue;
-        snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-        break;
+        const int length = colon ? (int)strcspn(colon + 2, "\n") : 0;
+        if (!colon) continue;
+        if (strncmp(line, "model name", strlen("model name")) == 0)
+            snprintf(name, bytes, "%.*s", length, colon + 2);
+        if (strncmp(line, "CPU implementer", strlen("CPU implementer")) == 0)
+            snprintf(maker, sizeof maker, "%.*s", length, colon + 2);
+        if (strncmp(line, "CPU part", strlen("CPU part")) == 0)
+            snprintf(part, sizeof part, "%.*s", length, colon + 2);
     }
     if (file) fclose(file);
+    if (!name[0] && part[0]) snprintf(name, bytes, "arm %s %s", maker, part);
+    else if (!name[0]) snprintf(name, bytes, "host CPU");
 }
 
 static const char caches[] = "/sys/devices/system/cpu/cpu0/cache";

@@ -139,7 +139,6 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
 {
     device *d = b->d;
     ladder_verdict verdict = { .right = false };
-    const double begin_s = timer_now_s();
     if (c->rung->before) DEVICE_CHECK(d, c->rung->before(c));
     DEVICE_CHECK(d, c->rung->enqueue(c));
     DEVICE_CALL(d, stream_sync, b->stream);
@@ -147,7 +146,6 @@ static void verify(bench *b, ladder_case *c, bench_point *p)
     DEVICE_CHECK(d, c->rung->verify(c, &verdict));
     p->verified = c->world ? agree_or_say(verdict.right, &verdict.why, b->world->top->comm) : verdict.right;
     p->wrong = verdict.why;
-    b->verifying_s = timer_now_s() - begin_s;
 }
 
 /* Where one rank has no memory, none goes on. */
@@ -175,7 +173,6 @@ bool bench_measure(bench *b, const bench_item *item, int index, bench_point *p, 
                         .time_s = { NAN, NAN, NAN, NAN, NAN, NAN, 0 } };
     for (int i = 0; i < item->family->parameters; i++)
         c.value[i] = bench_request_value(b->ask, item, index, i);
-    b->verifying_s = 0;
     default_environment();
     const int code = prepare(b, item, &c);
     if (code)

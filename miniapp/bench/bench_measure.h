@@ -42,7 +42,6 @@ typedef struct bench {
     MPI_Comm meet;      /* whose ranks begin to take samples together, each of its own device; MPI_COMM_NULL:
                          * this one alone */
     bool trusted;       /* the rung gave the right bits before, in this process: it is timed at once */
-    double verifying_s; /* of the last rung, on this rank */
     double own_s;       /* of the last sample, this rank's; samples are the slowest rank's */
 } bench;
 

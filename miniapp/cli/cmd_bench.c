@@ -144,24 +144,11 @@ static int perform(const bench_request *ask, topology *top, const char *command)
     return status;
 }
 
-/* The driver reads this one when the first context of the process is made, which may be MPI's own. Whether
- * the value and the rungs go together is checked later, like every key. */
-static void set_connections(int argc, char **argv)
-{
-    static const char key[] = "connections=";
-    for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], key, sizeof key - 1) != 0) continue;
-        const char *text = argv[i] + sizeof key - 1;
-        if (strtol(text, NULL, 10) > 0) (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", text, 1);
-    }
-}
-
 int cmd_bench(int argc, char **argv)
 {
     topology top;
     bench_request ask;
     sentence why = { "" };
-    set_connections(argc, argv);
     (void)cmd_begin(cmd_has_option(argc, argv, "--list") ? CMD_ALONE : CMD_MPI, NULL, argc, argv);
     bench_io_catch_signals(); /* after MPI_Init, which a signal may end: there are no files yet */
     topology_create(&top);

@@ -12,6 +12,15 @@ int plan_visit_steps(const plan_question *q);
 bool plan_make_window(plan *p, const plan_question *q, sentence *why);
 void plan_explain_streaming(plan *p, const plan_question *q);
 
+/* A way of a trial: its time, weighted as the choice weighs it. */
+typedef struct plan_way {
+    sentence name;
+    double cost_s;
+} plan_way;
+/* Adds which ways would be taken in place of the chosen one if they were a little faster, up to
+ * TRIAL_CLOSE. plan_temporal.c */
+void plan_say_close(sentence *because, const plan_way way[], int count, int chosen);
+
 /* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */
 void plan_choose_transports(plan *p, const plan_question *q);
 void plan_refuse_halos(plan *p, const plan_question *q, const sentence *why);

@@ -6,6 +6,7 @@
 
 #include "files/figure.h"
 #include "plan/plan_rules.h"
+#include "ranks/trial.h"
 
 /* The limits of a trial on a device. On an H200 2^20 cells were twice as fast by blocks of 8 steps; a host
  * has such grids in its caches. */
@@ -129,6 +130,15 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
+void plan_say_close(sentence *because, const plan_way way[], int count, int chosen)
+{
+    const double chosen_s = way[chosen].cost_s;
+    for (int i = 0; i < count; i++)
+        if (i != chosen && way[i].cost_s < (1 + TRIAL_CLOSE) * chosen_s)
+            sentence_add(because, "; the choice is close: %s would be taken if %.1f %% faster",
+                         way[i].name.text, 100 * (1 - chosen_s / way[i].cost_s));
+}
+
 static void explain_untried(plan *p, int persistent)
 {
     sentence *because = &p->because[PLAN_BLOCK];
@@ -159,6 +169,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     sentence *because = &p->because[PLAN_BLOCK];
     int steps[LENGTHS_MAX + 1], count = 0;
     double step_s[LENGTHS_MAX + 1];
+    plan_way way[LENGTHS_MAX + 1];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
@@ -176,7 +187,12 @@ void plan_choose_block(plan *p, const plan_question *q)
     for (int i = 0; i < count; i++) {
         sentence_add(because, ", %s in blocks of %d", figure_seconds(step_s[i]).text, steps[i]);
         if (step_s[i] < (best == count ? trial_gain : 1) * step_s[best]) best = i;
+        way[i].cost_s = step_s[i];
+        sentence_set(&way[i].name, "blocks of %d", steps[i]);
     }
+    way[count].cost_s = trial_gain * step_s[count];
+    sentence_set(&way[count].name, "single steps");
+    plan_say_close(because, way, count + 1, best);
     p->block_steps = steps[best];
     if (persistent > 1 && trial->persistent) try_persistent(p, q, persistent, step_s[best]);
 }
@@ -215,6 +231,12 @@ static bool try_forms(plan *p, const plan_question *q, const char *pass, const s
     for (int i = 0; i < count; i++)
         sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
                      figure_seconds(pass_s[i]).text, called[form[i]]);
+    plan_way way[STEP_FORMS];
+    for (int i = 0; i < count; i++) {
+        way[i].cost_s = (i == 0 ? overlapped_margin : 1) * pass_s[i];
+        sentence_set(&way[i].name, "%s", called[form[i]]);
+    }
+    plan_say_close(&p->because[PLAN_FORM], way, count, best);
     return true;
 }
 

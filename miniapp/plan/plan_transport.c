@@ -130,6 +130,17 @@ static void note_what_serves_instead(plan *p, transport_kind asked)
     }
 }
 
+static void say_close_transports(const plan_exchange *e, link_kind kind, sentence *because)
+{
+    plan_way way[TRANSPORT_KINDS];
+    if (e->links[kind] == 0) return;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+        way[t].cost_s = cost_s(e, t, kind);
+        sentence_set(&way[t].name, "%s", transport_kind_name(t));
+    }
+    plan_say_close(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+}
+
 static void explain_trials(const plan_exchange *e, sentence *because)
 {
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
@@ -141,6 +152,7 @@ static void explain_trials(const plan_exchange *e, sentence *because)
             before = ", ";
         }
     sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) say_close_transports(e, kind, because);
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(e, t);
         if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);

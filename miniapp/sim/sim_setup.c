@@ -153,10 +153,24 @@ static int make_plan_of_memory(sim *s, bool how_long, sentence *why)
     return CHECK_EXIT_ENVIRONMENT;
 }
 
+/* With devices of several models the bits are the same, and steps are as fast as the slowest of them. */
+static void note_other_devices(sim *s)
+{
+    char first[sizeof s->dev->name];
+    sentence other;
+    snprintf(first, sizeof first, "%s", s->dev->name);
+    MPI_CHECK(ranks_bcast(first, sizeof first, MPI_CHAR, 0, s->top.comm));
+    sentence_set(&other, "rank %d on %s computes on %s, rank 0 on %s", s->top.rank, s->top.host, s->dev->name,
+                 first);
+    if (!agree_or_say(strcmp(first, s->dev->name) == 0, &other, s->top.comm))
+        plan_add_note(&s->plan, false, "%s", other.text);
+}
+
 /* of_device: of the choice of devices, or "". */
 static void add_notes(sim *s, const char *of_device)
 {
     if (of_device[0]) plan_add_note(&s->plan, false, "%s", of_device);
+    if (s->top.hosts > 1) note_other_devices(s);
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes > 0)
         plan_add_note(&s->plan, true,
                       "output.trace: there is no timeline for kind %s, only for kinds without transposes; "

@@ -147,7 +147,7 @@ static void host_is_refused(void **state)
 static void with_files(void (*body)(device *d, transport_kind t))
 {
     device *d = device_host_create(1);
-    file_memory_give(d, true);
+    file_memory_give(d);
     body(d, TRANSPORT_STAGED);
     device_destroy(&d);
 }

@@ -542,10 +542,44 @@ static void the_default_variant_stays_within_the_noise(void **state)
     assert_int_equal(variant_of(8, 0.979, 1), 1);
 }
 
+static void assert_close(const plan *p, plan_choice choice, const char *said)
+{
+    const char *at = strstr(p->because[choice].text, "; the choice is close: ");
+    if (!said) assert_null(at);
+    else if (!at || !strstr(at, said)) fail_msg("%s", p->because[choice].text);
+}
+
+static void a_close_choice_says_so(void **state)
+{
+    made_up m = made_up_all_serve();
+    (void)state;
+    m.exchange_first_s = 1.04 * m.overlapped_s; /* overlapped counts 1.05 */
+    assert_close(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4"), PLAN_FORM,
+                 "overlapped would be taken if 1.0 % faster");
+    m.exchange_first_s = 1.06 * m.overlapped_s;
+    assert_close(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4"), PLAN_FORM,
+                 "exchange first would be taken if 0.9 % faster");
+    m.exchange_first_s = 1.08 * m.overlapped_s;
+    assert_close(on(DEVICE_CUDA, 2, 2, &m, "fuse = 4"), PLAN_FORM, NULL);
+    assert_close(on(DEVICE_CUDA, 1, 1, &m, ""), PLAN_BLOCK, NULL);
+    m.longest_step_s = 0.89 * m.single_step_s;
+    m.shorter_step_s = m.single_step_s;
+    assert_close(on(DEVICE_CUDA, 1, 1, &m, ""), PLAN_BLOCK, "single steps would be taken if 1.1 % faster");
+    m.longest_step_s = 0.91 * m.single_step_s;
+    assert_close(on(DEVICE_CUDA, 1, 1, &m, ""), PLAN_BLOCK, "blocks of 32 would be taken if 1.1 % faster");
+    m.exchange_s[TRANSPORT_PEER][LINK_INSIDE_HOST] = 2.02e-5; /* half of it counts, beside 10 us */
+    m.exchange_s[TRANSPORT_STAGED][LINK_INSIDE_HOST] = 1e-3;
+    m.exchange_s[TRANSPORT_MAPPED][LINK_INSIDE_HOST] = 1e-3;
+    assert_close(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1"), PLAN_TRANSPORT,
+                 "peer would be taken if 1.0 % faster");
+    assert_close(on(DEVICE_CUDA, 2, 2, &m, "fuse = 1\ntransport = peer"), PLAN_TRANSPORT, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_of_one_host_cut_rows_alone),
+        cmocka_unit_test(a_close_choice_says_so),
         cmocka_unit_test(memory_is_enough_up_to_the_last_byte),
         cmocka_unit_test(blocks_that_find_no_room_are_shorter),
         cmocka_unit_test(blocks_are_tried_where_the_run_is_long_and_large),

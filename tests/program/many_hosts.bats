@@ -57,16 +57,18 @@ same_bits() { # deck layout...
     same_bits d.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
 }
 
-@test "hosts with different processors: the same bits" {
+@test "hosts with different processors: the same bits, and a note names the first rank that has another than rank 0" {
     deck d.ini problem.kind=heat problem.alpha=0.2 run.device=host "${plate[@]}"
     grep -q '^model name' /proc/cpuinfo || skip "this kernel does not name processors"
     sed 's/^model name.*/model name\t: Slow 1000/' /proc/cpuinfo >cpuinfo
     on hostb mount --bind "$PWD/cpuinfo" /proc/cpuinfo
     same_bits d.ini "a:2,b:1 1"
+    expect "notes" "rank 2 on hostb computes on Slow 1000, rank 0 on $(record .machine.processor)" "$(record '.notes[]')"
     # as arm64 has it: a Grace has no name there
     printf '%s\n' "processor	: 0" "Features	: fp asimd" "CPU implementer	: 0x41" "CPU architecture: 8" "CPU part	: 0xd4f" >cpuinfo
     same_bits d.ini "a:2,b:1 1"
     on hostb umount /proc/cpuinfo
+    expect "notes" "rank 2 on hostb computes on arm 0x41 0xd4f, rank 0 on $(record .machine.processor)" "$(record '.notes[]')"
 }
 
 @test "weft bench halo and alltoall: every rung is right between hosts" {
