@@ -63,7 +63,7 @@ void bench_io_delete_files(void)
     const pid_t child = vfork();
     if (child == 0) {
         (void)execl("/bin/rm", "rm", "-rf", folder, (char *)NULL);
-        _exit(1);
+        check_leave(1);
     }
     if (child > 0) (void)waitpid(child, NULL, 0);
 }

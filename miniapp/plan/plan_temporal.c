@@ -165,7 +165,6 @@ static void try_persistent(plan *p, const plan_question *q, int steps, double ot
  * steps. */
 void plan_choose_block(plan *p, const plan_question *q)
 {
-    const plan_trial *trial = q->trial;
     sentence *because = &p->because[PLAN_BLOCK];
     int steps[LENGTHS_MAX + 1], count = 0;
     double step_s[LENGTHS_MAX + 1];
@@ -173,7 +172,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
     if (q->cfg->run.fuse != 0 || q->facts->through || (p->block_steps == 1 && persistent == 1)) return;
-    if (!trial || !trial->blocks) {
+    if (!q->trial || !q->trial->blocks) {
         explain_untried(p, persistent);
         return;
     }
@@ -181,7 +180,7 @@ void plan_choose_block(plan *p, const plan_question *q)
          n = plan_shorter_block(q, n))
         steps[count++] = n;
     steps[count] = 1;
-    trial->blocks(trial->context, p, steps, count + 1, step_s);
+    q->trial->blocks(q->trial->context, p, steps, count + 1, step_s);
     sentence_set(because, "in a trial a step took %s singly", figure_seconds(step_s[count]).text);
     int best = count;
     for (int i = 0; i < count; i++) {
@@ -194,7 +193,7 @@ void plan_choose_block(plan *p, const plan_question *q)
     sentence_set(&way[count].name, "single steps");
     plan_say_close(because, way, count + 1, best);
     p->block_steps = steps[best];
-    if (persistent > 1 && trial->persistent) try_persistent(p, q, persistent, step_s[best]);
+    if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, step_s[best]);
 }
 
 /* ---- the form of a step ---- */
