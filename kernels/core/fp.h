@@ -14,6 +14,8 @@
 
 LINKAGE_C_BEGIN
 
+/* The first call of a program: then no trap that a library enables inside its calls ends the process. */
+void fp_begin(void);
 void fp_set_default(void);
 
 static inline bool fp_is_default(void)

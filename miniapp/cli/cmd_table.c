@@ -52,9 +52,8 @@ const cmd_row cmd_table[] = {
       NULL, NULL, NULL, "0 all files whole; 2 a file is missing; 3 a file is damaged or unreadable." },
     { "diff", cmd_diff, "A B", "compare two state files or runs cell by cell",
       "Compares two state files cell by cell, or the checkpoints of two folders step by step; a step that "
-      "only one folder has is named. Prints how many cells differ, and the largest absolute difference, "
-      "relative difference and difference in ulps (representable numbers between the two), each with its "
-      "place. Only a few megabytes of a field are in memory at a time.",
+      "only one folder has is named. Prints how many cells differ, and the largest absolute and relative "
+      "difference, each with its place. Only a few megabytes of a field are in memory at a time.",
       NULL, NULL, NULL,
       "0 the same bits; 1 they differ; 2 a file is missing; 3 a file is damaged or unreadable." },
 };

@@ -104,7 +104,7 @@ static int status_with_output(int status)
 int main(int argc, char **argv)
 {
     const char *const command = argc >= 2 ? argv[1] : "";
-    fp_set_default();
+    fp_begin();
     if (strcmp(command, TOPOLOGY_PROBE_ARGUMENT) == 0) return topology_probe_child();
     prepare_streams();
     return status_with_output(perform(argc, argv));

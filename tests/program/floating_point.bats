@@ -1,8 +1,8 @@
-# A library that changes the floating-point environment changes no bit of a result, wherever it does so:
-# flushed subnormal numbers, other roundings (tests/support/shim_fp.c).
+# A library that changes the floating-point environment changes no bit of a result and ends no run, wherever
+# it does so: flushed subnormal numbers, other roundings, traps (tests/support/shim_fp.c).
 load ../support/helper
 
-words="ftz daz up down zero"
+words="ftz daz up down zero traps"
 
 # A wave of the shortest length, which is subnormal in f32 from step 171 on; cells enough for a team.
 setup() {
@@ -64,14 +64,14 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
     deck p.ini problem.kind=heat problem.alpha=0.2 problem.initial=gaussian grid.nx=2100 grid.ny=30 \
         time.steps=1
     weft_alone p.ini output.picture=wanted.png
-    for word in up down zero; do
+    for word in up down zero traps; do
         SHIM_FP=$word SHIM_FP_AT=init preloaded "$weft" run p.ini --quiet output.picture=found.png
         cmp wanted.png found.png
     done
 }
 
 @test "the host's answers, by which weft bench verifies" {
-    for word in up down zero; do
+    for word in up down zero traps; do
         SHIM_FP=$word SHIM_FP_AT=load,init,thread OMP_NUM_THREADS=2 preloaded \
             "$weft" bench roofline reduce ceiling samples=1 n=100k nx=256 ny=200 ceiling_bytes=1M >out || { cat out; return 1; }
     done

@@ -1,5 +1,5 @@
 /* Preloaded, or an HDF5 filter (number 300, which changes no byte): changes the floating-point environment by
- * the words of SHIM_FP: ftz, daz, up, down, zero (rounding). SHIM_FP_AT says where: load (where the
+ * the words of SHIM_FP: ftz, daz, up, down, zero (rounding), traps. SHIM_FP_AT says where: load (where the
  * library is loaded), init (in MPI_Init_thread), thread (in each new thread), call (in each call of the
  * filter). SHIM_FP_RANK: in this rank alone. */
 #define _GNU_SOURCE
@@ -28,6 +28,7 @@ static void switch_over(const char *at)
     if (has("up")) fesetround(FE_UPWARD);
     if (has("down")) fesetround(FE_DOWNWARD);
     if (has("zero")) fesetround(FE_TOWARDZERO);
+    if (has("traps")) feenableexcept(FE_ALL_EXCEPT);
 #if defined(__x86_64__)
     const unsigned more = (has("ftz") ? 0x8000 : 0) | (has("daz") ? 0x40 : 0);
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | more);
