@@ -36,7 +36,6 @@ int ranks_free(MPI_Comm *comm);
 /* Until it is complete this process sleeps: where ranks share cores, those that wait must not spin. A nap is
  * half a millisecond. */
 void ranks_wait_asleep(MPI_Request *request);
-void ranks_nap(void);
 
 /* ---- what all ranks must decide alike ----
  * Collective over comm; the same answer on every rank. */

@@ -58,12 +58,18 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
 
     const hsize_t start[2] = { (hsize_t)q->own.y0, (hsize_t)q->own.x0 },
                   count[2] = { (hsize_t)box_height(q->own), (hsize_t)box_width(q->own) };
-    const hid_t native = q->type == DTYPE_F32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     STATE_H5_SCOPED const hid_t memory = H5Screate_simple(2, count, NULL);
+    /* rounded to f32 here: a filter may change the rounding mode in the middle of H5Dread */
+    const int64_t cells = box_cells(q->own);
+    double *const wide = q->type == DTYPE_F32 ? malloc((size_t)cells * sizeof *wide) : data;
+    if (!wide) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
+    const bool ok =
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
+        H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, wide) >= 0;
     (void)fp_default();
-    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start + 2 - dims, NULL, count + 2 - dims, NULL) >= 0 &&
-        H5Dread(set, native, memory, space, H5P_DEFAULT, data) >= 0)
-        return STATE_OK;
+    for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
+    if (wide != data) free(wide);
+    if (ok) return STATE_OK;
     return state_fail(STATE_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
                       state_h5_reason());
 }
@@ -105,6 +111,7 @@ static state_status read_state(const state_info *s, int i, const state_foreign *
     void *const other = malloc((size_t)cells * dtype_bytes(s->type) + 1);
     if (!other) return state_fail(STATE_IO, why, "no memory to read %s", q->path);
     const state_status status = state_read(s, i, q->own, other, why);
+    (void)fp_default();
     for (int64_t k = 0; k < cells && status == STATE_OK; k++) {
         if (q->type == DTYPE_F32) ((float *)data)[k] = (float)((const double *)other)[k];
         else ((double *)data)[k] = ((const float *)other)[k];

@@ -2,6 +2,7 @@
  * value), so that two configs can be compared as memory. */
 #include "config/config_table.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,8 +243,9 @@ static bool read_side(const char *text, boundary_side *to)
 static bool read_path(const char *text, char *to, size_t to_bytes, sentence *why)
 {
     memset(to, 0, to_bytes);
-    if (*text == '~' || strchr(text, '$'))
-        return sentence_refuse(why, "no shell expands ~ and $ in a deck; allowed is a path without them");
+    const char *const dollar = strchr(text, '$');
+    if (*text == '~' || (dollar && (isalpha((unsigned char)dollar[1]) || dollar[1] == '{')))
+        return sentence_refuse(why, "no shell expands ~ and $NAME in a deck; allowed is a path without them");
     for (const char *at = text; *at; at++) {
         const bool behind_blank = at > text && at[-1] == ' ',
                    comment = (*at == ';' && (at == text || behind_blank)) || (*at == '#' && behind_blank);

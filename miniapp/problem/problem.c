@@ -13,7 +13,6 @@
 #include "core/fp.h"
 #include "problem/fourier_symbol.h"
 #include "problem/fraction.h"
-#include "problem/portable_math.h"
 
 static int64_t factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
@@ -312,28 +311,6 @@ static double prefix_sum(const stencil *op)
     return prefixes + (op->has_prev ? 1.0 : 0.0);
 }
 
-/* The last level before the end of the run whose cells are in the type's range. */
-static int64_t last_in_range(const problem *p, const config *c)
-{
-    int64_t inside = 0, beyond = c->time.steps;
-    while (beyond - inside > 1) {
-        const int64_t middle = inside + (beyond - inside) / 2;
-        if (problem_in_range(p, c, middle)) inside = middle;
-        else beyond = middle;
-    }
-    return inside;
-}
-
-static void warn_of_growth(problem *p, const config *c)
-{
-    if (c->problem.kind != KIND_CUSTOM || !p->exact || problem_in_range(p, c, c->time.steps)) return;
-    snprintf(p->warning, sizeof p->warning,
-             "the weights amplify the initial mode %.4g times in a step: from step %lld on it is beyond the "
-             "range of %s, and the verdict is unchecked",
-             portable_math_hypot(p->growth.re.hi, p->growth.im.hi), (long long)last_in_range(p, c) + 1,
-             dtype_name(c->problem.type));
-}
-
 void problem_make(problem *p, const config *c)
 {
     memset(p, 0, sizeof *p);
@@ -359,5 +336,4 @@ void problem_make(problem *p, const config *c)
                  "an f32 wave without a dirichlet side grows by round-off, about as e^(2.4e-4 steps): after "
                  "%lld steps take f64 or a dirichlet side",
                  (long long)c->time.steps);
-    warn_of_growth(p, c);
 }

@@ -64,6 +64,6 @@ typedef struct problem_verdict {
     bool in_range;            /* sums of cells of that amplitude are finite in the type */
     sentence why_unchecked;   /* where not */
 } problem_verdict;
-/* Are sums of cells finite in the type at this level, with the mode's amplitude there? */
-bool problem_in_range(const problem *p, const config *c, int64_t level);
+/* Sets p->warning where weights amplify the mode beyond the type's range before the run ends. */
+void problem_warn_of_growth(problem *p, const config *c);
 problem_verdict problem_bound(const problem *p, const config *c, int64_t level);

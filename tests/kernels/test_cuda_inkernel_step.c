@@ -212,7 +212,8 @@ static void every_decomposition(void **state)
                                              { pairs[p / 3][0], 1.5 },
                                              { pairs[p / 3][1], 0.0 } };
                     const stencil op =
-                        random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64, turn % 3 == 0);
+                        random_stencil(form, radius, turn % 2 ? DTYPE_F32 : DTYPE_F64,
+                                       form == STENCIL_STAR && turn % 3 == 0);
                     ON_BOTH OK(i, dev[i]->stencil_bind(dev[i], &op));
                     one_case(&op, turn % 5 ? 203 : 1031, turn % 7 ? 97 : 300, &sides, grids[g][0],
                              grids[g][1], turn / 2 % 2);

@@ -81,7 +81,7 @@ orders=(2 4 8 16)
         expect "verdict of $type" "unchecked after $step steps the mode has grown beyond the range of $type" \
             "$(record '"\(.verdict) \(.verdict_why)"')"
         weft_alone d.ini problem.dtype=$type time.steps=$((step - 1)) >out
-        expect "notes" 0 "$(grep -c ^note out)"
+        expect "notes" 0 "$(grep -c amplify out)"
     done
 }
 
