@@ -8,8 +8,13 @@
  *
  * In a step blocks exchange nothing. Each step makes R more cells at each end of a tile wrong, until only its
  * own cells are right and no longer the halo around them. Then blocks exchange the cells of the halo through
- * L2: a block stores its own cells near its edges, and then the exchange's number as its flag; a block that
- * has seen the flags of the tiles around it reads their cells.
+ * L2, in one of two ways.
+ *
+ * By words: a block stores its own cells near its edges as words that hold a cell's bits and the number of
+ * the exchange, and reads the words of the cells around it until they have that number. A word proves its own
+ * arrival, so a single trip through L2 is waited for. By flags: a block stores the cells unchanged, and then
+ * the exchange's number as its flag; a block that has seen the flags of the tiles around it reads their
+ * cells. Words take twice the bytes, and flags a second trip through L2: small tiles use words.
  *
  * Exchanged cells have two places, used alternately: a block that overwrites one has seen the exchange
  * between from every block that read it, and these had read it before.
@@ -21,6 +26,7 @@
 
 #include "cuda/change_cuda.cuh"
 #include "cuda/sync_cuda.cuh"
+#include "persistent/persistent_cells_cuda.cuh"
 #include "persistent/persistent_plan.h"
 #include "temporal/temporal_sides_cuda.cuh"
 
@@ -33,69 +39,25 @@ template <typename T> struct persistent_arguments {
     int tiles_x, tiles_y, width, height, halo_x, halo_y;
     int steps, steps_between;
     int rows_beyond; /* of the halo beyond a cut side; 0: rows are not cut */
-    T *given, *given_there[2];         /* exchanged cells: here, at the ranks above and below; NULL: none */
+    void *given, *given_there[2];      /* exchanged cells: here, at the ranks above and below; NULL: none */
     unsigned *flags, *flags_there[2];
     unsigned *numbers; /* the last exchange's number; the launch's blocks that have ended */
     unsigned long long *change;
 };
 
-/* ---- pieces of a row: a lane's cells, 16 bytes at a time, or 8 where it has no more ---- */
-
-static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[2])
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(c[0]), "f"(c[1]) : "memory");
-}
-static __device__ __forceinline__ void put_piece(unsigned to, const float (&c)[4])
-{
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(c[0]), "f"(c[1]), "f"(c[2]),
-                 "f"(c[3])
-                 : "memory");
-}
-static __device__ __forceinline__ void put_piece(unsigned to, const double (&c)[2])
-{
-    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(to), "d"(c[0]), "d"(c[1]) : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[2])
-{
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(c[0]), "=f"(c[1]) : "r"(from) : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, float (&c)[4])
-{
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-                 : "r"(from)
-                 : "memory");
-}
-static __device__ __forceinline__ void get_piece(unsigned from, double (&c)[2])
-{
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[0]), "=d"(c[1]) : "r"(from) : "memory");
-}
-
-/* Accesses past the L1 caches, which are not coherent with each other. */
-template <int N, typename T> static __device__ __forceinline__ void give_piece(T *to, const T (&c)[N])
-{
-    if constexpr (N * sizeof(T) == sizeof(float2)) __stcg((float2 *)to, make_float2(c[0], c[1]));
-    else __stcg((typename vector16<T>::type *)to, pack16(c));
-}
-template <int N, typename T> static __device__ __forceinline__ void take_piece(const T *from, T (&c)[N])
-{
-    if constexpr (N * sizeof(T) == sizeof(float2)) {
-        const float2 all = __ldcg((const float2 *)from);
-        c[0] = all.x, c[1] = all.y;
-    } else {
-        unpack16(__ldcg((const typename vector16<T>::type *)from), c);
-    }
-}
-
 /* A lane's part of a tile. */
 template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
+    /* cells of a pair of words; pairs of a lane's row */
+    static constexpr int PER_WORDS = 8 / sizeof(T), WORDS = V / PER_WORDS;
     static constexpr int PIECE_BYTES = V * (int)sizeof(T) < 16 ? V * (int)sizeof(T) : 16,
                          PIECES = V * (int)sizeof(T) / PIECE_BYTES;
     static constexpr int PIECE = V / PIECES;
+    /* rows whose words are requested at a time */
+    static constexpr int AT_ONCE = K * WORDS <= 16 ? K : 16 / WORDS;
     static constexpr bool CROWDED = K * V * sizeof(T) >= 400;        /* few registers are left */
     /* in shared memory */
     static constexpr unsigned ROW_BYTES = 32 * V * sizeof(T), SLOT_BYTES = 2 * R * ROW_BYTES;
-    static_assert(K >= 2 * R && K <= 32 && V >= R,
+    static_assert(K >= 2 * R && K <= 32 && V >= R && V % PER_WORDS == 0,
                   "a warp's ends do not meet; images are in the lane");
     enum { OWN, GIVEN, TAKEN }; /* the tile's own cells; those that others take; others' that it takes */
 
@@ -200,18 +162,25 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 
     /* ---- between blocks ---- */
 
-    /* Place of a row's cells in exchange `number`, here or at another rank. */
-    __device__ __forceinline__ T *place_of(T *given, unsigned number, int row) const
+    /* Place of a row's cells in exchange `number`, here or at another rank: `per_cell` units per cell. */
+    template <typename U>
+    __device__ __forceinline__ U *place_of(void *given, int per_cell, unsigned number, int row) const
     {
         const int rows = (int)c.ay.cells + 2 * c.rows_beyond;
         const unsigned place = number % 2 * (unsigned)rows + (unsigned)(row + c.rows_beyond);
-        return given + (place * (unsigned)c.ax.cells + (unsigned)x);
+        return (U *)given + (place * (unsigned)c.ax.cells + (unsigned)x) * per_cell;
     }
 
     /* Gives row k of the warp, here or to another rank. */
-    __device__ __forceinline__ void give_row(T *given, unsigned number, int row, int k) const
+    __device__ __forceinline__ void give_words(void *given, unsigned number, int row, int k) const
     {
-        T *const to = place_of(given, number, row);
+        uint64_t *const to = place_of<uint64_t>(given, 2 / PER_WORDS, number, row);
+#pragma unroll
+        for (int i = 0; i < WORDS; i++) store_words(to + 2 * i, words_of(cell[k] + i * PER_WORDS), number);
+    }
+    __device__ __forceinline__ void give_cells(void *given, unsigned number, int row, int k) const
+    {
+        T *const to = place_of<T>(given, 1, number, row);
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             T piece[PIECE];
@@ -221,13 +190,20 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
+    template <bool FLAGS>
+    __device__ __forceinline__ void give_row(void *given, unsigned number, int row, int k) const
+    {
+        if constexpr (FLAGS) give_cells(given, number, row, k);
+        else give_words(given, number, row, k);
+    }
+
     /* Does the rank above or below (side 0, 1) take this row? */
     __device__ __forceinline__ bool near(int side, int row) const
     {
         return side == 0 ? row < c.rows_beyond : row >= (int)c.ay.cells - c.rows_beyond;
     }
 
-    __device__ __forceinline__ void give_halos(unsigned number) const
+    template <bool FLAGS> __device__ __forceinline__ void give_halos(unsigned number) const
     {
         const unsigned mine = has[GIVEN * blockDim.x];
 #pragma unroll
@@ -237,12 +213,32 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
             for (int k = 0; k < K; k++) {
                 const int row = row_of[k], cells = (int)c.ay.cells;
                 if (!(mine >> k & 1 && near(side, row))) continue;
-                give_row(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
+                give_row<FLAGS>(c.given_there[side], number, side == 0 ? row + cells : row - cells, k);
             }
         }
 #pragma unroll
         for (int k = 0; k < K; k++)
-            if (mine >> k & 1) give_row(c.given, number, row_of[k], k);
+            if (mine >> k & 1) give_row<FLAGS>(c.given, number, row_of[k], k);
+    }
+
+    template <int FIRST> __device__ __forceinline__ void take_words(unsigned number)
+    {
+        constexpr int ROWS = FIRST + AT_ONCE < K ? AT_ONCE : K - FIRST;
+        const unsigned taken = has[TAKEN * blockDim.x];
+        unsigned wrong;
+        do {
+            wrong = 0;
+#pragma unroll
+            for (int k = FIRST; k < FIRST + ROWS; k++) {
+                if (!(taken >> k & 1)) continue;
+                const uint64_t *const from = place_of<uint64_t>(c.given, 2 / PER_WORDS, number, row_of[k]);
+#pragma unroll
+                for (int i = 0; i < WORDS; i++)
+                    cells_of(load_words(from + 2 * i, number, wrong), cell[k] + i * PER_WORDS);
+            }
+            /* all lanes together: otherwise the compiler lets every shuffle wait for diverged lanes */
+        } while (__any_sync(~0u, wrong != 0));
+        if constexpr (FIRST + ROWS < K) take_words<FIRST + ROWS>(number);
     }
 
     static __device__ __forceinline__ void raise(unsigned *flags, int which, unsigned number)
@@ -299,7 +295,7 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
 #pragma unroll
         for (int k = 0; k < K; k++) {
             if (!(taken >> k & 1)) continue;
-            const T *const from = place_of(c.given, number, row_of[k]);
+            const T *const from = place_of<T>(c.given, 1, number, row_of[k]);
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
                 T piece[PIECE];
@@ -310,12 +306,16 @@ template <typename T, int R, int V, int K, bool SIDES> struct persistent_tile {
         }
     }
 
-    __device__ __forceinline__ void exchange(unsigned number)
+    template <bool FLAGS> __device__ __forceinline__ void exchange(unsigned number)
     {
         race_hold_up();
-        give_halos(number);
-        raise_flags(number);
-        take_cells(number);
+        give_halos<FLAGS>(number);
+        if constexpr (FLAGS) {
+            raise_flags(number);
+            take_cells(number);
+        } else {
+            take_words<0>(number);
+        }
     }
 
     /* ---- between warps: a warp's slot has the R rows above it, the highest first, and the R below. The
@@ -498,7 +498,7 @@ static __device__ __forceinline__ void leave_number(unsigned *numbers, unsigned 
     numbers[0] = number;
 }
 
-template <typename T, int R, int V, int K, int WARPS, bool SIDES>
+template <typename T, int R, int V, int K, int WARPS, bool FLAGS, bool SIDES>
 static __global__ void __launch_bounds__(32 * WARPS, 1)
     persistent_kernel(const __grid_constant__ persistent_arguments<T> c)
 {
@@ -507,7 +507,7 @@ static __global__ void __launch_bounds__(32 * WARPS, 1)
     unsigned number = *(const volatile unsigned *)c.numbers;
     int left = c.steps;
     for (bool others = c.rows_beyond > 0;; others = true) { /* memory lacks other ranks' cells */
-        if (others) tile.exchange(++number);
+        if (others) tile.template exchange<FLAGS>(++number);
         /* the last step by itself, before a norm */
         const int steps = min(left - (c.change && left > 1), c.steps_between);
         if (c.change && left == 1) tile.store();

@@ -3,6 +3,17 @@
 #include <assert.h>
 #include <math.h>
 
+static const persistent_table tables[] = {
+    [DTYPE_F32] = { persistent_star_f32, (int)(sizeof persistent_star_f32 / sizeof *persistent_star_f32) },
+    [DTYPE_F64] = { persistent_star_f64, (int)(sizeof persistent_star_f64 / sizeof *persistent_star_f64) },
+};
+
+persistent_table persistent_table_of(const stencil *op)
+{
+    const persistent_table none = { NULL, 0 };
+    return op->form == STENCIL_STAR && !op->has_prev ? tables[op->type] : none;
+}
+
 /* ---- how long a step takes: fitted to an H100, from 256 x 256 to 2048 x 2048 cells ---- */
 
 static const double issue_per_s = 1.755e9; /* instructions of each of an SM's four schedulers */
@@ -10,9 +21,9 @@ static const double issue_per_s = 1.755e9; /* instructions of each of an SM's fo
 /* Per warp and row: a multiply-add per term and cell, in f64 at half the rate, and a shuffle for each
  * neighbour beyond a lane. Per warp: the cost of its ends. Warps share four schedulers, and all meet in each
  * step. */
-static double compute_s(const persistent_tiling *t, int warps)
+static double compute_s(const persistent_tiling *t, int warps, dtype type)
 {
-    const int words = (int)dtype_bytes(t->type) / 4, in_turn = (warps + 3) / 4;
+    const int words = (int)dtype_bytes(type) / 4, in_turn = (warps + 3) / 4;
     const double row = words * (4 * t->radius + 1) * t->columns + 2 * t->radius + 1, ends = 10 * t->radius;
     return in_turn * (t->rows * row + ends) / issue_per_s + 25e-9 + 2e-9 * warps;
 }
@@ -20,7 +31,7 @@ static double compute_s(const persistent_tiling *t, int warps)
 /* bytes: taken from other tiles; cut: some of them from other devices, over a link. */
 static double exchange_s(const persistent_tiling *t, double bytes, bool cut)
 {
-    return 1.2e-6 + (cut ? 1.5e-6 : 0) + 3e-8 * t->rows + 3e-11 * bytes;
+    return (t->flags ? 1.2e-6 : 0.75e-6) + (cut ? 1.5e-6 : 0) + 3e-8 * t->rows + 3e-11 * bytes;
 }
 
 /* ---- tiles ---- */
@@ -39,8 +50,8 @@ static int own_of(int64_t cells, int held, int halo, int unit, bool mirrors)
     return cells - (tiles_of(cells, own) - 1) * own >= halo ? own : 0;
 }
 
-static bool lay_out(const persistent_tiling *t, int64_t nx, int64_t ny, const boundary *sides, bool cut,
-                    int processors, int warps, int steps_between, persistent_plan *p)
+static bool lay_out(const persistent_tiling *t, dtype type, int64_t nx, int64_t ny, const boundary *sides,
+                    bool cut, int processors, int warps, int steps_between, persistent_plan *p)
 {
     const bool along_x = boundary_mirrors(sides->x_low.kind) || boundary_mirrors(sides->x_high.kind);
     const bool along_y = boundary_mirrors(sides->y_low.kind) || boundary_mirrors(sides->y_high.kind);
@@ -57,8 +68,8 @@ static bool lay_out(const persistent_tiling *t, int64_t nx, int64_t ny, const bo
     p->tiles_y = (int)tiles_y;
     const double own = (double)p->width * p->height,
                  held = (double)(p->width + 2 * p->halo_x) * (p->height + 2 * p->halo_y);
-    p->step_s =
-        compute_s(t, warps) + exchange_s(t, (held - own) * (double)dtype_bytes(t->type), cut) / steps_between;
+    p->step_s = compute_s(t, warps, type) +
+                exchange_s(t, (held - own) * (double)dtype_bytes(type), cut) / steps_between;
     return true;
 }
 
@@ -67,18 +78,19 @@ enum { STEPS_BETWEEN_MAX = 16, CELLS_MAX = 1 << 24 /* more than any GPU's regist
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan)
 {
+    const persistent_table table = persistent_table_of(op);
     double best_s = INFINITY;
     /* sides are the domain's */
     assert(sides->x_low.kind != BOUNDARY_NONE && sides->y_low.kind != BOUNDARY_NONE);
-    if (op->form != STENCIL_STAR || op->has_prev) return false;
     if (nx > CELLS_MAX || ny > CELLS_MAX || nx * ny > CELLS_MAX) return false;
-    for (int i = 0; i < PERSISTENT_TILINGS; i++) {
-        const persistent_tiling *t = &persistent_tilings[i];
-        if (t->type != op->type || t->radius != op->radius || nx % t->columns != 0) continue;
+    for (int i = 0; i < table.count; i++) {
+        const persistent_tiling *t = &table.tilings[i];
+        if (t->radius != op->radius || nx % t->columns != 0) continue;
         for (int warps = 2; warps <= t->warps; warps++)
             for (int steps = 1; steps <= STEPS_BETWEEN_MAX; steps++) {
                 persistent_plan p;
-                if (!lay_out(t, nx, ny, sides, cut, processors, warps, steps, &p) || p.step_s >= best_s)
+                if (!lay_out(t, op->type, nx, ny, sides, cut, processors, warps, steps, &p) ||
+                    p.step_s >= best_s)
                     continue;
                 *plan = p;
                 plan->tiling = i;

@@ -19,27 +19,44 @@ LINKAGE_C_BEGIN
 #define PERSISTENT_INLINE static inline
 #endif
 
-/* The kernels that keep a field in registers through many steps, and how they are built: a table that nvcc
+/* The kernels that keep a field in registers through many steps, and how they are built: tables that nvcc
  * makes kernels of, and that the planner reads without a GPU. Stars of one level. */
 typedef struct persistent_tiling {
-    dtype type;
     int radius;
     int columns, rows; /* per lane, and per warp: what a lane holds; rows >= 2 radius, columns >= radius */
     int warps;         /* of a block, at most: bounds the registers */
+    bool flags;        /* blocks exchange behind a flag of each; else by words that carry the exchange's
+                        * number with each cell */
 } persistent_tiling;
 
-TEMPORAL_TABLE persistent_tiling persistent_tilings[] = {
-    /* type, radius, columns, rows, warps */
-    { DTYPE_F32, 1, 2, 4, 16 },  { DTYPE_F32, 1, 4, 12, 16 }, { DTYPE_F32, 1, 8, 20, 8 },
-    { DTYPE_F32, 2, 2, 8, 8 },   { DTYPE_F32, 2, 4, 12, 16 }, { DTYPE_F32, 3, 4, 12, 16 },
-    { DTYPE_F32, 4, 4, 12, 16 }, { DTYPE_F64, 1, 2, 4, 16 },  { DTYPE_F64, 1, 2, 8, 8 },
-    { DTYPE_F64, 1, 4, 8, 12 },  { DTYPE_F64, 2, 2, 8, 8 },   { DTYPE_F64, 2, 4, 12, 8 },
-    { DTYPE_F64, 3, 4, 12, 8 },  { DTYPE_F64, 4, 4, 12, 8 },
+TEMPORAL_TABLE persistent_tiling persistent_star_f32[] = {
+    /* radius, columns, rows, warps, flags */
+    { 1,       2,       4,    16,    false },
+    { 1,       4,       12,   16,    true },
+    { 1,       8,       20,   8,     true },
+    { 2,       2,       8,    8,     false },
+    { 2,       4,       12,   16,    true },
+    { 3,       4,       12,   16,    true },
+    { 4,       4,       12,   16,    true },
 };
-enum { PERSISTENT_TILINGS = sizeof persistent_tilings / sizeof *persistent_tilings };
+TEMPORAL_TABLE persistent_tiling persistent_star_f64[] = {
+    /* radius, columns, rows, warps, flags */
+    { 1,       2,       4,    16,    true },
+    { 1,       2,       8,    8,     true },
+    { 1,       4,       8,    12,    true },
+    { 2,       2,       8,    8,     true },
+    { 2,       4,       12,   8,     true },
+    { 3,       4,       12,   8,     true },
+    { 4,       4,       12,   8,     true },
+};
+
+typedef struct persistent_table {
+    const persistent_tiling *tilings;
+    int count;
+} persistent_table;
 
 typedef struct persistent_plan {
-    int tiling;        /* its row in the table */
+    int tiling;        /* its row in the stencil's table */
     int warps;         /* of a block */
     int steps_between; /* exchanges, at most */
     int tiles_x, tiles_y;
@@ -54,17 +71,18 @@ typedef struct persistent_plan {
 bool persistent_plan_of(const stencil *op, int64_t nx, int64_t ny, const boundary *sides, bool cut,
                         int processors, persistent_plan *plan);
 
+persistent_table persistent_table_of(const stencil *op);
+
 /* A block's shared memory: in ints, the field's row of each of its rows and three words per thread; then the
  * rows at the ends of warps, twice. */
 PERSISTENT_INLINE int persistent_shared_ints(int rows, int warps)
 {
     return (warps * (rows + 3 * 32) + 3) / 4 * 4;
 }
-static inline size_t persistent_shared_bytes(const persistent_plan *p)
+static inline size_t persistent_shared_bytes(const persistent_tiling *t, int warps, dtype type)
 {
-    const persistent_tiling *t = &persistent_tilings[p->tiling];
-    return sizeof(int) * (size_t)persistent_shared_ints(t->rows, p->warps) +
-           (size_t)(2 * p->warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(t->type);
+    return sizeof(int) * (size_t)persistent_shared_ints(t->rows, warps) +
+           (size_t)(2 * warps * 2 * t->radius * 32 * t->columns) * dtype_bytes(type);
 }
 /* The memory through which tiles exchange, the same on all ranks: the cells that they give each other, in two
  * places, with as many rows beyond a cut side as the halo has; then flags, a line each, of all tiles and of
@@ -76,16 +94,20 @@ typedef struct persistent_layout {
     size_t flags_at, numbers_at, bytes;
 } persistent_layout;
 
-static inline persistent_layout persistent_layout_of(const persistent_plan *p, int64_t nx, int64_t ny,
-                                                     bool cut)
+static inline persistent_layout persistent_layout_of(const persistent_tiling *t, const persistent_plan *p,
+                                                     int64_t nx, int64_t ny, bool cut, dtype type)
 {
-    const dtype type = persistent_tilings[p->tiling].type;
     const int rows_beyond = cut ? p->halo_y : 0;
     const size_t line = PERSISTENT_FLAG_WORDS * sizeof(unsigned),
-                 given = 2 * (size_t)(nx * (ny + 2 * rows_beyond)) * dtype_bytes(type),
-                 flags_at = (given + line - 1) / line * line,
-                 numbers_at = flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
-    const persistent_layout l = { rows_beyond, flags_at, numbers_at, numbers_at + line };
+                 cells = (size_t)(nx * (ny + 2 * rows_beyond));
+    const size_t given = 2 * cells * dtype_bytes(type) * (t->flags ? 1 : 2),
+                 flags_at = (given + line - 1) / line * line;
+    const size_t numbers_at = flags_at + (size_t)(p->tiles_x * (p->tiles_y + 2)) * line;
+    persistent_layout l;
+    l.rows_beyond = rows_beyond;
+    l.flags_at = flags_at;
+    l.numbers_at = numbers_at;
+    l.bytes = numbers_at + line;
     return l;
 }
 
