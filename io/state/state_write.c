@@ -320,9 +320,9 @@ static void *run_job(void *writer)
 {
     state_writer *w = writer;
     const int threads = omp_get_max_threads();
+    (void)fp_default(); /* before the first number */
     const double begin_s = timer_now_s();
     omp_set_num_threads(1);
-    (void)fp_default();
     if (w->status == STATE_OK) w->status = w->job(w); /* after a failure messages go on, but nothing else */
     omp_set_num_threads(threads);
     w->mine[JOB_S] += timer_now_s() - begin_s;

@@ -25,7 +25,10 @@ int temporal_cuda_bind(device *d, const stencil *op)
     if (temporal_longest(op, INT_MAX, TEMPORAL_NARROW) > 0) all->name[all->count++] = "half the columns";
     all->without_border = all->count;
     /* no model predicted well how long items take beside others; lines have no border */
-    if (op->form != STENCIL_LINE) all->name[all->count++] = "three waves, border 1.6";
+    if (op->form != STENCIL_LINE) {
+        all->name[all->count++] = "three waves, border 1.6";
+        all->name[all->count++] = "three waves, border 2.2";
+    }
     const temporal_unit *unit = unit_of(op);
     const temporal_table table = temporal_table_of(op);
     cudaError_t e = unit ? unit->upload(op, ((device_cuda *)d)->setup) : cudaSuccess;
@@ -54,6 +57,7 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
     /* schedules were not timed with a norm, and shorter passes have no narrow strips */
     const bool narrow = 0 < chosen && chosen < without_border && !change &&
                         temporal_longest(op, steps, TEMPORAL_NARROW) == steps;
+    const double border = change || chosen < without_border ? 0 : chosen == without_border ? 1.6 : 2.2;
     const temporal_use use = change ? TEMPORAL_NORM : narrow ? TEMPORAL_NARROW : TEMPORAL_PLAIN;
     const temporal_tiling *tiling = temporal_tiling_of(op, steps, use);
     assert(0 <= chosen && chosen < d->temporal_variants.count);
@@ -69,7 +73,7 @@ int temporal_cuda_pass(device *d, const field_shape *f, void *next, void *next_p
                                  .cells = cells,
                                  .sides = sides,
                                  .change = (unsigned long long *)change,
-                                 .three_waves = !change && chosen >= without_border,
+                                 .border = border,
                                  .stream = device_cuda_stream(s) };
     return unit->kernels[tiling - temporal_table_of(op).tilings].pass(&call);
 }

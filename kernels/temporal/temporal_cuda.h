@@ -18,7 +18,8 @@ typedef struct temporal_call {
     box cells;
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
-    bool three_waves; /* of interior items, and a border that takes 1.6 times as long as its pace says */
+    double border; /* 0: as the paces say; else three waves of interior items, and a border that takes so many
+                    * times as long as its pace says */
     cudaStream_t stream;
 } temporal_call;
 

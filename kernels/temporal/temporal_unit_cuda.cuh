@@ -48,7 +48,7 @@ struct temporal_strips_instance {
         cudaError_t e = cudaSuccess;
         const temporal_strips strips = temporal_strips_of(c->op, c->tiling, per_processor, processors);
         temporal_pace pace = temporal_pace_of(c->op, c->tiling);
-        if (c->three_waves) pace.waves = 3, pace.side_lasts *= 1.6, pace.band_lasts *= 1.6;
+        if (c->border > 0) pace.waves = 3, pace.side_lasts *= c->border, pace.band_lasts *= c->border;
         temporal_plan plan = temporal_plan_of(&strips, &pace, c->shape, c->cells, c->sides);
         if (plan.border.items > 0) e = launch(c, plan, plan.border, false);
         if (e != cudaSuccess || plan.interior.items == 0) return e;
