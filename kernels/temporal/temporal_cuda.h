@@ -18,8 +18,8 @@ typedef struct temporal_call {
     box cells;
     const boundary *sides;
     unsigned long long *change; /* NULL: no norm */
-    double border; /* 0: as the paces say; else three waves of interior items, and a border that takes so many
-                    * times as long as its pace says */
+    double border; /* 0: as the paces say; else interior items in three waves, beside a border that takes this
+                    * factor times its pace */
     cudaStream_t stream;
 } temporal_call;
 
