@@ -381,7 +381,7 @@ static bool put_vtk(hid_t root, const state_info *s)
 
 /* ---- tables ---- */
 
-/* Of the parts in memory: of each the columns that the file has, of as many fields as there are. */
+/* Selects, from the rows of parts in memory, the columns that the file has: those of its fields. */
 static hid_t space_of_parts(const state_info *s, hsize_t shape[2])
 {
     const hsize_t row[2] = { (hsize_t)s->parts, sizeof *s->part / sizeof(int64_t) }, begin[2] = { 0, 0 };

@@ -14,7 +14,7 @@ static int prepare(ladder_case *c)
     return ladder_field_prepare(c, STENCIL_STAR, R, false);
 }
 
-/* Of floats what is widened is narrowed again at once: the compiler leaves both out. */
+/* The compiler leaves out the conversions of floats to double and back. */
 static inline double fma_of(dtype t, double a, double b, double c)
 {
     return t == DTYPE_F32 ? (double)cell_fma_f32((float)a, (float)b, (float)c) : cell_fma_f64(a, b, c);

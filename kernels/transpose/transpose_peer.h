@@ -89,8 +89,8 @@ typedef struct transpose_layout {
     int lag;   /* chunks that a rank gives before it takes, at least 1 */
 } transpose_layout;
 
-/* Where rank `at` keeps what belongs to `other`, in bytes in its shared block: flags of full and of free
- * slots, counters of blocks that `at` sent to and received from `other`, and the ring. */
+/* Byte offsets in rank `at`'s shared block, for its exchange with `other`: flags of full and of free slots,
+ * counters of blocks that `at` sent to and received from `other`, and the ring. */
 typedef struct transpose_places {
     int64_t full, free, given, taken, ring;
 } transpose_places;

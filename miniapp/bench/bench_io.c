@@ -165,7 +165,7 @@ static void store(ladder_case *c, filing *f)
     else if (status != STATE_OK) check_fail(__FILE__, __LINE__, "state_writer_begin", why.text);
 }
 
-/* Of the part that this rank wrote. */
+/* Drops the part that this rank wrote from the page cache. */
 static void drop_part(const ladder_case *c, const filing *f)
 {
     char path[STATE_PATH_BYTES];

@@ -81,8 +81,8 @@ void bench_report_skipped(bench_table *t, const bench_item *item, int had, const
 /* The ceilings behind the fractions, how quiet the machine was, and how many rungs are missing. */
 void bench_report_foot(const bench_table *t, const bench *b);
 
-/* What a rung adds to its record (docs/contract.md, "Bench record"): the figures of its last point, and with
- * a scan all points. */
+/* Adds a rung's keys to its record (docs/contract.md, "Bench record"): the figures of its last point, and
+ * with a scan all points. */
 void bench_report_record(json_t *o, const bench *b, const bench_item *item, const bench_point *point,
                          int points);
 

@@ -1,4 +1,4 @@
-/* What is printed and recorded of a point. */
+/* The table, the CSV lines and the record of a point, and the list of rungs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

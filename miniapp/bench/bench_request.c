@@ -62,7 +62,7 @@ void bench_request_print_keys(void *file)
         2);
 }
 
-/* Of device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list needs no GPU. */
+/* device = auto: the GPU where every rank sees one, else what gpu_rule_of decides. A list needs no GPU. */
 static int choose_device(bench_request *q, const topology *top, sentence *why)
 {
     const bool is_auto = q->device == TOPOLOGY_AUTO;

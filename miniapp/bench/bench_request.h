@@ -1,4 +1,4 @@
-/* What `weft bench` offers, and what a command line asks of it.
+/* The families and rungs of `weft bench`, and the request of a command line.
  *
  * Families of rungs: those of kernels/ladder, which rank 0 climbs with its device while the others wait, and
  * halo, alltoall and io, which all ranks climb together. */

@@ -1,5 +1,5 @@
-/* What the families share that all ranks climb together: who exchanges with whom, cells that tell their
- * place, and the times of the bare operations that are their ceilings. ladder_case's `world` points at one.
+/* Shared by the families that all ranks climb together: who exchanges with whom, cells that tell their place,
+ * and the times of the bare operations that are their ceilings. ladder_case's `world` points at one.
  */
 #pragma once
 

@@ -52,7 +52,7 @@ typedef struct check_like_row {
     const char *key, *name; /* "ring_peer" in records and references; "ring over peer" for people */
     check_part part;
     const char *unit; /* of the rate: "B/s", "flop/s" or "cells/s" */
-    /* Of a rank's own device: */
+    /* Rows of a rank's own device have a rung: */
     const char *rung;
     dtype type; /* f32 where it is not said */
     int steps;  /* over a plane: its cells count so often; 0: the rung's own rate */

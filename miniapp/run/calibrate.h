@@ -29,7 +29,7 @@ typedef struct calibrate_result {
 /* Collective; leaves the fields' values meaningless. */
 calibrate_result calibrate(sim *s);
 
-/* Of pairs of seconds, each pair from the same moment, and as many of the exchange alone. There is no
- * fraction where the exchange takes no longer than the uncertainty. */
+/* The hidden part of the exchange, from pairs of seconds, each pair from the same moment, and as many of the
+ * exchange alone. There is no fraction where the exchange takes no longer than the uncertainty. */
 overlap overlap_of(const double with_s[OVERLAP_PAIRS], const double without_s[OVERLAP_PAIRS],
                    const double comm_s[OVERLAP_PAIRS]);

@@ -175,7 +175,7 @@ typedef struct loop_result {
     sentence why;
 } loop_result;
 
-/* What a run has beside its steps; not owned. */
+/* The parts of a run that act beside its steps; not owned. */
 typedef struct loop {
     clock_steps *ticks;
     saver *checkpoints; /* takes those that the deck asks for, and the one that a signal asks for, and is then

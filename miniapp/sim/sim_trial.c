@@ -14,7 +14,7 @@ static sim *sim_of(void *context) { return ((sim_trial *)context)->s; }
 
 /* ---- transports ---- */
 
-/* Of the first exchanges over all transports; the children that try a device-aware MPI come on top. */
+/* Limits the first exchanges over all transports; children that try a device-aware MPI come on top. */
 static const double probes_budget_s = 0.5;
 
 /* Does MPI take device buffers? Asked once, and only if it matters: it takes a child process. */
