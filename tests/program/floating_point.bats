@@ -9,15 +9,10 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
     deck d.ini problem.kind=heat problem.dtype=f32 problem.alpha=0.2 problem.mode_x=80 problem.mode_y=64 \
         grid.nx=160 grid.ny=128 time.steps=175
-    local h5
-    h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
-    mkdir plugins
-    cc -O1 -shared -fPIC -o plugins/libshim_fp.so "$top/tests/support/shim_fp.c" $h5 -ldl -lm
-    cc -O1 -o filtered "$top/tests/support/filtered.c" $h5
-    export HDF5_PLUGIN_PATH=$PWD/plugins
+    make_shim shim_fp
 }
 
-preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
+preloaded() { LD_PRELOAD=$shim "$@"; }
 
 @test "preloaded: where it is loaded, in MPI_Init, in each thread of a team, a lane and the writer" {
     weft_alone d.ini --quiet
@@ -50,8 +45,7 @@ preloaded() { LD_PRELOAD=$PWD/plugins/libshim_fp.so "$@"; }
         grid.nx=160 grid.ny=128 time.steps=1
     weft_alone f.ini --quiet
     reference=$(fingerprint)
-    cp plain.h5 filtered.h5
-    ./filtered filtered.h5 /fields/u
+    filtered plain.h5
     for word in $words; do
         for at in load call; do
             SHIM_FP=$word SHIM_FP_AT=$at weft_alone f.ini --quiet problem.initial=filtered.h5
