@@ -23,8 +23,8 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         done
         expect "$name" "$what" "$(stat -c %F "$name")"
     done
-    run dry output.final=/dev/null
-    refused 2 "/dev/null is a link, pipe, socket or device" "or none, which writes nothing"
+    refuses 2 dry output.final=/dev/null -- \
+        "/dev/null is a link, pipe, socket or device" "or none, which writes nothing"
     expect "what was written" "d.ini" "$(ls -p | grep -v -e / -e '|' -e 'pipe' -e 'link' -e dev | xargs)"
     cat pipe >read & # the record is appended: to a pipe, a device, through a link
     local reader=$!
@@ -50,8 +50,7 @@ dry() { weft_alone d.ini --dry-run "$@"; }
         "output.every=1 output.picture=c.png output.series=sub/../c.frames" "output.final=new checkpoint.every=1 checkpoint.dir=./new"; do
         # its words are the arguments
         # shellcheck disable=SC2086
-        run dry $pair
-        refused 2 "are the same f" "allowed is another name"
+        refuses 2 dry $pair -- "are the same f" "allowed is another name"
     done
     expect "the deck" 1 "$(grep -c alpha d.ini)"
     weft_alone d.ini --quiet --restart checkpoints checkpoint.every=1 output.final=a.h5 problem.initial=mode
@@ -63,14 +62,11 @@ dry() { weft_alone d.ini --dry-run "$@"; }
     weft_alone d.ini --quiet "output.final=$long.h5" "output.trace=$long.t"
     [ -e "$long.h5" ] && [ -e "$long.t" ]
     for i in output.final=${long}nn.h5 output.picture=${long}n.png output.trace=${long}nnn.t output.record=$long$long; do
-        run dry "$i"
-        refused 2 "${i%%=*} = nnn" "allowed are 2" "which leave room for a suffix"
+        refuses 2 dry "$i" -- "${i%%=*} = nnn" "allowed are 2" "which leave room for a suffix"
     done
     for i in {1..20}; do path+=/$(printf 'd%.0s' {1..200}); done
     mkdir -p "$path"
     path+=/$(printf 'f%.0s' {1..60})
-    run dry "output.final=$path.h5"
-    refused 2 "allowed are 4074"
-    run dry checkpoint.every=1 "checkpoint.dir=$path"
-    refused 2 "allowed are 4055"
+    refuses 2 dry "output.final=$path.h5" -- "allowed are 4074"
+    refuses 2 dry checkpoint.every=1 "checkpoint.dir=$path" -- "allowed are 4055"
 }
