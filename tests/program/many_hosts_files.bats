@@ -72,12 +72,12 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     deck d.ini "${heat[@]}"
     on hosta mkdir /tmp/only
     on hosta "$weft" run d.ini $quiet output.final=/tmp/only/a.h5
-    run over a:1,b:1 "$weft" run d.ini $quiet --restart /tmp/only/a.h5
-    refused 2 "/tmp/only/a.h5: no such file (rank 1 on hostb)"
-    run over a:1,b:1 "$weft" run d.ini $quiet problem.initial=/tmp/only/a.h5
-    refused 2 "problem.initial" "/tmp/only/a.h5: no such file (rank 1 on hostb)"
-    run over a:1,b:1 "$weft" run d.ini problem.initial=/tmp/only/a.h5 --dry-run
-    refused 2 "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini $quiet --restart /tmp/only/a.h5 -- \
+        "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini $quiet problem.initial=/tmp/only/a.h5 -- \
+        "problem.initial" "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini problem.initial=/tmp/only/a.h5 --dry-run -- \
+        "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
 }
 
 @test "a shared folder that one host mounts read-only: refused by that host's name before the first step" {
@@ -85,12 +85,12 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     mkdir shared
     on hostb mount --bind shared shared
     on hostb mount -o remount,bind,ro shared
-    run over a:1,b:1 "$weft" run d.ini
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
-    run over a:1,b:1 "$weft" run d.ini --dry-run
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
-    run over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other
-    refused 3 "checkpoint.dir" "shared/other" "Read-only"
+    refuses 3 over a:1,b:1 "$weft" run d.ini -- \
+        "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
+    refuses 3 over a:1,b:1 "$weft" run d.ini --dry-run -- \
+        "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
+    refuses 3 over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other -- \
+        "checkpoint.dir" "shared/other" "Read-only"
     [ ! -e results.jsonl ]
     on hostb umount shared
 }
