@@ -122,18 +122,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "jobs on a GPU" 1 "$(most_on_a_gpu <log)"
 }
 
-@test "jobs of one GPU wait until the last of two has begun, where they would keep GPUs from it" {
-    gpus 4
-    unit three_a "gpus: 3" "await one_a"
-    unit three_b "gpus: 3" ""
-    unit two_a "gpus: 2" "await two_b"
-    unit two_b "gpus: 2" ""
-    unit one_a "gpus: 1" "await two_a; sleep .3"
-    unit one_b "gpus: 1" ""
-    passes three two one
-    expect "order" "two_a two_b one_b" "$(sed -n 's/^begins \(two_.\|one_b\) .*/\1/p' log | xargs)"
-}
-
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
     printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
