@@ -28,11 +28,10 @@ goes_on() { # key=value...
     expect "steps_run, verdict" "7 exact" "$(record '"\(.steps_run) \(.verdict)"')"
 }
 
-stopped() { # by what, key=value of the run that goes on: with 75, one sentence, and the last step's checkpoint
+stopped() { # by what: with 75, one sentence, and the checkpoint of the last step
     expect "status after $1" 75 "$status" || { cat out; return 1; }
     expect "sentences after $1" 1 "$(grep -c '^weft: stopped by .* at step' out)"
     expect "the checkpoint after $1 is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
-    goes_on "${@:2}"
 }
 
 # bats test_tags=gpus:part
@@ -48,10 +47,12 @@ stopped() { # by what, key=value of the run that goes on: with 75, one sentence,
     kill -USR1 $mpirun
     ends
     stopped "USR1 to mpirun"
+    goes_on
     endless 1 run.fuse=7
     kill -USR1 $mpirun
     ends
-    stopped "USR1 between blocks" run.fuse=3
+    stopped "USR1 between blocks"
+    goes_on run.fuse=3
 }
 
 # A process that stays in MPI_Init until there is a file go_on: its pid is $mpirun.
@@ -77,6 +78,7 @@ no_int_waits() { [ $((0x$(sed -n 's/^ShdPnd:\s*//p' /proc/$mpirun/status) & 2)) 
             stopped "$signal $launcher"
         done
     done
+    goes_on
     in_init "$weft" run d.ini
     kill -INT $mpirun
     wait_for no_int_waits
@@ -138,6 +140,7 @@ requeued() { # when it was signalled
     ends
     grep '^weft: cannot write the picture pictures/p.png: No such' out || { cat out; return 1; }
     stopped USR1
+    goes_on
     refuses 3 weft_run 2 d.ini output.picture=pictures/p.png --restart checkpoints -- output.picture
 }
 
@@ -190,6 +193,7 @@ END
     [ "$(steps_in | wc -w)" -ge 2 ]
     "$weft_release" verify checkpoints
     stopped "USR1 during a write"
+    goes_on
     for signals in 1 2; do
         before=$(newest_step)
         WEFT_FAULT=checkpoint_slow:$((signals * 4000)) begin 1 d.ini --restart checkpoints output.progress=on
@@ -233,6 +237,7 @@ in_time() { # limit_ms ranks arguments...
     in_time 5000 3 d.ini run.wall_limit=5
     grep '^weft: stopped by its time limit at step' out
     stopped "its time limit"
+    goes_on
     rm -rf checkpoints
     status=0
     SLURM_JOB_END_TIME=$(($(date +%s) + 5)) weft_run 2 d.ini checkpoint.every=0 >out 2>&1 || status=$?
@@ -248,6 +253,7 @@ in_time() { # limit_ms ranks arguments...
     in_time 100000 2 d.ini run.wall_limit=5.8
     expect "files, steps" "1 1" "$(record '"\(.checkpoint.count) \(.steps)"')"
     stopped "its time limit"
+    goes_on
     rm -rf checkpoints
     run weft_run 2 d.ini run.wall_limit=5.8 time.steps=1 # the last step's is the last one, in time or not
     [ "$status" = 0 ] || expect "status" 75 "$status"
