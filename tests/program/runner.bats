@@ -148,10 +148,8 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
         "$(sed 's/ $//' log | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
     expect "reports" 'FAIL wrong / ok all / ok one (a.b), [c]' \
         "$(sed -nE 's/^(FAIL|ok) +[0-9.]+ s  made.bats with GPUs: (.*)/\1 \2/p' <<<"$output" | LC_ALL=C sort | sed -z 's,\n, / ,g; s, / $,,')"
+    expect "jobs" "8 tests in 4 jobs, 4 at a time; 3 of them with GPUs, of which there are 2" "${lines[0]}"
     expect "last line: what is skipped without a GPU is told of the job that has one" "6 passed, 1 failed, 0 skipped" "${lines[-1]}"
-    printf '%s\n' '# bats file_tags=gpus:all' '@test "first" { false; }' '@test "second" { false; }' >tests/program/made.bats
-    run tests/run made.bats
-    expect "jobs" "4 tests in 3 jobs, 4 at a time; 2 of them with GPUs, of which there are 2" "${lines[0]}"
 }
 
 @test "a unit runs under the sanitizers on all its ranks; one that says release: has them in the release" {

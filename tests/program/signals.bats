@@ -3,7 +3,7 @@
 load ../support/helper
 
 endless() { # ranks key=value...: a run that would last hours; so slow a decay that the mode is there after a GPU's minute
-    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=500
+    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=200
     rm -rf checkpoints results.jsonl
     begin "$1" d.ini "${@:2}"
     second_is_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
@@ -34,25 +34,23 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
     expect "the checkpoint after $1 is of the step at which it stopped" "$(record .steps)" "$(newest_step)"
 }
 
+launcher() { echo $mpirun; }
+
 # bats test_tags=gpus:part
-@test "USR1 through mpirun, USR1 or TERM to one rank, USR1 between two blocks of steps: a checkpoint of that step, 75, and on it goes" {
-    local signal
-    for signal in USR1 TERM; do
-        endless 3
-        kill -$signal "$(a_rank)"
+@test "USR1 to mpirun, USR1 or TERM to a rank, USR1 between blocks of steps: a checkpoint of that step, exit 75, and it goes on" {
+    local ranks signal victim fuse
+    while read -r ranks signal victim fuse <&4; do # mpirun reads from 0
+        endless $ranks run.fuse=$fuse
+        kill -$signal "$($victim)"
         ends
-        stopped $signal
-    done
-    endless 3
-    kill -USR1 $mpirun
-    ends
-    stopped "USR1 to mpirun"
-    goes_on
-    endless 1 run.fuse=7
-    kill -USR1 $mpirun
-    ends
-    stopped "USR1 between blocks"
-    goes_on run.fuse=3
+        stopped "$signal to $victim"
+        goes_on run.fuse=3
+    done 4<<END
+3 USR1 launcher 0
+3 USR1 a_rank 0
+3 TERM a_rank 0
+1 USR1 launcher 7
+END
 }
 
 # A process that stays in MPI_Init until there is a file go_on: its pid is $mpirun.

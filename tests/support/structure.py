@@ -2,7 +2,7 @@
 and in a build's object files; and one of the tests.
 
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
-    structure.py TOP circles BUILD    no two source files call each other, directly or through others
+    structure.py TOP circles BUILD    no two source files call each other, directly or through others (one circle is shown)
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
     structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too, and a unit that opens a
                                       GPU is given one (tests/run)
@@ -11,6 +11,7 @@ and in a build's object files; and one of the tests.
 Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
 """
 
+import graphlib
 import re
 import subprocess
 import sys
@@ -106,25 +107,14 @@ def calls(found):
     return graph
 
 
-def reached(graph, start):
-    found, todo = set(), [start]
-    while todo:
-        for other in graph[todo.pop()]:
-            if other not in found:
-                found.add(other)
-                todo.append(other)
-    return found
-
-
 def check_circles(found):
     graph = calls(found)
-    reach = {source: reached(graph, source) for source in graph}
-    return [
-        f"{a} calls {b} ({', '.join(used)}), which calls {a} {'' if a in graph[b] else 'through others'}".rstrip()
-        for a in graph
-        for b, used in graph[a].items()
-        if a in reach[b]
-    ]
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        circle = error.args[1][::-1]  # each calls the next
+        return [f"{a} calls {b} ({', '.join(graph[a][b])})" for a, b in zip(circle, circle[1:])]
+    return []
 
 
 def check_callers(top, found):
@@ -158,7 +148,7 @@ def check_devices(top):
     broken, unneeded = [], dict(DEVICE_LEFT_OPEN)
     for file in sorted((top / "tests/program").glob("*.bats")):
         text, bodies = file.read_text(), {}
-        whole = re.search(r"^# bats file_tags=.*gpus:", text, re.M) or re.search(r"^weft=\$weft_sanitize", text, re.M)
+        whole = re.search(r"^weft=\$weft_sanitize", text, re.M)
         for m in re.finditer(r"^(\w+)=(\((?:.|\n)*?\)$|.*$)", text, re.M):
             bodies[m[1]] = m[2]
         for m in re.finditer(r"^(\w+)\(\) \{(.*\}(?: # .*)?$|(?:.|\n)*?^\})", text, re.M):
