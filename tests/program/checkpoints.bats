@@ -8,7 +8,7 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=200 grid.ny=160)
 endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value...
 
 # bats test_tags=gpus:part
-@test "in the background and in the foreground, by one rank and by several: the same cells, the record says which it was" {
+@test "in the background and in the foreground, by one rank and by several: the same cells, and the record says how" {
     deck d.ini problem.kind=wave "${heat[@]:1}" time.steps=40 checkpoint.every=20 checkpoint.keep=0
     weft_run 4 d.ini run.ranks_x=2
     local reference
@@ -32,7 +32,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
         "$(record '"\(.checkpoint.writers) \(.fingerprint)"')"
 }
 
-@test "steps go on beside a slow write; one that comes too early waits, is counted as stall, and both are whole" {
+@test "steps go on beside a slow write; one that comes too early waits and is counted as stall; both are whole" {
     weft=$weft_sanitize
     deck d.ini "${heat[@]}" checkpoint.keep=0 time.steps=8
     export WEFT_FAULT=checkpoint_slow:300
@@ -44,7 +44,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "steps beside it" true "$(record '.checkpoint | .count == 1 and .stall_s < .write_s / 2')"
 }
 
-@test "a write that fails in one rank's thread: exit 3 with one sentence of it, soon; or said once and gone on; nothing half written" {
+@test "a write that fails in one rank's thread: exit 3 with one sentence, soon, or said once; nothing half written" {
     weft=$weft_sanitize
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100
     WEFT_FAULT=checkpoint_write:1 refuses 3 weft_run 3 d.ini time.steps=1000000000 -- \
@@ -78,7 +78,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 }
 
 # Every call that fails: test_failed_calls_cost_no_state; every size of a file system: make soak SOAK=disks.
-@test "a file system with room for one checkpoint: one sentence, the older file whole, the end as configured" {
+@test "a file system with room for one checkpoint: one sentence, the older one whole, the end as configured" {
     [ "$(id -u)" = 0 ] || skip "not root: no small file system can be mounted"
     mkdir small
     deck d.ini "${heat[@]}" time.steps=400 checkpoint.every=100 checkpoint.dir=small checkpoint.keep=1
@@ -98,7 +98,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     grep 'io/write_slabs skipped: dir = small: needs 10.5 MB, but only' bench || { cat bench; return 1; }
 }
 
-@test "checkpoint.keep: that many of the newest; keep_every: every k-th besides, also over a restart; the last one seen whole" {
+@test "checkpoint.keep: the newest; keep_every: every k-th besides, also over a restart; and the last seen whole" {
     deck d.ini "${heat[@]}" time.steps=50 checkpoint.every=10 checkpoint.keep=1 checkpoint.keep_every=2
     weft_run 2 d.ini
     expect "files" "20 40 50" "$(steps_in)"
@@ -114,7 +114,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "half written" "" "$(find . -name '*.tmp*')"
 }
 
-@test "a directory in which a run writes is refused; it is free again when that run has left, and when one has failed" {
+@test "a directory in which a run writes is refused; it is free again when that run has left or failed" {
     deck d.ini "${heat[@]}"
     endless 1 checkpoint.every=2000
     wait_for is_there 'checkpoints/*.h5'
@@ -132,7 +132,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     expect "status of the next, what it says of the directory" "0 " "$status $(ours "$stderr")"
 }
 
-@test "what a killed run leaves is found: its lock and what it had half written go, what is not its own stays" {
+@test "what a killed run leaves: its lock and what it had half written go, what is not its own stays" {
     deck d.ini "${heat[@]}"
     weft=$weft_sanitize
     WEFT_FAULT=checkpoint_slow:600000 endless 2 checkpoint.{every=2000,writers=2}

@@ -6,7 +6,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 
 # Every value of a deck that is refused: tests/miniapp/test_config_refuses_mistakes. Here each way to refuse, one rank of
 # two that says it, and what the command line adds.
-@test "a mistake in a deck or in words: the key, the value and what is allowed, the nearest name, from one rank" {
+@test "a mistake in a deck or in words: the key, the value, what is allowed, the nearest name, from one rank" {
     deck d.ini "${good[@]}"
     deck misspelt.ini "${good[@]}" chekpoint.every=2
     deck twice.ini "${good[@]}" grid.nx=41
@@ -79,7 +79,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     refuses 3 weft_run 4 t.ini --dry-run -- memory # with its messages it needs 1.4 times of what is free
 }
 
-@test "a job that may take less than the machine has: the least limit is named, in info and in refusals, and holds in dry runs" {
+@test "a job that may take less than the machine has: the least limit is named, in dry runs and info too" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=4096 grid.ny=40000 time.steps=3 run.device=host # 2.6 GB
     weft_alone d.ini --dry-run >/dev/null
     limited_to() { ulimit -"$1" 2000000 && shift && timeout -k 5 $hang_s "$weft" "$@" 3>&-; }
@@ -137,7 +137,7 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
     expect "files: all of it was said before the first step" "d.ini folder" "$(echo *)"
 }
 
-@test "a device that fails is exit 3: what failed, in which phase and step, and the checkpoint to go on from" {
+@test "a device that fails is exit 3: what, in which phase and step, and the checkpoint to go on from" {
     weft=$weft_sanitize
     deck d.ini "${good[@]:0:4}" time.steps=1000000
     WEFT_FAULT=device_error:7 refuses 3 weft_run 2 d.ini -- \

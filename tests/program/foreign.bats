@@ -19,7 +19,7 @@ numbers() { awk 'BEGIN { for (i = 0; i < '"$1"'; i++) printf "%d ", (i * 7919) %
 
 heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
 
-@test "one map as int16 in compressed chunks and as float64: one fingerprint on 1 and 3 ranks; 1D, and transpose from a file" {
+@test "int16 in compressed chunks and float64: one fingerprint on 1 and 3 ranks; 1D, and transpose" {
     numbers 768 | h5_text a.h5 /map IN 16 "24 32" "7 5"
     numbers 768 | h5_text d.h5 /fields/u FP 64 "24 32"
     numbers 300 | h5_text v.h5 /v IN 16 "300" "64"

@@ -5,7 +5,7 @@ load ../support/helper
 plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
 # bats test_tags=gpus:1
-@test "checkpoints between blocks have one level or both; a restart by other steps per pass, on other ranks; what four fields take" {
+@test "checkpoints between blocks; a restart by other steps per pass, on other ranks; what four fields take" {
     local kind free
     for kind in heat wave; do
         deck d.ini problem.kind=$kind problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0

@@ -110,7 +110,7 @@ checks() { # hosts key=value...: until its first record, that of a round
     wait_for [ -s check.jsonl ] || { cat out; return 1; }
 }
 
-@test "weft check, a rank killed on the other host: the launcher ends the others, and the rounds before are kept" {
+@test "weft check, a rank killed on the other host: the job ends, and the rounds before are kept" {
     local level
     for level in "soak time=1h" "quick budget=2"; do
         checks a:1,b:2 level=$level

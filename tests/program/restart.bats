@@ -40,7 +40,7 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     [[ $output == $pattern* ]] || { echo "no $pattern in: $output"; return 1; }
 }
 
-@test "damaged checkpoints are named and skipped: one flipped bit, cut short, not HDF5 at all; exit 3 where none is left" {
+@test "damaged checkpoints are named and skipped: a flipped bit, cut short, not HDF5; exit 3 where none is left" {
     three_checkpoints
     flip "$newest"
     goes_on 10 "$newest"
@@ -53,7 +53,7 @@ goes_on() { # steps that it runs to the end, texts of its sentences in their ord
     refuses 3 weft_alone d.ini --restart "$(checkpoint 10)" -- step_0000000010.h5
 }
 
-@test "one flipped bit in the level before, or in the matrix that is not the result: it is named and skipped too" {
+@test "a flipped bit in the level before, or in the matrix that is not the result: named and skipped too" {
     local kind field alpha=problem.alpha=0.2
     for kind in wave transpose; do
         field=/fields/u_prev
@@ -97,7 +97,7 @@ unprivileged() {
     chmod 755 checkpoints
 }
 
-@test "--restart: an empty directory starts at step 0 and says so, a missing one is refused; --restart-if-any starts in both" {
+@test "--restart: an empty folder starts at step 0, a missing one is refused; --restart-if-any starts in both" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=5
     mkdir empty
     local asked
@@ -114,7 +114,7 @@ unprivileged() {
     refuses 2 weft_alone d.ini --restart empty --restart-if-any missing -- "--restart-if-any missing" empty
 }
 
-@test "a restart beyond time.steps, or of another problem, is refused by key; at time.steps the run is complete and ends with 0" {
+@test "a restart beyond time.steps, or of another problem, is refused by key; at time.steps it ends with 0" {
     three_checkpoints
     refuses 2 weft_run 2 d.ini time.steps=29 --restart checkpoints -- "time.steps = 29" "$newest" "step 30"
     refuses 2 weft_alone d.ini time.steps=29 --dry-run --restart "$newest" -- "time.steps = 29"

@@ -207,7 +207,7 @@ same_answer() { # ranks deck arguments...: that of the last run
 }
 
 # bats test_tags=gpus:2
-@test "ranks that drift apart: peers that store into each other's memory, in-kernel exchange and overlapped steps" {
+@test "ranks that drift apart: peers that store into each other's memory, in-kernel and overlapped" {
     needs_gpu
     local steps
     steps=$([ "$(gpus)" -gt 1 ] && echo 100000 || echo 1000) # ranks that share a GPU wait for time slices of 2 ms

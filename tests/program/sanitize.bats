@@ -4,7 +4,7 @@ load ../support/helper
 
 weft=$weft_sanitize
 
-@test "every kind on 1 and 4 ranks with checkpoints, a picture and a restart; wide stars, boxes, 1D, odd sides" {
+@test "every kind on 1 and 4 ranks with a checkpoint, picture and restart; wide stars, boxes, 1D, odd sides" {
     local kind sides=("grid.x_low=dirichlet 0" grid.x_high=neumann)
     for kind in heat wave advect laplace sweep transpose; do
         deck $kind.ini problem.kind=$kind problem.alpha=0.2 grid.nx=37 grid.ny=29 time.steps=6 checkpoint.every=3 \

@@ -37,7 +37,7 @@ stopped() { # by what: with 75, one sentence, and the checkpoint of the last ste
 launcher() { echo $mpirun; }
 
 # bats test_tags=gpus:part
-@test "USR1 to mpirun, USR1 or TERM to a rank, USR1 between blocks of steps: a checkpoint of that step, exit 75, and it goes on" {
+@test "USR1 to mpirun, USR1 or TERM to a rank, between blocks of steps too: a checkpoint, 75, and it goes on" {
     local ranks signal victim fuse
     while read -r ranks signal victim fuse <&4; do # mpirun reads from 0
         endless $ranks run.fuse=$fuse
@@ -64,7 +64,7 @@ in_init() { # program argument...
 }
 no_int_waits() { [ $((0x$(sed -n 's/^ShdPnd:\s*//p' /proc/$mpirun/status) & 2)) = 0 ]; }
 
-@test "signals while a run is in MPI_Init, or held back by its launcher: a checkpoint and exit 75; INT twice ends it at once" {
+@test "signals in MPI_Init, or held back by the launcher: a checkpoint and exit 75; INT twice ends it at once" {
     local held=(env --block-signal=USR1,TERM,INT) signal launcher
     "${held[@]}" true || held=()
     for signal in USR1 TERM INT; do
@@ -130,7 +130,7 @@ requeued() { # when it was signalled
     [ ! -e requeued ]
 }
 
-@test "a signal to a run whose picture cannot be written any more: that is said, the checkpoint is there, exit 75" {
+@test "a signal to a run whose picture cannot be written any more: that is said, and the checkpoint is there" {
     mkdir pictures
     endless 2 output.picture=pictures/p.png
     rm -r pictures
@@ -179,7 +179,7 @@ END
     expect "what is there" "$before" "$(find . | sort)"
 }
 
-@test "a signal while a file is written: that one and the one of the last step are whole; INT twice: at once, the one before is whole" {
+@test "a signal during a write: that file and the last step's are whole; INT twice: at once, the one before is" {
     local signals before
     weft=$weft_sanitize
     deck d.ini problem.kind=heat problem.alpha=0.001 grid.nx=300 grid.ny=200 time.steps=1000000000 \
@@ -245,7 +245,7 @@ in_time() { # limit_ms ranks arguments...
     refuses 3 weft_alone d.ini checkpoint.every=0 run.wall_limit=1 -- checkpoint.dir "Not a directory"
 }
 
-@test "a checkpoint that is due when there is time for one more only is the last; writes that take long are begun so much earlier" {
+@test "a checkpoint that is due when there is time for one more is the last; slow writes are begun earlier" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=2000 grid.ny=1500 time.steps=1000000000 checkpoint.every=1
     # two of 2 s each, as long as their time is not known, and 2 s for the end: more than there is from the first step on
     in_time 100000 2 d.ini run.wall_limit=5.8

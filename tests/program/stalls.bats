@@ -37,7 +37,7 @@ teardown() {
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
 }
 
-@test "a file system that is frozen under a run: each rank says where it is, the job ends with 3, what has its name is whole" {
+@test "a file system that is frozen under a run: each rank says where it is, exit 3, what has its name is whole" {
     [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
     command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
     mkdir frozen
@@ -80,7 +80,7 @@ teardown() {
     expect checkpoints 1 "$(record .checkpoint.count suspended.jsonl)"
 }
 
-@test "a pipe that is written by no one, where a state file should be: that is said at once; --restart takes the file before it" {
+@test "a pipe where a state file should be: that is said at once; --restart takes the file before it" {
     mkfifo pipe.h5
     refuses 3 timeout -k 5 $hang_s "$weft" verify pipe.h5 -- "pipe.h5 is a pipe"
     refuses 3 weft_alone d.ini --restart pipe.h5 -- "pipe.h5 is a pipe"

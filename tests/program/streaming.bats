@@ -5,7 +5,7 @@ load ../support/helper
 small=(run.device=host run.memory=host run.device_memory=300k)
 plate=(grid.nx=203 grid.ny=301 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
-@test "any number of ranks and of steps per visit gives the bits of fields on the device; laplace stops at the same level" {
+@test "any number of ranks and of steps per visit gives the bits of fields on the device, and their last level" {
     local kind ranks fuse reference
     found() { record '"\(.fingerprint) \(.steps) \(.last_change)"'; }
     for kind in "problem.kind=heat problem.alpha=0.2" "problem.kind=wave problem.alpha=0.2" "problem.kind=heat problem.order=4 problem.alpha=0.1"; do

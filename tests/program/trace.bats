@@ -51,7 +51,7 @@ whole='
     done
 }
 
-@test "only the first 100 probed steps are kept; without steps there are none; a checkpoint or a restart spoils nothing" {
+@test "only the first 100 probed steps are kept; without steps none; a checkpoint or a restart spoils nothing" {
     deck d.ini "${plate[@]}"
     weft_alone d.ini grid.nx=20 grid.ny=20 time.steps=1699
     expect "first, last, count" "1 1585 100" "$(jq -r "$spans"' | map(.args.step) | unique | "\(min) \(max) \(length)"' t.json)"

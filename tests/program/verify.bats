@@ -8,7 +8,7 @@ plate() {
     deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 "$@"
 }
 
-@test "damage is one sentence of verify, restart and diff, by any ranks: the part, the block and its rows, of 1D its columns" {
+@test "damage is one sentence of verify, restart and diff: the part, the block and its rows, of 1D columns" {
     plate checkpoint.writers=3
     weft_run 3 d.ini
     local parts damage k
@@ -36,7 +36,7 @@ plate() {
     refuses 3 "$weft" verify line.h5 -- "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
 }
 
-@test "several files, and folders with a line for each checkpoint: the worst decides; no state file is unreadable" {
+@test "several files, and folders with a line for each checkpoint: the worst decides" {
     plate checkpoint.every=1 checkpoint.keep=0 checkpoint.dir=kept
     weft_alone d.ini
     launch 2 "$weft" verify kept | sed 's/: whole.*//' >seen
@@ -88,7 +88,7 @@ differ() { # text, command...: the files differ, and the text says where
     [[ $status = 1 && $output == *"$1"* ]] || { echo "status $status, no '$1' in: $output"; return 1; }
 }
 
-@test "weft diff: equal states, damaged ones, the first of two fields, the sign of a zero and the last bit of f32" {
+@test "weft diff: equal and damaged states, the first of two fields, the sign of a zero, the last bit of f32" {
     deck ab.ini problem.kind=transpose problem.initial=random grid.nx=8 grid.ny=6 time.steps=0
     for seed in 1 2; do weft_alone ab.ini problem.seed=$seed output.final=$seed.h5; done
     run "$weft" diff 1.h5 2.h5
@@ -111,7 +111,7 @@ differ() { # text, command...: the files differ, and the text says where
         "f1.h5 (custom, f32, 5 x 1)" "zero0.h5 (custom, f64, 5 x 1) differ in kind, type or grid"
 }
 
-@test "weft diff: the largest absolute and relative difference, each where it is; and whole runs by their steps" {
+@test "weft diff: the largest absolute and relative difference, where they are; whole runs by their steps" {
     deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 \
         checkpoint.keep=0
     printf '1.5 2 1000 0\n' >a.txt
