@@ -96,7 +96,7 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=5 output.picture=none
     for network in fat_tree dragonfly; do
         simulated --weak --ranks 64 --latency 2e-5 --network $network run d.ini grid.nx=16 grid.ny=16 \
-            output.record=$network.jsonl
+            run.device=host output.record=$network.jsonl
     done
     expect "cells" 128x128 "$(record '"\(.grid.nx)x\(.grid.ny)"' dragonfly.jsonl)"
     expect "fingerprint" "$(fingerprint fat_tree.jsonl)" "$(fingerprint dragonfly.jsonl)"

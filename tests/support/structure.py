@@ -22,12 +22,6 @@ TOPS = ("kernels", "comm", "io", "miniapp")
 SOURCES = (".c", ".h", ".cu", ".cuh")
 
 
-# Tests that leave the device open and are not run on GPUs, and why what they read does not depend on it.
-DEVICE_LEFT_OPEN = {
-    ("simulate.bats", "a dragonfly takes other seconds to the same bits"): "simulated ranks have no GPUs",
-}
-
-
 # Functions of libm that are not correctly rounded; what a compiler calls for powers and for complex products.
 INEXACT = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|cbrt|hypot|erfc?|[lt]gamma|[jy][01n])[fl]?"
@@ -145,7 +139,7 @@ def text_of(name, bodies, seen):
 
 
 def check_devices(top):
-    broken, unneeded = [], dict(DEVICE_LEFT_OPEN)
+    broken = []
     for file in sorted((top / "tests/program").glob("*.bats")):
         text, bodies = file.read_text(), {}
         whole = re.search(r"^weft=\$weft_sanitize", text, re.M)
@@ -160,15 +154,13 @@ def check_devices(top):
                 broken.append(f"{file.name}: '{m[2]}' needs a GPU, and no tag gpus: gives it one")
             read = re.findall(r"\brecord +(?:'[^']*'|\"[^\"]*\"|\S+)|\bjq\b[^|]*results\.jsonl", test)
             choices = sorted({c for r in read for c in re.findall(CHOICES, re.sub(r"\.asked\.\w+", "", r))})
-            if whole or not choices or "gpus:" in m[1] or re.search(NAMED, test):
-                continue
-            if unneeded.pop((file.name, m[2]), None) is None:
+            if choices and not whole and "gpus:" not in m[1] and not re.search(NAMED, test):
                 broken.append(f"{file.name}: '{m[2]}' reads .{', .'.join(choices)} of a run whose device it does not name")
     for file in sorted((top / "tests").glob("*/test_*.c")):
         text = file.read_text()
         if re.search(OPENS_GPU, text) and " gpus: " not in text.split("*/")[0]:
             broken.append(f"{file.name} opens a GPU, and its first comment has no line gpus:")
-    return broken + [f"{file}: '{test}' needs no exception" for file, test in unneeded]
+    return broken
 
 
 def without_comments(text):
