@@ -112,16 +112,6 @@ most_on_a_gpu() { # the largest number of jobs that one had at once
     expect "the one" 1 "$(sed -n '/begins one/,/ends one/p' log | grep -c "^begins .* $(seen_by one)\$")"
 }
 
-@test "a job that fits beside those GPUs for which a larger one waits does not wait with it" {
-    gpus 3
-    unit two_a "gpus: 2" "await one"
-    unit two_b "gpus: 2" "await two_a"
-    unit one "gpus: 1" ""
-    passes two one
-    expect "what they see" "0,1 0,1 2" "$(seen_by two_a) $(seen_by two_b) $(seen_by one)"
-    expect "jobs on a GPU" 1 "$(most_on_a_gpu <log)"
-}
-
 @test "no GPU, GPUs that are hidden, and a build without CUDA: the environment stays as it is" {
     unit one "gpus: 1 release: it tells" ""
     printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
