@@ -154,30 +154,24 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
 
 @test "of six runs that find one stale lock, one gets the directory" {
     deck d.ini "${heat[@]}"
-    local i pids=() ended=() alive=()
+    local pids=() ended=() i
     endless 1 checkpoint.every=20000
     wait_for test -e checkpoints/.weft.lock
     kill -9 $mpirun
     ends
     rm out
     for i in {1..6}; do
-        endless 1 checkpoint.every=20000
+        endless 1 checkpoint.every=20000 "output.record=six.$$"
         wait_for mv out log$i 2>/dev/null
         pids+=($mpirun)
     done
-    one_is_left() {
-        alive=()
-        for i in "${pids[@]}"; do kill -0 "$i" 2>/dev/null && alive+=("$i"); done
-        [ ${#alive[@]} -le 1 ]
-    }
-    wait_for one_is_left || { kill -9 "${alive[@]}"; return 1; }
+    one_is_left() { [ "$(rank_pids "output.record=six.$$" | wc -l)" = 1 ]; }
+    wait_for one_is_left || { kill -9 "${pids[@]}"; return 1; }
     sleep 0.3
     one_is_left
-    expect "runs that go on" 1 ${#alive[@]}
-    kill -USR1 "${alive[0]}"
-    for i in "${pids[@]}"; do
-        status=0
-        wait "$i" || status=$?
+    kill -USR1 $(rank_pids "output.record=six.$$")
+    for mpirun in "${pids[@]}"; do
+        ends
         ended+=($status)
     done
     expect "exit statuses, sorted" "2 2 2 2 2 75" "$(printf '%s\n' "${ended[@]}" | sort -n | xargs)"

@@ -21,13 +21,11 @@ setup_file() {
 }
 
 teardown_file() { # bats deletes the tests' folders next, in which nobody may write any more
-    local first tries
+    local first
     first=$(pgrep -P "$(<"$world/pid")") || return 0
     kill -KILL "$(<"$world/pid")"
-    for tries in {1..100}; do
-        kill -0 "$first" 2>/dev/null || break
-        sleep 0.05
-    done
+    gone() { ! kill -0 "$first" 2>/dev/null; }
+    hang_s=5 wait_for gone
 }
 
 setup() {
