@@ -1,4 +1,4 @@
-# What a run would write is looked at before it begins: nothing that is no file is replaced, no output stands in the way of another or
+# Outputs are looked at before a run begins: only regular files are replaced, no output stands in the way of another or
 # of an input, and a name that is too long is known at the start.
 load ../support/helper
 

@@ -1,7 +1,7 @@
 # Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
 load ../support/helper
 
-# What cannot run in a test: how the command begins, and why.
+# Commands that cannot run in a test: how they begin, and why.
 exceptions='make test|it runs this test
 make deps|installs packages, from the network
 make run DEPS=no|make run, where nothing is missing; what it names is tested by first_run.bats

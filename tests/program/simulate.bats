@@ -59,7 +59,7 @@ simulated() { # arguments of jobs/simulate...
 calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' "$1"_files/*; }
 table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' "$1"_files/*rank-1.txt; }
 
-# Of the rank that allocates most, over what it allocates on 16 ranks.
+# The bytes of the rank that allocates most, beyond those on 16 ranks.
 allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
 
 @test "no rank makes more calls on 256 than on 16 ranks, and what it allocates grows by at most 64 bytes per rank of the run" {

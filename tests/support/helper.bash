@@ -1,4 +1,4 @@
-# What the bats files share. Every test works in a folder of its own; decks are made from key=value pairs; results are
+# Shared by the bats files. Every test works in a folder of its own; decks are made from key=value pairs; results are
 # read from the JSON records, never from what was printed.
 bats_require_minimum_version 1.5.0
 
@@ -126,7 +126,7 @@ expect() { # what wanted found
     return 1
 }
 
-# Of what was said on stderr, without what MPI, PMIx, hwloc and UCX add to it.
+# A text from stderr without the lines that MPI, PMIx, hwloc and UCX add.
 ours() { grep -v -e '^\[[^]]*:[0-9]*\] ' -e '^\[hwloc' -e '^hwloc' -e '^\[[0-9.]*\] \[.*UCX' -e '^PMIX' <<<"$1" | grep . || true; }
 
 # After `run`: the status, and exactly one line of weft's own that holds every given text.
