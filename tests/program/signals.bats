@@ -173,8 +173,10 @@ requeued() { # when it was signalled
     done <<END
 TERM 15 verify $file
 USR1 10 verify $file
+TERM 15 diff $file $file
 HUP 1 diff $file $file
 TERM 15 info
+USR1 10 info
 END
     expect "what is there" "$before" "$(find . | sort)"
 }
