@@ -7,7 +7,7 @@ setup() {
 }
 
 teardown() {
-    [ -z "${mpirun-}" ] || kill -9 $mpirun 2>/dev/null || true
+    end_jobs
     mountpoint -q frozen || return 0
     fsfreeze -u frozen 2>/dev/null || true
     umount -l frozen

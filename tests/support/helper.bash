@@ -69,9 +69,11 @@ ends() { # sets status
     return 1
 }
 
-teardown() { # what a failed test left running
-    [ -z "${mpirun-}" ] || kill -9 $mpirun 2>/dev/null || true
+end_jobs() { # what a failed test left running
+    local job
+    for job in $(jobs -p); do kill -9 "$job" 2>/dev/null || true; done
 }
+teardown() { end_jobs; }
 
 rank_pids() { pgrep -f "^$weft run .*$1" || true; } # argument of the run that no other has
 
