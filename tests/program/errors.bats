@@ -92,21 +92,17 @@ good=(problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=5)
 }
 
 @test "the job's cgroup limits memory, shared by its ranks, and threads: nothing is killed" {
-    local top=/sys/fs/cgroup groups group
-    if [ -e $top/cgroup.controllers ]; then # version 2
-        groups=("$top/weft_$$")
-        echo "+memory +cpu" >$top/cgroup.subtree_control || skip "$top: it has no memory and cpu to give"
-    else
-        groups=("$top/memory/weft_$$" "$top/cpu/weft_$$")
+    local groups=(memory/weft_$$ cpu/weft_$$) group limit
+    local limits=("memory/weft_$$/memory.limit_in_bytes 400M" "cpu/weft_$$/cpu.cfs_quota_us 100000") # one CPU
+    cd /sys/fs/cgroup
+    if [ -e cgroup.controllers ]; then # version 2
+        groups=(weft_$$) limits=("weft_$$/memory.max 400M" "weft_$$/cpu.max 100000 100000")
+        echo "+memory +cpu" >cgroup.subtree_control || skip "it has no memory and cpu to give"
     fi 2>/dev/null
+    groups=("${groups[@]/#/$PWD/}")
     for group in "${groups[@]}"; do mkdir -p "$group/step" 2>/dev/null || skip "$group: no group can be made"; done
-    if [ -e $top/cgroup.controllers ]; then
-        echo 400M >"${groups[0]}/memory.max"
-        echo "100000 100000" >"${groups[0]}/cpu.max" # one CPU
-    else
-        echo 400M >"${groups[0]}/memory.limit_in_bytes"
-        echo 100000 >"${groups[1]}/cpu.cfs_quota_us"
-    fi
+    for limit in "${limits[@]}"; do echo "${limit#* }" >"${limit%% *}"; done
+    cd "$BATS_TEST_TMPDIR"
     within() (
         for group in "${groups[@]}"; do echo "$BASHPID" >"$group/step/cgroup.procs"; done
         unset OMP_NUM_THREADS
