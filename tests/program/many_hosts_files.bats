@@ -21,34 +21,31 @@ quiet="--quiet output.record=none"
 }
 
 @test "a folder that each host has for itself: one sentence names a host, nothing is computed or left there" {
-    local what runs=() host
-    deck d.ini run.device=host "${heat[@]}"
-    on hosta mkdir /tmp/own
-    on hostb mkdir /tmp/own # of the same name
-    for what in checkpoint.dir=/tmp/own output.series=/tmp/own output.final=/tmp/own/f.h5; do # each waits for a network's file system
-        over a:1,b:1 "$weft" run d.ini $quiet checkpoint.every=10 output.every=10 output.series=none $what >${what%=*} 2>&1 &
-        runs+=($!)
-    done
-    over a:1,b:1 "$weft" run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run >checkpoint 2>&1 &
-    runs+=($!)
-    over a:1,b:1 "$weft" run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl >signal 2>&1 &
-    runs+=($!)
-    over a:1,b:1 "$weft" check fs /tmp/own >fs 2>&1 &
-    runs+=($!)
-    for what in checkpoint.dir output.series output.final checkpoint; do
+    local host name unseen="rank 1 on hostb does not see what rank 0 writes to /tmp/own"
+    local outputs="run d.ini $quiet checkpoint.every=10 output.every=10 output.series=none"
+    declare -A pid=()
+    try() { # name of its output, words: all at a time, since each waits for a network's file system
+        over a:1,b:1 "$weft" "${@:2}" >"$1" 2>&1 &
+        pid[$1]=$!
+    }
+    told() { # name, status, texts
         status=0
-        wait "${runs[0]}" || status=$?
-        runs=("${runs[@]:1}")
-        output=$(<$what)
-        refused 3 "$what" "rank 1 on hostb does not see what rank 0 writes to /tmp/own" || { echo "for $what"; return 1; }
-    done
-    wait "${runs[0]}"
-    expect "note" "checkpoint.dir: rank 1 on hostb does not see what rank 0 writes to /tmp/own: state files need a folder that all hosts \
-share; a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
-    status=0
-    wait "${runs[1]}" || status=$?
-    output=$(<fs)
-    refused 1 "rank 1 on hostb does not see what rank 0 writes to /tmp/own"
+        wait "${pid[$1]}" || status=$?
+        output=$(<"$1") refused "${@:2}" || { echo "for $1"; return 1; }
+    }
+    deck d.ini run.device=host "${heat[@]}"
+    for host in hosta hostb; do on $host mkdir /tmp/own; done # of the same name
+    try checkpoint.dir $outputs checkpoint.dir=/tmp/own
+    try output.series $outputs output.series=/tmp/own
+    try output.final $outputs output.final=/tmp/own/f.h5
+    try checkpoint run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run
+    try signal run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl
+    try fs check fs /tmp/own
+    for name in checkpoint.dir output.series output.final checkpoint; do told $name 3 $name "$unseen"; done
+    told fs 1 "$unseen"
+    wait "${pid[signal]}"
+    expect "note" "checkpoint.dir: $unseen: state files need a folder that all hosts share; \
+a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
     for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
     [ ! -e checkpoints ]
 }
