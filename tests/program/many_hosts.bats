@@ -19,15 +19,11 @@ same_bits() { # deck layout...
 }
 
 # bats test_tags=gpus:2
-@test "heat" {
-    deck d.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" grid.boundary=neumann
-    same_bits d.ini "a:2,b:2 1" "a:1,b:1 2" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
-}
-
-# bats test_tags=gpus:2
-@test "transpose" {
-    deck d.ini problem.kind=transpose "${plate[@]}"
-    same_bits d.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
+@test "heat, transpose" {
+    deck heat.ini problem.kind=heat problem.order=6 problem.alpha=0.15 "${plate[@]}" grid.boundary=neumann
+    same_bits heat.ini "a:2,b:2 1" "a:1,b:1 2" "a:3,b:1 2" "a:1,b:1,c:1,d:1 4"
+    deck transpose.ini problem.kind=transpose "${plate[@]}"
+    same_bits transpose.ini "a:1,b:1 1" "a:2,b:1,c:1 4"
 }
 
 @test "laplace to a tolerance, wave, advect in f32, a box without symmetry, sweep" {
