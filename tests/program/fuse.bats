@@ -42,7 +42,7 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     refuses 0 weft_alone sweep.ini run.fuse=4 -- "run.fuse = 4" "kind sweep" "using 1"
     expect "fuse of sweep" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
     refuses 2 weft_run 4 d.ini run.ranks_y=48 run.fuse=2 -- run.ranks_y
-    run weft_alone d.ini run.fuse=4
+    run weft_run 2 d.ini run.fuse=4
     [[ $status = 0 && $output == *"block "*" 4 steps per pass and exchange"* ]]
     weft_alone d.ini run.fuse=1
     expect "fuse, asked, sweeps" "1 1 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
