@@ -5,12 +5,7 @@ load ../support/helper
 setup() {
     cd "$BATS_TEST_TMPDIR"
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=160 grid.ny=128 time.steps=3
-    local h5
-    h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
-    mkdir plugins
-    cc -O1 -shared -fPIC -o plugins/libshim_exit.so "$top/tests/support/shim_exit.c" $h5 -ldl
-    cc -O1 -o filtered "$top/tests/support/filtered.c" $h5
-    export HDF5_PLUGIN_PATH=$PWD/plugins
+    make_shim shim_exit
 }
 
 ended() { # what the sentence has...
@@ -20,7 +15,7 @@ ended() { # what the sentence has...
 }
 
 @test "libgomp that can make no thread" {
-    export SHIM_EXIT=threads LD_PRELOAD=$PWD/plugins/libshim_exit.so
+    export SHIM_EXIT=threads LD_PRELOAD=$shim
     run "$weft" run d.ini run.threads=2
     ended "called exit in weft run; in phase '" "no checkpoint yet"
     OMP_NUM_THREADS=2 run "$weft" bench ceiling/read ceiling_bytes=1M
@@ -28,8 +23,8 @@ ended() { # what the sentence has...
 }
 
 @test "a filter that calls exit, _exit, _Exit or quick_exit, in one rank of two" {
-    weft_alone d.ini --quiet output.final=filtered.h5
-    ./filtered filtered.h5 /fields/u
+    weft_alone d.ini --quiet output.final=plain.h5
+    filtered plain.h5
     for call in exit _exit _Exit quick_exit; do
         export SHIM_EXIT=$call SHIM_EXIT_RANK=1
         run weft_run 2 d.ini time.steps=9 problem.initial=filtered.h5

@@ -1,37 +1,26 @@
-# Several steps per pass (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, a signal,
-# sentences, and verifiers that see a halo row that was not filled. That the bits are the same is
-# tests/miniapp/test_temporal_runs_same_bits.
+# Several steps per pass (run.fuse) in whole runs: checkpoints on the way, restarts with another number of steps, sentences.
+# That the bits are the same: test_temporal_runs_same_bits; that a halo row that is not filled is seen: faults.bats.
 load ../support/helper
 
 plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 
-# bats test_tags=gpus:part
-@test "checkpoints between blocks of steps, and a restart with another number of steps per pass, on other ranks" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
-    weft_alone d.ini checkpoint.dir=single
-    local reference
-    reference=$(fingerprint)
-    weft_run 3 d.ini run.fuse=4 time.steps=30
-    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
-    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
-    weft_run 2 d.ini run.fuse=8 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
-    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 8 4" \
-        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
-}
-
 # bats test_tags=gpus:1
-@test "two levels: checkpoints between blocks have both, and a restart goes on from them; what four fields and two halos take" {
-    deck d.ini problem.kind=wave problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
-    weft_alone d.ini checkpoint.dir=single
-    local reference free
-    reference=$(fingerprint)
-    weft_run 3 d.ini run.fuse=4 time.steps=30
-    expect "fuse, sweeps" "4 9" "$(record '"\(.fuse) \(.sweeps)"')"
-    "$weft" diff single/step_0000000020.h5 checkpoints/step_0000000020.h5
-    weft_run 2 d.ini run.fuse=8 run.ranks_x=2 --restart checkpoints/step_0000000020.h5
-    expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 8 4" \
-        "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
-
+@test "checkpoints between blocks; a restart by other steps per pass, on other ranks; what four fields take" {
+    local kind free
+    for kind in heat wave; do
+        deck d.ini problem.kind=$kind problem.alpha=0.2 "${plate[@]}" time.steps=40 checkpoint.every=10 checkpoint.keep=0
+        weft_alone d.ini checkpoint.dir=single
+        local reference
+        reference=$(fingerprint)
+        weft_run 3 d.ini run.fuse=4 time.steps=30
+        expect "fuse, asked, sweeps" "4 4 9" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
+        expect "samples of one step" true "$(record '.step_s.mean * 30 < .phases.loop.max_s')"
+        "$weft" diff "$(checkpoint 20 single)" "$(checkpoint 20)"
+        weft_run 2 d.ini run.fuse=8 run.ranks_x=2 --restart "$(checkpoint 20)"
+        expect "fingerprint, verdict, steps_run, fuse, sweeps" "$reference exact 20 8 4" \
+            "$(record '"\(.fingerprint) \(.verdict) \(.steps_run) \(.fuse) \(.sweeps)"')"
+        rm -r checkpoints single
+    done
     weft_run 2 d.ini run.fuse=4 --dry-run >dry
     grep '^# halo .* 6.83 KB per block of 4 steps; ' dry # 61 cells, 4 rows of the level and 3 of the one before, to either side
     free=$("$weft" info --json | jq '.ranks[0].free_bytes')
@@ -41,34 +30,22 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
 }
 
 # bats test_tags=gpus:part
-@test "the record has the steps per pass that were asked and used" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=40
-    run weft_run 2 d.ini run.fuse=4
-    expect status 0 "$status"
-    [[ $output == *"block "*" 4 steps per pass and exchange"* ]]
-    expect "fuse, asked, steps, samples of one step" "4 4 40 true" \
-        "$(record '"\(.fuse) \(.asked.fuse) \(.steps) \(.step_s.mean * 40 < .phases.loop.max_s)"')"
-    weft_alone d.ini run.fuse=1
-    expect "fuse, asked, sweeps" "1 1 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
-}
-
-# bats test_tags=gpus:part
 @test "what a run cannot have is said once, and it takes the next best" {
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" time.steps=12
     run weft_run 4 d.ini run.ranks_y=4 run.fuse=12
     fewer=$(by_device 11 8) # a host has blocks of any number of steps to 16, a GPU of 12, 8, 4 and 2
     refused 0 "run.fuse = 12" "grid.ny = 47" "using $fewer"
     expect fuse "$fewer" "$(record .fuse)"
-    run weft_alone d.ini run.fuse=30
-    refused 0 "run.fuse = 30" "using $(by_device 16 12)"
-    run weft_alone d.ini run.fuse=8 time.norm_every=4
-    refused 0 "run.fuse = 8" "norm every 4 steps" "using 4"
+    refuses 0 weft_alone d.ini run.fuse=30 -- "run.fuse = 30" "using $(by_device 16 12)"
+    refuses 0 weft_alone d.ini run.fuse=8 time.norm_every=4 -- "run.fuse = 8" "norm every 4 steps" "using 4"
     deck sweep.ini problem.kind=sweep problem.alpha=0.2 "${plate[@]}" time.steps=5
-    run weft_alone sweep.ini run.fuse=4
-    refused 0 "run.fuse = 4" "kind sweep" "using 1"
+    refuses 0 weft_alone sweep.ini run.fuse=4 -- "run.fuse = 4" "kind sweep" "using 1"
     expect "fuse of sweep" "1 4" "$(record '"\(.fuse) \(.asked.fuse)"')"
-    run weft_run 4 d.ini run.ranks_y=48 run.fuse=2
-    refused 2 run.ranks_y
+    refuses 2 weft_run 4 d.ini run.ranks_y=48 run.fuse=2 -- run.ranks_y
+    run weft_run 2 d.ini run.fuse=4
+    [[ $status = 0 && $output == *"block "*" 4 steps per pass and exchange"* ]]
+    weft_alone d.ini run.fuse=1
+    expect "fuse, asked, sweeps" "1 1 null" "$(record '"\(.fuse) \(.asked.fuse) \(.sweeps)"')"
 }
 
 # bats test_tags=gpus:1
@@ -106,32 +83,4 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     done
     weft_alone d.ini run.device=cuda run.fuse=77 time.norm_every=0
     expect "asked: persistent, fuse, fingerprint" "true 77 ${last% *}" "$(record '"\(.persistent) \(.fuse) \(.fingerprint)"')"
-}
-
-# bats test_tags=gpus:part
-@test "USR1 between two blocks: a checkpoint of that step, and the run goes on from there" {
-    # so slow a decay that the mode is there after as many steps as a GPU takes in a minute
-    deck d.ini problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200 time.steps=1000000000 checkpoint.every=1000
-    "$weft" run d.ini run.fuse=7 >out 2>&1 3>&- &
-    local pid=$! status=0
-    wait_for compgen -G 'checkpoints/step_*.h5' >/dev/null
-    kill -USR1 $pid
-    wait $pid || status=$?
-    expect status 75 "$status"
-    local level
-    level=$(record .steps)
-    [ -f "$(printf checkpoints/step_%010d.h5 "$level")" ]
-    weft_alone d.ini run.fuse=3 checkpoint.every=0 time.steps=$((level + 20)) --restart checkpoints
-    expect "steps_run, verdict" "20 exact" "$(record '"\(.steps_run) \(.verdict)"')"
-}
-
-@test "a halo row that was not filled is seen by the verifier" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=40 grid.ny=30 time.steps=20 problem.mode_x=3 problem.mode_y=2
-    weft=$weft_sanitize
-    weft_run 2 d.ini run.fuse=4
-    expect "verdict without the fault" exact "$(record .verdict)"
-    WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4
-    expect "status with halo_row" 1 "$status"
-    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
-    expect "status with halo_corner" 1 "$status"
 }

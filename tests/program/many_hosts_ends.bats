@@ -1,27 +1,29 @@
-# How runs of several hosts (made here, support/hosts) end: a directory that a run of another host has, signals, ranks that are killed, a
-# host that stands still, a build that is another. What has its name is whole, and the run goes on from it.
+# How runs and checks of several hosts (made here, support/hosts) end: a directory that a run of another host has, signals,
+# ranks that are killed, a host that stands still. What has its name is whole, and the run goes on from it.
 load ../support/helper
 load ../support/hosts
 
 heat=(problem.kind=heat problem.alpha=1e-5 grid.nx=300 grid.ny=200) # a mode that is there after as many steps as a GPU takes in a minute
 
-begin() { # hosts arguments...: in the background; $mpirun is its pid, its output in the file out
-    over "$1" "$weft" run d.ini "${@:2}" >out 2>&1 &
+begin() { # hosts command...: in the background; $mpirun is its pid, its output in the file out
+    over "$@" >out 2>&1 &
     mpirun=$!
 }
 
 endless() { # hosts arguments...: until its second checkpoint
-    two_are_there() { [ "$(find checkpoints -name 'step_*.h5' 2>/dev/null | wc -l)" -ge 2 ]; }
-    begin "$1" time.steps=1000000000 checkpoint.every=500 "${@:2}"
+    two_are_there() { [ "$(steps_in 2>/dev/null | wc -w)" -ge 2 ]; }
+    begin "$1" "$weft" run d.ini time.steps=1000000000 checkpoint.every=500 "${@:2}"
     wait_for two_are_there || { cat out; return 1; }
 }
 
-named_on() { # host name: its processes of that name
+pids_on() { # host name [rank]: its processes of that name, or the one of a rank
     local pid
-    for pid in $("$hosts" pids "$world" "$1"); do [ "$(<"/proc/$pid/comm")" != "$2" ] || echo "$pid"; done
+    for pid in $("$hosts" pids "$world" "$1"); do
+        [ "$(<"/proc/$pid/comm")" = "$2" ] || continue
+        [ -z "${3-}" ] || tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$3" || continue
+        echo "$pid"
+    done
 }
-
-newest_step() { find checkpoints -name 'step_*.h5' | sort | tail -n 1 | sed 's/.*step_0*\([0-9]*\)\.h5/\1/'; }
 
 goes_on() { # hosts: seven steps from the newest checkpoint
     local from
@@ -34,9 +36,9 @@ goes_on() { # hosts: seven steps from the newest checkpoint
 @test "a directory that a run of another host has is refused by that host's name; TERM to its mpirun: a checkpoint, free again" {
     deck d.ini "${heat[@]}"
     OMPI_MCA_odls_base_sigkill_timeout=8 endless a:1,b:1 # mpirun waits so long, and kills
-    run over b:1,c:1 "$weft" run d.ini time.steps=3 checkpoint.every=1
-    refused 2 "checkpoint.dir: another run (host hosta, pid " "writes there: use another name, or delete checkpoints/.weft.lock"
-    kill -TERM "$(named_on hosta mpirun)"
+    refuses 2 over b:1,c:1 "$weft" run d.ini time.steps=3 checkpoint.every=1 -- \
+        "checkpoint.dir: another run (host hosta, pid " "writes there: use another name, or delete checkpoints/.weft.lock"
+    kill -TERM "$(pids_on hosta mpirun)"
     ends
     grep "^weft: stopped by a signal at step $(newest_step);" out || { cat out; return 1; }
     [ ! -e checkpoints/.weft.lock ]
@@ -47,7 +49,7 @@ goes_on() { # hosts: seven steps from the newest checkpoint
 @test "USR1 through mpirun to the ranks of all hosts: they stop at one step with its checkpoint, 75" {
     deck d.ini "${heat[@]}"
     endless a:1,b:2
-    kill -USR1 "$(named_on hosta mpirun)"
+    kill -USR1 "$(pids_on hosta mpirun)"
     ends
     expect "status" 75 "$status"
     expect "its checkpoint" "$(record .steps)" "$(newest_step)"
@@ -56,18 +58,18 @@ goes_on() { # hosts: seven steps from the newest checkpoint
 @test "the ranks of one host are killed: the job ends, what is named is whole, the run goes on without that host" {
     deck d.ini "${heat[@]}"
     endless a:1,b:2
-    kill -KILL $(named_on hostb weft)
+    kill -KILL $(pids_on hostb weft)
     ends
     [ "$status" != 0 ]
-    run over c:1,d:1 "$weft" run d.ini time.steps=3 checkpoint.every=1 # hostc cannot know that hosta's run is gone
-    refused 2 "another run (host hosta, pid " "delete checkpoints/.weft.lock if that run is gone"
+    refuses 2 over c:1,d:1 "$weft" run d.ini time.steps=3 checkpoint.every=1 -- \
+        "another run (host hosta, pid " "delete checkpoints/.weft.lock if that run is gone" # hostc cannot know that hosta's run is gone
     goes_on a:2,c:1
 }
 
 @test "a host that stands still is named within run.stall_limit by the ranks that wait for it" {
     local said
     deck d.ini "${heat[@]}"
-    begin a:2,b:1 time.steps=1000000000 run.stall_limit=4 output.progress=on
+    begin a:2,b:1 "$weft" run d.ini time.steps=1000000000 run.stall_limit=4 output.progress=on
     wait_for grep -q 'step [1-9]' out
     said="weft: rank [01] on hosta made no progress for 4 s in phase 'steps' at step [1-9]"
     both_say_so() { [ "$(grep -c "$said" out)" = 2 ]; }
@@ -76,18 +78,6 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     kill -CONT $("$hosts" pids "$world" hostb) # mpirun waits for its daemon there
     ends
     expect "status" 3 "$status"
-}
-
-@test "a host with another build of weft is named with its version, before anything is computed" {
-    local version
-    deck d.ini "${heat[@]}" time.steps=3
-    version=$("$weft" --version | awk 'NR == 1 { print $2 }')
-    LC_ALL=C sed "s/${version//./\\.}/9.9.9/g" "$weft" >older
-    printf '#!/bin/sh\n[ "$(hostname)" = hostb ] && exec ./older "$@"\nexec "%s" "$@"\n' "$weft" >installed
-    chmod +x older installed
-    run over a:2,b:1 ./installed run d.ini
-    refused 2 "rank 2 on hostb is weft '9.9.9 (" "rank 0 '$version ("
-    [ ! -e results.jsonl ]
 }
 
 @test "a host whose clock is a day ahead: times are of rank 0's clock, no time limit comes early, spans of ranks fit together" {
@@ -110,4 +100,30 @@ goes_on() { # hosts: seven steps from the newest checkpoint
     if [ -e /proc/self/ns/time ]; then
         expect "offset of hostb, days" 1 "$(jq '.otherData.ranks[2].offset_us / 864e8 | fabs | round' t.json)"
     fi
+}
+
+# ---- weft check ----
+
+checks() { # hosts key=value...: until its first record, that of a round
+    rm -f check.jsonl
+    begin "$1" "$weft" check device=host budget=0.05 "${@:2}"
+    wait_for [ -s check.jsonl ] || { cat out; return 1; }
+}
+
+@test "weft check, a rank killed on the other host: the job ends, and the rounds before are kept" {
+    local level
+    for level in "soak time=1h" "quick budget=2"; do
+        checks a:1,b:2 level=$level
+        kill -KILL "$(pids_on hostb weft 2)"
+        ends
+        [ "$status" != 0 ] && [ -s check.jsonl ] && [ -s check.jsonl.part ] || { cat out; return 1; }
+    done
+}
+
+@test "weft check, TERM to mpirun ends a soak over two hosts with the verdict of its rounds" {
+    OMPI_MCA_odls_base_sigkill_timeout=2 checks a:1,b:2 level=soak time=1h # mpirun waits so long, and kills
+    kill -TERM "$(pids_on hosta mpirun)"
+    ends
+    [[ "$(record .check.verdict check.jsonl)" != incomplete && -s out ]] || { cat out; return 1; }
+    expect "sentences" "" "$(grep '^weft: ' out)"
 }

@@ -21,34 +21,31 @@ quiet="--quiet output.record=none"
 }
 
 @test "a folder that each host has for itself: one sentence names a host, nothing is computed or left there" {
-    local what runs=() host
-    deck d.ini run.device=host "${heat[@]}"
-    on hosta mkdir /tmp/own
-    on hostb mkdir /tmp/own # of the same name
-    for what in checkpoint.dir=/tmp/own output.series=/tmp/own output.final=/tmp/own/f.h5; do # each waits for a network's file system
-        over a:1,b:1 "$weft" run d.ini $quiet checkpoint.every=10 output.every=10 output.series=none $what >${what%=*} 2>&1 &
-        runs+=($!)
-    done
-    over a:1,b:1 "$weft" run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run >checkpoint 2>&1 &
-    runs+=($!)
-    over a:1,b:1 "$weft" run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl >signal 2>&1 &
-    runs+=($!)
-    over a:1,b:1 "$weft" check fs /tmp/own >fs 2>&1 &
-    runs+=($!)
-    for what in checkpoint.dir output.series output.final checkpoint; do
+    local host name unseen="rank 1 on hostb does not see what rank 0 writes to /tmp/own"
+    local outputs="run d.ini $quiet checkpoint.every=10 output.every=10 output.series=none"
+    declare -A pid=()
+    try() { # name of its output, words: all at a time, since each waits for a network's file system
+        over a:1,b:1 "$weft" "${@:2}" >"$1" 2>&1 &
+        pid[$1]=$!
+    }
+    told() { # name, status, texts
         status=0
-        wait "${runs[0]}" || status=$?
-        runs=("${runs[@]:1}")
-        output=$(<$what)
-        refused 3 "$what" "rank 1 on hostb does not see what rank 0 writes to /tmp/own" || { echo "for $what"; return 1; }
-    done
-    wait "${runs[0]}"
-    expect "note" "checkpoint.dir: rank 1 on hostb does not see what rank 0 writes to /tmp/own: state files need a folder that all hosts \
-share; a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
-    status=0
-    wait "${runs[1]}" || status=$?
-    output=$(<fs)
-    refused 1 "rank 1 on hostb does not see what rank 0 writes to /tmp/own"
+        wait "${pid[$1]}" || status=$?
+        output=$(<"$1") refused "${@:2}" || { echo "for $1"; return 1; }
+    }
+    deck d.ini run.device=host "${heat[@]}"
+    for host in hosta hostb; do on $host mkdir /tmp/own; done # of the same name
+    try checkpoint.dir $outputs checkpoint.dir=/tmp/own
+    try output.series $outputs output.series=/tmp/own
+    try output.final $outputs output.final=/tmp/own/f.h5
+    try checkpoint run d.ini checkpoint.every=10 checkpoint.dir=/tmp/own/new --dry-run
+    try signal run d.ini checkpoint.every=0 checkpoint.dir=/tmp/own output.record=signal.jsonl
+    try fs check fs /tmp/own
+    for name in checkpoint.dir output.series output.final checkpoint; do told $name 3 $name "$unseen"; done
+    told fs 1 "$unseen"
+    wait "${pid[signal]}"
+    expect "note" "checkpoint.dir: $unseen: state files need a folder that all hosts share; \
+a signal would end this run without a checkpoint" "$(record '.notes[]' signal.jsonl)"
     for host in hosta hostb; do expect "left on $host" "" "$(on $host ls -A /tmp/own)"; done
     [ ! -e checkpoints ]
 }
@@ -72,12 +69,12 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     deck d.ini "${heat[@]}"
     on hosta mkdir /tmp/only
     on hosta "$weft" run d.ini $quiet output.final=/tmp/only/a.h5
-    run over a:1,b:1 "$weft" run d.ini $quiet --restart /tmp/only/a.h5
-    refused 2 "/tmp/only/a.h5: no such file (rank 1 on hostb)"
-    run over a:1,b:1 "$weft" run d.ini $quiet problem.initial=/tmp/only/a.h5
-    refused 2 "problem.initial" "/tmp/only/a.h5: no such file (rank 1 on hostb)"
-    run over a:1,b:1 "$weft" run d.ini problem.initial=/tmp/only/a.h5 --dry-run
-    refused 2 "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini $quiet --restart /tmp/only/a.h5 -- \
+        "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini $quiet problem.initial=/tmp/only/a.h5 -- \
+        "problem.initial" "/tmp/only/a.h5: no such file (rank 1 on hostb)"
+    refuses 2 over a:1,b:1 "$weft" run d.ini problem.initial=/tmp/only/a.h5 --dry-run -- \
+        "problem.initial" "/tmp/only/a.h5" "(rank 1 on hostb)"
 }
 
 @test "a shared folder that one host mounts read-only: refused by that host's name before the first step" {
@@ -85,12 +82,12 @@ share; a signal would end this run without a checkpoint" "$(record '.notes[]' si
     mkdir shared
     on hostb mount --bind shared shared
     on hostb mount -o remount,bind,ro shared
-    run over a:1,b:1 "$weft" run d.ini
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
-    run over a:1,b:1 "$weft" run d.ini --dry-run
-    refused 3 "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
-    run over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other
-    refused 3 "checkpoint.dir" "shared/other" "Read-only"
+    refuses 3 over a:1,b:1 "$weft" run d.ini -- \
+        "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
+    refuses 3 over a:1,b:1 "$weft" run d.ini --dry-run -- \
+        "checkpoint.dir" "rank 1 on hostb cannot write in" "Read-only file system"
+    refuses 3 over b:1,a:1 "$weft" run d.ini checkpoint.dir=shared/other -- \
+        "checkpoint.dir" "shared/other" "Read-only"
     [ ! -e results.jsonl ]
     on hostb umount shared
 }

@@ -40,6 +40,5 @@ changes() { awk -v deck="$1" '$1 == deck && $3 != "-" { $1 = $2 = ""; print }' "
     launch 2 "$weft" verify final.h5
     "$weft" diff first.h5 final.h5
     "$weft" verify final.h5
-    run weft_run 2 d.ini problem.alpha=7
-    refused 2 problem.alpha
+    refuses 2 weft_run 2 d.ini problem.alpha=7 -- problem.alpha
 }

@@ -1,7 +1,7 @@
 # Every command of README.md and docs/guide.md runs as it stands, in the order of the pages, in a copy of the tree.
 load ../support/helper
 
-# What cannot run in a test: how the command begins, and why.
+# Commands that cannot run in a test: how they begin, and why.
 exceptions='make test|it runs this test
 make deps|installs packages, from the network
 make run DEPS=no|make run, where nothing is missing; what it names is tested by first_run.bats
@@ -25,11 +25,13 @@ excepted() { # command: prints the exception that it falls under
     return 1
 }
 
-# A reader's machine: as many slots as are asked for, no root, and a home that is empty.
+# A reader's machine: as many slots as are asked for, no root, a home that is empty, and nvcc only where the build has CUDA,
+# since to compile it takes longer than a command may.
 follow() { # pages: runs their commands in the folder tree; fails with the first that fails
     local command
     unset OMPI_MCA_ess_singleton_isolated
     export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none HOME=$PWD/home
+    is_there "$BUILD/kernels/*/*.cu.o" || export CUDA=0
     while read -r command <&4; do
         excepted "$command" >>excepted && continue
         echo "$command" >>ran

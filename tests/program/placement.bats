@@ -1,4 +1,4 @@
-# Who drives what, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS in place of /sys, and its
+# The table of ranks, GPUs and network cards, on made-up hosts: the sanitizers' build reads WEFT_PRETEND_SYSFS in place of /sys, and its
 # ranks are placed as if they drove the GPUs at WEFT_PRETEND_GPUS.
 load ../support/helper
 load ../support/sysfs
@@ -26,7 +26,7 @@ setup() {
     jq -e '[.ranks[] | .pci[5:7] + " " + .nics] == (["01 mlx5_0", "11 mlx5_1", "41 mlx5_4"] | . + .)
         and ([.ranks[] | .wrong == null] == ([true, true, false] | . + .)) and .ranks[2].gpu_cpus == "4096" and .ranks[2].gpu_numa_node == 1
         and (.note | test("rank 2 on .*far from its GPU.*2 of 6 ranks"))' info.json
-    [ "$("$weft" info --json | jq '.ranks[0].wrong')" = null ] # of a rank alone nobody asked to drive three GPUs
+    [ "$("$weft" info --json | jq '.ranks[0].wrong')" = null ] # a rank alone need not drive three GPUs
     launch 5 env WEFT_PRETEND_HOSTS=2 "$weft" info >info
     expect "blocks of hosts that differ" 2 "$(grep -c '^host ' info)"
 }

@@ -11,10 +11,8 @@ setup() {
     weft=$weft_release
 }
 
-simulated() { # ranks arguments of weft run...
-    local ranks=$1
-    shift
-    timeout -k 5 $hang_s "$top/jobs/simulate" --ranks "$ranks" run "$@" --quiet output.picture=none output.record=r.jsonl 3>&-
+simulated() { # arguments of jobs/simulate...
+    timeout -k 5 $hang_s "$top/jobs/simulate" "$@" --quiet output.picture=none 3>&-
 }
 
 # A rank has 8 x 8 cells and more, in 1D 64.
@@ -31,7 +29,7 @@ simulated() { # ranks arguments of weft run...
     deck sweep.ini problem.kind=sweep problem.alpha=0.2 $of
     for kind in heat line fused wave advect laplace custom transpose sweep; do
         weft_alone $kind.ini --quiet output.record=one.jsonl
-        simulated 64 $kind.ini
+        simulated --ranks 64 run $kind.ini output.record=r.jsonl
         expect "fingerprint of $kind" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
     done
     expect "ranks" 64 "$(record .ranks r.jsonl)"
@@ -45,13 +43,13 @@ simulated() { # ranks arguments of weft run...
     deck d.ini problem.kind=wave problem.alpha=0.2 grid.nx=128 grid.ny=128 time.steps=20 checkpoint.every=10 output.final=final.h5
     weft_alone d.ini --quiet checkpoint.dir=one output.record=one.jsonl
     mv final.h5 one.h5
-    simulated 256 d.ini
+    simulated --ranks 256 run d.ini output.record=r.jsonl
     expect "fingerprint on 256 ranks" "$(fingerprint one.jsonl)" "$(fingerprint r.jsonl)"
     expect "checkpoints" 2 "$(record .checkpoint.count r.jsonl)"
     "$weft" diff one/step_0000000010.h5 checkpoints/step_0000000010.h5
     "$weft" diff one.h5 final.h5
     rm checkpoints/step_0000000020.* final.h5
-    simulated 64 d.ini --restart checkpoints
+    simulated --ranks 64 run d.ini --restart checkpoints output.record=r.jsonl
     expect "steps of the restart" 10 "$(record .steps_run r.jsonl)"
     "$weft" diff one.h5 final.h5
 }
@@ -61,14 +59,12 @@ simulated() { # ranks arguments of weft run...
 calls() { awk 'FNR == 1 { n = 0 } $2 != "compute" { if (++n > most) most = n } END { print most }' "$1"_files/*; }
 table_bytes() { awk '/ (all)?gather / { bytes += $3 * ($NF == 6 ? 1 : 8) } END { print bytes }' "$1"_files/*rank-1.txt; }
 
-# Of the rank that allocates most, over what it allocates on 16 ranks.
+# The bytes of the rank that allocates most, beyond those on 16 ranks.
 allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.allocated_bytes }) | add) | .\"$1\" - .\"16\"" r.jsonl; }
 
 @test "no rank makes more calls on 256 than on 16 ranks, and what it allocates grows by at most 64 bytes per rank of the run" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.picture=none output.record=r.jsonl
-    for ranks in 16 64 256; do
-        timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16 --quiet 3>&-
-    done
+    deck d.ini problem.kind=heat problem.alpha=0.2 time.steps=10 output.record=r.jsonl
+    for ranks in 16 64 256; do simulated --weak --ranks $ranks --calls c$ranks run d.ini grid.nx=16 grid.ny=16; done
     expect "ranks with calls" 256 "$(ls c256_files | wc -l)"
     expect "calls of a rank" "$(calls c16)" "$(calls c256)"
     reductions=$(grep -c allreduce <(cat c256_files/*rank-2.txt))
@@ -87,8 +83,7 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
     deck transpose.ini problem.kind=transpose time.steps=10 output.picture=none
     for words in heat.ini "heat.ini time.norm_every=2" transpose.ini; do
         for ranks in 16 64; do
-            timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks $ranks run $words grid.nx=16 grid.ny=16 --quiet \
-                output.record=$ranks.jsonl 3>&-
+            simulated --weak --ranks $ranks run $words grid.nx=16 grid.ny=16 output.record=$ranks.jsonl
         done
     done
     WEFT=$weft "$top/jobs/predict" --from 16.jsonl --check 64.jsonl >said || true
@@ -100,8 +95,8 @@ allocated_beyond_16() { jq -s "(map({ (.ranks | tostring): .machine.simulated.al
 @test "a dragonfly takes other seconds to the same bits" {
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=16 grid.ny=16 time.steps=5 output.picture=none
     for network in fat_tree dragonfly; do
-        timeout -k 5 $hang_s "$top/jobs/simulate" --weak --ranks 64 --latency 2e-5 --network $network run d.ini grid.nx=16 grid.ny=16 \
-            --quiet output.record=$network.jsonl 3>&-
+        simulated --weak --ranks 64 --latency 2e-5 --network $network run d.ini grid.nx=16 grid.ny=16 \
+            run.device=host output.record=$network.jsonl
     done
     expect "cells" 128x128 "$(record '"\(.grid.nx)x\(.grid.ny)"' dragonfly.jsonl)"
     expect "fingerprint" "$(fingerprint fat_tree.jsonl)" "$(fingerprint dragonfly.jsonl)"

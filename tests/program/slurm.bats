@@ -12,6 +12,7 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || exit 1
 }
 
+queue_is_empty() { [ -z "$(squeue -h 2>/dev/null)" ]; }
 nodes_are_idle() { [ "$(sinfo -h -N -o %t 2>/dev/null | grep -c '^idle$')" = 2 ]; }
 
 setup_file() {
@@ -82,13 +83,10 @@ END
 }
 
 teardown_file() {
-    local name pid_file i
+    local name pid_file
     if [ -e "$BATS_FILE_TMPDIR/slurmctld.pid" ]; then # a test that failed may have left its job running
         scancel --user=root || true
-        for i in {1..50}; do
-            [ -n "$(squeue -h -t running,completing)" ] || break
-            sleep 0.2
-        done
+        wait_for queue_is_empty || true
     fi
     for name in slurmd.n1 slurmd.n2 slurmctld munged; do
         pid_file=$BATS_FILE_TMPDIR/$name.pid
@@ -106,15 +104,18 @@ else
 fi
 export SLURM_CONF=$BATS_FILE_TMPDIR/slurm.conf WEFT=$weft
 
-state_of() { scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
-reaches() { # seconds job states: waits for one of them
+of_job() { scontrol show job "$job" | sed -n "s/.*\b$1=\([A-Z0-9:]*\).*/\1/p"; } # a word of scontrol's
+reaches() { # state: the job $job, within a minute; its output is printed
     local i
-    for ((i = 0; i < 5 * $1; i++)); do
-        [[ " $3 " == *" $(state_of "$2") "* ]] && return 0
+    for ((i = 0; i < 300; i++)); do
+        case $(of_job JobState) in
+        "$1") cat "slurm-$job.out"; return 0 ;;
+        COMPLETED | FAILED | CANCELLED | TIMEOUT) break ;;
+        esac
         sleep 0.2
     done
-    scontrol show job "$2"
-    cat "slurm-$2.out"
+    scontrol show job "$job"
+    cat "slurm-$job.out"
     return 1
 }
 
@@ -122,9 +123,7 @@ reaches() { # seconds job states: waits for one of them
     deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=61 grid.ny=47 time.steps=30 checkpoint.every=10
     printf '[site]\nlauncher = pmix\nmodules =\n    touch loaded\n' >site.ini
     job=$(WEFT_SITE=$PWD/site.ini sbatch --parsable --nodes=2 --ntasks-per-node=2 "$top/jobs/weft.sbatch" d.ini run.device=host)
-    reaches 40 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
-    cat "slurm-$job.out"
-    expect state COMPLETED "$(state_of "$job")"
+    reaches COMPLETED
     [ -e loaded ]
     expect "ranks, verdict" "4 exact" "$(record '"\(.ranks) \(.verdict)"')"
     grep -Eq '^host +[^ ]+ and, alike, [^ ]+: 2 ranks' "slurm-$job.out"
@@ -134,10 +133,8 @@ reaches() { # seconds job states: waits for one of them
 @test "a job, here by mpirun, whose run fails has failed, with the run's status" {
     deck d.ini problem.kind=heat problem.alpha=7 grid.nx=61 time.steps=3
     job=$(WEFT_LAUNCHER=mpirun sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
-    reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
-    cat "slurm-$job.out"
-    expect state FAILED "$(state_of "$job")"
-    expect "exit status" 2:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
+    reaches FAILED
+    expect "exit status" 2:0 "$(of_job ExitCode)"
     grep -q '^weft: .*problem.alpha' "slurm-$job.out"
     expect "ranks in the table of bindings" 2 "$(grep -c '^rank [01] ' "slurm-$job.out")"
 }
@@ -148,11 +145,8 @@ reaches() { # seconds job states: waits for one of them
     stopped_job() { WEFT=$PWD/stops sbatch --parsable --gpus-per-node=0 "$@" "$top/jobs/weft.sbatch" d.ini time.steps=9; }
     jobs=("$(WEFT_REQUEUES=0 stopped_job)" "$(stopped_job --no-requeue)" "$(stopped_job --no-requeue --gpus-per-node=2)")
     for job in "${jobs[@]}"; do
-        reaches 30 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
-        cat "slurm-$job.out"
-        expect "state" FAILED "$(state_of "$job")"
-        expect "restarts" 0 "$(scontrol show job "$job" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p')"
-        expect "exit status" 75:0 "$(scontrol show job "$job" | sed -n 's/.* ExitCode=\([0-9:]*\).*/\1/p')"
+        reaches FAILED
+        expect "restarts, exit status" "0 75:0" "$(of_job Restarts) $(of_job ExitCode)"
         [ "$job" = "${jobs[2]}" ] && device='run.device=cuda ' || device=''
         grep -q "^words: run ${device}d.ini time.steps=9 checkpoint.dir=checkpoints/$job --restart-if-any checkpoints/$job" "slurm-$job.out"
         grep -q "^  WEFT_CHECKPOINTS=checkpoints/$job sbatch jobs/weft.sbatch d.ini time.steps=9" "slurm-$job.out"
@@ -163,22 +157,16 @@ reaches() { # seconds job states: waits for one of them
     local plate=(problem.kind=heat problem.alpha=0.2 grid.nx=300 grid.ny=200 checkpoint.every=500)
     deck d.ini "${plate[@]}" time.steps=1000000000
     job=$(sbatch --parsable --gpus-per-node=0 "$top/jobs/weft.sbatch" d.ini)
-    local i
-    for i in {1..100}; do
-        ls "checkpoints/$job"/step_*.h5 >/dev/null 2>&1 && break
-        sleep 0.2
-    done
+    wait_for is_there "checkpoints/$job/step_*.h5"
     scancel --batch --signal=USR1 "$job"
-    reaches 30 "$job" PENDING
+    reaches PENDING
     grep -q 'weft ended with status 75' "slurm-$job.out"
     expect "the record is of the stopped run" exact "$(record .verdict)"
     local stopped
     stopped=$(record .steps)
     deck d.ini "${plate[@]}" time.steps=$((stopped + 9)) # so that the second start comes to an end
-    reaches 40 "$job" "COMPLETED FAILED CANCELLED TIMEOUT"
-    cat "slurm-$job.out"
-    expect "state" COMPLETED "$(state_of "$job")"
-    scontrol show job "$job" | grep -q 'Restarts=1'
+    reaches COMPLETED
+    expect restarts 1 "$(of_job Restarts)"
     grep -q "^job $job .* start 2," "slurm-$job.out"
     grep -q "^weft: restarted from step $stopped" "slurm-$job.out"
     expect "steps run by the second start" "9 exact" "$(record '"\(.steps_run) \(.verdict)"')"
@@ -193,8 +181,7 @@ reaches() { # seconds job states: waits for one of them
     chmod +x named
     job=$(WEFT=$PWD/named WEFT_JOBS=$top/jobs sbatch --parsable --array=1-2 --gpus-per-node=0 "$top/jobs/check.sbatch" \
         device=host level=quick budget=0.01 reference=none)
-    array_is_done() { [ -z "$(squeue -h -j "$job" 2>/dev/null)" ]; }
-    wait_for array_is_done
+    wait_for queue_is_empty
     cat weft-check-"$job"_[12].out
     expect files "n1.jsonl n2.jsonl" "$(ls checks | xargs)"
     for node in n1 n2; do
@@ -215,11 +202,7 @@ reaches() { # seconds job states: waits for one of them
     printf 'sbatch = --gpus-per-node=0\n[run]\nlanes = 1, 2, 3\n' >>study.ini
     "$top/jobs/study" study.ini --submit >said
     expect "arrays" 2 "$(grep -c '^array [0-9]*: 3 points on [12] ranks' said)"
-    local i
-    for i in {1..300}; do
-        [ -n "$(squeue -h)" ] || break
-        sleep 0.2
-    done
+    wait_for queue_is_empty
     cat weft-study-*.out
     expect "lines" 12 "$(wc -l <study.jsonl)"
     expect "whole records" 12 "$("$top/jobs/records" run study.jsonl | wc -l)"

@@ -1,4 +1,4 @@
-# The short form of tests/long/soak, with a seed of the clock's, which it says: some kills, a signal of each kind, some damage.
+# The short form of tests/long/soak, with a seed of the clock's, which it says: some kills, a signal of each kind.
 load ../support/helper
 
 soak() { # part NAME=VALUE...
@@ -15,8 +15,4 @@ soak() { # part NAME=VALUE...
 
 @test "a signal of each kind at random instants: the status it should have, and the run goes on to the bits of one left alone" {
     soak signals SOAK_SIGNALS=6 SOAK_RUN_STEPS=800
-}
-
-@test "bits flipped and ends cut off anywhere in the newest checkpoint: named, and the one before used; or nothing changed" {
-    soak damage SOAK_FLIPS=6 SOAK_CUTS=2
 }

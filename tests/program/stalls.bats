@@ -7,22 +7,16 @@ setup() {
 }
 
 teardown() {
+    end_jobs
     mountpoint -q frozen || return 0
     fsfreeze -u frozen 2>/dev/null || true
     umount -l frozen
 }
 
-begin() { # ranks arguments...: in the background; $mpirun is its pid
-    local ranks=$1
-    shift
-    "$MPIRUN" $LAUNCH_FLAGS -n "$ranks" "$weft" run d.ini "$@" >out 2>&1 3>&- &
-    mpirun=$!
-}
-
 # bats test_tags=gpus:2
 @test "a rank that is stopped: the others say where they are, and the job ends with 3" {
     all_run() { [ "$(rank_pids output.record=stall.jsonl | wc -l)" = 3 ]; }
-    begin 3 run.stall_limit=4 output.record=stall.jsonl output.progress=on
+    begin 3 d.ini run.stall_limit=4 output.record=stall.jsonl output.progress=on
     wait_for all_run
     wait_for grep -q 'step [1-9]' out # of the progress: on a busy machine a start takes longer than any sleep
     kill -STOP "$(rank_pids output.record=stall.jsonl | sed -n 2p)"
@@ -35,7 +29,7 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 
 @test "a file system that does not answer: the phase is named" {
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:60000 begin 2 run.stall_limit=4 time.steps=500 checkpoint.every=200
+    WEFT_FAULT=checkpoint_slow:60000 begin 2 d.ini run.stall_limit=4 time.steps=500 checkpoint.every=200
     ends
     cat out
     expect status 3 "$status"
@@ -43,14 +37,14 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     expect "files with a checkpoint's name" "" "$(find checkpoints -name 'step_*.h5')"
 }
 
-@test "a file system that is frozen under a run: each rank says where it is, the job ends with 3, what has its name is whole" {
+@test "a file system that is frozen under a run: each rank says where it is, exit 3, what has its name is whole" {
     [ "$(id -u)" = 0 ] || skip "not root: no file system can be frozen"
     command -v fsfreeze mkfs.ext4 >/dev/null || skip "no fsfreeze or mkfs.ext4 here"
     mkdir frozen
     mkfs.ext4 -q image 64M
     mount -o loop image frozen 2>/dev/null || skip "no file system can be mounted here"
-    begin 2 run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
-    wait_for compgen -G 'frozen/checkpoints/*.h5' >/dev/null
+    begin 2 d.ini run.stall_limit=5 checkpoint.every=500 checkpoint.dir=frozen/checkpoints
+    wait_for is_there 'frozen/checkpoints/*.h5'
     fsfreeze -f frozen
     ends
     fsfreeze -u frozen
@@ -63,17 +57,17 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
 
 @test "a run that makes progress is left alone, whatever it waits for" {
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:700 weft_run 2 d.ini run.stall_limit=5 time.steps=1000 checkpoint.every=100
-    expect verdict exact "$(record .verdict)"
-    expect checkpoints 10 "$(record .checkpoint.count)"
+    WEFT_FAULT=checkpoint_slow:700 weft_alone d.ini problem.alpha=0.001 grid.nx=30 grid.ny=20 run.stall_limit=5 time.steps=1000 \
+        checkpoint.every=100
+    expect "verdict, checkpoints" "exact 10" "$(record '"\(.verdict) \(.checkpoint.count)"')"
     expect "it waited for longer than the limit" true "$(record '.checkpoint.stall_s > 5')"
 }
 
 @test "a run that is suspended while it waits, for longer than the limit, and resumed, goes on to its end" {
     local ranks
     weft=$weft_sanitize
-    WEFT_FAULT=checkpoint_slow:9000 begin 2 run.stall_limit=5 time.steps=200 checkpoint.every=200 output.record=suspended.jsonl
-    wait_for compgen -G 'checkpoints/step_*.????????' >/dev/null
+    WEFT_FAULT=checkpoint_slow:9000 begin 2 d.ini run.stall_limit=5 time.steps=200 checkpoint.every=200 output.record=suspended.jsonl
+    wait_for is_there 'checkpoints/step_*.????????'
     sleep 1 # the watchdog has seen the last step, and after SIGCONT there is still to wait
     mapfile -t ranks < <(rank_pids output.record=suspended.jsonl)
     expect ranks 2 ${#ranks[@]}
@@ -86,27 +80,24 @@ begin() { # ranks arguments...: in the background; $mpirun is its pid
     expect checkpoints 1 "$(record .checkpoint.count suspended.jsonl)"
 }
 
-@test "a pipe that nobody writes into, where a state file should be: that is said at once; --restart takes the file before it" {
+@test "a pipe where a state file should be: that is said at once; --restart takes the file before it" {
     mkfifo pipe.h5
-    run timeout -k 5 $hang_s "$weft" verify pipe.h5
-    refused 3 "pipe.h5 is a pipe"
-    run timeout -k 5 $hang_s "$weft" run d.ini --restart pipe.h5
-    refused 3 "pipe.h5 is a pipe"
-    run timeout -k 5 $hang_s "$weft" run d.ini problem.initial=pipe.h5
-    refused 2 "pipe.h5 is a pipe"
+    refuses 3 timeout -k 5 $hang_s "$weft" verify pipe.h5 -- "pipe.h5 is a pipe"
+    refuses 3 weft_alone d.ini --restart pipe.h5 -- "pipe.h5 is a pipe"
+    refuses 2 weft_alone d.ini problem.initial=pipe.h5 -- "pipe.h5 is a pipe"
     weft_alone d.ini time.steps=20 checkpoint.every=10
-    rm checkpoints/step_0000000020.h5
-    mkfifo checkpoints/step_0000000020.h5
-    timeout -k 5 $hang_s "$weft" run d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
+    rm "$(checkpoint 20)"
+    mkfifo "$(checkpoint 20)"
+    weft_alone d.ini time.steps=20 checkpoint.every=20 --restart checkpoints >out 2>&1
     grep -q 'checkpoints/step_0000000020.h5 is a pipe.*skipped' out
     expect steps_run 10 "$(record .steps_run)"
-    "$weft" verify checkpoints/step_0000000020.h5
+    "$weft" verify "$(checkpoint 20)"
 }
 
 @test "by default a run is watched: a thread more than with run.stall_limit=0" {
     local limit pid threads=()
     for limit in "" run.stall_limit=0; do
-        begin 1 run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
+        begin 1 d.ini run.threads=1 checkpoint.every=0 output.record=watched.jsonl output.progress=on $limit
         wait_for grep -q 'step [1-9]' out
         pid=$(rank_pids output.record=watched.jsonl)
         threads+=("$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)")

@@ -51,26 +51,15 @@ whole='
     done
 }
 
-@test "only the first 100 probed steps are kept" {
+@test "only the first 100 probed steps are kept; without steps none; a checkpoint or a restart spoils nothing" {
     deck d.ini "${plate[@]}"
     weft_alone d.ini grid.nx=20 grid.ny=20 time.steps=1699
     expect "first, last, count" "1 1585 100" "$(jq -r "$spans"' | map(.args.step) | unique | "\(min) \(max) \(length)"' t.json)"
     expect "names of a rank alone" "boundary fill interior shell" "$(jq -r "$spans"' | map(.name) | unique | join(" ")' t.json)"
-}
-
-@test "a run without steps leaves an empty timeline, and a checkpoint or a restart does not spoil one" {
-    deck d.ini "${plate[@]}"
     weft_alone d.ini time.steps=0
     expect spans 0 "$(jq "$spans | length" t.json)"
     weft_run 2 d.ini time.steps=40 checkpoint.every=20 run.feed=openmp run.lanes=3
     weft_run 2 d.ini time.steps=80 checkpoint.every=20 --restart checkpoints
     expect "what is wrong" "" "$(jq -r "$whole" t.json)"
     expect "steps" "41 57 73" "$(jq -r "$spans"' | map(.args.step) | unique | join(" ")' t.json)"
-}
-
-@test "a place that cannot be written is named before the first step" {
-    deck d.ini "${plate[@]}"
-    run weft_alone d.ini output.trace=no/such/t.json
-    refused 3 output.trace no/such/t.json
-    [ ! -e results.jsonl ]
 }

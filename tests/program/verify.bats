@@ -1,153 +1,140 @@
 # weft verify names the part, the block and the global rows that are damaged, whatever the ranks that wrote and
-# read; and checkpoint.verify says what is read back before a state gets its name.
+# read; weft diff says where two states differ; and a state file holds what it promises. Damage of every byte and of
+# every kind: test_state_damage_is_found.
 load ../support/helper
 
-data_offset() { h5dump -p -H -d "$2" "$1" | awk '/OFFSET/ { print $2; exit }'; }
-flip_a_bit() { # file dataset byte
-    local at=$(($(data_offset "$1" "$2") + $3)) byte
-    byte=$(od -An -tu1 -j "$at" -N 1 "$1" | tr -d ' ')
-    printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
-}
-# 8192 bytes a row: 512 rows a block of 4 MiB, 3 blocks, the last of 376 rows.
+# 8192 bytes a row: 512 rows a block of 4 MiB.
 plate() {
     deck d.ini problem.kind=wave problem.alpha=0.2 grid.{nx=1024,ny=1400} time.steps=2 output.final=good.h5 "$@"
 }
 
-@test "one flipped bit in the first, a middle and the last block is named, on one rank and on three" {
-    plate
-    weft_run 2 d.ini
-    launch 3 "$weft" verify good.h5
-    local at block rows
-    while read -r at block rows <&4; do # mpirun reads from 0
-        cp good.h5 bad.h5
-        flip_a_bit bad.h5 /fields/u_prev "$at"
-        run "$weft" verify bad.h5
-        refused 3 "bad.h5 is damaged: block $block, rows $rows of /fields/u_prev:"
-        run launch 3 "$weft" verify good.h5 bad.h5
-        expect status 3 "$status"
-        [[ $output == *"good.h5: whole"* && $output == *"bad.h5 is damaged: block $block, rows $rows of /fields/u_prev:"* ]]
-    done 4<<<"0 0 0 .. 511
-        $((8192 * 600)) 1 512 .. 1023
-        $((8192 * 1400 - 1)) 2 1024 .. 1399"
-}
-
-@test "parts: a flipped bit, one that is lost, two that were exchanged; moved with their index they are whole" {
+@test "damage is one sentence of verify, restart and diff: the part, the block and its rows, of 1D columns" {
     plate checkpoint.writers=3
     weft_run 3 d.ini
-    local parts
+    local parts damage k
     parts=$(echo good.????????)
     mkdir elsewhere
     cp -r good.* elsewhere
-    (cd / && "$weft" verify "$OLDPWD/elsewhere/good.h5")
+    (cd / && "$weft" verify "$OLDPWD/elsewhere/good.h5") # moved with their index parts are whole
     flip_a_bit $parts/1.h5 /u 8192
-    run launch 2 "$weft" verify good.h5
-    refused 3 "good.h5 is damaged: part 1 ($parts/1.h5), block 0, rows 466 .. 932 of /fields/u:"
-    flip_a_bit $parts/1.h5 /u 8192
-    mv $parts/0.h5 aside
-    mv $parts/2.h5 $parts/0.h5
-    mv aside $parts/2.h5
-    run launch 2 "$weft" verify good.h5
-    expect status 3 "$status"
-    [[ $output == *"part 0 ($parts/0.h5) has another length"* ]]
-    rm $parts/1.h5
-    run weft_run 2 d.ini --restart good.h5 time.steps=4 output.final=other.h5
-    refused 3 "good.h5" "part"
-    run "$weft" diff good.h5 elsewhere/good.h5
-    refused 3 "good.h5 is damaged: part"
-}
-
-@test "damage to the structure is one sentence, before the fields and behind them; another step's name is damage" {
+    damage="good.h5 is damaged: part 1 ($parts/1.h5), block 0, rows 466 .. 932 of /fields/u:"
+    refuses 3 launch 2 "$weft" verify good.h5 -- "$damage"
+    refuses 3 "$weft" diff good.h5 elsewhere/good.h5 -- "$damage"
+    refuses 3 weft_run 2 d.ini --restart good.h5 time.steps=4 output.final=other.h5 -- "good.h5" "part 1"
     plate checkpoint.every=2
-    weft_run 2 d.ini
-    local at bytes
-    bytes=$(stat -c %s good.h5)
-    for at in 20 900 $((bytes - 200)) $((bytes - 60)) $((bytes - 1)); do
-        cp good.h5 bad.h5
-        printf "\\x$(printf %02x $(($(od -An -tu1 -j $at -N 1 bad.h5) ^ 4)))" | dd of=bad.h5 bs=1 seek=$at conv=notrunc status=none
-        run "$weft" verify bad.h5
-        expect status 3 "$status"
-        [[ $output == *"bad.h5 "*"trailer"* ]] || { echo "$output"; return 1; }
-    done
-    cp checkpoints/step_0000000002.h5 checkpoints/step_0000000007.h5
-    run "$weft" verify checkpoints
-    refused 3 "checkpoints/step_0000000007.h5 is damaged: it holds step 2 under the name of step 7"
-    run "$weft" diff good.h5 checkpoints/step_0000000007.h5
-    refused 3 "checkpoints/step_0000000007.h5 is damaged"
-    cp checkpoints/step_0000000007.h5 start.h5
-    "$weft" verify start.h5
-    run weft_alone d.ini --restart checkpoints
-    expect status 0 "$status"
-    [[ $output == *"step_0000000007.h5 is damaged: "*"; skipped"* ]]
-    expect "the newest that is whole has the last step" 0 "$(record .steps_run)"
-}
-
-@test "in 1D the block's columns are named" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200000 time.steps=2 output.final=good.h5
-    weft_run 2 d.ini
-    flip_a_bit good.h5 /fields/u $((8 * 1199999))
-    run "$weft" verify good.h5
-    refused 3 "good.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
-}
-
-@test "several files: the worst decides; cut short or no state file at all is unreadable" {
-    plate
     weft_alone d.ini
+    for k in 1 2; do flip_a_bit good.h5 /fields/u $((4194304 * k)); done
+    refuses 3 "$weft" verify good.h5 -- "block 1, rows 512 .. 1023 of /fields/u" "; and 1 more"
+    cp "$(checkpoint 2)" "$(checkpoint 7)"
+    refuses 3 "$weft" verify checkpoints -- "$(checkpoint 7) is damaged: it holds step 2 under the name of step 7"
+    run weft_alone d.ini --restart checkpoints
+    expect "status, steps run from the newest that is whole" "0 0" "$status $(record .steps_run)"
+    [[ $output == *"step_0000000007.h5 is damaged: "*"; skipped"* ]]
+    deck line.ini problem.kind=heat problem.alpha=0.2 grid.nx=1200000 time.steps=2 output.final=line.h5
+    weft_run 2 line.ini
+    flip_a_bit line.h5 /fields/u $((8 * 1199999))
+    refuses 3 "$weft" verify line.h5 -- "line.h5 is damaged: block 2, columns 1048576 .. 1199999 of /fields/u:"
+}
+
+@test "several files, and folders with a line for each checkpoint: the worst decides" {
+    plate checkpoint.every=1 checkpoint.keep=0 checkpoint.dir=kept
+    weft_alone d.ini
+    launch 2 "$weft" verify kept | sed 's/: whole.*//' >seen
+    expect "checkpoints" "$(checkpoint 1 kept) $(checkpoint 2 kept)" "$(echo $(<seen))"
     cp good.h5 bad.h5
     flip_a_bit bad.h5 /fields/u 12345
     head -c 100000 good.h5 >short.h5
     echo "not HDF5" >text.h5
+    mkdir empty
     run "$weft" verify good.h5 bad.h5 short.h5 good.h5
     expect status 3 "$status"
     [[ $output == *"bad.h5 is damaged"*"short.h5"*"good.h5: whole"* ]]
-    run "$weft" verify text.h5
-    refused 3 text.h5
+    refuses 3 "$weft" verify text.h5 -- text.h5
+    refuses 2 "$weft" verify nowhere.h5 -- nowhere.h5
+    refuses 2 "$weft" verify empty -- "empty holds no checkpoints"
     run "$weft" verify good.h5 nowhere.h5
     expect status 2 "$status"
     run "$weft" verify bad.h5 nowhere.h5
     expect status 3 "$status"
-}
-
-@test "many damaged blocks: the first is named, the others counted" {
-    plate
-    weft_alone d.ini grid.ny=10000
-    local k
-    for ((k = 0; k < 20; k++)); do flip_a_bit good.h5 /fields/u $((4194304 * k)); done
-    run "$weft" verify good.h5
-    expect status 3 "$status"
-    expect "sentences" 1 "$(grep -c '^weft: ' <<<"$output")"
-    [[ $output == *"block 0, rows 0 .. 511 of /fields/u"*"; and 19 more"* ]]
-}
-
-@test "checkpoint.verify: full, sample and off write the same cells; the resolved deck says which" {
-    plate
-    local how
-    for how in full sample off; do
-        weft_run 3 d.ini checkpoint.verify=$how output.final=$how.h5
-        launch 2 "$weft" verify $how.h5
-        "$weft" diff full.h5 $how.h5
-        h5dump -a /deck $how.h5 | grep -q "verify = $how"
-    done
-    weft_alone d.ini
-    h5dump -a /deck good.h5 | grep -q "verify = full"
-    run weft_alone d.ini checkpoint.verify=some
-    refused 2 checkpoint.verify some "full, sample, off"
-}
-
-@test "a folder: every checkpoint of it, one line each, from the first on; the worst decides" {
-    plate checkpoint.every=1 checkpoint.keep=0 checkpoint.dir=kept
-    weft_alone d.ini
-    launch 2 "$weft" verify kept | sed 's/: whole.*//' >seen
-    expect "checkpoints" "kept/step_0000000001.h5 kept/step_0000000002.h5" "$(echo $(<seen))"
-    cp kept/step_0000000001.h5 good.h5
-    flip_a_bit kept/step_0000000001.h5 /fields/u 12345
-    run "$weft" verify kept
-    refused 3 "kept/step_0000000001.h5 is damaged: block 0, rows 0 .. 511 of /fields/u"
-    [[ $output == *"kept/step_0000000002.h5: whole"* ]]
-    run "$weft" diff good.h5 kept/step_0000000001.h5
-    refused 3 kept/step_0000000001.h5 damaged
-    mkdir empty
-    run "$weft" verify empty
-    refused 2 "empty holds no checkpoints"
+    flip_a_bit "$(checkpoint 1 kept)" /fields/u 12345
+    refuses 3 "$weft" verify kept -- "$(checkpoint 1 kept) is damaged: block 0, rows 0 .. 511 of /fields/u"
+    [[ $output == *"$(checkpoint 2 kept): whole"* ]]
     run "$weft" verify kept empty nowhere
     expect status 3 "$status"
+}
+
+@test "a state file holds what it promises, and the same cells however it is verified" {
+    plate
+    weft_alone d.ini
+    h5dump -H good.h5 >header
+    for a in schema_version kind step fingerprint deck folder; do grep -q "ATTRIBUTE \"$a\"" header; done
+    h5dump -d /fields/u -H good.h5 | grep -q 'SIMPLE { ( 1400, 1024 )'
+    for a in /fingerprint /fields/u/fingerprint; do h5dump -a $a good.h5 | grep -q "$(fingerprint)"; done
+    h5dump -a /deck good.h5 >resolved
+    grep -q 'alpha' resolved && grep -q 'verify = full' resolved
+    local how
+    for how in sample off; do
+        weft_alone d.ini checkpoint.verify=$how output.final=$how.h5
+        "$weft" verify $how.h5
+        "$weft" diff good.h5 $how.h5
+        h5dump -a /deck $how.h5 | grep -q "verify = $how"
+    done
+}
+
+# ---- weft diff ----
+
+differ() { # text, command...: the files differ, and the text says where
+    run "${@:2}"
+    [[ $status = 1 && $output == *"$1"* ]] || { echo "status $status, no '$1' in: $output"; return 1; }
+}
+
+@test "weft diff: equal and damaged states, the first of two fields, the sign of a zero, the last bit of f32" {
+    deck ab.ini problem.kind=transpose problem.initial=random grid.nx=8 grid.ny=6 time.steps=0
+    for seed in 1 2; do weft_alone ab.ini problem.seed=$seed output.final=$seed.h5; done
+    run "$weft" diff 1.h5 2.h5
+    expect "of two fields the first differs" "1 same" "$status $(sed -n 's/^b: \(same\) bits$/\1/p' <<<"$output")"
+    cp 1.h5 same.h5
+    "$weft" diff 1.h5 same.h5
+    flip_a_bit same.h5 /fields/a 9
+    refuses 3 "$weft" diff same.h5 1.h5 -- same.h5 /fields/a
+    refuses 2 "$weft" diff 1.h5 -- "diff needs two state files"
+    deck d.ini problem.kind=custom problem.initial=zero "problem.weights=-1 -1 1" grid.nx=5 time.steps=1 \
+        "grid.x_low=dirichlet 0"
+    for v in 0 -0; do weft_alone d.ini "grid.x_high=dirichlet $v" "output.final=zero$v.h5"; done
+    launch 7 "$weft" verify zero0.h5 zero-0.h5 # more ranks than rows
+    differ "u: 1 cells differ, by at most 0.000e+00 at (x 4, y 0)" launch 3 "$weft" diff zero0.h5 zero-0.h5
+    for v in 1 1.00000011920929; do
+        weft_alone d.ini "problem.weights=0 0 1" problem.dtype=f32 "grid.x_high=dirichlet $v" "output.final=f$v.h5"
+    done
+    differ "u: 1 cells differ, by at most 1.192e-07 at (x 4, y 0)" "$weft" diff f1.h5 f1.00000011920929.h5
+    refuses 1 "$weft" diff f1.h5 zero0.h5 -- \
+        "f1.h5 (custom, f32, 5 x 1)" "zero0.h5 (custom, f64, 5 x 1) differ in kind, type or grid"
+}
+
+@test "weft diff: the largest absolute and relative difference, where they are; whole runs by their steps" {
+    deck d.ini problem.kind=custom "problem.weights=0 1 0" grid.nx=4 grid.ny=1 time.steps=2 checkpoint.every=1 \
+        checkpoint.keep=0
+    printf '1.5 2 1000 0\n' >a.txt
+    printf '1.96875 2.75 1001 0\n' >b.txt
+    printf 'PATH /fields/u\nINPUT-CLASS TEXTFP\nRANK 1\nDIMENSION-SIZES 4\nOUTPUT-CLASS FP\nOUTPUT-SIZE 64\n' >conf
+    local name
+    for name in a b; do
+        h5import $name.txt -c conf -o start_$name.h5
+        weft_alone d.ini problem.initial=start_$name.h5 checkpoint.dir=$name --quiet
+    done
+    differ "u: 3 cells differ, by at most 1.000e+00 at (x 2, y 0); relative 2.727e-01 at (x 1, y 0)" \
+        launch 3 "$weft" diff "$(checkpoint 2 a)" "$(checkpoint 2 b)"
+    weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=same --quiet
+    run "$weft" diff a same
+    expect "two runs that agree" "0 step 1 u: same bits step 2 u: same bits" "$status $(echo $output)"
+    run "$weft" diff a b
+    expect "two runs that differ: status and steps" "1 2" "$status $(grep -c '^step' <<<"$output")"
+    rm same/step_0000000001.h5
+    run "$weft" diff a same
+    expect "a run that lacks a step" "1 step 2 u: same bits step 1: only in a" "$status $(echo $output)"
+    rm b/step_0000000002.h5
+    run "$weft" diff b same
+    expect "runs without a common step" "1 step 1: only in b step 2: only in same" "$status $(echo $output)"
+    mkdir empty
+    refuses 2 "$weft" diff a empty -- empty
 }

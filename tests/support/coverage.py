@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tests reach, room by room, by the counts of gcov in a build with COVERAGE=1 (`make coverage`).
+"""Lines and branches that the tests reach, room by room, by the counts of gcov in a build with COVERAGE=1 (`make coverage`).
 
 usage: coverage.py COVERAGE.json        (gcovr --json)
 

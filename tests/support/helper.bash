@@ -1,4 +1,4 @@
-# What the bats files share. Every test works in a folder of its own; decks are made from key=value pairs; results are
+# Shared by the bats files. Every test works in a folder of its own; decks are made from key=value pairs; results are
 # read from the JSON records, never from what was printed.
 bats_require_minimum_version 1.5.0
 
@@ -46,7 +46,14 @@ weft_run() { # ranks deck arguments...
 # One rank without mpirun: a launch of a tenth of a second.
 weft_alone() { timeout -k 5 $hang_s "$weft" run "$@" 3>&-; }
 
-# A run in the background: mpirun has the pid $mpirun and writes to the file out.
+# A run in the background, whose output goes to the file out: $mpirun is the pid of mpirun, or of a single rank.
+begin() { # ranks arguments of weft run...
+    local launcher=("$MPIRUN" $LAUNCH_FLAGS -n "$1")
+    [ "$1" != 1 ] || launcher=()
+    "${launcher[@]}" "$weft" run "${@:2}" >out 2>&1 3>&- &
+    mpirun=$!
+}
+
 ends() { # sets status
     local i
     for ((i = 0; i < 10 * hang_s; i++)); do
@@ -62,6 +69,12 @@ ends() { # sets status
     return 1
 }
 
+end_jobs() { # what a failed test left running
+    local job
+    for job in $(jobs -p); do kill -9 "$job" 2>/dev/null || true; done
+}
+teardown() { end_jobs; }
+
 rank_pids() { pgrep -f "^$weft run .*$1" || true; } # argument of the run that no other has
 
 wait_for() { # command...
@@ -72,6 +85,33 @@ wait_for() { # command...
     done
     echo "nothing came of: $*"
     return 1
+}
+
+# Checkpoints: the name of a step's, the steps that a folder has, the newest of them.
+checkpoint() { printf '%s/step_%010d.h5' "${2-checkpoints}" "$1"; } # step [folder]
+steps_in() { (cd "${1-checkpoints}" && ls) | sed -n 's/^step_0*\([0-9][0-9]*\)\.h5$/\1/p' | xargs; } # [folder]
+newest_step() { steps_in | grep -o '[0-9]*$'; }
+is_there() { compgen -G "$1" >/dev/null; } # pattern of names
+
+flip_a_bit() { # file dataset byte of its data
+    local at byte
+    at=$(($(h5dump -p -H -d "$2" "$1" | awk '/OFFSET/ { print $2; exit }') + $3))
+    byte=$(od -An -tu1 -j "$at" -N 1 "$1" | tr -d ' ')
+    printf "\\x$(printf %02x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+}
+
+# A shim of tests/support: a library to preload, $shim, and HDF5's filter 300, through which `filtered` puts a field.
+make_shim() { # name
+    local h5
+    h5=$(pkg-config --cflags --libs hdf5-serial 2>/dev/null || pkg-config --cflags --libs hdf5)
+    mkdir plugins
+    shim=$PWD/plugins/lib$1.so
+    cc -O1 -shared -fPIC -o "$shim" "$top/tests/support/$1.c" $h5 -ldl -lm
+    export HDF5_PLUGIN_PATH=$PWD/plugins
+}
+filtered() { # file: its /fields/u alone, in filtered.h5
+    h5copy -p -i "$1" -s /fields/u -o copied.h5 -d /fields/u
+    h5repack -l CHUNK=43x160 -f UD=300,0,0 copied.h5 filtered.h5
 }
 
 record() { tail -n 1 "${2:-results.jsonl}" | jq -r "$1"; } # filter [file]
@@ -88,7 +128,7 @@ expect() { # what wanted found
     return 1
 }
 
-# Of what was said on stderr, without what MPI, PMIx, hwloc and UCX add to it.
+# A text from stderr without the lines that MPI, PMIx, hwloc and UCX add.
 ours() { grep -v -e '^\[[^]]*:[0-9]*\] ' -e '^\[hwloc' -e '^hwloc' -e '^\[[0-9.]*\] \[.*UCX' -e '^PMIX' <<<"$1" | grep . || true; }
 
 # After `run`: the status, and exactly one line of weft's own that holds every given text.
@@ -101,4 +141,16 @@ refused() { # status text...
     for text; do
         [[ $said == *"$text"* ]] || { echo "no '$text' in: $said"; return 1; }
     done
+}
+
+# Runs a command that has to end with that status and one sentence of weft that holds the texts.
+refuses() { # status command... -- text...
+    local wanted=$1 command=()
+    shift
+    while [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    run "${command[@]}"
+    refused "$wanted" "${@:2}" || { echo "of: ${command[*]}"; return 1; }
 }

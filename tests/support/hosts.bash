@@ -1,4 +1,4 @@
-# What the bats files of several hosts share, after helper.bash: hosta .. hostd (tests/support/hosts), made once per file. They share all
+# Shared by the bats files of several hosts, after helper.bash: hosta .. hostd (tests/support/hosts), made once per file. They share all
 # folders of the tests; /tmp, /dev/shm, names, addresses and boots are their own.
 
 hosts=$top/tests/support/hosts
@@ -20,14 +20,12 @@ setup_file() {
     [ "$seen" = "hosta hostb" ] || echo "this mpirun starts no ranks on other hosts: $seen" >"$world/state"
 }
 
-teardown_file() { # bats deletes the tests' folders next, in which nobody may write any more
-    local first tries
+teardown_file() { # bats deletes the tests' folders next: no process may still write there
+    local first
     first=$(pgrep -P "$(<"$world/pid")") || return 0
     kill -KILL "$(<"$world/pid")"
-    for tries in {1..100}; do
-        kill -0 "$first" 2>/dev/null || break
-        sleep 0.05
-    done
+    gone() { ! kill -0 "$first" 2>/dev/null; }
+    hang_s=5 wait_for gone
 }
 
 setup() {

@@ -1,4 +1,4 @@
-"""What people read, looked through for what a machine can find: pages (*.md), and the comments and strings of sources.
+"""Finds in texts what a machine can find: pages (*.md), and the comments and strings of sources.
 
     pages.py TOP links     every link leads to a file or folder that is there, and to a heading in it
     pages.py TOP names     every path of the tree and every source file that a page names in `code` is there
@@ -31,7 +31,7 @@ def files_of(top):
 
 
 def blank(text):
-    """As many lines, with nothing in them."""
+    """The same number of lines, all empty."""
     return "\n" * text.count("\n")
 
 

@@ -2,7 +2,7 @@
 and in a build's object files; and one of the tests.
 
     structure.py TOP rooms            every include goes to a room that the table of rooms allows
-    structure.py TOP circles BUILD    no two source files call each other, directly or through others
+    structure.py TOP circles BUILD    no two source files call each other, directly or through others (one circle is shown)
     structure.py TOP callers BUILD    every function and table that is not static has a user in another file
     structure.py TOP devices          a test that reads a choice of a run names the device, or is run on GPUs too, and a unit that opens a
                                       GPU is given one (tests/run)
@@ -11,6 +11,7 @@ and in a build's object files; and one of the tests.
 Prints one line for each break of a rule and ends with 1, or prints nothing. A file here is a .c or .cu file with its header.
 """
 
+import graphlib
 import re
 import subprocess
 import sys
@@ -19,12 +20,6 @@ from pathlib import Path
 
 TOPS = ("kernels", "comm", "io", "miniapp")
 SOURCES = (".c", ".h", ".cu", ".cuh")
-
-
-# Tests that leave the device open and are not run on GPUs, and why what they read does not depend on it.
-DEVICE_LEFT_OPEN = {
-    ("simulate.bats", "a dragonfly takes other seconds to the same bits"): "simulated ranks have no GPUs",
-}
 
 
 # Functions of libm that are not correctly rounded; what a compiler calls for powers and for complex products.
@@ -106,25 +101,14 @@ def calls(found):
     return graph
 
 
-def reached(graph, start):
-    found, todo = set(), [start]
-    while todo:
-        for other in graph[todo.pop()]:
-            if other not in found:
-                found.add(other)
-                todo.append(other)
-    return found
-
-
 def check_circles(found):
     graph = calls(found)
-    reach = {source: reached(graph, source) for source in graph}
-    return [
-        f"{a} calls {b} ({', '.join(used)}), which calls {a} {'' if a in graph[b] else 'through others'}".rstrip()
-        for a in graph
-        for b, used in graph[a].items()
-        if a in reach[b]
-    ]
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        circle = error.args[1][::-1]  # each calls the next
+        return [f"{a} calls {b} ({', '.join(graph[a][b])})" for a, b in zip(circle, circle[1:])]
+    return []
 
 
 def check_callers(top, found):
@@ -155,10 +139,10 @@ def text_of(name, bodies, seen):
 
 
 def check_devices(top):
-    broken, unneeded = [], dict(DEVICE_LEFT_OPEN)
+    broken = []
     for file in sorted((top / "tests/program").glob("*.bats")):
         text, bodies = file.read_text(), {}
-        whole = re.search(r"^# bats file_tags=.*gpus:", text, re.M) or re.search(r"^weft=\$weft_sanitize", text, re.M)
+        whole = re.search(r"^weft=\$weft_sanitize", text, re.M)
         for m in re.finditer(r"^(\w+)=(\((?:.|\n)*?\)$|.*$)", text, re.M):
             bodies[m[1]] = m[2]
         for m in re.finditer(r"^(\w+)\(\) \{(.*\}(?: # .*)?$|(?:.|\n)*?^\})", text, re.M):
@@ -170,15 +154,13 @@ def check_devices(top):
                 broken.append(f"{file.name}: '{m[2]}' needs a GPU, and no tag gpus: gives it one")
             read = re.findall(r"\brecord +(?:'[^']*'|\"[^\"]*\"|\S+)|\bjq\b[^|]*results\.jsonl", test)
             choices = sorted({c for r in read for c in re.findall(CHOICES, re.sub(r"\.asked\.\w+", "", r))})
-            if whole or not choices or "gpus:" in m[1] or re.search(NAMED, test):
-                continue
-            if unneeded.pop((file.name, m[2]), None) is None:
+            if choices and not whole and "gpus:" not in m[1] and not re.search(NAMED, test):
                 broken.append(f"{file.name}: '{m[2]}' reads .{', .'.join(choices)} of a run whose device it does not name")
     for file in sorted((top / "tests").glob("*/test_*.c")):
         text = file.read_text()
         if re.search(OPENS_GPU, text) and " gpus: " not in text.split("*/")[0]:
             broken.append(f"{file.name} opens a GPU, and its first comment has no line gpus:")
-    return broken + [f"{file}: '{test}' needs no exception" for file, test in unneeded]
+    return broken
 
 
 def without_comments(text):
