@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-#include "config/config.h"
+#include "config/request.h"
 #include "core/field.h"
 #include "core/stencil.h"
 #include "device/device.h"
@@ -48,7 +48,7 @@ typedef struct plan_exchange {
     transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
     bool tried;                                    /* else nothing below holds */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                     * rank; INFINITY: it does not serve, or was not tried */
+                                                    * rank; INFINITY: it does not serve, or was not tried */
     sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
 } plan_exchange;
 
@@ -135,6 +135,14 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
 
+/* A way of a trial. */
+typedef struct plan_way {
+    char name[24];
+    int what;      /* steps, step_form or transport_kind */
+    double weight; /* of the seconds, in the choice */
+    double seconds;
+} plan_way;
+
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
  * on most machines. p: as far as it is chosen. */
 typedef struct plan_trial {
@@ -144,14 +152,14 @@ typedef struct plan_trial {
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
-    /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
+    /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it; the last is 1:
      * single steps. */
-    void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
+    void (*blocks)(void *context, const plan *p, plan_way way[], int count);
     /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they
      * cannot be had. */
     double (*persistent)(void *context, const plan *p, int steps, sentence *why);
-    /* Seconds of a step or block in each of these forms. */
-    void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
+    /* Seconds of a block in each of these forms. */
+    void (*forms)(void *context, const plan *p, plan_way way[], int count);
 } plan_trial;
 
 typedef struct plan_question {
@@ -175,6 +183,17 @@ enum { PLAN_CHOSEN_BYTES = 64 };
 const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice);
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
+
+/* ---- plan_json.c: the plan as JSON ---- */
+
+/* What a run chose, for its record: {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}; and its
+ * notes. */
+struct json_t *plan_reasons_json(const plan *p);
+struct json_t *plan_notes_json(const plan *p);
+/* `weft run --dry-run --json`: prints the plan of request q on one line of stdout, for ranks that need not be
+ * here, whose trials jobs/predict answers; docs/contract.md has its keys. An exit status, with a sentence in
+ * why where it is not 0. */
+int plan_print_json(const request *q, sentence *why);
 
 /* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
 double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);

@@ -25,8 +25,6 @@ typedef struct timeline timeline;
 /* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
 void timeline_destroy(timeline **t);
-/* To be put into the probe; its events are this timeline's. Cleared for the next step. */
-step_detail *timeline_detail(timeline *t);
 /* The probed step is done: its spans, of the first TIMELINE_STEPS. level: what the step made. */
 void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
 bool timeline_write(timeline *t, const char *path, sentence *why);
@@ -66,13 +64,13 @@ typedef struct clock_steps {
     double phase_s[STEP_PHASES];  /* summed over the probed steps */
 } clock_steps;
 
-/* s: the stream on which the steps end. */
-void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every);
+/* s: the first of the `streams` that compute, on which the steps end. */
+void clock_create(clock_steps *c, device *d, device_stream *s, int streams, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c);
 /* NULL, or a probe for what comes next, from this level to the next tick: one step, or those of a pass. */
-const step_probe *clock_probe(clock_steps *c, int64_t level);
+step_probe *clock_probe(clock_steps *c, int64_t level);
 /* The work enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
 /* After `steps` steps were enqueued. */

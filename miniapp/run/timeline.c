@@ -39,9 +39,8 @@ struct timeline {
     device *d;
     device_stream *stream;
     int streams;
-    step_detail detail;
     device_event *first_event, *last_event, *spare;
-    anchor first; /* the device's clock starts there */
+    anchor first;     /* the device's clock starts there */
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
     int spans_a_step, spans, kept; /* kept: steps */
@@ -82,10 +81,6 @@ timeline *timeline_create(const topology *top, device *d, device_stream *s, int 
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
-    for (int i = 0; i < streams; i++) {
-        DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
-        DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
-    }
     t->first = drop_anchor(t, &t->first_event);
     return t;
 }
@@ -97,54 +92,36 @@ void timeline_destroy(timeline **timeline_)
     device *d = t->d;
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
-    for (int i = 0; i < t->streams; i++) {
-        DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
-        DEVICE_CALL(d, event_destroy, &t->detail.stream_end[i]);
-    }
     free(t->span);
     free(t);
     *timeline_ = NULL;
 }
 
-step_detail *timeline_detail(timeline *t)
-{
-    t->detail.streams = 0;
-    t->detail.exchanged = false;
-    memset(t->detail.host_s, 0, sizeof t->detail.host_s);
-    return &t->detail;
-}
-
 void timeline_keep(timeline *t, const step_probe *p, int64_t level)
 {
-    const step_detail *detail = &t->detail;
+    const double *host_s = p->host_s;
+    double at_s[STEP_POINTS];
     if (t->kept++ >= TIMELINE_STEPS) return;
     trace_span *s = &t->span[t->spans];
-    const double posted_s = position_s(t, p->event[STEP_POSTED]),
-                 resumed_s = position_s(t, p->event[STEP_RESUME]);
-    const double received_s = position_s(t, p->event[STEP_RECEIVED]),
-                 shell_end_s = position_s(t, p->event[STEP_SHELL_END]);
-    const double filled_s = detail->streams > 0 ? position_s(t, p->event[STEP_FILLED]) : received_s;
-    for (int i = 0; i < detail->streams; i++)
-        *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]),
-                             level, TRACK_STREAM + i, INTERIOR };
-    const double *host_s = detail->host_s;
-    if (detail->streams == 0) { /* in-kernel exchange: one launch */
-        const double begin_s = position_s(t, p->event[STEP_ENTER]),
-                     end_s = position_s(t, p->event[STEP_INTERIOR_END]);
-        *s++ = (trace_span){ begin_s, end_s, level, TRACK_STREAM, STEP };
+    for (int i = 0; i < STEP_POINTS; i++)
+        at_s[i] = p->streams > 0 || i == STEP_ENTER || i == STEP_LEAVE ? position_s(t, p->event[i]) : 0;
+    for (int i = 0; i < p->streams; i++)
+        *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
+                             TRACK_STREAM + i, INTERIOR };
+    if (p->streams == 0) { /* in-kernel exchange: one launch */
+        *s++ = (trace_span){ at_s[STEP_ENTER], at_s[STEP_LEAVE], level, TRACK_STREAM, STEP };
         *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_LAUNCH };
+    } else {
+        *s++ = (trace_span){ at_s[STEP_RECEIVED], at_s[STEP_FILLED], level, TRACK_COMM, FILL };
+        *s++ = (trace_span){ at_s[STEP_FILLED], at_s[STEP_SHELL_END], level, TRACK_COMM, SHELL };
     }
-    if (detail->exchanged) {
-        *s++ = (trace_span){ position_s(t, p->event[STEP_PACK]), posted_s, level, TRACK_COMM, PACK };
-        *s++ = (trace_span){ resumed_s, received_s, level, TRACK_COMM, EXCHANGE };
+    if (p->streams > 0 && p->exchanged) {
+        *s++ = (trace_span){ at_s[STEP_PACK], at_s[STEP_POSTED], level, TRACK_COMM, PACK };
+        *s++ = (trace_span){ at_s[STEP_RESUME], at_s[STEP_RECEIVED], level, TRACK_COMM, EXCHANGE };
         *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
         *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
         *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };
         *s++ = (trace_span){ host_s[STEP_RECEIVED], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_SHELL };
-    }
-    if (detail->streams > 0) {
-        *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };
-        *s++ = (trace_span){ filled_s, shell_end_s, level, TRACK_COMM, SHELL };
     }
     t->spans = (int)(s - t->span);
 }

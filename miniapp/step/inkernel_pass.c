@@ -84,10 +84,11 @@ static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *side
     return ok;
 }
 
-inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
-                                    void *const fields[2], sentence *why)
+inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
+                                    sentence *why)
 {
     device *d = of->dev;
+    const decomp *dec = of->dec;
     const field_shape *shape = of->shape;
     const int radius = of->radius;
     const bool corners = of->corners;

@@ -13,9 +13,6 @@
  *
  *     exchange first   blocks alone: no interior, the shell is all cells. It costs less than the passes of a
  *                      shell where the exchange is short
- *     mixed            some links go over peer memory, some do not: the shell lies along the far links alone.
- *                      The kernels of a step exchange with the near neighbours; a block is taken after an
- *                      exchange with these, which is short
  *     in-kernel        one launch that exchanges within (kernels/core/inkernel.h), where every neighbour's
  *                      memory can be reached; the first one is taken behind a halo exchange (step_ready)
  *     persistent       one launch takes all steps of a block, and exchanges within
@@ -65,47 +62,29 @@ static void fill(const step_streams *s, const step_pass *p, const step_job *j, c
         DEVICE_CALL(d, boundary_fill, p->of.shape, j->cur.prev, &p->sides, ghosts, count, stream);
 }
 
-static void begin_exchange(step_pass *p, unsigned over, step_levels cur, device_stream *stream)
+static void begin_exchange(step_pass *p, step_levels cur, device_stream *stream)
 {
-    halo_begin(p->halo, over, cur.u, stream);
-    if (p->prev_halo) halo_begin(p->prev_halo, over, cur.prev, stream);
+    halo_begin(p->halo, cur.u, stream);
+    if (p->prev_halo) halo_begin(p->prev_halo, cur.prev, stream);
 }
 
-static void end_exchange(step_pass *p, unsigned over)
+static void end_exchange(step_pass *p)
 {
-    if (p->prev_halo) halo_end(p->prev_halo, over);
-    halo_end(p->halo, over);
+    if (p->prev_halo) halo_end(p->prev_halo);
+    halo_end(p->halo);
 }
 
 void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 {
-    begin_exchange(p, HALO_OVER_ALL, cur, s->comm);
-    end_exchange(p, HALO_OVER_ALL);
+    begin_exchange(p, cur, s->comm);
+    end_exchange(p);
 }
 
-/* The links whose exchange runs beside the interior. */
-static unsigned beside(const step_pass *p)
+/* Images of own cells. The streams, and later the shell, wait for `level` as it is then. */
+static void fill_images(step_streams *s, step_pass *p, const step_job *j)
 {
-    return HALO_OVER_ALL & (p->form == STEP_MIXED ? ~p->near : ~0u);
-}
-
-/* Is anything put into ghosts between the last level and the interior? */
-static bool comes_before(const step_pass *p)
-{
-    return p->wraps_count > 0 || (p->form == STEP_MIXED && p->of.block_steps > 1);
-}
-
-/* The streams, and later the shell, wait for `level` as it is then. */
-static void before_interior(step_streams *s, step_pass *p, const step_job *j)
-{
-    device_stream *stream = s->stream[0];
-    if (!comes_before(p)) return;
-    if (p->form == STEP_MIXED && j->exchange) {
-        begin_exchange(p, p->near, j->cur, stream);
-        end_exchange(p, p->near);
-    }
-    if (p->form == STEP_MIXED) fill(s, p, j, p->ghosts, p->early_ghosts, stream);
-    fill(s, p, j, p->wraps, p->wraps_count, stream);
+    if (p->wraps_count == 0) return;
+    fill(s, p, j, p->wraps, p->wraps_count, s->stream[0]);
     step_complete(s);
 }
 
@@ -121,9 +100,8 @@ static void interior(step_streams *s, step_pass *p, const step_job *j, int first
         compute(s, p, j, &p->strip[i], 1, stream);
         step_probe_stream_end(j->probe, d, i, stream);
         if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
-        if (i == s->count - 1) step_probe_mark(j->probe, d, STEP_INTERIOR_END, stream);
-        if (comm && j->exchange) halo_progress(p->halo, beside(p));
-        if (comm && j->exchange && p->prev_halo) halo_progress(p->prev_halo, beside(p));
+        if (comm && j->exchange) halo_progress(p->halo);
+        if (comm && j->exchange && p->prev_halo) halo_progress(p->prev_halo);
     }
 }
 
@@ -131,16 +109,15 @@ static void interior(step_streams *s, step_pass *p, const step_job *j, int first
 static void shell(step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
-    const int filled = p->form == STEP_MIXED ? p->early_ghosts : 0;
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
     if (j->exchange) {
-        end_exchange(p, beside(p));
+        end_exchange(p);
         (void)fp_default();
     }
     step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);
-    fill(s, p, j, p->ghosts + filled, p->ghosts_count - filled, s->comm);
+    fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
     step_probe_mark(j->probe, d, STEP_FILLED, s->comm);
-    if (comes_before(p)) DEVICE_CALL(d, event_wait, s->level, s->comm);
+    if (p->wraps_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
     compute(s, p, j, p->shell, p->shell_count, s->comm);
     DEVICE_CALL(d, event_record, s->shell_done, s->comm);
     step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm);
@@ -181,21 +158,20 @@ void step_take(step_streams *s, step_pass *p, step_job j)
         DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, first);
         step_complete(s);
     }
+    if (j.probe) j.probe->streams = step_in_kernel(p) ? 0 : s->count;
     step_probe_mark(j.probe, d, STEP_ENTER, first);
 
     if (p->form == STEP_IN_KERNEL) {
         compute(s, p, &j, &own, 1, first);
-        step_probe_mark_launch(j.probe, d, first);
     } else {
         j.exchange = exchange && halo_neighbours(p->halo) > 0 && !p->of.persistent;
-        step_probe_with_halo(j.probe, s->count, j.exchange);
-
+        if (j.probe) j.probe->exchanged = j.exchange;
         DEVICE_CALL(d, event_wait, s->level, s->comm);
         step_probe_mark(j.probe, d, STEP_PACK, s->comm);
-        if (j.exchange) begin_exchange(p, beside(p), j.cur, s->comm);
+        if (j.exchange) begin_exchange(p, j.cur, s->comm);
         step_probe_mark(j.probe, d, STEP_POSTED, s->comm);
 
-        before_interior(s, p, &j);
+        fill_images(s, p, &j);
         if (s->feed == CONFIG_FEED_OPENMP) {
             interior_and_shell(s, p, &j);
         } else {

@@ -22,13 +22,7 @@
 #include "ranks/decomp.h"
 #include "step/step_probe.h"
 
-typedef enum step_form {
-    STEP_OVERLAPPED,
-    STEP_EXCHANGE_FIRST,
-    STEP_IN_KERNEL,
-    STEP_MIXED,
-    STEP_FORMS
-} step_form;
+typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
 /* The streams one rank computes with; shared by all passes of a step. */
@@ -72,11 +66,10 @@ typedef struct step_setup {
 typedef struct inkernel_pass inkernel_pass;
 
 /* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
- * stencil is the step's. dec: a neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both
- * ends of a link leave each other out. NULL on all ranks, with the reason, where a rank cannot take such
- * steps: the device, the grid, a neighbour out of reach. */
-inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
-                                    void *const fields[2], sentence *why);
+ * stencil is the step's. NULL on all ranks, with the reason, where a rank cannot take such steps: the device,
+ * the grid, a neighbour out of reach. */
+inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
+                                    sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 
@@ -127,11 +120,8 @@ typedef struct step_pass {
     int shell_count;
     box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the
                                      * others */
-    int ghosts_count, early_ghosts; /* early: of form MIXED, the first of them, no images of what far links
-                                     * bring */
-    unsigned near;                  /* transports, bit by bit, whose links a mixed step does not take for far:
-                                     * peer */
-    int depth;                      /* halo depth: of the ghosts that a step or block reads */
+    int ghosts_count;
+    int depth; /* halo depth: of the ghosts that a step or block reads */
     step_form form;
     box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images
                                     * of received ones */
@@ -151,10 +141,10 @@ typedef struct step_levels {
 /* Collective, as is destroy. */
 void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
- * in-kernel exchange of single steps, for which this and mixed want step_pass_make_inkernel before. */
+ * in-kernel exchange of single steps, which wants step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* Gives single steps what they need for in-kernel exchange with their near neighbours; false, on all ranks,
- * with the reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate
+/* Gives single steps what they need for in-kernel exchange; false, on all ranks, with the reason, where that
+ * cannot be had. Collective. fields: the two buffers that the levels alternate
  * between. */
 bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why);
 void step_pass_destroy(step_pass *p);
@@ -174,7 +164,7 @@ typedef struct step_job {
     uint64_t *norm; /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number
                        of steps that temporal_change_steps gave, or a persistent pass, leaves it there; a step
                        that step_can_change in its inkernel_pass */
-    const step_probe *probe;  /* may be NULL */
+    step_probe *probe;        /* may be NULL */
     bool captured;            /* the same work every time: the two below are given; else step_take's own */
     int epoch;                /* of cur, with in-kernel exchange (inkernel_pass_epoch) */
     inkernel_pass_norm rides; /* the norm that an in-kernel step takes */
@@ -188,11 +178,7 @@ int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchan
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-/* Kernels exchange, with all neighbours or with those within reach. */
-static inline bool step_in_kernel(const step_pass *p)
-{
-    return p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->of.block_steps == 1);
-}
+static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
 static inline bool step_can_change(const step_pass *p)
 {
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);

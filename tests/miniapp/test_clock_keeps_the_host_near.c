@@ -51,7 +51,7 @@ static double furthest_s(int steps, double step_s, int ticks)
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
-    clock_create(&c, &d, NULL, NULL, CLOCK_PROBE_EVERY);
+    clock_create(&c, &d, NULL, 1, NULL, CLOCK_PROBE_EVERY);
     clock_restart(&c);
     for (int i = 0; i < ticks; i++) {
         enqueued_s += steps * step_s;

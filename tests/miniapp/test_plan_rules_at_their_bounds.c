@@ -216,7 +216,7 @@ static void passes_are_persistent_where_registers_hold_all_cells(void **state)
     assert_int_equal(p->grid.shape.depth_x, 1);
     assert_int_equal(p->notes, 0);
     assert_false(held(1, &m, 2048, 1000, 0, 0, "fuse = 32")->persistent); /* other passes take as many */
-    p = held(1, &m, 2048, 1000, 20, 0, "fuse = 33"); /* not in a row */
+    p = held(1, &m, 2048, 1000, 20, 0, "fuse = 33");                      /* not in a row */
     assert_false(p->persistent);
     assert_int_equal(p->block_steps, 16);
     assert_int_equal(held(2, &m, 2048, 1000, 0, 0, "fuse = 33")->block_steps, 32); /* of a rank alone */
@@ -323,43 +323,12 @@ static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
     int status = 0;
     for (int ranks = 1; ranks <= 2; ranks++) {
         const plan_facts f = made_up_facts(DEVICE_CUDA, ranks, 2, &norms);
-        harness_config(
-            &cfg,
-            "[problem]\nkind = heat\nalpha = .1\n[grid]\nnx = 8192\n"
-            "[time]\nsteps = 1000\n[run]\nfuse = 1\n");
+        harness_config(&cfg, "[problem]\nkind = heat\nalpha = .1\n[grid]\nnx = 8192\n"
+                             "[time]\nsteps = 1000\n[run]\nfuse = 1\n");
         p = made_up_plan(&cfg, &f, ranks > 1 ? &m : NULL, &status);
         assert_int_equal(p->form, STEP_OVERLAPPED);
         assert_non_null(strstr(p->because[PLAN_FORM].text, "only 2D stars and boxes"));
     }
-}
-
-/* Two hosts of two ranks: one link over peer, one not. */
-static void mixed_steps_have_to_keep_up_where_some_neighbours_are_far(void **state)
-{
-    made_up m = made_up_all_serve();
-    (void)state;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-        m.exchange_s[t][LINK_INSIDE_HOST] = t == TRANSPORT_PEER ? 1e-6 : 1e-3;
-    m.exchange_s[TRANSPORT_PEER][LINK_BETWEEN_HOSTS] = INFINITY;
-    m.mixed_s = 1.049 * m.overlapped_s;
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 1")->form, STEP_MIXED);
-    m.exchange_first_s = 1.048 * m.overlapped_s;
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_EXCHANGE_FIRST);
-    m.exchange_first_s = 1.05 * m.overlapped_s;
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_MIXED);
-    m.mixed_s = 1.051 * m.overlapped_s;
-    m.exchange_first_s = 1.052 * m.overlapped_s;
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 1\nranks_x = 1")->form, STEP_OVERLAPPED);
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1")->form, STEP_OVERLAPPED);
-    assert_int_equal(on(DEVICE_CUDA, 4, 2, &m, "fuse = 4\nranks_x = 1\ntune = off")->form, STEP_MIXED);
-    assert_int_equal(on(DEVICE_CUDA, 4, 4, &m, "fuse = 1\nranks_x = 1")->form, STEP_IN_KERNEL); /* one host */
-    m.mixed_s = 0.5 * m.overlapped_s;
-    harness_config(&cfg, "[problem]\nkind = wave\nalpha = 0.2\n[grid]\nnx = 4096\nny = 4096\n[time]\nsteps = "
-                         "100\n[run]\nfuse = 1\nranks_x = 1\n");
-    const plan_facts f = made_up_facts(DEVICE_CUDA, 4, 2, &norms);
-    int status = 0;
-    assert_int_equal(made_up_plan(&cfg, &f, &m, &status)->form, STEP_MIXED);
-    assert_int_equal(on(DEVICE_CUDA, 4, 1, &m, "fuse = 1\nranks_x = 1")->form, STEP_OVERLAPPED); /* four */
 }
 
 static void graphs_serve_where_no_transport_needs_the_host(void **state)
@@ -590,7 +559,6 @@ int main(void)
         cmocka_unit_test(what_is_asked_for_is_taken_where_it_serves),
         cmocka_unit_test(links_inside_a_host_and_between_hosts_differ),
         cmocka_unit_test(steps_go_in_kernels_where_all_neighbours_are_reached),
-        cmocka_unit_test(mixed_steps_have_to_keep_up_where_some_neighbours_are_far),
         cmocka_unit_test(graphs_serve_where_no_transport_needs_the_host),
         cmocka_unit_test(visits_fit_into_what_is_allowed),
         cmocka_unit_test(visits_end_where_a_norm_is_due),

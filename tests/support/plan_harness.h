@@ -15,7 +15,7 @@ typedef struct made_up {
     double single_step_s, longest_step_s, shorter_step_s; /* of blocks of the longest and the next fewer
                                                            * steps */
     double persistent_step_s;
-    double overlapped_s, exchange_first_s, mixed_s;
+    double overlapped_s, exchange_first_s;
     int asked; /* how often anything was */
 } made_up;
 
@@ -54,13 +54,13 @@ static inline bool made_up_can(void *context, const plan *p, plan_part what, tra
     return !reason;
 }
 
-static inline void made_up_blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
+static inline void made_up_blocks(void *context, const plan *p, plan_way way[], int count)
 {
     made_up *m = context;
     (void)p;
     m->asked++;
     for (int i = 0; i < count; i++)
-        step_s[i] = steps[i] == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
+        way[i].seconds = way[i].what == 1 ? m->single_step_s : i == 0 ? m->longest_step_s : m->shorter_step_s;
 }
 
 static inline double made_up_persistent(void *context, const plan *p, int steps, sentence *why)
@@ -72,16 +72,13 @@ static inline double made_up_persistent(void *context, const plan *p, int steps,
     return m->persistent_step_s;
 }
 
-static inline void made_up_forms(void *context, const plan *p, const step_form *form, int count,
-                                 double pass_s[])
+static inline void made_up_forms(void *context, const plan *p, plan_way way[], int count)
 {
     made_up *m = context;
     (void)p;
     m->asked++;
     for (int i = 0; i < count; i++)
-        pass_s[i] = form[i] == STEP_MIXED        ? m->mixed_s
-                    : form[i] == STEP_OVERLAPPED ? m->overlapped_s
-                                                 : m->exchange_first_s;
+        way[i].seconds = way[i].what == STEP_OVERLAPPED ? m->overlapped_s : m->exchange_first_s;
 }
 
 static inline plan_trial made_up_trial(made_up *m)
@@ -101,8 +98,7 @@ static inline made_up made_up_all_serve(void)
                   .longest_step_s = 1e-3,
                   .shorter_step_s = 1.5e-3,
                   .overlapped_s = 1e-3,
-                  .exchange_first_s = 1e-3,
-                  .mixed_s = 1e-3 };
+                  .exchange_first_s = 1e-3 };
     for (int t = 0; t < TRANSPORT_KINDS; t++)
         for (int kind = 0; kind < LINK_KINDS; kind++) m.exchange_s[t][kind] = 1e-5;
     return m;
