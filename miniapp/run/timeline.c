@@ -10,25 +10,27 @@
 #include "ranks/timer.h"
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
-enum span_name {
-    INTERIOR,
-    STEP,
-    PACK,
-    EXCHANGE,
-    FILL,
-    SHELL,
-    HOST_LAUNCH,
-    HOST_BEGIN,
-    HOST_FEED,
-    HOST_WAIT,
-    HOST_SHELL,
-    SPAN_NAMES,
+/* Spans from one point of a step to another: of a step that is one launch, of one that is several, and of one
+ * with a halo exchange. After them the interior of each stream. */
+enum { OF_LAUNCH = 0, OF_STEP = 2, OF_EXCHANGE = 4, INTERIOR = 10, SPANS };
+static const struct {
+    const char *name;
+    enum track track; /* times of TRACK_HOST are the host's */
+    step_point from, to;
+} spans[SPANS] = {
+    { "step", TRACK_STREAM, STEP_ENTER, STEP_LEAVE },
+    { "launch", TRACK_HOST, STEP_ENTER, STEP_LEAVE },
+    { "boundary fill", TRACK_COMM, STEP_RECEIVED, STEP_FILLED },
+    { "shell", TRACK_COMM, STEP_FILLED, STEP_SHELL_END },
+    { "pack", TRACK_COMM, STEP_PACK, STEP_POSTED },
+    { "exchange", TRACK_COMM, STEP_RESUME, STEP_RECEIVED },
+    { "halo begin", TRACK_HOST, STEP_ENTER, STEP_POSTED },
+    { "feed", TRACK_HOST, STEP_POSTED, STEP_RESUME },
+    { "wait for messages", TRACK_HOST, STEP_RESUME, STEP_RECEIVED },
+    { "feed shell", TRACK_HOST, STEP_RECEIVED, STEP_LEAVE },
+    [INTERIOR] = { "interior" },
 };
-static const char *const span_names[SPAN_NAMES] = {
-    "interior", "step",       "pack", "exchange",          "boundary fill", "shell",
-    "launch",   "halo begin", "feed", "wait for messages", "feed shell",
-};
-enum { SPANS_BESIDE_STREAMS = 8, ANCHOR_TRIES = 20 };
+enum { ANCHOR_TRIES = 20 };
 
 typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
@@ -75,9 +77,7 @@ static anchor drop_anchor(timeline *t, device_event **e)
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    *t = (timeline){
-        .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS
-    };
+    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
@@ -99,29 +99,20 @@ void timeline_destroy(timeline **timeline_)
 
 void timeline_keep(timeline *t, const step_probe *p, int64_t level)
 {
-    const double *host_s = p->host_s;
-    double at_s[STEP_POINTS];
+    const bool launch = p->streams == 0;
+    const int first = launch ? OF_LAUNCH : OF_STEP, end = launch         ? OF_STEP
+                                                          : p->exchanged ? INTERIOR
+                                                                         : OF_EXCHANGE;
     if (t->kept++ >= TIMELINE_STEPS) return;
     trace_span *s = &t->span[t->spans];
-    for (int i = 0; i < STEP_POINTS; i++)
-        at_s[i] = p->streams > 0 || i == STEP_ENTER || i == STEP_LEAVE ? position_s(t, p->event[i]) : 0;
     for (int i = 0; i < p->streams; i++)
         *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
                              TRACK_STREAM + i, INTERIOR };
-    if (p->streams == 0) { /* in-kernel exchange: one launch */
-        *s++ = (trace_span){ at_s[STEP_ENTER], at_s[STEP_LEAVE], level, TRACK_STREAM, STEP };
-        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_LAUNCH };
-    } else {
-        *s++ = (trace_span){ at_s[STEP_RECEIVED], at_s[STEP_FILLED], level, TRACK_COMM, FILL };
-        *s++ = (trace_span){ at_s[STEP_FILLED], at_s[STEP_SHELL_END], level, TRACK_COMM, SHELL };
-    }
-    if (p->streams > 0 && p->exchanged) {
-        *s++ = (trace_span){ at_s[STEP_PACK], at_s[STEP_POSTED], level, TRACK_COMM, PACK };
-        *s++ = (trace_span){ at_s[STEP_RESUME], at_s[STEP_RECEIVED], level, TRACK_COMM, EXCHANGE };
-        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
-        *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
-        *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };
-        *s++ = (trace_span){ host_s[STEP_RECEIVED], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_SHELL };
+    for (int i = first; i < end; i++) {
+        const step_point from = spans[i].from, to = spans[i].to;
+        const bool host = spans[i].track == TRACK_HOST;
+        *s++ = (trace_span){ host ? p->host_s[from] : position_s(t, p->event[from]),
+                             host ? p->host_s[to] : position_s(t, p->event[to]), level, spans[i].track, i };
     }
     t->spans = (int)(s - t->span);
 }
@@ -142,7 +133,8 @@ static void to_host_clock(timeline *t, const anchor *last)
 bool timeline_write(timeline *t, const char *path, sentence *why)
 {
     char process[128], stream_name[STEP_STREAMS_MAX][24];
-    const char *track[TRACKS_MAX] = { "host", "comm" };
+    const char *track[TRACKS_MAX] = { "host", "comm" }, *name[SPANS];
+    for (int i = 0; i < SPANS; i++) name[i] = spans[i].name;
     for (int i = 0; i < t->streams; i++) {
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
@@ -156,8 +148,8 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     const trace_timeline all = { .process = process,
                                  .track = track,
                                  .tracks = TRACK_STREAM + t->streams,
-                                 .name = span_names,
-                                 .names = SPAN_NAMES,
+                                 .name = name,
+                                 .names = SPANS,
                                  .span = t->span,
                                  .spans = t->spans,
                                  .clock = trace_measure_offset(t->top->comm),
