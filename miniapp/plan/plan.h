@@ -70,8 +70,7 @@ typedef enum plan_choice {
 
 enum { PLAN_NOTES_MAX = 16 };
 typedef struct plan_note { /* what a user should know, for the table and the record */
-    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the
-                 * problem */
+    bool asked; /* about what the deck asked for and cannot have here; else about machine or problem */
     sentence said;
 } plan_note;
 
@@ -79,17 +78,13 @@ typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
     bool persistent;                 /* such a pass keeps all cells in the device's registers (device.h) */
-    bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is
-                                      * a visit there, of ... */
-    streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
+    bool in_host_memory;             /* fields are, and rows stream through the device: a pass is a visit */
+    streaming_window window;         /* of a visit; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport; /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the
-                                                 * transposed one */
+    transport_choice choice, transposed_choice; /* of this rank's links, over either grid */
     transport_kind redist_transport;
-    config_feed feed; /* GRAPH: steps are captured, and fed one by one as lone_feed has it
-                       * where they are not */
-    config_feed lone_feed;
+    config_feed feed, lone_feed; /* lone_feed: of steps that are taken one by one where feed is GRAPH */
     int streams;
     int variant;
     const char *variant_name; /* NULL: no variants were tried */
@@ -123,11 +118,9 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
     bool mpi_claims_cuda;
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
-    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
-     * last step's norm. */
+    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: with the last step's. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
-    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be
-     * persistent? The same on all ranks, which ask together; NULL: no. */
+    /* Do the devices' registers hold a field of that size on each rank? Asked by all ranks; NULL: no. */
     bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
     void *owner; /* for block_steps and persistent */
 };
@@ -195,7 +188,7 @@ struct json_t *plan_notes_json(const plan *p);
  * why where it is not 0. */
 int plan_print_json(const request *q, sentence *why);
 
-/* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
+/* Device memory of a rank: all fields with ghosts and padding, and the messages of a redistribution. */
 double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);
 /* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes
  * four, not two. */

@@ -5,8 +5,7 @@
 
 /* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot
  * be in host memory. plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for
- * p->block_steps; false, with a sentence part, where the device has no room. plan_explain_streaming: what was
- * chosen. */
+ * p->block_steps; false, with a sentence part, where the device has no room. */
 bool plan_can_stream(const plan_question *q, sentence *why);
 int plan_visit_steps(const plan_question *q);
 bool plan_make_window(plan *p, const plan_question *q, sentence *why);

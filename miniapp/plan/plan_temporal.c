@@ -210,6 +210,14 @@ static void choose_form(plan *p, step_form form, const char *because)
     sentence_set(&p->because[PLAN_FORM], "%s", because);
 }
 
+static bool kernels_reach_all(const plan *p)
+{
+    bool all = true;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        all = all && (p->exchange.used[t] == 0 || transport_traits_of(t)->one_host);
+    return all;
+}
+
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
 {
     if (q->op->form == STENCIL_LINE)
@@ -222,13 +230,10 @@ static bool can_exchange_inside(const plan *p, const plan_question *q, sentence 
 static void choose_step_form(plan *p, const plan_question *q)
 {
     const plan_facts *f = q->facts;
-    bool near = true;
     sentence why = { "" };
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-        near = near && (t == TRANSPORT_PEER || p->exchange.used[t] == 0);
     if (f->device == DEVICE_HOST) {
         choose_form(p, STEP_OVERLAPPED, "the host device has no kernels that exchange");
-    } else if (!near) {
+    } else if (!kernels_reach_all(p)) {
         choose_form(p, STEP_OVERLAPPED, "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
         choose_form(p, STEP_OVERLAPPED, why.text);
@@ -256,7 +261,6 @@ static void try_forms(plan *p, const plan_question *q)
     plan_say_close(&p->because[PLAN_FORM], way, 2, best);
 }
 
-/* Without a trial exchange first where kernels reach the neighbours' memory. */
 static void choose_block_form(plan *p, const plan_question *q)
 {
     const plan_facts *f = q->facts;
@@ -266,7 +270,7 @@ static void choose_block_form(plan *p, const plan_question *q)
     else if (f->device == DEVICE_CUDA && q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON)
         try_forms(p, q);
     else if (f->device == DEVICE_CUDA)
-        choose_form(p, transport_traits_of(p->transport)->one_host ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED,
+        choose_form(p, kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED,
                     "no trial was asked for: exchange first serves where kernels reach the "
                     "neighbours' memory");
 }

@@ -1,9 +1,9 @@
-/* How long steps take: one time stamp on the main stream after every step, or after every few that were
- * enqueued at once and then count as equal steps of their mean, read back long after it passed, so that the
- * device never waits for the host. The host in turn stays near: it waits before more than CLOCK_LEAD_S of
- * steps are enqueued, since a signal, a checkpoint or the progress line would come after all of them; but
- * never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else
- * by clock_leave_out. Single steps are kept of the first million. */
+/* How long steps take: a time stamp on the main stream after every step, or after every few that were
+ * enqueued at once and count as equal steps of their mean, read back long after it passed, so that the device
+ * never waits for the host. The host stays near: it waits before more than CLOCK_LEAD_S of steps are
+ * enqueued, since a signal or a checkpoint would come after all of them; but never for the last
+ * CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else by
+ * clock_leave_out. */
 #pragma once
 
 #include "step/step_probe.h"
@@ -11,13 +11,12 @@
 
 /* ---- timeline.c ---- */
 
-/* The timeline of the first probed steps of a run, per rank: what its streams, its comm stream and the thread
- * that feeds them did, from the events of the probes (step.h), for io/trace.
+/* The timeline of the first probed steps of a run, per rank: its streams, its comm stream and the thread that
+ * feeds them, from the events of the probes, for io/output/trace.h.
  *
  * Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
  * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
- * waits for, before the first step and after the last one, when nothing else is queued. Nothing is allocated
- * after timeline_create, and nothing waits between timeline_create and timeline_write. */
+ * waits for, before the first step and after the last one. Nothing is allocated and nothing waits between. */
 enum { TIMELINE_STEPS = 100 };
 
 typedef struct timeline timeline;
@@ -31,8 +30,7 @@ bool timeline_write(timeline *t, const char *path, sentence *why);
 
 /* ---- clock.c ---- */
 
-/* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued
- * together more. */
+/* PROBE_EVERY: steps from one probe to the next; a probed step is taken by itself, not with others. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
 
 static const double CLOCK_LEAD_S = 0.1;

@@ -26,7 +26,7 @@ typedef struct sim_field {
     const plan_grid *grid;
 } sim_field;
 
-/* Seconds that sim_create took on this rank, for the start-up's account. */
+/* Seconds of sim_create on this rank. */
 typedef struct sim_create_seconds {
     double device_s; /* who shares the host, and the device's context */
     double fields_s;
@@ -70,18 +70,17 @@ typedef struct sim {
     uint64_t *result;                 /* device memory: what a reduction leaves */
     uint64_t *result_host;            /* pinned */
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
-    bool touched;                     /* the present level is as sim_touch left it: no trial has taken a step
-                                       * since */
+    bool touched;                     /* no step was taken since sim_touch */
     int64_t level;                    /* now's: steps done since step 0 */
     int64_t passes;                   /* that made levels, each of a block of steps */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
 
-/* sim_setup.c: a simulation as the plan has it (plan.h). Collective. Creates everything but the fields'
- * values. On failure: one sentence in why, an exit status other than 0 (2: the deck does not fit these ranks;
- * 3: no device); sim_destroy is still called by the owner. how_long: the plan may try how long what it
- * chooses from takes, on the fields. */
+/* sim_setup.c: a simulation as the plan has it (plan.h), but for the fields' values. Collective. On failure:
+ * one sentence in why and an exit status (2: the deck does not fit these ranks; 3: no device, no memory);
+ * sim_destroy is still called by the owner. how_long: the plan may try, on the fields, how long things take.
+ */
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 

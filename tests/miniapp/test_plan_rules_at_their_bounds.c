@@ -302,6 +302,8 @@ static void links_inside_a_host_and_between_hosts_differ(void **state)
     assert_int_equal(p->exchange.used[TRANSPORT_PEER], p->exchange.links[LINK_INSIDE_HOST]);
     assert_int_equal(p->exchange.used[TRANSPORT_AWARE], p->exchange.links[LINK_BETWEEN_HOSTS]);
     assert_int_equal(p->feed, CONFIG_FEED_OPENMP); /* aware needs the host */
+    assert_int_equal(p->form, STEP_OVERLAPPED);    /* no kernel reaches the other host */
+    assert_int_equal(on(DEVICE_CUDA, 8, 4, NULL, "fuse = 4\nranks_x = 1")->form, STEP_OVERLAPPED);
 }
 
 static void steps_go_in_kernels_where_all_neighbours_are_reached(void **state)
