@@ -71,7 +71,6 @@ static void same(const char *kind, const char *sides, const char *time, int64_t 
 
 static void at_a_tolerance(void **state)
 {
-    (void)state;
     const char *const warm = "boundary = dirichlet 0.75";
     same("kind = laplace", warm, "steps = 5000\ntolerance = 6e-2\nnorm_every = 1", 10, 200);
     same("kind = laplace", warm, "steps = 5000\ntolerance = 6e-2\nnorm_every = 9", 10, 200);
@@ -87,7 +86,6 @@ static void to_the_last_step(void **state)
     static const char *const sides[] = { "boundary = periodic", "boundary = neumann",
                                          "x_low = dirichlet 0\nx_high = neumann\ny_low = neumann\ny_high = "
                                          "dirichlet -1.5" };
-    (void)state;
     for (int i = 0; i < 9; i++) same(problems[i / 3], sides[i % 3], "steps = 9", 9, 9);
     same("kind = laplace", sides[2], "steps = 29\nnorm_every = 1", 29, 29);
     same("kind = laplace\ndtype = f32", sides[0], "steps = 29\nnorm_every = 5", 29, 29);

@@ -48,7 +48,6 @@ static int limit(nvml_device d, unsigned *out)
 
 void *played_dlopen(const char *name, int flags)
 {
-    (void)flags;
     return there && strcmp(name, "libnvidia-ml.so.1") == 0 ? &there : NULL;
 }
 
@@ -80,7 +79,6 @@ static void assert_unknown(nvml_reading r)
 
 static void counters_are_read(void **state)
 {
-    (void)state;
     loaded = (nvml){ 0 };
     counted_mj = 1234567;
     held_ns[0] = 2500000000;
@@ -97,7 +95,6 @@ static void counters_are_read(void **state)
 
 static void what_is_refused_is_unknown(void **state)
 {
-    (void)state;
     loaded = (nvml){ 0 };
     refuses_power = true;
     const nvml_reading r = nvml_read_played("GPU-1");
@@ -159,7 +156,6 @@ static power_use power_sum(const power_rank *rank, int ranks, double seconds, do
 
 static void each_gpu_counts_once(void **state)
 {
-    (void)state;
     const power_rank all[] = { rank_of(true, 800, 1, 0, 700), rank_of(true, 400, 0, 0.5, 650),
                                rank_of(false, 803, 1.1, 0, 700) };
     const power_use u = power_sum(all, 3, 2.0, 6e9);
@@ -174,7 +170,6 @@ static void each_gpu_counts_once(void **state)
 
 static void a_short_loop_says_nothing(void **state)
 {
-    (void)state;
     const power_rank all[] = { rank_of(true, 40, 0.05, 0, 700) };
     const power_use u = power_sum(all, 1, 0.1, 1e9);
     assert_true(isnan(u.energy_j) && isnan(u.power_w) && isnan(u.update_j) && isnan(u.held_by_power) &&
@@ -183,7 +178,6 @@ static void a_short_loop_says_nothing(void **state)
 
 static void one_unknown_makes_the_sum_unknown(void **state)
 {
-    (void)state;
     const power_rank all[] = { rank_of(true, 800, NAN, 0, 700), rank_of(true, NAN, 1, 0, NAN),
                                rank_of(true, 1, 1, 0, 600) };
     const power_use u = power_sum(all, 3, 2.0, 1e9);
@@ -201,7 +195,6 @@ static void one_unknown_makes_the_sum_unknown(void **state)
 
 static void the_host_has_none(void **state)
 {
-    (void)state;
     const power_rank all[] = { rank_of(false, NAN, NAN, NAN, NAN) };
     const power_use u = power_sum(all, 1, 2.0, 1e9);
     assert_int_equal(u.gpus, 0);
@@ -211,7 +204,6 @@ static void the_host_has_none(void **state)
 
 static void lines_say_what_is_known(void **state)
 {
-    (void)state;
     char *text = NULL;
     size_t bytes;
     FILE *to = open_memstream(&text, &bytes);

@@ -243,7 +243,6 @@ static void run_as(const way *w, int run)
 
 static void in_any_order(void **state)
 {
-    (void)state;
     int ranks;
     MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
     for (int run = 0; run < RUNS; run++) {

@@ -15,18 +15,15 @@ static double device_clock_s(void) { return 1.001 * timer_now_s() - 12345; }
 
 static int record_event(device *d, device_event *e, device_stream *s)
 {
-    (void)d, (void)s;
     e->at_s = device_clock_s();
     return 0;
 }
 static int wait_for(device *d, device_event *e)
 {
-    (void)d, (void)e;
     return 0;
 }
 static int tell_apart(device *d, device_event *from, device_event *to, double *seconds)
 {
-    (void)d;
     *seconds = (double)(float)(1e3 * (to->at_s - from->at_s)) *
                1e-3; /* as cudaEventElapsedTime tells milliseconds */
     return 0;
@@ -77,7 +74,6 @@ static int count_tied(json_t *file, double error_us)
 
 static void ties(void **state)
 {
-    (void)state;
     enum { STEPS = 24 };
     static const struct timespec nap = { 0, 10000000 };
     device *host = device_host_create(1), fake = make_fake(host), *d = &fake;

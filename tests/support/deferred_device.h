@@ -384,13 +384,11 @@ static inline void device_defer(device *d, unsigned seed)
 
 static inline int deferred_pin(device *d, void *p, size_t bytes)
 {
-    (void)d, (void)p, (void)bytes;
     return 0;
 }
 
 static inline int deferred_unpin(device *d, void *p)
 {
-    (void)p;
     return d->synchronize(d);
 }
 
