@@ -171,14 +171,13 @@ static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
     return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
 }
 
-void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
-                        inkernel_pass_norm norm, device_stream *s)
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
+                        device_stream *s)
 {
     device *d = p->d;
     const int i = epoch % 2;
     inkernel_step step = exchange ? p->linked[i] : p->alone[i];
     step.epoch = (uint64_t)epoch;
-    step.cells = cells;
     if (norm.of > 0) {
         const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;
         step.change = norm_at(p, norm.slot, norm.number);

@@ -35,21 +35,22 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 {
     device *d = s->dev;
     const field_shape *f = p->of.shape;
-    if (step_in_kernel(p)) {
-        for (int i = 0; i < count; i++)
-            inkernel_pass_step(p->inkernel, boxes[i], j->epoch, j->cur.prev, j->exchange, j->rides, stream);
-    } else if (p->of.persistent) {
-        assert(count == 0 || box_cells(boxes[0]) == box_cells(field_own(f)));
-        if (count > 0)
-            DEVICE_CALL(d, persistent_pass, f, j->next.u, j->cur.u, j->steps, &p->sides, p->of.persistent,
-                        j->norm, stream);
-    } else if (p->of.block_steps == 1) {
+    if (p->of.block_steps == 1)
         DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
-    } else {
-        for (int i = 0; i < count; i++)
-            DEVICE_CALL(d, temporal_pass, f, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i],
-                        j->steps, &p->sides, j->norm, stream);
-    }
+    for (int i = 0; p->of.block_steps > 1 && i < count; i++)
+        DEVICE_CALL(d, temporal_pass, f, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps,
+                    &p->sides, j->norm, stream);
+}
+
+/* All of a step with in-kernel exchange, or of a persistent pass. */
+static void launch(const step_streams *s, step_pass *p, const step_job *j)
+{
+    device *d = s->dev;
+    if (step_in_kernel(p))
+        inkernel_pass_step(p->inkernel, j->epoch, j->cur.prev, j->exchange, j->rides, s->stream[0]);
+    else
+        DEVICE_CALL(d, persistent_pass, p->of.shape, j->next.u, j->cur.u, j->steps, &p->sides,
+                    p->of.persistent, j->norm, s->stream[0]);
 }
 
 /* Ghosts of the levels that the pass reads there. */
@@ -88,21 +89,17 @@ static void fill_images(step_streams *s, step_pass *p, const step_job *j)
     step_complete(s);
 }
 
-/* Every `each`-th strip. comm: this thread has the exchange too, and brings it on between strips. */
-static void interior(step_streams *s, step_pass *p, const step_job *j, int first, int each, bool comm)
+/* A strip of the interior, on its stream. */
+static void interior(step_streams *s, step_pass *p, const step_job *j, int i)
 {
     device *d = s->dev;
-    for (int i = first; i < s->count; i += each) {
-        device_stream *stream = s->stream[i];
-        step_bind_thread(d);
-        if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
-        step_probe_stream_begin(j->probe, d, i, stream);
-        compute(s, p, j, &p->strip[i], 1, stream);
-        step_probe_stream_end(j->probe, d, i, stream);
-        if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
-        if (comm && j->exchange) halo_progress(p->halo);
-        if (comm && j->exchange && p->prev_halo) halo_progress(p->prev_halo);
-    }
+    device_stream *stream = s->stream[i];
+    step_bind_thread(d);
+    if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
+    step_probe_stream_begin(j->probe, d, i, stream);
+    compute(s, p, j, &p->strip[i], 1, stream);
+    step_probe_stream_end(j->probe, d, i, stream);
+    if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
 }
 
 /* The messages' end, and all that reads what they bring. */
@@ -123,17 +120,43 @@ static void shell(step_streams *s, step_pass *p, const step_job *j)
     step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm);
 }
 
-/* With feed openmp each stream has a thread. The main one alone calls MPI: MPI_THREAD_FUNNELED is enough. */
-static void interior_and_shell(step_streams *s, step_pass *p, const step_job *j)
+static void feed_in_turn(step_streams *s, step_pass *p, const step_job *j)
+{
+    for (int i = 0; i < s->count; i++) {
+        interior(s, p, j, i);
+        if (j->exchange) halo_progress(p->halo);
+        if (j->exchange && p->prev_halo) halo_progress(p->prev_halo);
+    }
+    shell(s, p, j);
+}
+
+/* Each stream has a thread. The main one alone calls MPI: MPI_THREAD_FUNNELED is enough. */
+static void feed_at_once(step_streams *s, step_pass *p, const step_job *j)
 {
 #pragma omp parallel num_threads(s->count + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
         (void)fp_default();
-        if (feeders == 0) interior(s, p, j, 0, 1, true); /* OpenMP gave one thread only */
-        else if (me > 0) interior(s, p, j, me - 1, feeders, false);
-        if (me == 0) shell(s, p, j);
+        if (feeders == 0) feed_in_turn(s, p, j); /* OpenMP gave one thread only */
+        else if (me == 0) shell(s, p, j);
+        for (int i = me - 1; i >= 0 && i < s->count; i += feeders) interior(s, p, j, i);
     }
+}
+
+static void overlap(step_streams *s, step_pass *p, const step_job *j)
+{
+    device *d = s->dev;
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
+    step_probe_mark(j->probe, d, STEP_PACK, s->comm);
+    if (j->exchange) begin_exchange(p, j->cur, s->comm);
+    step_probe_mark(j->probe, d, STEP_POSTED, s->comm);
+
+    fill_images(s, p, j);
+    if (s->feed == CONFIG_FEED_OPENMP) feed_at_once(s, p, j);
+    else feed_in_turn(s, p, j);
+
+    for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], s->stream[0]);
+    DEVICE_CALL(d, event_wait, s->shell_done, s->stream[0]);
 }
 
 /* ---- the step ---- */
@@ -150,39 +173,18 @@ static void prepare(step_streams *s, step_pass *p, step_job *j)
 void step_take(step_streams *s, step_pass *p, step_job j)
 {
     device *d = s->dev;
-    device_stream *const first = s->stream[0];
-    const box own = field_own(p->of.shape);
-    const bool exchange = j.exchange;
+    const bool one_launch = step_in_kernel(p) || p->of.persistent, exchange = j.exchange;
     if (!j.captured) prepare(s, p, &j);
     if (j.norm && !step_in_kernel(p)) { /* complete before any stream's or the shell's pass */
-        DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, first);
+        DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, s->stream[0]);
         step_complete(s);
     }
-    if (j.probe) j.probe->streams = step_in_kernel(p) ? 0 : s->count;
-    step_probe_mark(j.probe, d, STEP_ENTER, first);
-
-    if (p->form == STEP_IN_KERNEL) {
-        compute(s, p, &j, &own, 1, first);
-    } else {
-        j.exchange = exchange && halo_neighbours(p->halo) > 0 && !p->of.persistent;
-        if (j.probe) j.probe->exchanged = j.exchange;
-        DEVICE_CALL(d, event_wait, s->level, s->comm);
-        step_probe_mark(j.probe, d, STEP_PACK, s->comm);
-        if (j.exchange) begin_exchange(p, j.cur, s->comm);
-        step_probe_mark(j.probe, d, STEP_POSTED, s->comm);
-
-        fill_images(s, p, &j);
-        if (s->feed == CONFIG_FEED_OPENMP) {
-            interior_and_shell(s, p, &j);
-        } else {
-            interior(s, p, &j, 0, 1, true);
-            shell(s, p, &j);
-        }
-
-        for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], first);
-        DEVICE_CALL(d, event_wait, s->shell_done, first);
-    }
+    if (!one_launch) j.exchange = exchange && halo_neighbours(p->halo) > 0;
+    if (j.probe) j.probe->streams = one_launch ? 0 : s->count, j.probe->exchanged = j.exchange;
+    step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
+    if (one_launch) launch(s, p, &j);
+    else overlap(s, p, &j);
     step_complete(s);
-    step_probe_mark(j.probe, d, STEP_LEAVE, first);
+    step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);
     if (!j.captured) step_taken(s, p, 1, exchange, j.norm != NULL);
 }

@@ -88,12 +88,11 @@ int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
 /* `steps` steps with exchange were enqueued. */
 void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
 
-/* Enqueues the step of these own cells from a level of that epoch on s; boxes of a step may be enqueued on
- * several streams. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are.
- * norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the
- * same work every time and may be captured. */
-void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
-                        inkernel_pass_norm norm, device_stream *s);
+/* Enqueues the step of all own cells from a level of that epoch on s. exchange = false: without the
+ * neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in
+ * their order. A step enqueued with the same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
+                        device_stream *s);
 bool inkernel_pass_can_change(const inkernel_pass *p);
 /* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
  * and moves on to the next slot. That norm is read before the next run but one is enqueued. */

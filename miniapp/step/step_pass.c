@@ -95,7 +95,7 @@ static void find_ghosts(step_pass *p, bool corners)
 /* Cells from a side that the interior leaves to the shell. */
 static int64_t left_to_shell(const step_pass *p, boundary_kind beyond)
 {
-    return p->of.persistent || (p->of.block_steps > 1 && beyond != BOUNDARY_NONE) ? 0 : p->depth;
+    return p->of.block_steps > 1 && beyond != BOUNDARY_NONE ? 0 : p->depth;
 }
 
 /* Interior, its strips, and shell. */
