@@ -127,7 +127,7 @@ int64_t attention_steps_to_go(const attention *a);
  * leave no time for another before the deadline. */
 loop_end attention_look(attention *a, bool due);
 
-/* ---- loop.c: progress, one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
+/* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
 typedef struct progress {
     bool on, redrawn;

@@ -129,7 +129,7 @@ void step_pass_create(step_pass *p, const step_setup *of)
     *p = (step_pass){ .of = *of,
                       .sides = *of->sides,
                       .depth = depth,
-                      .makes_images = block && (of->dev->through || of->persistent),
+                      .makes_images = block && of->dev->through,
                       .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(of->dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(of->dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
