@@ -1,15 +1,11 @@
 /* The order of the choices, and the first of them, where the cells are: the process grid, the longest block
  * of steps that may pay, the fields with ghosts deep enough for it, and whether they fit into memory; the
  * last of them, the kernel's variant. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/terminal.h"
 #include "exchange/halo.h"
 #include "files/figure.h"
 #include "plan/plan_rules.h"
-#include "ranks/printable.h"
 
 /* ---- memory ---- */
 
@@ -45,20 +41,17 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
     const config *c = q->cfg;
-    double worst = 0, worst_need = 0;
+    double worst = 0;
     int rank = -1;
-    for (int i = 0; f->free_bytes && i < f->ranks; i++) {
-        const double bytes = plan_memory_bytes(p, c, f->device, i), over = bytes - f->free_bytes[i];
-        if (over <= worst) continue;
-        worst = over;
-        worst_need = bytes;
-        rank = i;
+    for (int i = 0; f->room && i < f->ranks; i++) {
+        const double over = plan_memory_bytes(p, c, f->device, i) - f->room[i].bytes;
+        if (over > worst) worst = over, rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s",
-                           (long long)c->grid.nx, (long long)c->grid.ny, rank, figure_bytes(worst_need).text,
-                           f->through ? "host " : "", figure_bytes(f->free_bytes[rank]).text,
-                           limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
+    return sentence_refuse(
+        why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
+        (long long)c->grid.ny, rank, figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text,
+        f->through ? "host " : "", figure_bytes(f->room[rank].bytes).text, limited_by(f->room[rank].by));
 }
 
 /* ---- the process grid ---- */
@@ -230,62 +223,4 @@ void plan_choose_variant(plan *p, const char *const name[], const double pass_s[
     p->variant_name = name[p->variant];
     sentence_set(&p->because[PLAN_VARIANT], "in a trial of %d variants its pass took %s, the default's %s",
                  count, figure_seconds(pass_s[p->variant]).text, figure_seconds(pass_s[0]).text);
-}
-
-/* ---- the plan as people read it ---- */
-
-const char *const link_kind_name[LINK_KINDS] = { "inside a host", "between hosts" };
-const char *const plan_choice_name[PLAN_CHOICES] = {
-    [PLAN_MEMORY] = "memory",
-    [PLAN_GRID] = "process grid",
-    [PLAN_BLOCK] = "steps per pass",
-    [PLAN_TRANSPORT] = "transport",
-    [PLAN_REDISTRIBUTION] = "transposes",
-    [PLAN_FORM] = "form of a step",
-    [PLAN_FEED] = "feed",
-    [PLAN_STREAMS] = "lanes",
-    [PLAN_VARIANT] = "kernel variant",
-};
-
-void plan_add_note(plan *p, bool asked, const char *format, ...)
-{
-    if (p->notes == PLAN_NOTES_MAX) return;
-    plan_note *note = &p->note[p->notes++];
-    sentence said;
-    va_list ap;
-    va_start(ap, format);
-    note->asked = asked;
-    sentence_set_list(&said, format, ap);
-    va_end(ap);
-    printable(note->said.text, sizeof note->said.text, said.text);
-}
-
-const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice choice)
-{
-    const decomp *d = &p->grid.dec;
-    switch (choice) {
-    case PLAN_MEMORY: return p->in_host_memory ? "host" : "device";
-    case PLAN_GRID: snprintf(out, PLAN_CHOSEN_BYTES, "%d x %d", d->ranks_x, d->ranks_y); return out;
-    case PLAN_BLOCK: snprintf(out, PLAN_CHOSEN_BYTES, "%d", p->block_steps); return out;
-    case PLAN_TRANSPORT: return transport_kind_name(p->transport);
-    case PLAN_REDISTRIBUTION: return transport_kind_name(p->redist_transport);
-    case PLAN_FORM: return step_form_name[p->form];
-    case PLAN_FEED: return config_feed_name(p->feed);
-    case PLAN_STREAMS: snprintf(out, PLAN_CHOSEN_BYTES, "%d", p->streams); return out;
-    case PLAN_VARIANT: return p->variant_name;
-    case PLAN_CHOICES: break;
-    }
-    return "";
-}
-
-void plan_explain(FILE *to, const plan *p, const char *before)
-{
-    enum { WIDTH = 16 };
-    char text[SENTENCE_BYTES + 256], chosen[PLAN_CHOSEN_BYTES];
-    for (plan_choice i = 0; i < PLAN_CHOICES; i++) {
-        if (p->because[i].text[0] == '\0') continue;
-        snprintf(text, sizeof text, "%s%-*s%s: %s", before, WIDTH, plan_choice_name[i],
-                 plan_chosen(chosen, p, i), p->because[i].text);
-        terminal_wrap(to, text, WIDTH);
-    }
 }

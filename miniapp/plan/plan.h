@@ -105,6 +105,11 @@ typedef struct plan_through {
     sentence because; /* they are there, since ...: a sentence */
 } plan_through;
 
+typedef struct plan_room { /* memory that is free, and what leaves no more */
+    double bytes;
+    host_limit by;
+} plan_room;
+
 typedef struct plan_facts plan_facts;
 struct plan_facts {              /* the same on all ranks but for `rank` */
     device_kind device;          /* where fields live */
@@ -113,9 +118,8 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     int rank, ranks, hosts;
     const int *host_of; /* [ranks]; NULL: per_host on each host, in order */
     int per_host;
-    int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
-    const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
-    const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
+    int most_on_device;    /* ranks that share a GPU, where most do; 1 on the host device */
+    const plan_room *room; /* [ranks]: for each rank's fields; NULL: enough */
     bool mpi_claims_cuda;
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
     /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: with the last step's. */

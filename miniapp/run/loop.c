@@ -101,7 +101,8 @@ bool progress_due(const progress *p, int64_t step, double now_s)
     return p->on && step > p->shown && step - p->shown >= p->every_steps && now_s - p->shown_s >= p->every_s;
 }
 
-void progress_show(progress *p, int64_t step, double change)
+/* A line, if one is due. change: the last norm, NaN for none. */
+static void progress_show(progress *p, int64_t step, double change)
 {
     const double now_s = timer_now_s();
     FILE *const to = p->redrawn ? stderr : stdout;
@@ -119,7 +120,7 @@ void progress_show(progress *p, int64_t step, double change)
     fflush(to);
 }
 
-void progress_end(progress *p)
+static void progress_end(progress *p)
 {
     if (p->on && p->redrawn) fprintf(stderr, "\r\033[K");
 }

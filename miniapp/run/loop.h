@@ -141,11 +141,8 @@ typedef struct progress {
  * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute with a
  * tolerance). on: every half second in either case. copy_cells_per_s: what copies on all ranks allow. */
 void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
-/* Is a line due? What progress_show asks; here for tests, which give a time of their own. */
+/* Is a line due? For tests, which give a time of their own. */
 bool progress_due(const progress *p, int64_t step, double now_s);
-/* A line, if one is due. change: the last norm, NaN for none. */
-void progress_show(progress *p, int64_t step, double change);
-void progress_end(progress *p);
 
 /* ---- verify.c: the verdict, every cell against the exact discrete answer ---- */
 

@@ -160,16 +160,16 @@ static void gpus_of_one_host_cut_rows_alone(void **state)
 
 static void memory_is_enough_up_to_the_last_byte(void **state)
 {
-    double free_bytes[2] = { 1e12, 1e12 };
+    plan_room room[2] = { { .bytes = 1e12 }, { .bytes = 1e12 } };
     int status = 0;
     plan_facts f = facts_of(DEVICE_CUDA, 2, 2, &norms);
     harness_config(&cfg, large, "fuse = 1");
-    f.free_bytes = free_bytes;
-    free_bytes[1] = plan_memory_bytes(plan_of(&f, false, &status), &cfg, DEVICE_CUDA, 1);
-    assert_true(free_bytes[1] > 2 * 4.0 * 8192 * 4096 && free_bytes[1] < 2.1 * 4.0 * 8192 * 4096);
+    f.room = room;
+    room[1].bytes = plan_memory_bytes(plan_of(&f, false, &status), &cfg, DEVICE_CUDA, 1);
+    assert_true(room[1].bytes > 2 * 4.0 * 8192 * 4096 && room[1].bytes < 2.1 * 4.0 * 8192 * 4096);
     (void)plan_of(&f, false, &status);
     assert_int_equal(status, 0);
-    free_bytes[1] -= 1;
+    room[1].bytes -= 1;
     (void)plan_of(&f, false, &status);
     assert_int_equal(status, 3);
 }
@@ -177,14 +177,14 @@ static void memory_is_enough_up_to_the_last_byte(void **state)
 /* wave: four fields in blocks of steps, two without. */
 static void blocks_that_find_no_room_are_shorter(void **state)
 {
-    double free_bytes[1] = { 3 * 4.0 * 8192 * 8192 };
+    plan_room room[1] = { { .bytes = 3 * 4.0 * 8192 * 8192 } };
     int status = 0;
     plan_facts f = facts_of(DEVICE_CUDA, 1, 1, &norms);
     harness_config(&cfg, "[problem]\nkind = wave\ndtype = f32\nalpha = 0.2\n[grid]\nnx = 8192\nny = "
                          "8192\n[time]\nsteps = 1000\n[run]\nfuse = 8\n");
     const plan *p = plan_of(&f, false, &status);
     assert_int_equal(p->block_steps, 8);
-    f.free_bytes = free_bytes;
+    f.room = room;
     p = plan_of(&f, false, &status);
     assert_int_equal(status, 0);
     assert_int_equal(p->block_steps, 1);
@@ -467,13 +467,13 @@ static const plan *streaming(int ranks, double bytes, double host_bytes, const c
 {
     static plan p;
     static problem prob;
-    double free_bytes[8];
+    plan_room room[8] = { { 0 } };
     const plan_through through = { .bytes = bytes,
                                    .pass_steps = gpu_pass_steps,
                                    .because = { "it is asked for" } };
     plan_facts f = facts_of(DEVICE_HOST, ranks, ranks, &norms);
-    for (int i = 0; i < ranks; i++) free_bytes[i] = host_bytes;
-    f.free_bytes = free_bytes;
+    for (int i = 0; i < ranks; i++) room[i].bytes = host_bytes;
+    f.room = room;
     f.through = &through;
     harness_config(
         &cfg,
