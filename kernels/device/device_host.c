@@ -120,13 +120,13 @@ static int is_done(device *d) /* every call is done when it returns */
 
 static int stream_create(device *d, bool high_priority, device_stream **out)
 {
-    *out = calloc(1, 1); /* a name of its own: deferred_device.h of the tests tells streams apart by it */
-    return *out ? 0 : ENOMEM;
+    static uintptr_t name; /* each has its own: deferred_device.h of the tests tells streams apart by it */
+    *out = (device_stream *)++name;
+    return 0;
 }
 
 static int stream_destroy(device *d, device_stream **s)
 {
-    free(*s);
     *s = NULL;
     return 0;
 }
