@@ -37,8 +37,18 @@ _Static_assert(TRANSPORT_STAGED < TRANSPORT_PEER && TRANSPORT_AWARE < TRANSPORT_
 box halo_ghosts(const field_shape *f, int depth, int direction)
 {
     const int dx = decomp_dx[direction], dy = decomp_dy[direction];
-    return box_make(dx < 0 ? -depth : dx > 0 ? f->nx : 0, dx < 0 ? 0 : dx > 0 ? f->nx + depth : f->nx,
-                    dy < 0 ? -depth : dy > 0 ? f->ny : 0, dy < 0 ? 0 : dy > 0 ? f->ny + depth : f->ny);
+    return box_make(dx < 0   ? -depth
+                    : dx > 0 ? f->nx
+                             : 0,
+                    dx < 0   ? 0
+                    : dx > 0 ? f->nx + depth
+                             : f->nx,
+                    dy < 0   ? -depth
+                    : dy > 0 ? f->ny
+                             : 0,
+                    dy < 0   ? 0
+                    : dy > 0 ? f->ny + depth
+                             : f->ny);
 }
 
 size_t halo_field_bytes(device_kind of, const field_shape *f)
@@ -154,49 +164,39 @@ void halo_destroy(halo **h)
     *h = NULL;
 }
 
-/* The i-th transport, if it has links and is one of `over`; else NULL. */
-static transport *driven(const halo *h, int i, unsigned over)
+/* The i-th transport, if it has links; else NULL. */
+static transport *driven(const halo *h, int i)
 {
-    return h->transport[i]->on.count > 0 && (over >> h->transport[i]->on.kind & 1) ? h->transport[i] : NULL;
+    return h->transport[i]->on.count > 0 ? h->transport[i] : NULL;
 }
 
-void halo_begin(halo *h, unsigned over, void *field, device_stream *s)
+void halo_begin(halo *h, void *field, device_stream *s)
 {
     transport *t;
     break_halo(h);
     for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i, over))) t->begin(t, field, s);
+        if ((t = driven(h, i))) t->begin(t, field, s);
 }
 
-void halo_progress(halo *h, unsigned over)
+void halo_progress(halo *h)
 {
     transport *t;
     for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i, over)) && t->progress) t->progress(t);
+        if ((t = driven(h, i)) && t->progress) t->progress(t);
 }
 
-void halo_end(halo *h, unsigned over)
+void halo_end(halo *h)
 {
     transport *t;
     for (int i = 0; i < h->transports; i++)
-        if ((t = driven(h, i, over)) && t->end) t->end(t);
+        if ((t = driven(h, i)) && t->end) t->end(t);
     h->exchanges++;
 }
 
 void halo_exchange(halo *h, void *field, device_stream *s)
 {
-    halo_begin(h, HALO_OVER_ALL, field, s);
-    halo_end(h, HALO_OVER_ALL);
-}
-
-transport_kind halo_toward(const halo *h, int direction)
-{
-    for (int t = 0; t < h->transports; t++) {
-        const transport_links *on = &h->transport[t]->on;
-        for (int i = 0; i < on->count; i++)
-            if (on->link[i].direction == direction) return on->kind;
-    }
-    return TRANSPORT_KINDS;
+    halo_begin(h, field, s);
+    halo_end(h);
 }
 
 int64_t halo_sent_bytes(const halo *h)
@@ -217,4 +217,3 @@ int halo_neighbours(const halo *h)
 }
 
 const char *halo_refused(const halo *h) { return h->refused.text; }
-

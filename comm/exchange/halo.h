@@ -34,13 +34,10 @@ typedef struct halo halo;
 halo *halo_create(const decomp *dec, device *d, const field_shape *shape, int depth, bool corners,
                   const transport_choice *choice, MPI_Comm comm);
 void halo_destroy(halo **h);
-/* over: the links over these transports alone, bit t for transport t; such parts may be under way beside each
- * other. */
-enum { HALO_OVER_ALL = (1 << TRANSPORT_KINDS) - 1 };
-void halo_begin(halo *h, unsigned over, void *field, device_stream *s);
-void halo_progress(halo *h, unsigned over);
-void halo_end(halo *h, unsigned over);
-/* From begin to end of all, with nothing beside it. */
+void halo_begin(halo *h, void *field, device_stream *s);
+void halo_progress(halo *h);
+void halo_end(halo *h);
+/* From begin to end, with nothing beside it. */
 void halo_exchange(halo *h, void *field, device_stream *s);
 
 /* How much device memory a field takes whose halo may go over aware: MPI may map it in other processes
@@ -50,10 +47,8 @@ size_t halo_field_bytes(device_kind of, const field_shape *f);
 /* The ghosts that the neighbour in that direction fills. */
 box halo_ghosts(const field_shape *f, int depth, int direction);
 
-/* Over which the link in that direction goes; TRANSPORT_KINDS: there is none. */
-transport_kind halo_toward(const halo *h, int direction);
-int64_t halo_sent_bytes(const halo *h); /* by this rank, per exchange */
-int halo_neighbours(const halo *h);     /* messages sent per exchange */
+int64_t halo_sent_bytes(const halo *h);  /* by this rank, per exchange */
+int halo_neighbours(const halo *h);      /* messages sent per exchange */
 const char *halo_refused(const halo *h); /* "nccl: ...", why a transport was replaced; "" if none was */
 
 /* ---- does a transport bring every cell over some of the links, and how long does it take? ---- */

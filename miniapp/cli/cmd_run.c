@@ -9,7 +9,7 @@
 #include "core/fp.h"
 #include "device/nvtx.h"
 #include "output/record.h"
-#include "plan/plan_json.h"
+#include "plan/plan.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 #include "report/report.h"
@@ -292,7 +292,7 @@ static int run_it(run *r)
 
     if (s->cfg->output.trace[0] && config_kind_of(s->cfg)->transposes == 0)
         r->timeline = timeline_create(&s->top, s->dev, s->streams.stream[0], s->plan.streams);
-    clock_create(&r->ticks, s->dev, s->streams.stream[0], r->timeline,
+    clock_create(&r->ticks, s->dev, s->streams.stream[0], s->plan.streams, r->timeline,
                  s->plan.block_steps * (s->batch ? CLOCK_PROBE_EVERY_TOGETHER : CLOCK_PROBE_EVERY));
     if (!r->ask.quiet) report_print_start(s, &r->report);
     if (r->ask.explain && s->top.rank == 0) plan_explain(stdout, &s->plan, "");

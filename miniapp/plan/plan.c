@@ -41,20 +41,17 @@ static bool fits(const plan *p, const plan_question *q, sentence *why)
 {
     const plan_facts *f = q->facts;
     const config *c = q->cfg;
-    double worst = 0, worst_need = 0;
+    double worst = 0;
     int rank = -1;
-    for (int i = 0; f->free_bytes && i < f->ranks; i++) {
-        const double bytes = plan_memory_bytes(p, c, f->device, i), over = bytes - f->free_bytes[i];
-        if (over <= worst) continue;
-        worst = over;
-        worst_need = bytes;
-        rank = i;
+    for (int i = 0; f->room && i < f->ranks; i++) {
+        const double over = plan_memory_bytes(p, c, f->device, i) - f->room[i].bytes;
+        if (over > worst) worst = over, rank = i;
     }
     if (rank < 0) return true;
-    return sentence_refuse(why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s",
-                           (long long)c->grid.nx, (long long)c->grid.ny, rank, figure_bytes(worst_need).text,
-                           f->through ? "host " : "", figure_bytes(f->free_bytes[rank]).text,
-                           limited_by(f->limit ? f->limit[rank] : HOST_LIMIT_MACHINE));
+    return sentence_refuse(
+        why, "grid %lld x %lld: rank %d needs %s of %smemory; %s are free for it%s", (long long)c->grid.nx,
+        (long long)c->grid.ny, rank, figure_bytes(plan_memory_bytes(p, c, f->device, rank)).text,
+        f->through ? "host " : "", figure_bytes(f->room[rank].bytes).text, limited_by(f->room[rank].by));
 }
 
 /* ---- the process grid ---- */

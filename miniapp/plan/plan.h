@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-#include "config/config.h"
+#include "config/request.h"
 #include "core/field.h"
 #include "core/stencil.h"
 #include "device/device.h"
@@ -48,7 +48,7 @@ typedef struct plan_exchange {
     transport_kind favourite[LINK_KINDS];          /* that links of the kind take */
     bool tried;                                    /* else nothing below holds */
     double slowest_s[TRANSPORT_KINDS][LINK_KINDS]; /* an exchange over links of the kind, of the slowest
-                                                     * rank; INFINITY: it does not serve, or was not tried */
+                                                    * rank; INFINITY: it does not serve, or was not tried */
     sentence why[TRANSPORT_KINDS][LINK_KINDS];     /* ... since: a sentence part */
 } plan_exchange;
 
@@ -70,8 +70,7 @@ typedef enum plan_choice {
 
 enum { PLAN_NOTES_MAX = 16 };
 typedef struct plan_note { /* what a user should know, for the table and the record */
-    bool asked; /* about something the deck asked for and cannot have here; else about the machine or the
-                 * problem */
+    bool asked; /* about what the deck asked for and cannot have here; else about machine or problem */
     sentence said;
 } plan_note;
 
@@ -79,17 +78,13 @@ typedef struct plan {
     plan_grid grid, transposed_grid; /* transposed: (nx, ny) of transpose and sweep */
     int block_steps;                 /* that one pass takes at most; 1: no temporal blocking */
     bool persistent;                 /* such a pass keeps all cells in the device's registers (device.h) */
-    bool in_host_memory;             /* are fields, so that rows stream through the device? Then a pass is
-                                      * a visit there, of ... */
-    streaming_window window;         /* ... this form; slots of no rows: single steps, by the host */
+    bool in_host_memory;             /* fields are, and rows stream through the device: a pass is a visit */
+    streaming_window window;         /* of a visit; slots of no rows: single steps, by the host */
     step_form form;
     transport_kind transport; /* of most links; of the redistributions where there are no halos */
-    transport_choice choice, transposed_choice; /* of this rank's links: over the grid, and over the
-                                                 * transposed one */
+    transport_choice choice, transposed_choice; /* of this rank's links, over either grid */
     transport_kind redist_transport;
-    config_feed feed; /* GRAPH: steps are captured, and fed one by one as lone_feed has it
-                       * where they are not */
-    config_feed lone_feed;
+    config_feed feed, lone_feed; /* lone_feed: of steps that are taken one by one where feed is GRAPH */
     int streams;
     int variant;
     const char *variant_name; /* NULL: no variants were tried */
@@ -110,6 +105,11 @@ typedef struct plan_through {
     sentence because; /* they are there, since ...: a sentence */
 } plan_through;
 
+typedef struct plan_room { /* memory that is free, and what leaves no more */
+    double bytes;
+    host_limit by;
+} plan_room;
+
 typedef struct plan_facts plan_facts;
 struct plan_facts {              /* the same on all ranks but for `rank` */
     device_kind device;          /* where fields live */
@@ -118,22 +118,27 @@ struct plan_facts {              /* the same on all ranks but for `rank` */
     int rank, ranks, hosts;
     const int *host_of; /* [ranks]; NULL: per_host on each host, in order */
     int per_host;
-    int most_on_device;       /* ranks that share a GPU, where most do; 1 on the host device */
-    const double *free_bytes; /* [ranks]: of memory for each rank's fields; NULL: enough */
-    const host_limit *limit;  /* [ranks]: that leaves no more; NULL: the machine */
+    int most_on_device;    /* ranks that share a GPU, where most do; 1 on the host device */
+    const plan_room *room; /* [ranks]: for each rank's fields; NULL: enough */
     bool mpi_claims_cuda;
     const char *no_graphs; /* why the device captures no steps, as a sentence part; NULL: it does */
-    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: of passes that take their
-     * last step's norm. */
+    /* How many steps one pass best takes, of at most `most` (>= 1); 0: none. norm: with the last step's. */
     int (*block_steps)(const plan_facts *f, int most, bool norm);
-    /* Do the devices hold all cells of fields of that size, one on each rank, so that passes may be
-     * persistent? The same on all ranks, which ask together; NULL: no. */
+    /* Do the devices' registers hold a field of that size on each rank? Asked by all ranks; NULL: no. */
     bool (*persistent)(const plan_facts *f, int64_t nx, int64_t ny, const boundary *sides);
     void *owner; /* for block_steps and persistent */
 };
 
 /* Halos as planned; distributed transposes over a transport; steps with in-kernel exchange. */
 typedef enum plan_part { PLAN_HALOS, PLAN_TRANSPOSES, PLAN_IN_KERNEL } plan_part;
+
+/* A way of a trial. */
+typedef struct plan_way {
+    char name[24];
+    int what;      /* steps, step_form or transport_kind */
+    double weight; /* of the seconds, in the choice */
+    double seconds;
+} plan_way;
 
 /* Every answer is the same on all ranks. A NULL function is not asked; then the rule takes what serves best
  * on most machines. p: as far as it is chosen. */
@@ -144,14 +149,14 @@ typedef struct plan_trial {
     void (*exchange)(void *context, plan *p, link_kind kind, const transport_kind over[], int count);
     /* Can it be had? False with the reason as a sentence part. */
     bool (*can)(void *context, const plan *p, plan_part what, transport_kind over, sentence *why);
-    /* Seconds per step in blocks of steps[i] each, with an exchange and nothing beside it; the last is 1:
+    /* Seconds per step in blocks of that many steps, with an exchange and nothing beside it; the last is 1:
      * single steps. */
-    void (*blocks)(void *context, const plan *p, const int steps[], int count, double step_s[]);
+    void (*blocks)(void *context, const plan *p, plan_way way[], int count);
     /* Seconds per step in persistent passes of that many; INFINITY, with the reason as a sentence part: they
      * cannot be had. */
     double (*persistent)(void *context, const plan *p, int steps, sentence *why);
-    /* Seconds of a step or block in each of these forms. */
-    void (*forms)(void *context, const plan *p, const step_form *form, int count, double pass_s[]);
+    /* Seconds of a block in each of these forms. */
+    void (*forms)(void *context, const plan *p, plan_way way[], int count);
 } plan_trial;
 
 typedef struct plan_question {
@@ -176,7 +181,18 @@ const char *plan_chosen(char out[PLAN_CHOSEN_BYTES], const plan *p, plan_choice 
 /* A line for each choice: what, and why; before: of each line. */
 void plan_explain(FILE *to, const plan *p, const char *before);
 
-/* Device memory of a rank: all fields, ghosts and padding included, and the messages of a redistribution. */
+/* ---- plan_json.c: the plan as JSON ---- */
+
+/* What a run chose, for its record: {"process_grid": {"chosen": "1 x 4", "because": ...}, ...}; and its
+ * notes. */
+struct json_t *plan_reasons_json(const plan *p);
+struct json_t *plan_notes_json(const plan *p);
+/* `weft run --dry-run --json`: prints the plan of request q on one line of stdout, for ranks that need not be
+ * here, whose trials jobs/predict answers; docs/contract.md has its keys. An exit status, with a sentence in
+ * why where it is not 0. */
+int plan_print_json(const request *q, sentence *why);
+
+/* Device memory of a rank: all fields with ghosts and padding, and the messages of a redistribution. */
 double plan_memory_bytes(const plan *p, const config *c, device_kind of, int rank);
 /* A block of steps that read two levels (wave, advect) cannot write over any field that it reads: it takes
  * four, not two. */

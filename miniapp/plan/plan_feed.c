@@ -11,42 +11,31 @@ static void choose_serial(plan *p, const plan_question *q, const char *because)
         plan_add_note(p, true, "run.feed = %s: %s; using serial", config_feed_name(asked), because);
 }
 
-/* A visit's rows come one after the other, so one thread sees to it, and one stream. */
-static void choose_visits(plan *p, const plan_question *q)
-{
-    const char *const because = "rows stream through the device in one order";
-    choose_serial(p, q, because);
-    p->streams = 1;
-    sentence_set(&p->because[PLAN_STREAMS], "%s", because);
-    if (q->cfg->run.streams > 1)
-        plan_add_note(p, true, "run.lanes = %d: %s; using 1", q->cfg->run.streams, because);
-}
-
 void plan_choose_streams(plan *p, const plan_question *q)
 {
     const config *c = q->cfg;
     const bool host = q->facts->device == DEVICE_HOST;
-    if (q->facts->through) {
-        choose_visits(p, q);
-        return;
-    }
-    p->lone_feed = c->run.feed;
-    if (p->lone_feed == CONFIG_FEED_AUTO || p->lone_feed == CONFIG_FEED_GRAPH)
-        p->lone_feed = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-    p->feed = p->lone_feed;
+    const char *const visits = q->facts->through ? "rows stream through the device in one order" : NULL;
+    const config_feed own = host ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+    const bool open = c->run.feed == CONFIG_FEED_AUTO || c->run.feed == CONFIG_FEED_GRAPH;
+    p->feed = p->lone_feed = open ? own : c->run.feed;
     sentence_set(&p->because[PLAN_FEED], "%s",
                  c->run.feed == p->feed ? "run.feed asks for it"
                  : host                 ? "each pass runs on all threads of the rank at once"
                                         : "a thread per stream enqueues beside the one that exchanges");
+    if (visits) choose_serial(p, q, visits);
 
     p->streams = c->run.streams;
     if (p->streams == 0) p->streams = host && p->feed == CONFIG_FEED_OPENMP ? q->facts->threads : 1;
     /* the deck's own number is checked with the deck, that of threads here */
     if (p->streams > STEP_STREAMS_MAX) p->streams = STEP_STREAMS_MAX;
+    if (visits && p->streams > 1) plan_add_note(p, true, "run.lanes = %d: %s; using 1", p->streams, visits);
+    if (visits) p->streams = 1;
     sentence_set(&p->because[PLAN_STREAMS], "%s",
-                 c->run.streams > 0 ? "run.lanes asks for it"
-                 : p->streams > 1   ? "with run.feed = openmp each thread of the host has a stream"
-                                    : "one stream keeps the device busy");
+                 visits               ? visits
+                 : c->run.streams > 0 ? "run.lanes asks for it"
+                 : p->streams > 1     ? "with run.feed = openmp each thread of the host has a stream"
+                                      : "one stream keeps the device busy");
 }
 
 /* False with the reason as a sentence part, where steps cannot be captured. */

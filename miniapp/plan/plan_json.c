@@ -1,8 +1,7 @@
 /* The rules of the plan are asked as in a run; the machine is imagined: q->ranks ranks on GPUs of H200's size
  * (run.device = host: on hosts), q->per_host on each host. A trial takes its seconds from q->answers. What
  * has no answer there counts as infinitely long, and stands in "asks": the caller answers and asks again. */
-#include "plan/plan_json.h"
-
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,15 +119,15 @@ static bool can(void *context, const plan *p, plan_part what, transport_kind t, 
     return json_is_true(answer) || sentence_refuse(why, "no record shows what it costs");
 }
 
-static void blocks(void *context, const plan *p, const int steps[], int count, double step_s[])
+static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
     const imagined *i = context;
     char key[16];
     for (int k = 0; k < count; k++) {
-        snprintf(key, sizeof key, "%d", steps[k]);
+        snprintf(key, sizeof key, "%d", way[k].what);
         const json_t *answer = json_object_get(json_object_get(i->answers, "block_s"), key);
-        if (!answer) ask(i, "block_s", pass_json(i, &p->grid.dec, steps[k]));
-        step_s[k] = seconds_of(answer);
+        if (!answer) ask(i, "block_s", pass_json(i, &p->grid.dec, way[k].what));
+        way[k].seconds = seconds_of(answer);
     }
 }
 

@@ -5,20 +5,16 @@
 
 /* plan_streaming.c, where there is facts.through. plan_can_stream: false with a sentence where fields cannot
  * be in host memory. plan_visit_steps: as many steps as the deck leaves to choose. plan_make_window: for
- * p->block_steps; false, with a sentence part, where the device has no room. plan_explain_streaming: what was
- * chosen. */
+ * p->block_steps; false, with a sentence part, where the device has no room. */
 bool plan_can_stream(const plan_question *q, sentence *why);
 int plan_visit_steps(const plan_question *q);
 bool plan_make_window(plan *p, const plan_question *q, sentence *why);
 void plan_explain_streaming(plan *p, const plan_question *q);
 
-/* A way of a trial: its time, weighted as the choice weighs it. */
-typedef struct plan_way {
-    sentence name;
-    double cost_s;
-} plan_way;
-/* Adds which ways would be taken in place of the chosen one if they were a little faster, up to
- * TRIAL_CLOSE. plan_temporal.c */
+/* plan_temporal.c. The way whose seconds, weighted, are fewest; `otherwise` unless another has fewer.
+ * plan_say_close: adds which ways would be taken in place of the chosen one if they were a little faster, up
+ * to TRIAL_CLOSE. */
+int plan_cheapest(const plan_way way[], int count, int otherwise);
 void plan_say_close(sentence *because, const plan_way way[], int count, int chosen);
 
 /* plan_transport.c. plan_refuse_halos: the halos cannot be had as planned, and are staged. */

@@ -41,25 +41,20 @@ bool plan_can_stream(const plan_question *q, sentence *why)
 {
     const config *c = q->cfg;
     const plan_through *t = q->facts->through;
-    if (!config_two_d(c))
-        return sentence_refuse(why,
-                               "run.memory = host: rows stream through the device, and a 1D grid has none");
-    if (config_kind_of(c)->transposes)
-        return sentence_refuse(
-            why,
-            "run.memory = host: steps of kind %s contain transposes, which want their fields on the device",
-            kind_name(c->problem.kind));
-    if (c->run.ranks_x > 1)
-        return sentence_refuse(why, "run.memory = host: rows stream through the device, so only rows are cut "
-                                    "among ranks; allowed for "
-                                    "run.ranks_x is 1");
-    if (t->pass_steps(t->owner, 1, false) == 0)
-        return sentence_refuse(why, "run.memory = host: the device has no blocks of steps for a radius of %d",
-                               c->problem.radius);
-    if (widest_window(q, t->bytes, 2).slot_rows > 0) return true; /* for the shortest visits */
-    return sentence_refuse(
-        why, "run.memory = host: %s of device memory are too few to stream rows of %" PRId64 " cells",
-        figure_bytes(t->bytes).text, c->grid.nx);
+    sentence none = { "" };
+    if (!config_two_d(c)) sentence_set(&none, "rows stream through the device, and a 1D grid has none");
+    else if (config_kind_of(c)->transposes)
+        sentence_set(&none, "steps of kind %s contain transposes, which want their fields on the device",
+                     kind_name(c->problem.kind));
+    else if (c->run.ranks_x > 1)
+        sentence_set(&none, "rows stream through the device, so only rows are cut among ranks; allowed for "
+                            "run.ranks_x is 1");
+    else if (t->pass_steps(t->owner, 1, false) == 0)
+        sentence_set(&none, "the device has no blocks of steps for a radius of %d", c->problem.radius);
+    else if (widest_window(q, t->bytes, 2).slot_rows == 0) /* for the shortest visits */
+        sentence_set(&none, "%s of device memory are too few to stream rows of %" PRId64 " cells",
+                     figure_bytes(t->bytes).text, c->grid.nx);
+    return none.text[0] == '\0' || sentence_refuse(why, "run.memory = host: %s", none.text);
 }
 
 /* Seconds of two that run beside each other. Where they take about as long they wait for each other in turns:

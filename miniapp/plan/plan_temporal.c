@@ -130,13 +130,23 @@ int plan_persistent_steps(const plan_question *q)
     return (int)(steps < PERSISTENT_STEPS_MAX ? steps : PERSISTENT_STEPS_MAX);
 }
 
+static double cost_s(const plan_way *w) { return w->weight * w->seconds; }
+
+int plan_cheapest(const plan_way way[], int count, int otherwise)
+{
+    int best = otherwise;
+    for (int i = 0; i < count; i++)
+        if (cost_s(&way[i]) < cost_s(&way[best])) best = i;
+    return best;
+}
+
 void plan_say_close(sentence *because, const plan_way way[], int count, int chosen)
 {
-    const double chosen_s = way[chosen].cost_s;
+    const double chosen_s = cost_s(&way[chosen]);
     for (int i = 0; i < count; i++)
-        if (i != chosen && way[i].cost_s < (1 + TRIAL_CLOSE) * chosen_s)
-            sentence_add(because, "; the choice is close: %s would be taken if %.1f %% faster",
-                         way[i].name.text, 100 * (1 - chosen_s / way[i].cost_s));
+        if (i != chosen && cost_s(&way[i]) < (1 + TRIAL_CLOSE) * chosen_s)
+            sentence_add(because, "; the choice is close: %s would be taken if %.1f %% faster", way[i].name,
+                         100 * (1 - chosen_s / cost_s(&way[i])));
 }
 
 static void explain_untried(plan *p, int persistent)
@@ -166,8 +176,7 @@ static void try_persistent(plan *p, const plan_question *q, int steps, double ot
 void plan_choose_block(plan *p, const plan_question *q)
 {
     sentence *because = &p->because[PLAN_BLOCK];
-    int steps[LENGTHS_MAX + 1], count = 0;
-    double step_s[LENGTHS_MAX + 1];
+    int count = 0;
     plan_way way[LENGTHS_MAX + 1];
     const int persistent =
         q->cfg->run.tune == CONFIG_TUNE_ON && p->grid.dec.ranks_x == 1 ? plan_persistent_steps(q) : 1;
@@ -177,34 +186,23 @@ void plan_choose_block(plan *p, const plan_question *q)
         return;
     }
     for (int n = p->block_steps; n > 1 && count < limits_of[q->facts->device].lengths;
-         n = plan_shorter_block(q, n))
-        steps[count++] = n;
-    steps[count] = 1;
-    q->trial->blocks(q->trial->context, p, steps, count + 1, step_s);
-    sentence_set(because, "in a trial a step took %s singly", figure_seconds(step_s[count]).text);
-    int best = count;
-    for (int i = 0; i < count; i++) {
-        sentence_add(because, ", %s in blocks of %d", figure_seconds(step_s[i]).text, steps[i]);
-        if (step_s[i] < (best == count ? trial_gain : 1) * step_s[best]) best = i;
-        way[i].cost_s = step_s[i];
-        sentence_set(&way[i].name, "blocks of %d", steps[i]);
+         n = plan_shorter_block(q, n)) {
+        way[count] = (plan_way){ .what = n, .weight = 1 };
+        snprintf(way[count].name, sizeof way->name, "blocks of %d", n);
+        count++;
     }
-    way[count].cost_s = trial_gain * step_s[count];
-    sentence_set(&way[count].name, "single steps");
+    way[count] = (plan_way){ "single steps", .what = 1, .weight = trial_gain };
+    q->trial->blocks(q->trial->context, p, way, count + 1);
+    sentence_set(because, "in a trial a step took %s singly", figure_seconds(way[count].seconds).text);
+    for (int i = 0; i < count; i++)
+        sentence_add(because, ", %s in %s", figure_seconds(way[i].seconds).text, way[i].name);
+    const int best = plan_cheapest(way, count + 1, count);
     plan_say_close(because, way, count + 1, best);
-    p->block_steps = steps[best];
-    if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, step_s[best]);
+    p->block_steps = way[best].what;
+    if (persistent > 1 && q->trial->persistent) try_persistent(p, q, persistent, way[best].seconds);
 }
 
 /* ---- the form of a step ---- */
-
-/* Links that kernels serve, and others: else a mixed step is one of those that treat all alike. */
-static bool links_are_mixed(const plan *p)
-{
-    int links = 0;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) links += p->exchange.used[t];
-    return p->exchange.used[TRANSPORT_PEER] > 0 && p->exchange.used[TRANSPORT_PEER] < links;
-}
 
 static void choose_form(plan *p, step_form form, const char *because)
 {
@@ -212,82 +210,67 @@ static void choose_form(plan *p, step_form form, const char *because)
     sentence_set(&p->because[PLAN_FORM], "%s", because);
 }
 
-/* By a trial of these forms, of which the first is overlapped and has to win by its margin; false: there is
- * none. */
-static bool try_forms(plan *p, const plan_question *q, const char *pass, const step_form form[], int count)
+static bool kernels_reach_all(const plan *p)
 {
-    static const char *const called[STEP_FORMS] = { "overlapped", "exchange first", "in-kernel exchange",
-                                                    "mixed" };
-    double pass_s[STEP_FORMS];
-    int best = 1;
-    if (!q->trial || !q->trial->forms || q->cfg->run.tune == CONFIG_TUNE_OFF) return false;
-    q->trial->forms(q->trial->context, p, form, count, pass_s);
-    for (int i = 2; i < count; i++)
-        if (pass_s[i] < pass_s[best]) best = i;
-    if (pass_s[best] > overlapped_margin * pass_s[0]) best = 0;
-    choose_form(p, form[best], "in a trial a ");
-    sentence_add(&p->because[PLAN_FORM], "%s", pass);
-    for (int i = 0; i < count; i++)
-        sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
-                     figure_seconds(pass_s[i]).text, called[form[i]]);
-    plan_way way[STEP_FORMS];
-    for (int i = 0; i < count; i++) {
-        way[i].cost_s = (i == 0 ? overlapped_margin : 1) * pass_s[i];
-        sentence_set(&way[i].name, "%s", called[form[i]]);
-    }
-    plan_say_close(&p->because[PLAN_FORM], way, count, best);
-    return true;
+    bool all = true;
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
+        all = all && (p->exchange.used[t] == 0 || transport_traits_of(t)->one_host);
+    return all;
 }
 
 static bool can_exchange_inside(const plan *p, const plan_question *q, sentence *why)
 {
     if (q->op->form == STENCIL_LINE)
-        return sentence_refuse(
-            why, "only 2D stars and boxes have in-kernel exchange");
+        return sentence_refuse(why, "only 2D stars and boxes have in-kernel exchange");
     return !q->trial || !q->trial->can ||
            q->trial->can(q->trial->context, p, PLAN_IN_KERNEL, p->transport, why);
 }
 
-/* In-kernel exchange where every rank can store into its neighbours; mixed where it can into some. */
+/* In-kernel exchange where every rank can store into its neighbours. */
 static void choose_step_form(plan *p, const plan_question *q)
 {
-    static const step_form either[] = { STEP_OVERLAPPED, STEP_MIXED };
     const plan_facts *f = q->facts;
-    const bool mixed = links_are_mixed(p), near = f->ranks == 1 || p->transport == TRANSPORT_PEER || mixed;
     sentence why = { "" };
     if (f->device == DEVICE_HOST) {
         choose_form(p, STEP_OVERLAPPED, "the host device has no kernels that exchange");
-    } else if (!near) {
+    } else if (!kernels_reach_all(p)) {
         choose_form(p, STEP_OVERLAPPED, "steps with in-kernel exchange need transport peer");
     } else if (!can_exchange_inside(p, q, &why)) {
         choose_form(p, STEP_OVERLAPPED, why.text);
         if (f->ranks > 1)
             plan_add_note(p, false, "steps without in-kernel exchange, although the transport is peer: %s",
                           why.text);
-    } else if (!mixed) {
+    } else {
         choose_form(
             p, STEP_IN_KERNEL,
             "one launch takes the step and its exchange, for every neighbour's memory can be reached");
-    } else if (!try_forms(p, q, "step", either, 2)) {
-        choose_form(p, STEP_MIXED,
-                    "no trial was asked for: kernels exchange with the neighbours that they reach");
     }
 }
 
-/* Overlapped, exchange first or mixed; without a trial exchange first where kernels reach the
- * neighbours' memory. */
+/* Overlapped has to win by its margin. */
+static void try_forms(plan *p, const plan_question *q)
+{
+    plan_way way[] = { { "overlapped", STEP_OVERLAPPED, overlapped_margin, 0 },
+                       { "exchange first", STEP_EXCHANGE_FIRST, 1, 0 } };
+    q->trial->forms(q->trial->context, p, way, 2);
+    const int best = plan_cheapest(way, 2, 1);
+    choose_form(p, (step_form)way[best].what, "in a trial a block");
+    for (int i = 0; i < 2; i++)
+        sentence_add(&p->because[PLAN_FORM], "%s%s %s", i == 0 ? " took " : ", ",
+                     figure_seconds(way[i].seconds).text, way[i].name);
+    plan_say_close(&p->because[PLAN_FORM], way, 2, best);
+}
+
 static void choose_block_form(plan *p, const plan_question *q)
 {
-    static const step_form form[] = { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_MIXED };
-    const bool mixed = links_are_mixed(p), one_host = transport_traits_of(p->transport)->one_host;
-    if (q->facts->ranks == 1) return;
-    if (q->facts->through)
+    const plan_facts *f = q->facts;
+    if (f->ranks == 1) return;
+    if (f->through)
         choose_form(p, STEP_EXCHANGE_FIRST, "a visit to the device takes all rows, and begins with ghosts");
-    else if (q->facts->device == DEVICE_CUDA && !try_forms(p, q, "block", form, mixed ? 3 : 2))
-        choose_form(p,
-                    mixed      ? STEP_MIXED
-                    : one_host ? STEP_EXCHANGE_FIRST
-                               : STEP_OVERLAPPED,
+    else if (f->device == DEVICE_CUDA && q->trial && q->trial->forms && q->cfg->run.tune == CONFIG_TUNE_ON)
+        try_forms(p, q);
+    else if (f->device == DEVICE_CUDA)
+        choose_form(p, kernels_reach_all(p) ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED,
                     "no trial was asked for: exchange first serves where kernels reach the "
                     "neighbours' memory");
 }

@@ -86,19 +86,21 @@ static const char *left_out(const plan_exchange *e, transport_kind t)
 
 /* ---- the choice ---- */
 
-static double cost_s(const plan_exchange *e, transport_kind t, link_kind kind)
+static void ways_of(const plan_exchange *e, link_kind kind, plan_way way[TRANSPORT_KINDS])
 {
-    return (t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT : 1) * e->slowest_s[t][kind];
+    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
+        way[t] = (plan_way){ "", (int)t, t == TRANSPORT_PEER ? PLAN_PEER_WEIGHT : 1, e->slowest_s[t][kind] };
+        snprintf(way[t].name, sizeof way[t].name, "%s", transport_kind_name(t));
+    }
 }
 
 /* The fastest; staged if none serves. */
 static transport_kind favourite_of(const plan_exchange *e, link_kind kind, transport_kind asked)
 {
-    transport_kind best = TRANSPORT_STAGED;
+    plan_way way[TRANSPORT_KINDS];
     if (asked != TRANSPORT_AUTO && isfinite(e->slowest_s[asked][kind])) return asked;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++)
-        if (cost_s(e, t, kind) < cost_s(e, best, kind)) best = t;
-    return best;
+    ways_of(e, kind, way);
+    return (transport_kind)plan_cheapest(way, TRANSPORT_KINDS, TRANSPORT_STAGED);
 }
 
 /* The transport that serves a kind of link on most machines, where no trial measures it. */
@@ -130,17 +132,6 @@ static void note_what_serves_instead(plan *p, transport_kind asked)
     }
 }
 
-static void say_close_transports(const plan_exchange *e, link_kind kind, sentence *because)
-{
-    plan_way way[TRANSPORT_KINDS];
-    if (e->links[kind] == 0) return;
-    for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
-        way[t].cost_s = cost_s(e, t, kind);
-        sentence_set(&way[t].name, "%s", transport_kind_name(t));
-    }
-    plan_say_close(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
-}
-
 static void explain_trials(const plan_exchange *e, sentence *because)
 {
     const char *before = "of the transports that were tried it serves best: an exchange alone takes ";
@@ -152,7 +143,11 @@ static void explain_trials(const plan_exchange *e, sentence *because)
             before = ", ";
         }
     sentence_add(because, "; half of peer's time counts, since its stores hide behind the step");
-    for (link_kind kind = 0; kind < LINK_KINDS; kind++) say_close_transports(e, kind, because);
+    for (link_kind kind = 0; kind < LINK_KINDS; kind++) {
+        plan_way way[TRANSPORT_KINDS];
+        ways_of(e, kind, way);
+        if (e->links[kind] > 0) plan_say_close(because, way, TRANSPORT_KINDS, (int)e->favourite[kind]);
+    }
     for (transport_kind t = 0; t < TRANSPORT_KINDS; t++) {
         const char *why = left_out(e, t);
         if (why && why[0]) sentence_add(because, "; not %s: %s", transport_kind_name(t), why);

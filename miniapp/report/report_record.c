@@ -7,7 +7,7 @@
 
 #include "base/machine.h"
 #include "output/record.h"
-#include "plan/plan_json.h"
+#include "plan/plan.h"
 #include "ranks/check.h"
 #include "report/report.h"
 #include "streaming/streaming.h"

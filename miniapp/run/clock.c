@@ -7,12 +7,12 @@
 
 enum { SAMPLES_MAX = 1 << 20 };
 
-void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every)
+void clock_create(clock_steps *c, device *d, device_stream *s, int streams, timeline *t, int64_t probe_every)
 {
     *c = (clock_steps){ .dev = d, .stream = s, .timeline = t, .probing.every = probe_every };
     c->sample_s = CHECK_ALLOC(malloc(SAMPLES_MAX * sizeof *c->sample_s));
     for (int i = 0; i < CLOCK_RING; i++) DEVICE_CALL(d, event_create, true, &c->tick[i]);
-    step_probe_create(&c->probing.probe, d);
+    step_probe_create(&c->probing.probe, d, streams);
 }
 
 void clock_destroy(clock_steps *c)
@@ -49,7 +49,7 @@ void clock_restart(clock_steps *c)
     DEVICE_CALL(c->dev, event_record, c->tick[0], c->stream);
 }
 
-const step_probe *clock_probe(clock_steps *c, int64_t level)
+step_probe *clock_probe(clock_steps *c, int64_t level)
 {
     clock_probing *p = &c->probing;
     if (level < p->next || p->waiting) return NULL;
@@ -57,7 +57,6 @@ const step_probe *clock_probe(clock_steps *c, int64_t level)
     p->waiting = true;
     p->steps = 0;
     p->level = level;
-    p->probe.detail = c->timeline ? timeline_detail(c->timeline) : NULL;
     return &p->probe;
 }
 
@@ -65,6 +64,7 @@ static void read_probe(clock_steps *c)
 {
     clock_probing *p = &c->probing;
     double seconds[STEP_PHASES];
+    DEVICE_CALL(c->dev, event_sync, p->probe.event[STEP_LEAVE]);
     step_probe_read(&p->probe, c->dev, seconds);
     if (c->timeline) timeline_keep(c->timeline, &p->probe, p->level + p->steps);
     for (int i = 0; i < STEP_PHASES; i++) c->phase_s[i] += seconds[i];
@@ -89,7 +89,9 @@ static void tick(clock_steps *c, int steps)
     /* half a ring behind: those steps are long over, so reading them does not stall the feeding thread */
     if (c->ticks - c->read >= CLOCK_RING - 1) read_until(c, c->ticks - CLOCK_RING / 2);
     while (too_far_ahead(c)) read_until(c, c->read + 1);
-    if (c->probing.waiting && step_probe_done(&c->probing.probe, c->dev)) read_probe(c);
+    bool done = false;
+    if (c->probing.waiting) DEVICE_CALL(c->dev, event_done, c->probing.probe.event[STEP_LEAVE], &done);
+    if (done) read_probe(c);
 }
 
 void clock_tick(clock_steps *c, int steps)

@@ -1,9 +1,9 @@
-/* How long steps take: one time stamp on the main stream after every step, or after every few that were
- * enqueued at once and then count as equal steps of their mean, read back long after it passed, so that the
- * device never waits for the host. The host in turn stays near: it waits before more than CLOCK_LEAD_S of
- * steps are enqueued, since a signal, a checkpoint or the progress line would come after all of them; but
- * never for the last CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else
- * by clock_leave_out. Single steps are kept of the first million. */
+/* How long steps take: a time stamp on the main stream after every step, or after every few that were
+ * enqueued at once and count as equal steps of their mean, read back long after it passed, so that the device
+ * never waits for the host. The host stays near: it waits before more than CLOCK_LEAD_S of steps are
+ * enqueued, since a signal or a checkpoint would come after all of them; but never for the last
+ * CLOCK_TICKS_AHEAD ticks. A pause is left out by clock_restart where the host waits, else by
+ * clock_leave_out. */
 #pragma once
 
 #include "step/step_probe.h"
@@ -11,13 +11,12 @@
 
 /* ---- timeline.c ---- */
 
-/* The timeline of the first probed steps of a run, per rank: what its streams, its comm stream and the thread
- * that feeds them did, from the events of the probes (step.h), for io/trace.
+/* The timeline of the first probed steps of a run, per rank: its streams, its comm stream and the thread that
+ * feeds them, from the events of the probes, for io/output/trace.h.
  *
  * Device events tell only how far they are apart, as a float: that of a few hundred steps is exact to a small
  * part of one, so the first steps are kept. The device's clock is tied to the host's by events that the host
- * waits for, before the first step and after the last one, when nothing else is queued. Nothing is allocated
- * after timeline_create, and nothing waits between timeline_create and timeline_write. */
+ * waits for, before the first step and after the last one. Nothing is allocated and nothing waits between. */
 enum { TIMELINE_STEPS = 100 };
 
 typedef struct timeline timeline;
@@ -25,16 +24,13 @@ typedef struct timeline timeline;
 /* s: any stream of the device, idle. Collective (clocks are compared), as is timeline_write. */
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams);
 void timeline_destroy(timeline **t);
-/* To be put into the probe; its events are this timeline's. Cleared for the next step. */
-step_detail *timeline_detail(timeline *t);
 /* The probed step is done: its spans, of the first TIMELINE_STEPS. level: what the step made. */
 void timeline_keep(timeline *t, const step_probe *probe, int64_t level);
 bool timeline_write(timeline *t, const char *path, sentence *why);
 
 /* ---- clock.c ---- */
 
-/* Steps from one probe to the next: a probed step is taken by itself, which costs those that are enqueued
- * together more. */
+/* PROBE_EVERY: steps from one probe to the next; a probed step is taken by itself, not with others. */
 enum { CLOCK_RING = 128, CLOCK_TICKS_AHEAD = 3, CLOCK_PROBE_EVERY = 16, CLOCK_PROBE_EVERY_TOGETHER = 1024 };
 
 static const double CLOCK_LEAD_S = 0.1;
@@ -66,13 +62,13 @@ typedef struct clock_steps {
     double phase_s[STEP_PHASES];  /* summed over the probed steps */
 } clock_steps;
 
-/* s: the stream on which the steps end. */
-void clock_create(clock_steps *c, device *d, device_stream *s, timeline *t, int64_t probe_every);
+/* s: the first of the `streams` that compute, on which the steps end. */
+void clock_create(clock_steps *c, device *d, device_stream *s, int streams, timeline *t, int64_t probe_every);
 void clock_destroy(clock_steps *c);
 /* Before the first step and after every pause. */
 void clock_restart(clock_steps *c);
 /* NULL, or a probe for what comes next, from this level to the next tick: one step, or those of a pass. */
-const step_probe *clock_probe(clock_steps *c, int64_t level);
+step_probe *clock_probe(clock_steps *c, int64_t level);
 /* The work enqueued since the last tick is no step. */
 void clock_leave_out(clock_steps *c);
 /* After `steps` steps were enqueued. */

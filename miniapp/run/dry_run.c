@@ -129,10 +129,11 @@ static void print_account(sim *s, const char *deck_text)
 {
     const decomp *d = &s->plan.grid.dec;
     const MPI_Comm comm = s->top.comm;
-    const timer_spread memory = timer_over_ranks(sim_memory_bytes(s), comm),
+    const timer_spread memory = timer_over_ranks(
+                           plan_memory_bytes(&s->plan, s->cfg, s->dev->kind, s->top.rank), comm),
                        cells = timer_over_ranks((double)sim_own_cells(s), comm);
     const timer_spread moved = timer_over_ranks(sim_bytes_moved_per_pass(s), comm),
-                       sent = timer_over_ranks(sim_halos_sent_bytes(s) + sim_transposes_sent_bytes(s), comm);
+                       sent = timer_over_ranks(sim_sent_bytes(s), comm);
     if (s->top.rank != 0) return;
     print_lines(deck_text);
     printf("# ranks        %d on %d host%s, process grid %d x %d\n", s->top.ranks, s->top.hosts,

@@ -14,19 +14,17 @@
 /* Loads the state that ask->restart names into s: a state file, or a directory, of which the newest whole
  * checkpoint is taken; damaged ones, and those that may not be read, are named on stderr and skipped. A
  * directory without checkpoints leaves *found false, and so does a missing path with ask->restart_if_any.
- * step: NULL; else nothing is loaded, and it becomes the step that would be, from the files' attributes
- * alone, so that damage within a field is not seen. Returns an exit status: 0; 2 the path is missing, or the
- * file disagrees with the deck in problem or grid, or its step is beyond time.steps (the same step is
- * allowed: a complete job that is requeued ends with 0); 3 nothing but damaged files, or not to be read. One
- * sentence in why. Collective. */
+ * step: NULL; else nothing is loaded, and it becomes the step that would be, by the file's attributes alone.
+ * Returns an exit status: 0; 2 the path is missing, or the file disagrees with the deck in problem or grid,
+ * or its step is beyond time.steps (a complete job that is requeued ends with 0); 3 nothing but damaged
+ * files, or not to be read. One sentence in why. Collective. */
 int restart(sim *s, const request *ask, int64_t *step, bool *found, sentence *why);
 
 /* ---- dry_run.c ---- */
 
-/* The account of a run that takes no step: its needs, from the sizes of what was made for it, and refusals.
- * After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
- * checkpoint.dir), then prints the resolved deck and, as its comments, the account. Returns the exit status
- * that the run would come to, with one sentence in why where it is not 0. Collective. */
+/* After sim_create: looks at what only a run's later parts would open (--restart, problem.initial,
+ * checkpoint.dir), then prints the resolved deck and, as its comments, what the run would need. Returns the
+ * exit status that the run would come to, with one sentence in why where it is not 0. Collective. */
 int dry_run(sim *s, const request *ask, sentence *why);
 
 /* ---- saver.c ---- */
@@ -46,10 +44,10 @@ typedef struct saver { /* lives as long as the sim; before saver_open all else i
     sentence why; /* of the last failure */
 } saver;
 
-/* The folders of state files, which all hosts share: seen before the first step, in a dry run too. 0, or the
- * exit status with a sentence that names the key, and the rank and host which does not see the folder as rank
- * 0 does, or may not write where its ranks would; of a checkpoint.dir into which only a signal's checkpoint
- * would go a note. Nothing is left in the folders. Collective. */
+/* The folders of state files, which all hosts share, seen before the first step. 0, or the exit status with a
+ * sentence that names the key, and the rank and host which does not see the folder as rank 0 does, or may not
+ * write there; a note for a checkpoint.dir into which only a signal's would go. Leaves nothing. Collective.
+ */
 int saver_check_folders(sim *s, sentence *why);
 
 /* A writer, of which rank 0 says what dead runs had left there; NULL with status, and one sentence in why
@@ -129,7 +127,7 @@ int64_t attention_steps_to_go(const attention *a);
  * leave no time for another before the deadline. */
 loop_end attention_look(attention *a, bool due);
 
-/* ---- progress.c: one line on a terminal, redrawn; plain lines where stderr is not one, for logs ---- */
+/* ---- loop.c: progress, a line on a terminal, redrawn; plain lines where stderr is not one ---- */
 
 typedef struct progress {
     bool on, redrawn;
@@ -140,16 +138,11 @@ typedef struct progress {
 } progress;
 
 /* Rank 0 alone prints, from step `first` to time.steps. output.progress = auto: on a terminal every half
- * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute, where
- * a tolerance may end the run long before its last step). on: every half second in either case.
- * copy_cells_per_s: what copies on all ranks would allow. */
+ * second on stderr; else on stdout, after 10 % of the steps or a minute, whichever is later (a minute with a
+ * tolerance). on: every half second in either case. copy_cells_per_s: what copies on all ranks allow. */
 void progress_begin(progress *p, const config *c, int rank, int64_t first, double copy_cells_per_s);
-/* Is a line due? What progress_show asks; here for tests, which give a time of their own. */
+/* Is a line due? For tests, which give a time of their own. */
 bool progress_due(const progress *p, int64_t step, double now_s);
-/* A line, if one is due: the rate since the last line, the time left by the mean of all steps so far. change:
- * the last norm, NaN for none. */
-void progress_show(progress *p, int64_t step, double change);
-void progress_end(progress *p);
 
 /* ---- verify.c: the verdict, every cell against the exact discrete answer ---- */
 

@@ -10,25 +10,27 @@
 #include "ranks/timer.h"
 
 enum track { TRACK_HOST, TRACK_COMM, TRACK_STREAM, TRACKS_MAX = TRACK_STREAM + STEP_STREAMS_MAX };
-enum span_name {
-    INTERIOR,
-    STEP,
-    PACK,
-    EXCHANGE,
-    FILL,
-    SHELL,
-    HOST_LAUNCH,
-    HOST_BEGIN,
-    HOST_FEED,
-    HOST_WAIT,
-    HOST_SHELL,
-    SPAN_NAMES,
+/* Spans from one point of a step to another: of a step that is one launch, of one that is several, and of one
+ * with a halo exchange. After them the interior of each stream. */
+enum { OF_LAUNCH = 0, OF_STEP = 2, OF_EXCHANGE = 4, INTERIOR = 10, SPANS };
+static const struct {
+    const char *name;
+    enum track track; /* times of TRACK_HOST are the host's */
+    step_point from, to;
+} spans[SPANS] = {
+    { "step", TRACK_STREAM, STEP_ENTER, STEP_LEAVE },
+    { "launch", TRACK_HOST, STEP_ENTER, STEP_LEAVE },
+    { "boundary fill", TRACK_COMM, STEP_RECEIVED, STEP_FILLED },
+    { "shell", TRACK_COMM, STEP_FILLED, STEP_SHELL_END },
+    { "pack", TRACK_COMM, STEP_PACK, STEP_POSTED },
+    { "exchange", TRACK_COMM, STEP_RESUME, STEP_RECEIVED },
+    { "halo begin", TRACK_HOST, STEP_ENTER, STEP_POSTED },
+    { "feed", TRACK_HOST, STEP_POSTED, STEP_RESUME },
+    { "wait for messages", TRACK_HOST, STEP_RESUME, STEP_RECEIVED },
+    { "feed shell", TRACK_HOST, STEP_RECEIVED, STEP_LEAVE },
+    [INTERIOR] = { "interior" },
 };
-static const char *const span_names[SPAN_NAMES] = {
-    "interior", "step",       "pack", "exchange",          "boundary fill", "shell",
-    "launch",   "halo begin", "feed", "wait for messages", "feed shell",
-};
-enum { SPANS_BESIDE_STREAMS = 8, ANCHOR_TRIES = 20 };
+enum { ANCHOR_TRIES = 20 };
 
 typedef struct anchor { /* one instant on both clocks; device_s: since the first anchor */
     double device_s, host_s, error_s;
@@ -39,9 +41,8 @@ struct timeline {
     device *d;
     device_stream *stream;
     int streams;
-    step_detail detail;
     device_event *first_event, *last_event, *spare;
-    anchor first; /* the device's clock starts there */
+    anchor first;     /* the device's clock starts there */
     trace_span *span; /* [TIMELINE_STEPS * spans_a_step]: times of events on the device's clock, of the
                        * host on its own */
     int spans_a_step, spans, kept; /* kept: steps */
@@ -76,16 +77,10 @@ static anchor drop_anchor(timeline *t, device_event **e)
 timeline *timeline_create(const topology *top, device *d, device_stream *s, int streams)
 {
     timeline *t = CHECK_ALLOC(calloc(1, sizeof *t));
-    *t = (timeline){
-        .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS_BESIDE_STREAMS
-    };
+    *t = (timeline){ .top = top, .d = d, .stream = s, .streams = streams, .spans_a_step = streams + SPANS };
     t->span = CHECK_ALLOC(malloc(sizeof *t->span * (size_t)t->spans_a_step * TIMELINE_STEPS));
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_create, true, own[i]);
-    for (int i = 0; i < streams; i++) {
-        DEVICE_CALL(d, event_create, true, &t->detail.stream_begin[i]);
-        DEVICE_CALL(d, event_create, true, &t->detail.stream_end[i]);
-    }
     t->first = drop_anchor(t, &t->first_event);
     return t;
 }
@@ -97,54 +92,27 @@ void timeline_destroy(timeline **timeline_)
     device *d = t->d;
     device_event **const own[] = { &t->first_event, &t->last_event, &t->spare };
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) DEVICE_CALL(d, event_destroy, own[i]);
-    for (int i = 0; i < t->streams; i++) {
-        DEVICE_CALL(d, event_destroy, &t->detail.stream_begin[i]);
-        DEVICE_CALL(d, event_destroy, &t->detail.stream_end[i]);
-    }
     free(t->span);
     free(t);
     *timeline_ = NULL;
 }
 
-step_detail *timeline_detail(timeline *t)
-{
-    t->detail.streams = 0;
-    t->detail.exchanged = false;
-    memset(t->detail.host_s, 0, sizeof t->detail.host_s);
-    return &t->detail;
-}
-
 void timeline_keep(timeline *t, const step_probe *p, int64_t level)
 {
-    const step_detail *detail = &t->detail;
+    const bool launch = p->streams == 0;
+    const int first = launch ? OF_LAUNCH : OF_STEP, end = launch         ? OF_STEP
+                                                          : p->exchanged ? INTERIOR
+                                                                         : OF_EXCHANGE;
     if (t->kept++ >= TIMELINE_STEPS) return;
     trace_span *s = &t->span[t->spans];
-    const double posted_s = position_s(t, p->event[STEP_POSTED]),
-                 resumed_s = position_s(t, p->event[STEP_RESUME]);
-    const double received_s = position_s(t, p->event[STEP_RECEIVED]),
-                 shell_end_s = position_s(t, p->event[STEP_SHELL_END]);
-    const double filled_s = detail->streams > 0 ? position_s(t, p->event[STEP_FILLED]) : received_s;
-    for (int i = 0; i < detail->streams; i++)
-        *s++ = (trace_span){ position_s(t, detail->stream_begin[i]), position_s(t, detail->stream_end[i]),
-                             level, TRACK_STREAM + i, INTERIOR };
-    const double *host_s = detail->host_s;
-    if (detail->streams == 0) { /* in-kernel exchange: one launch */
-        const double begin_s = position_s(t, p->event[STEP_ENTER]),
-                     end_s = position_s(t, p->event[STEP_INTERIOR_END]);
-        *s++ = (trace_span){ begin_s, end_s, level, TRACK_STREAM, STEP };
-        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_LAUNCH };
-    }
-    if (detail->exchanged) {
-        *s++ = (trace_span){ position_s(t, p->event[STEP_PACK]), posted_s, level, TRACK_COMM, PACK };
-        *s++ = (trace_span){ resumed_s, received_s, level, TRACK_COMM, EXCHANGE };
-        *s++ = (trace_span){ host_s[STEP_ENTER], host_s[STEP_POSTED], level, TRACK_HOST, HOST_BEGIN };
-        *s++ = (trace_span){ host_s[STEP_POSTED], host_s[STEP_RESUME], level, TRACK_HOST, HOST_FEED };
-        *s++ = (trace_span){ host_s[STEP_RESUME], host_s[STEP_RECEIVED], level, TRACK_HOST, HOST_WAIT };
-        *s++ = (trace_span){ host_s[STEP_RECEIVED], host_s[STEP_LEAVE], level, TRACK_HOST, HOST_SHELL };
-    }
-    if (detail->streams > 0) {
-        *s++ = (trace_span){ received_s, filled_s, level, TRACK_COMM, FILL };
-        *s++ = (trace_span){ filled_s, shell_end_s, level, TRACK_COMM, SHELL };
+    for (int i = 0; i < p->streams; i++)
+        *s++ = (trace_span){ position_s(t, p->stream_begin[i]), position_s(t, p->stream_end[i]), level,
+                             TRACK_STREAM + i, INTERIOR };
+    for (int i = first; i < end; i++) {
+        const step_point from = spans[i].from, to = spans[i].to;
+        const bool host = spans[i].track == TRACK_HOST;
+        *s++ = (trace_span){ host ? p->host_s[from] : position_s(t, p->event[from]),
+                             host ? p->host_s[to] : position_s(t, p->event[to]), level, spans[i].track, i };
     }
     t->spans = (int)(s - t->span);
 }
@@ -165,7 +133,8 @@ static void to_host_clock(timeline *t, const anchor *last)
 bool timeline_write(timeline *t, const char *path, sentence *why)
 {
     char process[128], stream_name[STEP_STREAMS_MAX][24];
-    const char *track[TRACKS_MAX] = { "host", "comm" };
+    const char *track[TRACKS_MAX] = { "host", "comm" }, *name[SPANS];
+    for (int i = 0; i < SPANS; i++) name[i] = spans[i].name;
     for (int i = 0; i < t->streams; i++) {
         snprintf(stream_name[i], sizeof stream_name[i], "lane %d", i);
         track[TRACK_STREAM + i] = stream_name[i];
@@ -179,8 +148,8 @@ bool timeline_write(timeline *t, const char *path, sentence *why)
     const trace_timeline all = { .process = process,
                                  .track = track,
                                  .tracks = TRACK_STREAM + t->streams,
-                                 .name = span_names,
-                                 .names = SPAN_NAMES,
+                                 .name = name,
+                                 .names = SPANS,
                                  .span = t->span,
                                  .spans = t->spans,
                                  .clock = trace_measure_offset(t->top->comm),

@@ -26,13 +26,13 @@ typedef struct sim_field {
     const plan_grid *grid;
 } sim_field;
 
-/* Seconds that sim_create took on this rank, for the start-up's account. */
+/* Seconds of sim_create on this rank. */
 typedef struct sim_create_seconds {
     double device_s; /* who shares the host, and the device's context */
     double fields_s;
-    double transport_s;  /* probes and trials of transports */
-    double passes_s;     /* streams, halos, graphs; trials of blocks of steps */
-    double tune_s;       /* trials of variants */
+    double transport_s; /* probes and trials of transports */
+    double passes_s;    /* streams, halos, graphs; trials of blocks of steps */
+    double tune_s;      /* trials of variants */
 } sim_create_seconds;
 
 /* Kinds with transposes have this besides. */
@@ -70,38 +70,27 @@ typedef struct sim {
     uint64_t *result;                 /* device memory: what a reduction leaves */
     uint64_t *result_host;            /* pinned */
     void *snapshot[STATE_FIELDS_MAX]; /* pinned: own cells, dense rows; each made when first needed */
-    bool touched;                     /* the present level is as sim_touch left it: no trial has taken a step
-                                       * since */
+    bool touched;                     /* no step was taken since sim_touch */
     int64_t level;                    /* now's: steps done since step 0 */
     int64_t passes;                   /* that made levels, each of a block of steps */
     int64_t norm_level;               /* whose norm came with its step last; -1: none has */
     sim_create_seconds created;
 } sim;
 
-/* sim_setup.c: a simulation as the plan has it (plan.h). Collective. Creates everything but the fields'
- * values. On failure: one sentence in why, an exit status other than 0 (2: the deck does not fit these ranks;
- * 3: no device); sim_destroy is still called by the owner. how_long: the plan may try how long what it
- * chooses from takes, on the fields. */
+/* sim_setup.c: a simulation as the plan has it (plan.h), but for the fields' values. Collective. On failure:
+ * one sentence in why and an exit status (2: the deck does not fit these ranks; 3: no device, no memory);
+ * sim_destroy is still called by the owner. how_long: the plan may try, on the fields, how long things take.
+ */
 int sim_create(sim *s, const config *cfg, bool how_long, sentence *why);
 void sim_destroy(sim *s);
 
-/* Waits for everything enqueued. */
-void sim_wait(sim *s);
-
-/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
- * which it waits. */
-void sim_stamp(sim *s);
-double sim_since_stamp_s(sim *s);
-
 int64_t sim_own_cells(const sim *s);
-/* Device memory of this rank: all fields with ghosts and padding, and the messages of a redistribution. */
-double sim_memory_bytes(const sim *s);
 /* Bytes this rank's device moves in one step, or in one block of steps, counted from what the kernels read
  * and write, halo and redistribution included. */
 double sim_bytes_moved_per_pass(const sim *s);
-/* Bytes that this rank sends then: to neighbours; in transposes. */
-double sim_halos_sent_bytes(const sim *s);
-double sim_transposes_sent_bytes(const sim *s);
+/* Bytes that this rank sends then, to neighbours and in transposes. */
+double sim_sent_bytes(const sim *s);
+
 /* ---- sim_advance.c ---- */
 
 /* Steps, in whichever form: one by one, with in-kernel exchange, in blocks (temporal blocking), many in a
@@ -111,11 +100,11 @@ double sim_transposes_sent_bytes(const sim *s);
 void sim_prepare_steps(sim *s);
 
 typedef struct sim_request {
-    int64_t steps;           /* at most, from 1: before the level that they make nothing is to be done */
-    int64_t norm_every;      /* levels that this divides want their norm: it comes with the step where the
-                              * form can do that; 0: none */
-    bool exchange;           /* as in step_job; always with transposes */
-    const step_probe *probe; /* as in step_job, of one step or block; not with transposes */
+    int64_t steps;      /* at most, from 1: before the level that they make nothing is to be done */
+    int64_t norm_every; /* levels that this divides want their norm: it comes with the step where the
+                         * form can do that; 0: none */
+    bool exchange;      /* as in step_job; always with transposes */
+    step_probe *probe;  /* as in step_job, of one step or block; not with transposes */
 } sim_request;
 /* Enqueues one launch of the steps, and returns how many it has; s->level counts them. */
 int sim_advance(sim *s, sim_request r);
@@ -129,6 +118,14 @@ double sim_norm(sim *s, int64_t level);
 bool sim_norms_ride(const sim *s);
 /* Back by one step, where norms ride: the level before is still there. */
 void sim_undo_step(sim *s);
+
+/* Waits for everything enqueued. */
+void sim_wait(sim *s);
+
+/* A time stamp on the first stream; and the device's seconds from there to what has been enqueued since, for
+ * which it waits. */
+void sim_stamp(sim *s);
+double sim_since_stamp_s(sim *s);
 
 /* For measuring, seconds of the slowest rank, of a stencil alone: a pass (of a step or a block), the mean of
  * `count`, between time stamps on the device after a few that fill the pipeline, so that neither its filling

@@ -158,6 +158,8 @@ void sim_undo_step(sim *s)
     step_begin_generation(&s->streams);
 }
 
+/* ---- measuring ---- */
+
 double sim_pass_s(sim *s, bool exchange, int count)
 {
     const int block = s->plan.block_steps;

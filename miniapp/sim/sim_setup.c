@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,17 +54,18 @@ static bool persistent(const plan_facts *f, int64_t nx, int64_t ny, const bounda
 
 /* Facts that differ from rank to rank, agreed on; owned. */
 typedef struct common_facts {
-    double *free_bytes;
-    host_limit *limit;
+    plan_room *room;
     sentence no_graphs;
 } common_facts;
 
 /* Device memory that this rank may fill. */
-static double free_bytes_of(const sim *s, device *d, host_limit *by)
+static plan_room room_of(const sim *s, device *d)
 {
-    const double allowed = (double)s->cfg->run.device_memory_bytes,
-                 mine = topology_free_bytes(&s->top, d, by);
-    return d->through || allowed == 0 || mine < allowed ? mine : allowed;
+    const double allowed = (double)s->cfg->run.device_memory_bytes;
+    plan_room mine;
+    mine.bytes = topology_free_bytes(&s->top, d, &mine.by);
+    if (!d->through && allowed > 0) mine.bytes = fmin(mine.bytes, allowed);
+    return mine;
 }
 
 static plan_facts facts_of(sim *s, common_facts *all)
@@ -80,18 +82,14 @@ static plan_facts facts_of(sim *s, common_facts *all)
                      .block_steps = block_steps,
                      .persistent = persistent,
                      .owner = s };
-    host_limit by;
-    const double mine = free_bytes_of(s, d, &by);
-    all->free_bytes = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
-    all->limit = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof by));
-    MPI_CHECK(ranks_allgather(&by, sizeof by, all->limit, s->top.comm));
-    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all->free_bytes, s->top.comm));
+    const plan_room mine = room_of(s, d);
+    all->room = CHECK_ALLOC(malloc((size_t)f.ranks * sizeof mine));
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all->room, s->top.comm));
     MPI_CHECK(ranks_allreduce(&f.most_on_device, 1, MPI_INT, MPI_MAX, s->top.comm));
     sentence_set(&all->no_graphs, "%s", no_graphs ? no_graphs : "");
     if (!agree_or_say(!no_graphs, &all->no_graphs, s->top.comm)) f.no_graphs = all->no_graphs.text;
     f.host_of = s->top.where->of;
-    f.free_bytes = all->free_bytes;
-    f.limit = all->limit;
+    f.room = all->room;
     return f;
 }
 
@@ -103,8 +101,7 @@ static int make_plan(sim *s, const plan_through *through, bool how_long, sentenc
     facts.through = through;
     const plan_trial trial = sim_trial_of(&t, s, how_long);
     const int status = plan_make(&s->plan, &(plan_question){ s->cfg, &s->prob.op, &facts, &trial }, why);
-    free(all.free_bytes);
-    free(all.limit);
+    free(all.room);
     return status;
 }
 
@@ -116,8 +113,7 @@ static const double reserve_part = 1.0 / 32;
 static plan_through stream_through(sim *s, const char *because)
 {
     device *const through = s->dev;
-    host_limit by;
-    plan_through t = { .bytes = free_bytes_of(s, through, &by),
+    plan_through t = { .bytes = room_of(s, through).bytes,
                        .pass_steps = streaming_device_pass_steps,
                        .owner = through };
     sentence_set(&t.because, "%s", because);

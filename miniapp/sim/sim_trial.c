@@ -104,11 +104,11 @@ static const int64_t host_cells = 1 << 22; /* that a trial on the host takes: th
 typedef struct passes {
     sim *s;
     box cells;
-    const int *steps; /* lengths of blocks */
-    int variants;     /* of the kernel, with each of which a length is tried */
-    const step_form *form;
-    int launches; /* that are timed together */
-    int hot;      /* the variant that hot_s times */
+    const plan_way *way; /* lengths of blocks, or forms */
+    int variants;        /* of the kernel, with each of which a length is tried */
+    int steps;           /* of a persistent pass */
+    int launches;        /* that are timed together */
+    int hot;             /* the variant that hot_s times */
 } passes;
 
 /* The kernel alone on these cells: seconds of a launch of `steps` steps. */
@@ -153,14 +153,14 @@ static int block_variants(sim *s)
 static double step_s(void *context, int way)
 {
     const passes *t = context;
-    const int steps = t->steps[way / t->variants];
+    const int steps = t->way[way / t->variants].what;
     t->s->dev->temporal_variants.chosen = way % t->variants;
     return kernel_s(t, steps) / steps;
 }
 
 /* On small boxes each length is tried with every variant: which length is best depends on the variant, which
  * is chosen after it. */
-static void lengths_s(passes *t, int count, double seconds[])
+static void lengths_s(passes *t, plan_way length[], int count)
 {
     double way_s[TRIAL_WAYS_MAX];
     t->launches = launches_of(t->s, t->cells);
@@ -169,14 +169,15 @@ static void lengths_s(passes *t, int count, double seconds[])
               NULL, t->s->top.comm);
     t->s->dev->temporal_variants.chosen = 0;
     for (int i = 0; i < count; i++) {
-        seconds[i] = INFINITY;
-        for (int v = 0; v < t->variants; v++) seconds[i] = fmin(seconds[i], way_s[i * t->variants + v]);
+        length[i].seconds = INFINITY;
+        for (int v = 0; v < t->variants; v++)
+            length[i].seconds = fmin(length[i].seconds, way_s[i * t->variants + v]);
     }
 }
 
 static double exchanges_s(void *context, int way) { return sim_exchange_s(context, EXCHANGES); }
 
-static void blocks(void *context, const plan *p, const int steps[], int count, double seconds[])
+static void blocks(void *context, const plan *p, plan_way way[], int count)
 {
     sim *s = sim_of(context);
     box cells = field_own(&p->grid.shape);
@@ -186,12 +187,12 @@ static void blocks(void *context, const plan *p, const int steps[], int count, d
     else if (s->dev->kind == DEVICE_HOST && box_cells(cells) > host_cells)
         cells.y1 = cells.y0 + host_cells / box_width(cells) + 1;
     sim_touch(s);
-    lengths_s(&(passes){ .s = s, .cells = cells, .steps = steps }, count, seconds);
+    lengths_s(&(passes){ .s = s, .cells = cells, .way = way }, way, count);
     if (box_cells(cells) < sim_own_cells(s)) return;
     double exchange_s;
     trial_run(&(trial){ .ways = 1, .budget_s = exchanges_budget_s }, exchanges_s, s, &exchange_s, NULL,
               s->top.comm);
-    for (int i = 0; i < count; i++) seconds[i] += exchange_s / steps[i];
+    for (int i = 0; i < count; i++) way[i].seconds += exchange_s / way[i].what;
 }
 
 /* All ranks at once, for they wait for each other on their GPUs. */
@@ -203,9 +204,9 @@ static double persistent_step_s(void *context, int way)
     MPI_CHECK(ranks_barrier(s->top.comm));
     sim_stamp(s);
     for (int i = 0; i < t->launches; i++)
-        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, *t->steps, &s->pass.sides,
+        DEVICE_CALL(d, persistent_pass, &s->plan.grid.shape, s->next.u, s->now.u, t->steps, &s->pass.sides,
                     persistent_links_memory(s->persistent), NULL, s->streams.stream[0]);
-    return sim_since_stamp_s(s) / t->launches / *t->steps;
+    return sim_since_stamp_s(s) / t->launches / t->steps;
 }
 
 /* One launch of `steps` steps, or several of a few. */
@@ -217,7 +218,7 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
     if (!sim_make_persistent(s, why)) return INFINITY;
     sim_touch(s);
     passes t = { .s = s,
-                 .steps = &steps,
+                 .steps = steps,
                  .launches = steps < PERSISTENT_STEPS ? PERSISTENT_STEPS / steps : 1 };
     trial_run(&(trial){ .ways = 1, .warm_up = 1, .least = ROUNDS_LEAST }, persistent_step_s, &t, &seconds,
               NULL, s->top.comm);
@@ -227,20 +228,22 @@ static double persistent(void *context, const plan *p, int steps, sentence *why)
 static double form_s(void *context, int way)
 {
     const passes *t = context;
-    step_pass_set_form(&t->s->pass, t->form[way]);
+    step_pass_set_form(&t->s->pass, (step_form)t->way[way].what);
     return sim_pass_s(t->s, true, t->launches);
 }
 
-static void forms(void *context, const plan *p, const step_form *form, int count, double pass_s[])
+static void forms(void *context, const plan *p, plan_way way[], int count)
 {
     sim *s = sim_of(context);
-    passes t = { .s = s, .form = form, .launches = FORM_PASSES };
+    double seconds[STEP_FORMS];
+    passes t = { .s = s, .way = way, .launches = FORM_PASSES };
     sim_make_pass(s);
     sim_touch(s);
     (void)form_s(&t, 0);
     t.launches = trial_repeats(form_s(&t, 0), batch_s, FORM_PASSES, PASSES_MAX);
-    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, pass_s, NULL,
+    trial_run(&(trial){ .ways = count, .warm_up = 1, .least = ROUNDS_LEAST }, form_s, &t, seconds, NULL,
               s->top.comm);
+    for (int i = 0; i < count; i++) way[i].seconds = seconds[i];
 }
 
 /* ---- variants ---- */

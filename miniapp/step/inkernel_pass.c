@@ -68,58 +68,52 @@ static void make_inboxes(inkernel_pass *p, int radius, inkernel_level level[2], 
     }
 }
 
-static bool make_plans(inkernel_pass *p, const decomp *dec, const boundary *sides, int radius, bool corners,
-                       const int *direction, int count)
+static bool make_plans(inkernel_pass *p, const step_setup *of, const boundary *sides, const int *direction,
+                       int count)
 {
-    decomp uncut = *dec;
+    decomp uncut = *of->dec;
     inkernel_level level[2] = { { .field = p->field[0] }, { .field = p->field[1] } };
     bool ok = true;
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++) uncut.neighbour[k] = -1;
-    if (p->peers) make_inboxes(p, radius, level, direction, count);
+    if (p->peers) make_inboxes(p, of->radius, level, direction, count);
     for (int i = 0; i < 2; i++) {
         const inkernel_level *next = &level[i], *cur = &level[1 - i];
-        ok = inkernel_plan_make(&p->linked[i], dec, &p->shape, sides, radius, corners, cur, next) && ok;
-        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, radius, corners, cur, next) && ok;
+        ok = inkernel_plan_make(&p->linked[i], of->dec, &p->shape, sides, of->radius, of->corners, cur,
+                                next) &&
+             ok;
+        ok = inkernel_plan_make(&p->alone[i], &uncut, &p->shape, sides, of->radius, of->corners, cur, next) &&
+             ok;
     }
     return ok;
 }
 
-inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
-                                    void *const fields[2], sentence *why)
+inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
+                                    sentence *why)
 {
     device *d = of->dev;
-    const field_shape *shape = of->shape;
-    const int radius = of->radius;
-    const bool corners = of->corners;
-    const MPI_Comm comm = of->comm;
+    const field_shape *f = of->shape;
+    const decomp *dec = of->dec;
     int direction[DECOMP_NEIGHBOURS], rank[DECOMP_NEIGHBOURS], count = 0;
-    const bool fits = shape->depth_y > 0 && shape->nx >= radius && shape->ny >= radius;
-    if (!agree_all(fits && d->stencil_inkernel_can(d, false), comm)) {
+    const bool fits = f->depth_y > 0 && f->nx >= of->radius && f->ny >= of->radius;
+    if (!agree_all(fits && d->stencil_inkernel_can(d, false), of->comm)) {
         sentence_set(why, "in-kernel exchange exists for 2D stencils on GPUs only");
         return NULL;
     }
     for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (dec->neighbour[k] >= 0 && (corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
+        if (dec->neighbour[k] >= 0 && (of->corners || decomp_dx[k] == 0 || decomp_dy[k] == 0)) {
             direction[count] = k;
             rank[count++] = dec->neighbour[k];
         }
     inkernel_pass *p = CHECK_ALLOC(calloc(1, sizeof *p));
-    *p = (inkernel_pass){ .d = d, .shape = *shape, .field = { fields[0], fields[1] } };
-    MPI_CHECK(ranks_dup(comm, &p->comm));
-    if (ranks_count(comm) > 1) {
-        p->peers = peer_create(d, rank, count, comm, why);
-        if (!p->peers) {
-            MPI_CHECK(ranks_free(&p->comm));
-            free(p);
-            return NULL;
-        }
-    }
-    if (d->stencil_inkernel_can(d, true)) make_changes(p);
-    const bool ok = make_plans(p, dec, sides, radius, corners, direction, count);
-    if (!agree_all(ok, comm)) {
-        sentence_set(why, "an axis has fewer cells than the stencil's radius");
-        inkernel_pass_destroy(&p);
-    }
+    *p = (inkernel_pass){ .d = d, .shape = *f, .field = { fields[0], fields[1] } };
+    MPI_CHECK(ranks_dup(of->comm, &p->comm));
+    const bool alone = ranks_count(of->comm) == 1;
+    if (!alone) p->peers = peer_create(d, rank, count, of->comm, why);
+    bool ok = alone || p->peers;
+    if (ok && d->stencil_inkernel_can(d, true)) make_changes(p);
+    if (ok && !agree_all(make_plans(p, of, sides, direction, count), of->comm))
+        ok = sentence_refuse(why, "an axis has fewer cells than the stencil's radius");
+    if (!ok) inkernel_pass_destroy(&p);
     return p;
 }
 
@@ -170,14 +164,13 @@ static uint64_t *norm_at(const inkernel_pass *p, int slot, int number)
     return p->change + (slot * INKERNEL_PASS_NORMS_MAX + number) * NORM;
 }
 
-void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
-                        inkernel_pass_norm norm, device_stream *s)
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
+                        device_stream *s)
 {
     device *d = p->d;
     const int i = epoch % 2;
     inkernel_step step = exchange ? p->linked[i] : p->alone[i];
     step.epoch = (uint64_t)epoch;
-    step.cells = cells;
     if (norm.of > 0) {
         const int slot = norm.number + 1 < norm.of ? norm.slot : (norm.slot + 1) % INKERNEL_PASS_SLOTS;
         step.change = norm_at(p, norm.slot, norm.number);

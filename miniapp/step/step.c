@@ -13,9 +13,6 @@
  *
  *     exchange first   blocks alone: no interior, the shell is all cells. It costs less than the passes of a
  *                      shell where the exchange is short
- *     mixed            some links go over peer memory, some do not: the shell lies along the far links alone.
- *                      The kernels of a step exchange with the near neighbours; a block is taken after an
- *                      exchange with these, which is short
  *     in-kernel        one launch that exchanges within (kernels/core/inkernel.h), where every neighbour's
  *                      memory can be reached; the first one is taken behind a halo exchange (step_ready)
  *     persistent       one launch takes all steps of a block, and exchanges within
@@ -38,21 +35,22 @@ static void compute(const step_streams *s, const step_pass *p, const step_job *j
 {
     device *d = s->dev;
     const field_shape *f = p->of.shape;
-    if (step_in_kernel(p)) {
-        for (int i = 0; i < count; i++)
-            inkernel_pass_step(p->inkernel, boxes[i], j->epoch, j->cur.prev, j->exchange, j->rides, stream);
-    } else if (p->of.persistent) {
-        assert(count == 0 || box_cells(boxes[0]) == box_cells(field_own(f)));
-        if (count > 0)
-            DEVICE_CALL(d, persistent_pass, f, j->next.u, j->cur.u, j->steps, &p->sides, p->of.persistent,
-                        j->norm, stream);
-    } else if (p->of.block_steps == 1) {
+    if (p->of.block_steps == 1)
         DEVICE_CALL(d, stencil_pass, f, j->next.u, j->cur.u, j->cur.prev, boxes, count, stream);
-    } else {
-        for (int i = 0; i < count; i++)
-            DEVICE_CALL(d, temporal_pass, f, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i],
-                        j->steps, &p->sides, j->norm, stream);
-    }
+    for (int i = 0; p->of.block_steps > 1 && i < count; i++)
+        DEVICE_CALL(d, temporal_pass, f, j->next.u, j->next.prev, j->cur.u, j->cur.prev, boxes[i], j->steps,
+                    &p->sides, j->norm, stream);
+}
+
+/* All of a step with in-kernel exchange, or of a persistent pass. */
+static void launch(const step_streams *s, step_pass *p, const step_job *j)
+{
+    device *d = s->dev;
+    if (step_in_kernel(p))
+        inkernel_pass_step(p->inkernel, j->epoch, j->cur.prev, j->exchange, j->rides, s->stream[0]);
+    else
+        DEVICE_CALL(d, persistent_pass, p->of.shape, j->next.u, j->cur.u, j->steps, &p->sides,
+                    p->of.persistent, j->norm, s->stream[0]);
 }
 
 /* Ghosts of the levels that the pass reads there. */
@@ -65,98 +63,100 @@ static void fill(const step_streams *s, const step_pass *p, const step_job *j, c
         DEVICE_CALL(d, boundary_fill, p->of.shape, j->cur.prev, &p->sides, ghosts, count, stream);
 }
 
-static void begin_exchange(step_pass *p, unsigned over, step_levels cur, device_stream *stream)
+static void begin_exchange(step_pass *p, step_levels cur, device_stream *stream)
 {
-    halo_begin(p->halo, over, cur.u, stream);
-    if (p->prev_halo) halo_begin(p->prev_halo, over, cur.prev, stream);
+    halo_begin(p->halo, cur.u, stream);
+    if (p->prev_halo) halo_begin(p->prev_halo, cur.prev, stream);
 }
 
-static void end_exchange(step_pass *p, unsigned over)
+static void end_exchange(step_pass *p)
 {
-    if (p->prev_halo) halo_end(p->prev_halo, over);
-    halo_end(p->halo, over);
+    if (p->prev_halo) halo_end(p->prev_halo);
+    halo_end(p->halo);
 }
 
 void step_exchange(step_streams *s, step_pass *p, step_levels cur)
 {
-    begin_exchange(p, HALO_OVER_ALL, cur, s->comm);
-    end_exchange(p, HALO_OVER_ALL);
+    begin_exchange(p, cur, s->comm);
+    end_exchange(p);
 }
 
-/* The links whose exchange runs beside the interior. */
-static unsigned beside(const step_pass *p)
+/* Images of own cells. The streams, and later the shell, wait for `level` as it is then. */
+static void fill_images(step_streams *s, step_pass *p, const step_job *j)
 {
-    return HALO_OVER_ALL & (p->form == STEP_MIXED ? ~p->near : ~0u);
-}
-
-/* Is anything put into ghosts between the last level and the interior? */
-static bool comes_before(const step_pass *p)
-{
-    return p->wraps_count > 0 || (p->form == STEP_MIXED && p->of.block_steps > 1);
-}
-
-/* The streams, and later the shell, wait for `level` as it is then. */
-static void before_interior(step_streams *s, step_pass *p, const step_job *j)
-{
-    device_stream *stream = s->stream[0];
-    if (!comes_before(p)) return;
-    if (p->form == STEP_MIXED && j->exchange) {
-        begin_exchange(p, p->near, j->cur, stream);
-        end_exchange(p, p->near);
-    }
-    if (p->form == STEP_MIXED) fill(s, p, j, p->ghosts, p->early_ghosts, stream);
-    fill(s, p, j, p->wraps, p->wraps_count, stream);
+    if (p->wraps_count == 0) return;
+    fill(s, p, j, p->wraps, p->wraps_count, s->stream[0]);
     step_complete(s);
 }
 
-/* Every `each`-th strip. comm: this thread has the exchange too, and brings it on between strips. */
-static void interior(step_streams *s, step_pass *p, const step_job *j, int first, int each, bool comm)
+/* A strip of the interior, on its stream. */
+static void interior(step_streams *s, step_pass *p, const step_job *j, int i)
 {
     device *d = s->dev;
-    for (int i = first; i < s->count; i += each) {
-        device_stream *stream = s->stream[i];
-        step_bind_thread(d);
-        if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
-        step_probe_stream_begin(j->probe, d, i, stream);
-        compute(s, p, j, &p->strip[i], 1, stream);
-        step_probe_stream_end(j->probe, d, i, stream);
-        if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
-        if (i == s->count - 1) step_probe_mark(j->probe, d, STEP_INTERIOR_END, stream);
-        if (comm && j->exchange) halo_progress(p->halo, beside(p));
-        if (comm && j->exchange && p->prev_halo) halo_progress(p->prev_halo, beside(p));
-    }
+    device_stream *stream = s->stream[i];
+    step_bind_thread(d);
+    if (i > 0) DEVICE_CALL(d, event_wait, s->level, stream); /* stream 0 recorded it itself */
+    step_probe_stream_begin(j->probe, d, i, stream);
+    compute(s, p, j, &p->strip[i], 1, stream);
+    step_probe_stream_end(j->probe, d, i, stream);
+    if (i > 0) DEVICE_CALL(d, event_record, s->stream_done[i], stream);
 }
 
 /* The messages' end, and all that reads what they bring. */
 static void shell(step_streams *s, step_pass *p, const step_job *j)
 {
     device *d = s->dev;
-    const int filled = p->form == STEP_MIXED ? p->early_ghosts : 0;
     step_probe_mark(j->probe, d, STEP_RESUME, s->comm);
     if (j->exchange) {
-        end_exchange(p, beside(p));
+        end_exchange(p);
         (void)fp_default();
     }
     step_probe_mark(j->probe, d, STEP_RECEIVED, s->comm);
-    fill(s, p, j, p->ghosts + filled, p->ghosts_count - filled, s->comm);
+    fill(s, p, j, p->ghosts, p->ghosts_count, s->comm);
     step_probe_mark(j->probe, d, STEP_FILLED, s->comm);
-    if (comes_before(p)) DEVICE_CALL(d, event_wait, s->level, s->comm);
+    if (p->wraps_count > 0) DEVICE_CALL(d, event_wait, s->level, s->comm);
     compute(s, p, j, p->shell, p->shell_count, s->comm);
     DEVICE_CALL(d, event_record, s->shell_done, s->comm);
     step_probe_mark(j->probe, d, STEP_SHELL_END, s->comm);
 }
 
-/* With feed openmp each stream has a thread. The main one alone calls MPI: MPI_THREAD_FUNNELED is enough. */
-static void interior_and_shell(step_streams *s, step_pass *p, const step_job *j)
+static void feed_in_turn(step_streams *s, step_pass *p, const step_job *j)
+{
+    for (int i = 0; i < s->count; i++) {
+        interior(s, p, j, i);
+        if (j->exchange) halo_progress(p->halo);
+        if (j->exchange && p->prev_halo) halo_progress(p->prev_halo);
+    }
+    shell(s, p, j);
+}
+
+/* Each stream has a thread. The main one alone calls MPI: MPI_THREAD_FUNNELED is enough. */
+static void feed_at_once(step_streams *s, step_pass *p, const step_job *j)
 {
 #pragma omp parallel num_threads(s->count + 1)
     {
         const int feeders = omp_get_num_threads() - 1, me = omp_get_thread_num();
         (void)fp_default();
-        if (feeders == 0) interior(s, p, j, 0, 1, true); /* OpenMP gave one thread only */
-        else if (me > 0) interior(s, p, j, me - 1, feeders, false);
-        if (me == 0) shell(s, p, j);
+        if (feeders == 0) feed_in_turn(s, p, j); /* OpenMP gave one thread only */
+        else if (me == 0) shell(s, p, j);
+        for (int i = me - 1; i >= 0 && i < s->count; i += feeders) interior(s, p, j, i);
     }
+}
+
+static void overlap(step_streams *s, step_pass *p, const step_job *j)
+{
+    device *d = s->dev;
+    DEVICE_CALL(d, event_wait, s->level, s->comm);
+    step_probe_mark(j->probe, d, STEP_PACK, s->comm);
+    if (j->exchange) begin_exchange(p, j->cur, s->comm);
+    step_probe_mark(j->probe, d, STEP_POSTED, s->comm);
+
+    fill_images(s, p, j);
+    if (s->feed == CONFIG_FEED_OPENMP) feed_at_once(s, p, j);
+    else feed_in_turn(s, p, j);
+
+    for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], s->stream[0]);
+    DEVICE_CALL(d, event_wait, s->shell_done, s->stream[0]);
 }
 
 /* ---- the step ---- */
@@ -173,40 +173,18 @@ static void prepare(step_streams *s, step_pass *p, step_job *j)
 void step_take(step_streams *s, step_pass *p, step_job j)
 {
     device *d = s->dev;
-    device_stream *const first = s->stream[0];
-    const box own = field_own(p->of.shape);
-    const bool exchange = j.exchange;
+    const bool one_launch = step_in_kernel(p) || p->of.persistent, exchange = j.exchange;
     if (!j.captured) prepare(s, p, &j);
     if (j.norm && !step_in_kernel(p)) { /* complete before any stream's or the shell's pass */
-        DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, first);
+        DEVICE_CALL(d, fill_bytes, j.norm, 0, sizeof *j.norm, s->stream[0]);
         step_complete(s);
     }
-    step_probe_mark(j.probe, d, STEP_ENTER, first);
-
-    if (p->form == STEP_IN_KERNEL) {
-        compute(s, p, &j, &own, 1, first);
-        step_probe_mark_launch(j.probe, d, first);
-    } else {
-        j.exchange = exchange && halo_neighbours(p->halo) > 0 && !p->of.persistent;
-        step_probe_with_halo(j.probe, s->count, j.exchange);
-
-        DEVICE_CALL(d, event_wait, s->level, s->comm);
-        step_probe_mark(j.probe, d, STEP_PACK, s->comm);
-        if (j.exchange) begin_exchange(p, beside(p), j.cur, s->comm);
-        step_probe_mark(j.probe, d, STEP_POSTED, s->comm);
-
-        before_interior(s, p, &j);
-        if (s->feed == CONFIG_FEED_OPENMP) {
-            interior_and_shell(s, p, &j);
-        } else {
-            interior(s, p, &j, 0, 1, true);
-            shell(s, p, &j);
-        }
-
-        for (int i = 1; i < s->count; i++) DEVICE_CALL(d, event_wait, s->stream_done[i], first);
-        DEVICE_CALL(d, event_wait, s->shell_done, first);
-    }
+    if (!one_launch) j.exchange = exchange && halo_neighbours(p->halo) > 0;
+    if (j.probe) j.probe->streams = one_launch ? 0 : s->count, j.probe->exchanged = j.exchange;
+    step_probe_mark(j.probe, d, STEP_ENTER, s->stream[0]);
+    if (one_launch) launch(s, p, &j);
+    else overlap(s, p, &j);
     step_complete(s);
-    step_probe_mark(j.probe, d, STEP_LEAVE, first);
+    step_probe_mark(j.probe, d, STEP_LEAVE, s->stream[0]);
     if (!j.captured) step_taken(s, p, 1, exchange, j.norm != NULL);
 }

@@ -4,10 +4,8 @@
  * With block_steps > 1 one exchange and one pass take up to block_steps steps. The ghosts are radius *
  * block_steps deep, corners included. Beyond dirichlet and neumann sides the pass works them out at every
  * level; along a periodic axis that is not cut they are filled from own cells before the interior, which
- * therefore ends only where another rank's ghosts are read, radius * block_steps cells from a cut side. What
- * two boxes both depend on is computed twice (step_pass_cells_of). Where a step reads two levels, the ghosts
- * of the level before are brought too, by a halo of its own, and a pass leaves two levels, in two other
- * fields.
+ * therefore ends only near cut sides. Where a step reads two levels, a halo of its own brings the ghosts of
+ * the level before, and a pass leaves two levels, in two other fields.
  *
  * Invariant between steps: event `level` stands for "every own cell of cur is complete"; ghost values are
  * undefined. */
@@ -22,21 +20,14 @@
 #include "ranks/decomp.h"
 #include "step/step_probe.h"
 
-typedef enum step_form {
-    STEP_OVERLAPPED,
-    STEP_EXCHANGE_FIRST,
-    STEP_IN_KERNEL,
-    STEP_MIXED,
-    STEP_FORMS
-} step_form;
+typedef enum step_form { STEP_OVERLAPPED, STEP_EXCHANGE_FIRST, STEP_IN_KERNEL, STEP_FORMS } step_form;
 extern const char *const step_form_name[STEP_FORMS]; /* as step_form of the records has them */
 
 /* The streams one rank computes with; shared by all passes of a step. */
 typedef struct step_streams {
     device *dev;
     int count;
-    config_feed feed; /* OPENMP, or SERIAL; with GRAPH (graph_batch) steps are captured, and now and then
-                       * taken, by one thread too */
+    config_feed feed; /* OPENMP: a thread for each stream; else one thread */
     device_stream *stream[STEP_STREAMS_MAX], *comm;
     device_event *stream_done[STEP_STREAMS_MAX], *shell_done, *level;
     uint64_t generation; /* counts levels that something other than a step put in place */
@@ -57,11 +48,10 @@ typedef struct step_setup {
     int radius;
     bool corners, has_prev; /* the stencil reads diagonal ghosts; two levels */
     int streams;            /* that compute the interior */
-    int block_steps;        /* that one pass takes at most: 1, or a number that temporal_steps gave for
-                             * the bound stencil; ghosts are radius * block_steps deep */
-    const persistent_memory *persistent; /* NULL; else passes are persistent (device.h), of all own cells and
-                                          * any number of steps, on one stream, and use no ghosts */
-    const transport_choice *choice;      /* of each link of the halo */
+    int block_steps; /* that one pass takes at most: 1, or as temporal_steps gave for the bound stencil */
+    const persistent_memory
+        *persistent; /* not NULL: passes are persistent (device.h), on one stream, without ghosts */
+    const transport_choice *choice; /* of each link of the halo */
     MPI_Comm comm;
 } step_setup;
 
@@ -72,11 +62,10 @@ typedef struct step_setup {
 typedef struct inkernel_pass inkernel_pass;
 
 /* Collective. fields: the two buffers, not owned. sides: NONE where a neighbour lies; the device's bound
- * stencil is the step's. dec: a neighbour that it leaves out (-1) takes no part (inkernel_plan_make); both
- * ends of a link leave each other out. NULL on all ranks, with the reason, where a rank cannot take such
- * steps: the device, the grid, a neighbour out of reach. */
-inkernel_pass *inkernel_pass_create(const step_setup *of, const decomp *dec, const boundary *sides,
-                                    void *const fields[2], sentence *why);
+ * stencil is the step's. NULL on all ranks, with the reason, where a rank cannot take such steps: the device,
+ * the grid, a neighbour out of reach. */
+inkernel_pass *inkernel_pass_create(const step_setup *of, const boundary *sides, void *const fields[2],
+                                    sentence *why);
 /* Collective. */
 void inkernel_pass_destroy(inkernel_pass **p);
 
@@ -99,12 +88,11 @@ int inkernel_pass_epoch(const inkernel_pass *p, const void *next, bool exchange)
 /* `steps` steps with exchange were enqueued. */
 void inkernel_pass_advance(inkernel_pass *p, int64_t steps);
 
-/* Enqueues the step of these own cells from a level of that epoch on s; boxes of a step may be enqueued on
- * several streams. exchange = false: without the neighbours, for measuring; leaves their ghosts as they are.
- * norm: to be taken with it; those of a run in their order. A step enqueued with the same arguments is the
- * same work every time and may be captured. */
-void inkernel_pass_step(inkernel_pass *p, box cells, int epoch, const void *prev, bool exchange,
-                        inkernel_pass_norm norm, device_stream *s);
+/* Enqueues the step of all own cells from a level of that epoch on s. exchange = false: without the
+ * neighbours, for measuring; leaves their ghosts as they are. norm: to be taken with it; those of a run in
+ * their order. A step enqueued with the same arguments is the same work every time and may be captured. */
+void inkernel_pass_step(inkernel_pass *p, int epoch, const void *prev, bool exchange, inkernel_pass_norm norm,
+                        device_stream *s);
 bool inkernel_pass_can_change(const inkernel_pass *p);
 /* The next run's slot; inkernel_pass_fetch after its steps, never captured, brings its last norm to the host
  * and moves on to the next slot. That norm is read before the next run but one is enqueued. */
@@ -125,22 +113,14 @@ typedef struct step_pass {
     box interior, strip[STEP_STREAMS_MAX]; /* strip: of the interior, one for each stream */
     box shell[4];
     int shell_count;
-    box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis: the fill's, the halo brings the
-                                     * others */
-    int ghosts_count, early_ghosts; /* early: of form MIXED, the first of them, no images of what far links
-                                     * bring */
-    unsigned near;                  /* transports, bit by bit, whose links a mixed step does not take for far:
-                                     * peer */
-    int depth;                      /* halo depth: of the ghosts that a step or block reads */
+    int depth;                      /* of the ghosts that a step or block reads */
+    box ghosts[BOUNDARY_BOXES_MAX]; /* outside the domain along some axis; the halo brings the others */
+    box wraps[BOUNDARY_BOXES_MAX];  /* those of a block that are images of own cells alone: not in `ghosts` */
+    int ghosts_count, wraps_count;
+    bool makes_images; /* a block's pass makes what lies beyond periodic sides: in neither */
     step_form form;
-    box wraps[BOUNDARY_BOXES_MAX]; /* of blocks: ghosts that are images of own cells; `ghosts` holds images
-                                    * of received ones */
-    int wraps_count;
-    bool makes_images;            /* blocks do, of own and of received cells, beyond periodic sides: then
-                                   * neither holds any */
     inkernel_pass *inkernel;      /* NULL: no in-kernel exchange */
-    uint64_t inkernel_generation; /* of the level from which steps with in-kernel exchange go on; their
-                                   * ghosts are in place */
+    uint64_t inkernel_generation; /* of the level whose ghosts are in place for it */
 } step_pass;
 
 /* A level and, where the step reads two, the one before it (else NULL). */
@@ -151,11 +131,10 @@ typedef struct step_levels {
 /* Collective, as is destroy. */
 void step_pass_create(step_pass *p, const step_setup *of);
 /* Between passes: in that form, at first overlapped, from now on. Exchange first is of blocks alone,
- * in-kernel exchange of single steps, for which this and mixed want step_pass_make_inkernel before. */
+ * in-kernel exchange of single steps, which wants step_pass_make_inkernel before. */
 void step_pass_set_form(step_pass *p, step_form form);
-/* Gives single steps what they need for in-kernel exchange with their near neighbours; false, on all ranks,
- * with the reason, where that cannot be had. Collective. fields: the two buffers that the levels alternate
- * between. */
+/* Gives single steps what they need for in-kernel exchange; false, on all ranks, with the reason, where that
+ * cannot be had. Collective. fields: the two buffers that the levels alternate between. */
 bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why);
 void step_pass_destroy(step_pass *p);
 
@@ -165,16 +144,14 @@ void step_begin_generation(step_streams *s);
 
 /* next from cur: a step, or a block of steps. */
 typedef struct step_job {
-    step_levels next, cur; /* a step writes next.u alone, which may be cur.prev; all fields of a block
-                            * are different */
-    int steps;             /* of a block as temporal_steps gave them, of a persistent pass any, at most
-                            * the pass's block_steps; else 1 */
-    bool exchange;         /* false: without the halo (stale ghosts), to time the same step without
-                            * communication */
-    uint64_t *norm; /* NULL, or this rank's max |next - cur| of the last step is taken: a block, of a number
-                       of steps that temporal_change_steps gave, or a persistent pass, leaves it there; a step
-                       that step_can_change in its inkernel_pass */
-    const step_probe *probe;  /* may be NULL */
+    step_levels next,
+        cur;       /* a step writes next.u alone, which may be cur.prev; a block's fields all differ */
+    int steps;     /* 1; of a block as temporal_steps gave them, of a persistent pass any */
+    bool exchange; /* false: without the halo (stale ghosts), to time the step without communication */
+    uint64_t
+        *norm; /* not NULL: max |next - cur| of this rank's last step is taken: by a block of as many steps as
+                * temporal_change_steps gave or a persistent pass to there, by a step in its inkernel_pass */
+    step_probe *probe;        /* may be NULL */
     bool captured;            /* the same work every time: the two below are given; else step_take's own */
     int epoch;                /* of cur, with in-kernel exchange (inkernel_pass_epoch) */
     inkernel_pass_norm rides; /* the norm that an in-kernel step takes */
@@ -188,11 +165,7 @@ int step_ready(step_streams *s, step_pass *p, void *next, void *cur, bool exchan
 void step_taken(step_streams *s, step_pass *p, int64_t steps, bool exchange, int norms);
 /* The event `level`, recorded now. */
 void step_complete(step_streams *s);
-/* Kernels exchange, with all neighbours or with those within reach. */
-static inline bool step_in_kernel(const step_pass *p)
-{
-    return p->form == STEP_IN_KERNEL || (p->form == STEP_MIXED && p->of.block_steps == 1);
-}
+static inline bool step_in_kernel(const step_pass *p) { return p->form == STEP_IN_KERNEL; }
 static inline bool step_can_change(const step_pass *p)
 {
     return step_in_kernel(p) && inkernel_pass_can_change(p->inkernel);

@@ -7,10 +7,9 @@
 #include "step/step.h"
 #include "temporal/temporal.h"
 
-const char *const step_form_name[STEP_FORMS] = { [STEP_OVERLAPPED] = "overlapped",
-                                                 [STEP_EXCHANGE_FIRST] = "exchange_first",
-                                                 [STEP_IN_KERNEL] = "in_kernel",
-                                                 [STEP_MIXED] = "mixed" };
+const char *const step_form_name[STEP_FORMS] = {
+    [STEP_OVERLAPPED] = "overlapped", [STEP_EXCHANGE_FIRST] = "exchange_first", [STEP_IN_KERNEL] = "in_kernel"
+};
 
 /* ---- streams ---- */
 
@@ -93,56 +92,22 @@ static void find_ghosts(step_pass *p, bool corners)
     }
 }
 
-static boundary_kind kind_beyond(const step_pass *p, int dx, int dy)
+/* Cells from a side that the interior leaves to the shell. */
+static int64_t left_to_shell(const step_pass *p, boundary_kind beyond)
 {
-    const boundary *at = &p->sides;
-    return (dx < 0 ? at->x_low : dx > 0 ? at->x_high : dy < 0 ? at->y_low : at->y_high).kind;
-}
-
-/* Does a link that a mixed step takes for far lie in that direction? */
-static bool is_far(const step_pass *p, int dx, int dy)
-{
-    const int k = decomp_direction(dx, dy);
-    const transport_kind over = k < 0 ? TRANSPORT_KINDS : halo_toward(p->halo, k);
-    return over != TRANSPORT_KINDS && !(p->near >> over & 1);
-}
-
-/* Does a far link bring these ghosts, or what they mirror? */
-static bool is_late(const step_pass *p, box ghosts)
-{
-    const int dx = ghosts.x0 < 0 ? -1 : ghosts.x0 >= p->of.shape->nx,
-              dy = ghosts.y0 < 0 ? -1 : ghosts.y0 >= p->of.shape->ny;
-    return is_far(p, dx != 0 && kind_beyond(p, dx, 0) == BOUNDARY_NONE ? dx : 0,
-                  dy != 0 && kind_beyond(p, 0, dy) == BOUNDARY_NONE ? dy : 0);
-}
-
-static void early_ghosts_first(step_pass *p)
-{
-    box late[BOUNDARY_BOXES_MAX];
-    int count = 0;
-    p->early_ghosts = 0;
-    for (int i = 0; i < p->ghosts_count; i++) {
-        if (is_late(p, p->ghosts[i])) late[count++] = p->ghosts[i];
-        else p->ghosts[p->early_ghosts++] = p->ghosts[i];
-    }
-    for (int i = 0; i < count; i++) p->ghosts[p->early_ghosts + i] = late[i];
-}
-
-/* Cells from that side on which the interior leaves to the shell. A far corner is left to a shell of rows. */
-static int64_t left_to_shell(const step_pass *p, int dx, int dy)
-{
-    const bool far_corner = p->form == STEP_MIXED && dy != 0 && (is_far(p, -1, dy) || is_far(p, 1, dy));
-    if (p->of.persistent || (dy != 0 && p->of.shape->depth_y == 0)) return 0;
-    if (p->form == STEP_MIXED) return far_corner || is_far(p, dx, dy) ? p->depth : 0;
-    return p->of.block_steps > 1 && kind_beyond(p, dx, dy) != BOUNDARY_NONE ? 0 : p->depth;
+    return p->of.block_steps > 1 && beyond != BOUNDARY_NONE ? 0 : p->depth;
 }
 
 /* Interior, its strips, and shell. */
 static void cut(step_pass *p)
 {
     const box own = field_own(p->of.shape);
-    p->interior = box_make(own.x0 + left_to_shell(p, -1, 0), own.x1 - left_to_shell(p, 1, 0),
-                           own.y0 + left_to_shell(p, 0, -1), own.y1 - left_to_shell(p, 0, 1));
+    const boundary *beyond = &p->sides;
+    const bool along_y = p->of.shape->depth_y > 0;
+    p->interior = box_make(own.x0 + left_to_shell(p, beyond->x_low.kind),
+                           own.x1 - left_to_shell(p, beyond->x_high.kind),
+                           own.y0 + (along_y ? left_to_shell(p, beyond->y_low.kind) : 0),
+                           own.y1 - (along_y ? left_to_shell(p, beyond->y_high.kind) : 0));
     if (p->form == STEP_EXCHANGE_FIRST) p->interior = box_make(own.x0, own.x0, own.y0, own.y0);
     for (int i = 0; i < p->of.streams; i++) p->strip[i] = box_strip(p->interior, i, p->of.streams);
     p->shell_count = box_shell(own, p->interior, p->shell);
@@ -154,7 +119,6 @@ void step_pass_set_form(step_pass *p, step_form form)
     p->form = form;
     assert(p->inkernel || !step_in_kernel(p));
     p->inkernel_generation = UINT64_MAX; /* steps of other forms leave no flag words */
-    early_ghosts_first(p);
     cut(p);
 }
 
@@ -165,8 +129,7 @@ void step_pass_create(step_pass *p, const step_setup *of)
     *p = (step_pass){ .of = *of,
                       .sides = *of->sides,
                       .depth = depth,
-                      .makes_images = block && (of->dev->through || of->persistent),
-                      .near = 1u << TRANSPORT_PEER,
+                      .makes_images = block && of->dev->through,
                       .inkernel_generation = UINT64_MAX /* none yet */ };
     if (has_neighbour(of->dec, -1, 0)) p->sides.x_low.kind = BOUNDARY_NONE;
     if (has_neighbour(of->dec, 1, 0)) p->sides.x_high.kind = BOUNDARY_NONE;
@@ -211,10 +174,7 @@ int64_t step_pass_moved_cells(const step_pass *p, int steps)
 
 bool step_pass_make_inkernel(step_pass *p, void *const fields[2], sentence *why)
 {
-    decomp near = *p->of.dec;
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        if (is_far(p, decomp_dx[k], decomp_dy[k])) near.neighbour[k] = -1;
-    p->inkernel = inkernel_pass_create(&p->of, &near, &p->sides, fields, why);
+    p->inkernel = inkernel_pass_create(&p->of, &p->sides, fields, why);
     return p->inkernel != NULL;
 }
 

@@ -91,9 +91,9 @@ static long exchange(device *d, transport_kind t, const exchange_case *c, const 
         got[l] = given[l] + f.bytes;
         expect(c, dec, &f, false, l, given[l]);
         DEVICE_CALL(d, copy, field[l % fields], given[l], f.bytes, s);
-        halo_begin(h, HALO_OVER_ALL, field[l % fields], s);
-        halo_progress(h, HALO_OVER_ALL);
-        halo_end(h, HALO_OVER_ALL);
+        halo_begin(h, field[l % fields], s);
+        halo_progress(h);
+        halo_end(h);
         DEVICE_CALL(d, copy, got[l], field[l % fields], f.bytes, s);
     }
     DEVICE_CALL(d, stream_sync, s);

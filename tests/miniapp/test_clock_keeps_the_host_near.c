@@ -16,25 +16,21 @@ static double enqueued_s, now_s; /* where the device will be when all that is en
 
 static int record_event(device *d, device_event *e, device_stream *s)
 {
-    (void)d, (void)s;
     e->at_s = enqueued_s;
     return 0;
 }
 static int wait_for(device *d, device_event *e)
 {
-    (void)d;
     now_s = fmax(now_s, e->at_s);
     return 0;
 }
 static int is_done(device *d, device_event *e, bool *done)
 {
-    (void)d;
     *done = e->at_s <= now_s;
     return 0;
 }
 static int seconds_between(device *d, device_event *from, device_event *to, double *seconds)
 {
-    (void)d;
     *seconds = to->at_s - from->at_s;
     return 0;
 }
@@ -51,7 +47,7 @@ static double furthest_s(int steps, double step_s, int ticks)
     clock_steps c;
     double furthest = 0;
     enqueued_s = now_s = 0;
-    clock_create(&c, &d, NULL, NULL, CLOCK_PROBE_EVERY);
+    clock_create(&c, &d, NULL, 1, NULL, CLOCK_PROBE_EVERY);
     clock_restart(&c);
     for (int i = 0; i < ticks; i++) {
         enqueued_s += steps * step_s;
@@ -67,7 +63,6 @@ static double furthest_s(int steps, double step_s, int ticks)
 
 static void test_long_batches_are_waited_for(void **state)
 {
-    (void)state;
     const double tick_s[] = { 32e-3, 320e-3, 3.2 };
     for (int i = 0; i < 3; i++) {
         const double furthest = furthest_s(32, tick_s[i] / 32, 1000);
@@ -79,7 +74,6 @@ static void test_long_batches_are_waited_for(void **state)
 
 static void test_short_steps_fill_the_ring(void **state)
 {
-    (void)state;
     const double step_s = 8e-6;
     assert_true(furthest_s(1, step_s, 5000) > CLOCK_RING / 2 * step_s);
 }

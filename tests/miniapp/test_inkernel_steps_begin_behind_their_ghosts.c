@@ -49,14 +49,12 @@ static int event_wait(device *d, device_event *e, device_stream *s)
 
 static bool whole_can(device *d, bool change)
 {
-    (void)d;
     return !change;
 }
 
 static int whole(device *d, const field_shape *f, void *next, const void *cur, const void *prev,
                  const inkernel_step *step, device_stream *s)
 {
-    (void)d, (void)f, (void)next, (void)cur, (void)prev, (void)step;
     if (filling && behind != s) fail_msg("step %d reads ghosts that are still being filled", steps);
     steps++;
     return 0;
@@ -64,7 +62,6 @@ static int whole(device *d, const field_shape *f, void *next, const void *cur, c
 
 static void alone(void **state)
 {
-    (void)state;
     sentence why = { "" };
     device *d = device_host_create(1);
     real = *d;

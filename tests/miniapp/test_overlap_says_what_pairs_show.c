@@ -36,7 +36,6 @@ static overlap sampled(double comm_s, double hidden, double noise_s, uint64_t se
 
 static void a_drift_longer_than_the_exchange_does_no_harm(void **state)
 {
-    (void)state;
     const overlap o = sampled(100e-6, 0.75, 0, 1);
     assert_true(fabs(o.hidden_fraction - 0.75) < 1e-9);
     assert_true(o.hidden_uncertainty < 1e-9);
@@ -48,7 +47,6 @@ static void a_drift_longer_than_the_exchange_does_no_harm(void **state)
 static void the_uncertainty_holds_the_truth(void **state)
 {
     int said = 0, wrong = 0;
-    (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         const overlap o = sampled(100e-6, 0.5, 40e-6, seed * 977);
         if (isnan(o.hidden_fraction)) continue;
@@ -65,7 +63,6 @@ static void the_uncertainty_holds_the_truth(void **state)
 static void an_exchange_within_the_noise_is_not_measurable(void **state)
 {
     int said = 0;
-    (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
         const overlap o = sampled(2e-6, 0.5, 500e-6, seed * 31);
         said += !isnan(o.hidden_fraction);
@@ -79,7 +76,6 @@ static void an_exchange_within_the_noise_is_not_measurable(void **state)
 /* Near 0 and 1 noise goes beyond them. */
 static void bounds_are_met_within_the_uncertainty(void **state)
 {
-    (void)state;
     for (int hidden = 0; hidden < 2; hidden++) {
         int at_bound = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {

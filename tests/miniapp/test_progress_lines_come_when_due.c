@@ -29,7 +29,6 @@ static progress begun(config_progress wanted, double tolerance, int rank)
 static void in_a_log_the_later_of_two(void **state)
 {
     const progress p = begun(CONFIG_PROGRESS_AUTO, 0, 0);
-    (void)state;
     assert_false(progress_due(&p, 200, p.begin_s + 59.9));
     assert_true(progress_due(&p, 200, p.begin_s + 60.1));
     assert_false(progress_due(&p, 199, p.begin_s + 1e6));
@@ -39,7 +38,6 @@ static void in_a_log_the_later_of_two(void **state)
 static void a_tolerance_may_end_the_run_before_10_percent(void **state)
 {
     const progress p = begun(CONFIG_PROGRESS_AUTO, 1e-9, 0);
-    (void)state;
     assert_false(progress_due(&p, 101, p.begin_s + 59.9));
     assert_true(progress_due(&p, 101, p.begin_s + 60.1));
     assert_false(progress_due(&p, 100, p.begin_s + 60.1));
@@ -48,7 +46,6 @@ static void a_tolerance_may_end_the_run_before_10_percent(void **state)
 static void asked_for_every_half_second(void **state)
 {
     const progress p = begun(CONFIG_PROGRESS_ON, 0, 0);
-    (void)state;
     assert_false(progress_due(&p, 101, p.begin_s + 0.4));
     assert_true(progress_due(&p, 101, p.begin_s + 0.6));
 }
@@ -56,7 +53,6 @@ static void asked_for_every_half_second(void **state)
 static void never_from_other_ranks_or_when_off(void **state)
 {
     const progress other = begun(CONFIG_PROGRESS_ON, 0, 1), off = begun(CONFIG_PROGRESS_OFF, 0, 0);
-    (void)state;
     assert_false(progress_due(&other, 1100, other.begin_s + 1e6));
     assert_false(progress_due(&off, 1100, off.begin_s + 1e6));
 }

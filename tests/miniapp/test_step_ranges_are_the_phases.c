@@ -39,7 +39,6 @@ void nvtx_end(void)
 
 static void ranges(void **state)
 {
-    (void)state;
     static const char *const keys[] = { "problem.kind=heat", "problem.alpha=0.1", "grid.nx=64",
                                         "grid.ny=48",        "time.steps=10",     "run.device=host",
                                         "run.feed=serial",   "run.lanes=2",       "run.fuse=1" };

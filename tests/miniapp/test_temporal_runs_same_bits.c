@@ -1,7 +1,7 @@
 /* A run that takes several steps per pass ends with the bits of one that takes them singly, at the same
  * level: for every number of steps per pass, kind, boundary, process grid and feed, with a remainder of
- * steps, with norms on the way and at a tolerance. On a GPU, where there is one, over every transport, and
- * there single steps of the mixed form; those compared with are always the host's.
+ * steps, with norms on the way and at a tolerance. On a GPU, where there is one, over every transport;
+ * those compared with are always the host's.
  *
  * ranks: 1 2 3 4 6
  * gpus: rank */
@@ -17,11 +17,10 @@
 
 #include "ranks/check.h"
 #include "run/loop.h"
-#include "support/host_inkernel.h"
 #include "support/problem_harness.h"
 
 static config_device tested = CONFIG_DEVICE_HOST;
-static step_form form; /* of blocks of steps, whichever is faster; MIXED: of single steps too */
+static step_form form; /* of blocks of steps, whichever is faster */
 
 typedef struct result {
     uint64_t fingerprint[STATE_FIELDS_MAX]; /* of every field that a state file has */
@@ -29,35 +28,6 @@ typedef struct result {
     int block_steps;
     double last_change;
 } result;
-
-/* As where hosts have two ranks each, or every other one, or where one has three ranks: then a corner alone
- * may be far. */
-static int made_up_host(const sim *s, int rank)
-{
-    const int how = s->plan.block_steps % 3;
-    return how == 0 ? rank / 2 : how == 1 ? rank % 2 : rank < 3;
-}
-
-static void part_links(sim *s)
-{
-    const transport_kind near = tested == CONFIG_DEVICE_HOST ? TRANSPORT_AWARE : TRANSPORT_PEER;
-    const plan_grid *g = &s->plan.grid;
-    void *const fields[2] = { s->now.u, s->next.u };
-    const int radius = s->cfg->problem.radius, mine = made_up_host(s, s->top.rank);
-    transport_choice choice;
-    sentence why = { "" };
-    for (int k = 0; k < DECOMP_NEIGHBOURS; k++)
-        choice.toward[k] = made_up_host(s, g->dec.neighbour[k]) == mine ? near : TRANSPORT_STAGED;
-    if (tested == CONFIG_DEVICE_HOST) host_inkernel_give(s->dev, radius);
-    step_setup of = s->pass.of;
-    of.choice = &choice;
-    step_pass_destroy(&s->pass);
-    step_pass_create(&s->pass, &of);
-    assert_string_equal(halo_refused(s->pass.halo), "");
-    s->pass.near = 1u << near;
-    if (s->plan.block_steps > 1) return;
-    if (!step_pass_make_inkernel(&s->pass, fields, &why)) fail_msg("%s", why.text);
-}
 
 /* All of `weft run` that moves cells. */
 static result run_of(const config *c)
@@ -69,12 +39,10 @@ static result run_of(const config *c)
     sentence why = { "" };
     memset(&checkpoints, 0, sizeof checkpoints);
     if (sim_create(&s, c, true, &why) != 0) fail_msg("sim_create: %s", why.text);
-    const bool block = s.plan.block_steps > 1, mixed = form == STEP_MIXED;
-    if (mixed) part_links(&s);
-    if (block || mixed) step_pass_set_form(&s.pass, form);
+    if (s.plan.block_steps > 1) step_pass_set_form(&s.pass, form);
     sim_prepare_steps(&s);
     if (sim_initialise(&s, &why) != 0) fail_msg("sim_initialise: %s", why.text);
-    clock_create(&ticks, s.dev, s.streams.stream[0], NULL, 5);
+    clock_create(&ticks, s.dev, s.streams.stream[0], s.plan.streams, NULL, 5);
     const loop_result l = loop_run(&s, (loop){ &ticks, &checkpoints, NULL, INFINITY, 0 });
     assert_int_equal(l.end, LOOP_DONE);
     result r = { { 0 }, s.level, s.passes, s.plan.block_steps, l.last_change };
@@ -138,7 +106,6 @@ static void next_way(config *c)
     c->run.streams = c->run.feed == CONFIG_FEED_OPENMP ? 3 : 1 + turn % 2;
     c->run.transport = host ? TRANSPORT_STAGED : transports[turn % 10];
     form = turn / 3 % 2 == 1 ? STEP_EXCHANGE_FIRST : STEP_OVERLAPPED;
-    if (turn / 2 % 2 == 1 && c->run.feed != CONFIG_FEED_GRAPH) form = STEP_MIXED;
     turn++;
 }
 
@@ -160,26 +127,6 @@ static void every_way(const config *given)
             next_way(&c);
             expect_same(&c, &single);
         }
-    }
-}
-
-/* Single steps whose kernels exchange with the near ranks alone; the host's are support/host_inkernel.h's. */
-static void mixed_steps(const config *given)
-{
-    config c = *given;
-    const int ranks = rank_count();
-    c.run.fuse = 1;
-    form = STEP_OVERLAPPED;
-    const result single = run_of(&c);
-    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
-        c.run.ranks_y = ranks / c.run.ranks_x;
-        if (c.run.ranks_x * c.run.ranks_y != ranks) continue;
-        c.run.device = tested;
-        c.run.feed = c.run.ranks_x % 2 ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-        c.run.streams = c.run.ranks_x;
-        c.run.transport = TRANSPORT_STAGED;
-        form = STEP_MIXED;
-        expect_same(&c, &single);
     }
 }
 
@@ -309,30 +256,9 @@ static void as_many_as_fit(void **state)
     assert_int_equal(r.passes, 6);
 }
 
-static void single_steps_of_the_mixed_form(void **state)
-{
-    (void)state;
-    static const char *const problems[] = {
-        "kind = heat\nalpha = 0.2",
-        "kind = custom\ndtype = f32\nweights = .06 .12 .05 | .11 .25 .125 | .07 .1 .115",
-        "kind = wave\nalpha = 0.2\norder = 6",
-        "kind = heat\nalpha = 0.15\norder = 8\ndtype = f32",
-    };
-    config c;
-    if (rank_count() == 1) skip();
-    for (int i = 0; i < SIDES; i++)
-        for (int p = i % 2; p < 4; p += 2) {
-            deck_of(&c, problems[p], "steps = 9", i);
-            mixed_steps(&c);
-        }
-    deck_of(&c, "kind = laplace", "steps = 9\nnorm_every = 3", 3);
-    mixed_steps(&c);
-}
-
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_steps_of_the_mixed_form),
         cmocka_unit_test(stars),
         cmocka_unit_test(boxes),
         cmocka_unit_test(lines),

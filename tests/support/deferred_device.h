@@ -259,205 +259,111 @@ static void deferred_destroy(device **self)
 
 /* ---- work ---- */
 
-static int deferred_run_copy_rows(device *d, const deferred_work *w)
-{
-    return deferred.host.copy_rows(d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes,
-                                   w->rows, NULL);
-}
+/* A function of the device whose call waits: its parameters; what work w keeps of them; with what it is
+ * called when w runs. */
+#define DEFER(name, parameters, keep, arguments)                      \
+    static int deferred_run_##name(device *d, const deferred_work *w) \
+    {                                                                 \
+        return deferred.host.name arguments;                          \
+    }                                                                 \
+    static int deferred_##name parameters                             \
+    {                                                                 \
+        deferred_work w = { .run = deferred_run_##name };             \
+        keep;                                                         \
+        return deferred_push(s, &w);                                  \
+    }
 
-static int deferred_copy_rows(device *d, void *to, size_t to_pitch_bytes, const void *from,
-                              size_t from_pitch_bytes, size_t row_bytes, size_t rows, device_stream *s)
-{
-    return deferred_push(s, &(deferred_work){ .run = deferred_run_copy_rows,
-                                              .to = to,
-                                              .to_pitch_bytes = to_pitch_bytes,
-                                              .from = from,
-                                              .from_pitch_bytes = from_pitch_bytes,
-                                              .bytes = row_bytes,
-                                              .rows = rows });
-}
-
-static int deferred_copy(device *d, void *to, const void *from, size_t bytes, device_stream *s)
-{
-    return deferred_copy_rows(d, to, bytes, from, bytes, bytes, 1, s);
-}
-
-static int deferred_run_fill_bytes(device *d, const deferred_work *w)
-{
-    return deferred.host.fill_bytes(d, w->to, w->flags, w->bytes, NULL);
-}
-
-static int deferred_fill_bytes(device *d, void *to, int byte, size_t bytes, device_stream *s)
-{
-    return deferred_push(
-        s, &(deferred_work){ .run = deferred_run_fill_bytes, .to = to, .flags = byte, .bytes = bytes });
-}
-
-/* Work on fields: to, from and from_prev as its function has them. */
-static deferred_work deferred_on_fields(int (*run)(device *, const deferred_work *), const field_shape *f,
-                                        void *to, const void *from, const void *from_prev)
-{
-    return (deferred_work){ .run = run, .shape = *f, .to = to, .from = from, .from_prev = from_prev };
-}
-
-static int deferred_push_boxes(deferred_work w, const box *boxes, int count, device_stream *s)
+static void deferred_keep_boxes(deferred_work *w, const box *boxes, int count)
 {
     assert(count <= BOUNDARY_BOXES_MAX);
-    if (count > 0) memcpy(w.boxes, boxes, (size_t)count * sizeof *boxes);
-    w.count = count;
-    return deferred_push(s, &w);
+    if (count > 0) memcpy(w->boxes, boxes, (size_t)count * sizeof *boxes);
+    w->count = count;
 }
 
-static int deferred_run_stencil_pass(device *d, const deferred_work *w)
-{
-    return deferred.host.stencil_pass(d, &w->shape, w->to, w->from, w->from_prev, w->boxes, w->count, NULL);
-}
-
-static int deferred_stencil_pass(device *d, const field_shape *f, void *next, const void *cur,
-                                 const void *prev, const box *boxes, int count, device_stream *s)
-{
-    return deferred_push_boxes(deferred_on_fields(deferred_run_stencil_pass, f, next, cur, prev), boxes,
-                               count, s);
-}
-
-static int deferred_run_temporal_pass(device *d, const deferred_work *w)
-{
-    return deferred.host.temporal_pass(d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0],
-                                       w->flags, &w->sides, w->result, NULL);
-}
-
-static int deferred_temporal_pass(device *d, const field_shape *f, void *next, void *next_prev,
-                                  const void *cur, const void *prev, box cells, int steps,
-                                  const boundary *sides, uint64_t *change, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_temporal_pass, f, next, cur, prev);
-    w.to_prev = next_prev, w.flags = steps, w.sides = *sides, w.result = change;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
-
-static int deferred_run_boundary_fill(device *d, const deferred_work *w)
-{
-    return deferred.host.boundary_fill(d, &w->shape, w->to, &w->sides, w->boxes, w->count, NULL);
-}
-
-static int deferred_boundary_fill(device *d, const field_shape *f, void *field, const boundary *sides,
-                                  const box *boxes, int count, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_boundary_fill, f, field, NULL, NULL);
-    w.sides = *sides;
-    return deferred_push_boxes(w, boxes, count, s);
-}
-
-static int deferred_push_pieces(deferred_work w, const pack_piece *pieces, int count, device_stream *s)
+static void deferred_keep_pieces(deferred_work *w, const pack_piece *pieces, int count)
 {
     assert(count <= PACK_PIECES_MAX);
-    if (count > 0) memcpy(w.pieces, pieces, (size_t)count * sizeof *pieces);
-    w.count = count;
-    return deferred_push(s, &w);
+    if (count > 0) memcpy(w->pieces, pieces, (size_t)count * sizeof *pieces);
+    w->count = count;
 }
 
-static int deferred_run_pack(device *d, const deferred_work *w)
-{
-    return deferred.host.pack(d, &w->shape, w->from, w->to, w->pieces, w->count, NULL);
-}
+DEFER(copy, (device * d, void *to, const void *from, size_t bytes, device_stream *s),
+      (w.to = to, w.from = from, w.bytes = bytes), (d, w->to, w->from, w->bytes, NULL))
 
-static int deferred_pack(device *d, const field_shape *f, const void *field, void *buffer,
-                         const pack_piece *pieces, int count, device_stream *s)
-{
-    return deferred_push_pieces(deferred_on_fields(deferred_run_pack, f, buffer, field, NULL), pieces, count,
-                                s);
-}
+DEFER(copy_rows,
+      (device * d, void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
+       size_t row_bytes, size_t rows, device_stream *s),
+      (w.to = to, w.to_pitch_bytes = to_pitch_bytes, w.from = from, w.from_pitch_bytes = from_pitch_bytes,
+       w.bytes = row_bytes, w.rows = rows),
+      (d, w->to, w->to_pitch_bytes, w->from, w->from_pitch_bytes, w->bytes, w->rows, NULL))
 
-static int deferred_run_unpack(device *d, const deferred_work *w)
-{
-    return deferred.host.unpack(d, &w->shape, w->to, w->from, w->pieces, w->count, (unpack_mode)w->flags,
-                                NULL);
-}
+DEFER(fill_bytes, (device * d, void *to, int byte, size_t bytes, device_stream *s),
+      (w.to = to, w.flags = byte, w.bytes = bytes), (d, w->to, w->flags, w->bytes, NULL))
 
-static int deferred_unpack(device *d, const field_shape *f, void *field, const void *buffer,
-                           const pack_piece *pieces, int count, unpack_mode mode, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_unpack, f, field, buffer, NULL);
-    w.flags = (int)mode;
-    return deferred_push_pieces(w, pieces, count, s);
-}
+DEFER(stencil_pass,
+      (device * d, const field_shape *f, void *next, const void *cur, const void *prev, const box *boxes,
+       int count, device_stream *s),
+      (w.shape = *f, w.to = next, w.from = cur, w.from_prev = prev, deferred_keep_boxes(&w, boxes, count)),
+      (d, &w->shape, w->to, w->from, w->from_prev, w->boxes, w->count, NULL))
 
-static int deferred_run_transpose(device *d, const deferred_work *w)
-{
-    return deferred.host.transpose(d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from,
-                                   w->number[1], w->number[2], w->number[3], w->flags, NULL);
-}
+DEFER(temporal_pass,
+      (device * d, const field_shape *f, void *next, void *next_prev, const void *cur, const void *prev,
+       box cells, int steps, const boundary *sides, uint64_t *change, device_stream *s),
+      (w.shape = *f, w.to = next, w.to_prev = next_prev, w.from = cur, w.from_prev = prev, w.boxes[0] = cells,
+       w.flags = steps, w.sides = *sides, w.result = change),
+      (d, &w->shape, w->to, w->to_prev, w->from, w->from_prev, w->boxes[0], w->flags, &w->sides, w->result,
+       NULL))
 
-static int deferred_transpose(device *d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch,
-                              int64_t rows, int64_t cols, int flags, device_stream *s)
-{
-    const field_shape f = { .type = t };
-    deferred_work w = deferred_on_fields(deferred_run_transpose, &f, to, from, NULL);
-    w.flags = flags;
-    w.number[0] = to_pitch, w.number[1] = from_pitch, w.number[2] = rows, w.number[3] = cols;
-    return deferred_push(s, &w);
-}
+DEFER(boundary_fill,
+      (device * d, const field_shape *f, void *field, const boundary *sides, const box *boxes, int count,
+       device_stream *s),
+      (w.shape = *f, w.to = field, w.sides = *sides, deferred_keep_boxes(&w, boxes, count)),
+      (d, &w->shape, w->to, &w->sides, w->boxes, w->count, NULL))
 
-static int deferred_run_value_fill(device *d, const deferred_work *w)
-{
-    return deferred.host.value_fill(d, &w->shape, w->to, &w->formula, w->boxes[0], NULL);
-}
+DEFER(pack,
+      (device * d, const field_shape *f, const void *field, void *buffer, const pack_piece *pieces, int count,
+       device_stream *s),
+      (w.shape = *f, w.from = field, w.to = buffer, deferred_keep_pieces(&w, pieces, count)),
+      (d, &w->shape, w->from, w->to, w->pieces, w->count, NULL))
 
-static int deferred_value_fill(device *d, const field_shape *f, void *field, const value *v, box cells,
-                               device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_value_fill, f, field, NULL, NULL);
-    w.formula = *v;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
+DEFER(unpack,
+      (device * d, const field_shape *f, void *field, const void *buffer, const pack_piece *pieces, int count,
+       unpack_mode mode, device_stream *s),
+      (w.shape = *f, w.to = field, w.from = buffer, w.flags = (int)mode,
+       deferred_keep_pieces(&w, pieces, count)),
+      (d, &w->shape, w->to, w->from, w->pieces, w->count, (unpack_mode)w->flags, NULL))
 
-static int deferred_run_max_error(device *d, const deferred_work *w)
-{
-    return deferred.host.max_error(d, &w->shape, w->from, &w->formula, w->boxes[0], w->result, NULL);
-}
+DEFER(transpose,
+      (device * d, dtype t, void *to, int64_t to_pitch, void *from, int64_t from_pitch, int64_t rows,
+       int64_t cols, int flags, device_stream *s),
+      (w.shape.type = t, w.to = to, w.number[0] = to_pitch, w.from = from, w.number[1] = from_pitch,
+       w.number[2] = rows, w.number[3] = cols, w.flags = flags),
+      (d, w->shape.type, w->to, w->number[0], (void *)(uintptr_t)w->from, w->number[1], w->number[2],
+       w->number[3], w->flags, NULL))
 
-static int deferred_max_error(device *d, const field_shape *f, const void *field, const value *v, box cells,
-                              uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_max_error, f, NULL, field, NULL);
-    w.formula = *v, w.result = result;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
+DEFER(value_fill,
+      (device * d, const field_shape *f, void *field, const value *v, box cells, device_stream *s),
+      (w.shape = *f, w.to = field, w.formula = *v, w.boxes[0] = cells),
+      (d, &w->shape, w->to, &w->formula, w->boxes[0], NULL))
 
-static int deferred_run_max_change(device *d, const deferred_work *w)
-{
-    return deferred.host.max_change(d, &w->shape, w->from, w->from_prev, w->boxes[0], w->result, NULL);
-}
+DEFER(max_error,
+      (device * d, const field_shape *f, const void *field, const value *v, box cells, uint64_t *result,
+       device_stream *s),
+      (w.shape = *f, w.from = field, w.formula = *v, w.boxes[0] = cells, w.result = result),
+      (d, &w->shape, w->from, &w->formula, w->boxes[0], w->result, NULL))
 
-static int deferred_max_change(device *d, const field_shape *f, const void *a, const void *b, box cells,
-                               uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_max_change, f, NULL, a, b);
-    w.result = result;
-    return deferred_push_boxes(w, &cells, 1, s);
-}
+DEFER(max_change,
+      (device * d, const field_shape *f, const void *a, const void *b, box cells, uint64_t *result,
+       device_stream *s),
+      (w.shape = *f, w.from = a, w.from_prev = b, w.boxes[0] = cells, w.result = result),
+      (d, &w->shape, w->from, w->from_prev, w->boxes[0], w->result, NULL))
 
-static int deferred_run_fingerprint(device *d, const deferred_work *w)
-{
-    return deferred.host.fingerprint(d, &w->shape, w->from, w->number[0], w->number[1], w->number[2],
-                                     w->result, NULL);
-}
-
-static int deferred_fingerprint(device *d, const field_shape *f, const void *field, int64_t nx_global,
-                                int64_t x_first, int64_t y_first, uint64_t *result, device_stream *s)
-{
-    deferred_work w = deferred_on_fields(deferred_run_fingerprint, f, NULL, field, NULL);
-    w.number[0] = nx_global, w.number[1] = x_first, w.number[2] = y_first, w.result = result;
-    return deferred_push(s, &w);
-}
-
-#define DEFERRED_FUNCTIONS(X)                                                                               \
-    X(synchronize)                                                                                          \
-    X(stream_sync)                                                                                          \
-    X(stream_destroy) X(event_destroy) X(event_record) X(event_wait) X(event_sync) X(event_done) X(destroy) \
-        X(copy) X(copy_rows) X(fill_bytes) X(stencil_pass) X(temporal_pass) X(boundary_fill) X(pack)        \
-            X(unpack) X(transpose) X(value_fill) X(max_error) X(max_change) X(fingerprint)
-#define DEFERRED_PUT(member) d->member = deferred_##member;
+DEFER(fingerprint,
+      (device * d, const field_shape *f, const void *field, int64_t nx_global, int64_t x_first,
+       int64_t y_first, uint64_t *result, device_stream *s),
+      (w.shape = *f, w.from = field, w.number[0] = nx_global, w.number[1] = x_first, w.number[2] = y_first,
+       w.result = result),
+      (d, &w->shape, w->from, w->number[0], w->number[1], w->number[2], w->result, NULL))
 
 /* d: device_host_create's, with or without streams and events, and without work. From now on, until it is
  * destroyed; one device of a process at a time. */
@@ -466,19 +372,23 @@ static inline void device_defer(device *d, unsigned seed)
     assert(d->kind == DEVICE_HOST && !deferred.host.destroy);
     deferred.host = *d;
     deferred.chance = seed * 2654435761u + 1u;
-    DEFERRED_FUNCTIONS(DEFERRED_PUT)
-    d->free = deferred_free;
+#define DEFERRED(member) d->member = deferred_##member
+    DEFERRED(synchronize), DEFERRED(destroy), DEFERRED(free);
+    DEFERRED(stream_sync), DEFERRED(stream_destroy);
+    DEFERRED(event_destroy), DEFERRED(event_record), DEFERRED(event_wait), DEFERRED(event_sync),
+        DEFERRED(event_done);
+    DEFERRED(copy), DEFERRED(copy_rows), DEFERRED(fill_bytes), DEFERRED(value_fill), DEFERRED(boundary_fill);
+    DEFERRED(stencil_pass), DEFERRED(temporal_pass), DEFERRED(pack), DEFERRED(unpack), DEFERRED(transpose);
+    DEFERRED(max_error), DEFERRED(max_change), DEFERRED(fingerprint);
 }
 
 static inline int deferred_pin(device *d, void *p, size_t bytes)
 {
-    (void)d, (void)p, (void)bytes;
     return 0;
 }
 
 static inline int deferred_unpin(device *d, void *p)
 {
-    (void)p;
     return d->synchronize(d);
 }
 

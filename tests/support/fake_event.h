@@ -13,14 +13,12 @@ struct device_event {
 
 static inline int fake_event_make(device *d, bool timed, device_event **out)
 {
-    (void)d, (void)timed;
     *out = calloc(1, sizeof **out);
     return *out ? 0 : 1;
 }
 
 static inline int fake_event_drop(device *d, device_event **e)
 {
-    (void)d;
     free(*e);
     *e = NULL;
     return 0;

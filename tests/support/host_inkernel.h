@@ -1,5 +1,5 @@
 /* In-kernel exchange on the host device, cell by cell, as kernels/core/inkernel.h has it: what it needs of a
- * GPU for tests of several ranks. Memory that neighbours map is a memfd's. Norms are not taken. */
+ * GPU for tests of several ranks. Memory that neighbours map is a memfd's. */
 #pragma once
 
 #include <sched.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/inkernel.h"
+#include "ranks/check.h"
 #include "support/file_memory.h"
 #include "support/host_field.h"
 
@@ -78,7 +79,9 @@ static inline void host_inkernel_take(const field_shape *f, const inkernel_step 
     }
 }
 
-static inline bool host_inkernel_can(device *d, bool change) { return !change; }
+static int host_inkernel_norms; /* that were taken */
+
+static inline bool host_inkernel_can(device *d, bool change) { return true; }
 
 static inline int host_inkernel_step(device *d, const field_shape *f, void *next, const void *cur,
                                      const void *prev, const inkernel_step *step, device_stream *s)
@@ -87,7 +90,10 @@ static inline int host_inkernel_step(device *d, const field_shape *f, void *next
     host_inkernel_take(f, step);
     const int code = d->stencil_pass(d, f, next, cur, prev, &step->cells, 1, s);
     host_inkernel_store(f, next, step, step->cells, (step->epoch + 1) % INKERNEL_EPOCHS, true);
-    return code;
+    if (code != 0 || !step->change) return code;
+    host_inkernel_norms++;
+    DEVICE_CALL(d, max_change, f, next, cur, step->cells, step->change, s);
+    return d->fill_bytes(d, step->clear, 0, INKERNEL_NORM_BYTES, s);
 }
 
 static inline int host_inkernel_flag_words(device *d, const field_shape *f, const void *level,
