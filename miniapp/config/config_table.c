@@ -183,9 +183,6 @@ const char *config_table_nearest(const char *key)
 }
 
 const char *config_feed_name(config_feed f) { return feeds[f]; }
-const char *config_tune_name(config_tune t) { return tunes[t]; }
-const char *config_device_name(config_device d) { return devices[d]; }
-const char *config_memory_name(config_memory m) { return memories[m]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes)

@@ -51,7 +51,8 @@ load ../support/helper
     grep -q 'grid.nx' page
 }
 
-# The last word is the one to be completed; an empty one follows a space.
+# The last word is the one to be completed; an empty one follows a space. The completion asks the program for its words.
+weft() { "$weft" "$@"; }
 completed() { # command line
     COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
     _weft
@@ -83,7 +84,7 @@ completed() { # command line
     script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal can be made here"
     "$weft" --completion >completion
     touch deck.ini
-    echo 'weft() { printf "<%s>" "$@"; echo; }; . ./completion; PS1="> "' >rc
+    echo 'weft() { case $1 in help) '"'$weft'"' "$@" ;; *) printf "<%s>" "$@"; echo ;; esac; }; . ./completion; PS1="> "' >rc
     # a tab completes as far as it can; what was typed is run, and the shell left
     printf 'weft ru\tde\tproblem.ki\tw\tgrid.nx\t5 run.tr\tst\t\nexit\n' >keys
     TERM=dumb timeout 20 script -qec "bash --noprofile --rcfile rc -i" /dev/null <keys >seen 2>&1 3>&-
