@@ -4,6 +4,7 @@
  * samples within 2 % of the largest. */
 #include "problem/fourier_symbol.h"
 
+#include <complex.h>
 #include <math.h>
 
 #include "problem/portable_math.h"
@@ -59,39 +60,34 @@ static dense dense_of(const stencil *op)
 
 /* The powers e^(2 pi i k p / q) of an angle, k = -r..r; also the sums of a stencil's columns. */
 typedef struct powers {
-    double re[2 * STENCIL_RADIUS_MAX + 1], im[2 * STENCIL_RADIUS_MAX + 1];
+    double complex at[2 * STENCIL_RADIUS_MAX + 1];
 } powers;
 
 static powers powers_of(uint64_t p, uint64_t q, int r)
 {
-    powers at = { { 0 }, { 0 } };
+    powers all = { { 0 } };
     for (int k = 0; k <= r; k++) {
-        portable_math_sincos(p * (uint64_t)k % q, q, &at.im[r + k], &at.re[r + k]);
-        at.re[r - k] = at.re[r + k];
-        at.im[r - k] = -at.im[r + k];
+        double sine, cosine;
+        portable_math_sincos(p * (uint64_t)k % q, q, &sine, &cosine);
+        all.at[r + k] = CMPLX(cosine, sine);
+        all.at[r - k] = CMPLX(cosine, -sine);
     }
-    return at;
+    return all;
 }
 
 static powers columns_at(const dense *d, const powers *y)
 {
-    powers column = { { 0 }, { 0 } };
+    powers column = { { 0 } };
     for (int i = 0; i <= 2 * d->radius; i++)
-        for (int j = 0; j <= 2 * d->rows; j++) {
-            column.re[i] += d->weight[j][i] * y->re[j];
-            column.im[i] += d->weight[j][i] * y->im[j];
-        }
+        for (int j = 0; j <= 2 * d->rows; j++) column.at[i] += d->weight[j][i] * y->at[j];
     return column;
 }
 
 static double size_at(const dense *d, const powers *column, const powers *x)
 {
-    double re = 0.0, im = 0.0;
-    for (int i = 0; i <= 2 * d->radius; i++) {
-        re += column->re[i] * x->re[i] - column->im[i] * x->im[i];
-        im += column->re[i] * x->im[i] + column->im[i] * x->re[i];
-    }
-    return portable_math_hypot(re, im);
+    double complex sum = 0.0;
+    for (int i = 0; i <= 2 * d->radius; i++) sum += column->at[i] * x->at[i];
+    return portable_math_hypot(creal(sum), cimag(sum));
 }
 
 /* Angles of the scan in units of 2^-40 of a turn. */

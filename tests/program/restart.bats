@@ -228,7 +228,7 @@ unprivileged() {
     [[ $output == *"u: 3 cells differ, $at_2; $at_1"* ]] || { echo "$output"; return 1; }
     weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=c checkpoint.every=2 --quiet
     run "$weft" diff a c
-    expect "a run that lacks a step" "1 step 2 u: same bits step 1: only in a" "$status $(echo $output)"
+    expect "a run that lacks a step" "1 step 1: only in a step 2 u: same bits" "$status $(echo $output)"
     weft_alone d.ini problem.initial=start_a.h5 checkpoint.dir=same checkpoint.every=1 --quiet
     run "$weft" diff a same
     expect "two runs that agree" "0 step 1 u: same bits step 2 u: same bits" "$status $(echo $output)"
