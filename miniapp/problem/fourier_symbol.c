@@ -69,8 +69,8 @@ static powers powers_of(uint64_t p, uint64_t q, int r)
     for (int k = 0; k <= r; k++) {
         double sine, cosine;
         portable_math_sincos(p * (uint64_t)k % q, q, &sine, &cosine);
-        all.at[r + k] = CMPLX(cosine, sine);
-        all.at[r - k] = CMPLX(cosine, -sine);
+        all.at[r + k] = cosine + I * sine;
+        all.at[r - k] = cosine - I * sine;
     }
     return all;
 }

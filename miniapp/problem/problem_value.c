@@ -129,9 +129,9 @@ static double rounded(dtype t, double v) { return t == DTYPE_F32 ? (double)(floa
 
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)
 {
-    int64_t closed =
-        0; /* the last exact level; at 10^8 levels and more the search takes a tenth of a second */
-    while (closed < steps && count_is_exact(t, closed + 1)) closed++;
+    int64_t closed = 0; /* the last exact level: the condition is monotone */
+    for (int64_t jump = (int64_t)1 << 33; jump > 0; jump /= 2)
+        if (closed + jump <= steps && count_is_exact(t, closed + jump)) closed += jump;
     const double n = (double)closed;
     for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
         a_table[f] = f + n;
