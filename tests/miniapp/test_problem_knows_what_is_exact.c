@@ -1,12 +1,4 @@
 /* A run is called exact where the closed form holds and nowhere else, and the reason why not is said. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "problem/problem.h"
 #include "support/problem_harness.h"
