@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/version.h"
+#include "base/machine.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"

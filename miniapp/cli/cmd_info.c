@@ -9,7 +9,6 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"

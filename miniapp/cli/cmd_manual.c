@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "cli/cmd_table.h"
 
 /* Text as it is: roff takes a leading dot or quote for a request, a backslash for an escape, and a bare - for

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "files/figure.h"
 #include "ranks/printable.h"
 
