@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/machine.h"
+#include "base/terminal.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -120,12 +121,11 @@ bool cmd_has_option(int argc, char **argv, const char *option)
 
 char *cmd_text(int argc, char **argv)
 {
-    size_t bytes = 16;
-    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
-    char *text = CHECK_ALLOC(malloc(bytes));
-    size_t at = (size_t)snprintf(text, bytes, "weft");
-    for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
-    return text;
+    terminal_text text;
+    FILE *const to = terminal_text_begin(&text);
+    fputs("weft", to);
+    for (int i = 0; i < argc; i++) fprintf(to, " %s", argv[i]);
+    return terminal_text_take(&text);
 }
 
 void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why)

@@ -19,12 +19,11 @@ static void write_number(FILE *to, double x)
 }
 
 /* Rows of 2r+1 numbers, each on its line; in 1D there is one. */
-static void write_rows(FILE *to, const config *c, const double *numbers, int count)
+static void write_weights(FILE *to, const config *c)
 {
-    const int row = 2 * c->problem.radius + 1;
-    for (int i = 0; i < count; i++) {
-        if (i > 0) fputs(i % row == 0 ? " |\n    " : " ", to);
-        write_number(to, numbers[i]);
+    for (int i = 0; i < c->problem.weights_count; i++) {
+        if (i > 0) fputs(i % (2 * c->problem.radius + 1) == 0 ? " |\n    " : " ", to);
+        write_number(to, c->problem.weights[i]);
     }
 }
 
@@ -52,7 +51,7 @@ static void write_value(FILE *to, const config *c, const config_row *row)
             fprintf(to, "%s:%s", c->problem.file, c->problem.dataset);
         else fputs(config_initial_name(c->problem.initial), to);
         break;
-    case CONFIG_TYPE_WEIGHTS: write_rows(to, c, c->problem.weights, c->problem.weights_count); break;
+    case CONFIG_TYPE_WEIGHTS: write_weights(to, c); break;
     case CONFIG_TYPE_SIDES: break;
     }
 }

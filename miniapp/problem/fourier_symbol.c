@@ -4,7 +4,6 @@
  * samples within 2 % of the largest. */
 #include "problem/fourier_symbol.h"
 
-#include <complex.h>
 #include <math.h>
 
 #include "problem/portable_math.h"
@@ -49,34 +48,39 @@ static dense dense_of(const stencil *op)
 
 /* The powers e^(2 pi i k p / q) of an angle, k = -r..r; also the sums of a stencil's columns. */
 typedef struct powers {
-    double complex at[2 * STENCIL_RADIUS_MAX + 1];
+    double re[2 * STENCIL_RADIUS_MAX + 1], im[2 * STENCIL_RADIUS_MAX + 1];
 } powers;
 
 static powers powers_of(uint64_t p, uint64_t q, int r)
 {
-    powers all = { { 0 } };
+    powers at = { { 0 }, { 0 } };
     for (int k = 0; k <= r; k++) {
-        double sine, cosine;
-        portable_math_sincos(p * (uint64_t)k % q, q, &sine, &cosine);
-        all.at[r + k] = cosine + I * sine;
-        all.at[r - k] = cosine - I * sine;
+        portable_math_sincos(p * (uint64_t)k % q, q, &at.im[r + k], &at.re[r + k]);
+        at.re[r - k] = at.re[r + k];
+        at.im[r - k] = -at.im[r + k];
     }
-    return all;
+    return at;
 }
 
 static powers columns_at(const dense *d, const powers *y)
 {
-    powers column = { { 0 } };
+    powers column = { { 0 }, { 0 } };
     for (int i = 0; i <= 2 * d->radius; i++)
-        for (int j = 0; j <= 2 * d->rows; j++) column.at[i] += d->weight[j][i] * y->at[j];
+        for (int j = 0; j <= 2 * d->rows; j++) {
+            column.re[i] += d->weight[j][i] * y->re[j];
+            column.im[i] += d->weight[j][i] * y->im[j];
+        }
     return column;
 }
 
 static double size_at(const dense *d, const powers *column, const powers *x)
 {
-    double complex sum = 0.0;
-    for (int i = 0; i <= 2 * d->radius; i++) sum += column->at[i] * x->at[i];
-    return portable_math_hypot(creal(sum), cimag(sum));
+    double re = 0.0, im = 0.0;
+    for (int i = 0; i <= 2 * d->radius; i++) {
+        re += column->re[i] * x->re[i] - column->im[i] * x->im[i];
+        im += column->re[i] * x->im[i] + column->im[i] * x->re[i];
+    }
+    return portable_math_hypot(re, im);
 }
 
 /* Angles of the scan in units of 2^-40 of a turn. */

@@ -65,7 +65,7 @@ load ../support/helper
     run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "$weft" verify a.h5
 }
 
-@test "--version: the Makefile's version, the checkout's commit, MPI, HDF5, CUDA and the compiler; it starts no MPI" {
+@test "--version: the Makefile's version, the checkout's commit, MPI, HDF5, CUDA and the compiler" {
     "$weft" --version >version
     grep -q "^VERSION *:= $(awk 'NR == 1 { print $2 }' version)$" "$top/Makefile"
     [ ! -e "$top/.git" ] || grep -qE '\([0-9a-f]{7,}(-dirty)?\)|-g[0-9a-f]{7,}' version

@@ -130,19 +130,21 @@ none_there() { # heading condition file-of-keys
     expect "keys below '$1' that a run on the host has too" "" "$(grep -E -f <(names "$1" "$2" | as_patterns) "$3" | xargs)"
 }
 
-# Every value has the type that its row says, or is null: of several keys one after the other, or the one that all have.
+# Every value has the type that its row says, or is null; a row has a type per key, or one for all.
 all_typed() { # heading, file of records
     local key allowed count=0
-    jq -r 'paths(true) as $p | (getpath($p) | if type == "number" and . == floor then "int" else type end) as $type
-        | ($p | map(if type == "number" then "[]" else . end) | join(".") | gsub("\\.\\[\\]"; "[]")) + " " + $type' "$2" | sort -u >types
+    jq -r 'paths(true) as $p | getpath($p) | (if type == "number" and . == floor then "int" else type end) as $type
+        | $p | map(if type == "number" then "[]" else . end) | "\(join(".") | gsub("\\.\\[\\]"; "[]")) \($type)"' \
+        "$2" | sort -u >types
     while read -r key allowed; do
-        expect "values of $key that are no $allowed" "" "$(grep -E "$(as_patterns <<<"$key" | sed 's/\$$/ /')" types | grep -vE " ($allowed|null)$" || true)"
+        expect "values of $key that are no $allowed" "" \
+            "$(grep -E "$(as_patterns <<<"$key" | sed 's/\$$/ /')" types | grep -vE " ($allowed|null)$" || true)"
         count=$((count + 1))
     done < <(rows "$1" | awk -F'|' '{ keys = split($2, key, "`"); types = split($3, type, ";")
         for (i = 2; i < keys; i += 2) {
             t = type[types == int(keys / 2) ? i / 2 : 1]; sub(/,.*/, "", t); gsub(/^ | $/, "", t)
-            print key[i], t == "int" || t == "null" || t == "object" || t == "string" ? t : t == "bool" ? "boolean" : t ~ /^array/ ? "array" \
-                : t ~ /hex/ ? "string" : t == "" || t ~ /deck|unit$/ ? ".*" : "int|number" } }')
+            sub(/^bool/, "boolean", t); sub(/^array .*/, "array", t); sub(/.*hex.*/, "string", t)
+            print key[i], t ~ /^(int|null|object|string|boolean|array)$/ ? t : t == "" || t ~ /deck/ ? ".*" : "int|number" } }')
     [ $count -gt 50 ] || { echo "only $count keys below '$1'"; return 1; }
 }
 

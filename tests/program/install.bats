@@ -51,7 +51,7 @@ load ../support/helper
     grep -q 'grid.nx' page
 }
 
-# The last word is the one to be completed; an empty one follows a space. The completion asks the program for its words.
+# The last word is the one to be completed; an empty one follows a space. The program is asked for words.
 weft() { "$weft" "$@"; }
 completed() { # command line
     COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()
