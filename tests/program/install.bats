@@ -1,7 +1,7 @@
 # What `make install` leaves: a program, its manual and completion, which say what --help says, the decks and scripts, and the pages.
 load ../support/helper
 
-@test "make install: program, manual, completion, decks and scripts, and they work from there" {
+@test "make install: program, manual, completion, decks, scripts, and pages whose links lead to what is there" {
     make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
     local share=root/usr/share script
     root/usr/bin/weft --version | grep -q '^weft '
@@ -12,12 +12,8 @@ load ../support/helper
     expect fingerprint "$(sed -n 's/^# fingerprint: //p' "$top/inputs/custom_star1d.ini")" "$(fingerprint)"
     expect "where a deck's file is" "initial = /usr/share/weft/inputs/board.h5:/camera/frame" \
         "$(grep ^initial $share/weft/inputs/blur.ini)"
-}
-
-@test "the pages are installed, and their links lead to what is" {
-    make -s -C "$top" install-built BUILD="$BUILD" DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
-    expect pages "$(cd "$top" && echo *.md docs/*.md */README.md)" "$(cd root/usr/share/weft && echo *.md docs/*.md */README.md)"
-    run /usr/bin/python3 "$top/tests/support/pages.py" root/usr/share/weft links
+    expect pages "$(cd "$top" && echo *.md docs/*.md */README.md)" "$(cd $share/weft && echo *.md docs/*.md */README.md)"
+    run /usr/bin/python3 "$top/tests/support/pages.py" $share/weft links
     expect "dead links" "" "$([ "$status" = 0 ] || echo "$output")"
     [ "$output" -ge 60 ]
 }

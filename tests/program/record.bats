@@ -22,11 +22,14 @@ check='
 holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
 
 # bats test_tags=gpus:part
-@test "of every kind what the record says holds together" {
+@test "of every kind what the record says holds together, and what every run measures is not null" {
     local plate=(grid.nx=60 grid.ny=50 time.steps=6)
     deck d.ini problem.kind=heat problem.alpha=0.2 "${plate[@]}" checkpoint.every=3
     weft_run 2 d.ini
     holds_all
+    local measured='^(step_s|gcells_|bytes_|ceiling_|fraction_|phases|max_error|error_bound|checkpoint)'
+    expect "null where figures should be" "" \
+        "$(record "[paths(. == null) | map(tostring) | join(\".\") | select(test(\"$measured\") and (test(\"^checkpoint.raw\") | not))] | join(\" \")")"
     expect "checkpoints" "2 true" "$(record '"\(.checkpoint.count) \(.checkpoint.bytes >= 2 * 60 * 50 * 8)"')"
     local more
     for more in problem.kind=wave problem.kind=sweep problem.kind=transpose time.steps=0; do
@@ -34,15 +37,6 @@ holds_all() { expect "what is wrong with the record" "" "$(record "$check")"; }
         holds_all
     done
     expect "records" 5 "$(wc -l <results.jsonl)"
-}
-
-# bats test_tags=gpus:part
-@test "what every run measures is not null" {
-    deck d.ini problem.kind=heat problem.alpha=0.2 grid.nx=60 grid.ny=50 time.steps=6 checkpoint.every=3
-    weft_run 2 d.ini
-    local measured='^(step_s|gcells_|bytes_|ceiling_|fraction_|phases|max_error|error_bound|checkpoint)'
-    expect "null where figures should be" "" \
-        "$(record "[paths(. == null) | map(tostring) | join(\".\") | select(test(\"$measured\") and (test(\"^checkpoint.raw\") | not))] | join(\" \")")"
 }
 
 # bats test_tags=gpus:part
