@@ -183,8 +183,8 @@ $(BUILD)/miniapp/%.o: miniapp/%.c $(BUILD)/c.flags
 # Version and commit go into this one object, so that a commit rebuilds one file. git archive writes the commit into .ci/commit.
 GIT := $(or $(if $(wildcard .git),$(shell git -c safe.directory='*' describe --always --tags --dirty 2>/dev/null)),\
             $(shell grep -x '[0-9a-f]*' .ci/commit 2>/dev/null),unknown)
-$(BUILD)/miniapp/base/version.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
-$(BUILD)/miniapp/base/version.o: $(BUILD)/version.flags
+$(BUILD)/miniapp/base/machine.o: DEFINES := -DWEFT_VERSION='"$(VERSION)"' -DWEFT_GIT='"$(GIT)"'
+$(BUILD)/miniapp/base/machine.o: $(BUILD)/version.flags
 
 # Tests keep their asserts in every build, and take libc's calls over by their plain names, for libweft too.
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/c.flags

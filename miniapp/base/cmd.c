@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/version.h"
+#include "base/machine.h"
+#include "base/terminal.h"
 #include "deck/deck.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -24,10 +25,7 @@ static int rank;
 
 void signals_catch(int number, void (*handler)(int))
 {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART;
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
 }
@@ -42,34 +40,20 @@ static void signals_hold(bool hold)
     pthread_sigmask(SIG_SETMASK, &held, NULL);
 }
 
-/* FNV-1a of the words and where they end. */
-static uint64_t hash(int count, char *const *words)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (int i = 0; i < count; i++)
-        for (const char *c = words[i]; c; c = *c ? c + 1 : NULL) h = (h ^ (unsigned char)*c) * 0x100000001b3;
-    return h;
-}
-
-/* The lowest rank whose number is another than rank 0's, or the number of ranks. */
-static int first_other(uint64_t mine, int ranks)
-{
-    uint64_t first = mine;
-    MPI_CHECK(ranks_bcast(&first, 1, MPI_UINT64_T, 0, ranks_world()));
-    int lowest = mine == first ? ranks : rank;
-    MPI_CHECK(ranks_allreduce(&lowest, 1, MPI_INT, MPI_MIN, ranks_world()));
-    return lowest;
-}
-
 /* Ranks with the same text go on; else the program ends, and the sentence has rank 0's text, that of the
  * first other rank, and its host. */
-static void same_on_all_ranks(const char *what, const char *text, uint64_t number)
+static void same_on_all_ranks(const char *what, const char *text)
 {
     struct {
         char host[64], text[256];
     } theirs = { "", "" };
+    uint64_t mine = 0xcbf29ce484222325; /* FNV-1a */
+    for (const char *c = text; *c; c++) mine = (mine ^ (unsigned char)*c) * 0x100000001b3;
+    uint64_t first = mine;
+    MPI_CHECK(ranks_bcast(&first, 1, MPI_UINT64_T, 0, ranks_world()));
     const int ranks = ranks_count(ranks_world());
-    const int other = first_other(number, ranks);
+    int other = mine == first ? ranks : rank; /* the lowest rank that has another */
+    MPI_CHECK(ranks_allreduce(&other, 1, MPI_INT, MPI_MIN, ranks_world()));
     if (other == ranks) return;
     snprintf(theirs.text, sizeof theirs.text, "%s", text);
     (void)gethostname(theirs.host, sizeof theirs.host - 1);
@@ -92,11 +76,10 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(false);
     rank = ranks_mine(ranks_world());
-    char version[128], *const versions[] = { version };
+    char version[128], *const words = cmd_text(argc, argv);
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
-    same_on_all_ranks("is weft", version, hash(1, versions));
-    char *words = cmd_text(argc, argv);
-    same_on_all_ranks("was started as", words, hash(argc, argv));
+    same_on_all_ranks("is weft", version);
+    same_on_all_ranks("was started as", words);
     free(words);
     return rank;
 }
@@ -138,12 +121,11 @@ bool cmd_has_option(int argc, char **argv, const char *option)
 
 char *cmd_text(int argc, char **argv)
 {
-    size_t bytes = 16;
-    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
-    char *text = CHECK_ALLOC(malloc(bytes));
-    size_t at = (size_t)snprintf(text, bytes, "weft");
-    for (int i = 0; i < argc; i++) at += (size_t)snprintf(text + at, bytes - at, " %s", argv[i]);
-    return text;
+    terminal_text text;
+    FILE *const to = terminal_text_begin(&text);
+    fputs("weft", to);
+    for (int i = 0; i < argc; i++) fprintf(to, " %s", argv[i]);
+    return terminal_text_take(&text);
 }
 
 void cmd_unknown(const char *what, const char *typed, const char *const *known, int count, sentence *why)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "base/terminal.h"
 #include "deck/deck.h"
 
@@ -25,14 +26,6 @@ static bool set_whole(const cmd_key *k, const char *text, int64_t *out, sentence
     return sentence_refuse(
         why, "%s = %.200s; allowed: a whole number from %.0f to %.0f, as in 64, 4k (4096) or 1e6", k->key,
         text, k->least, k->most);
-}
-
-static bool set_int(const cmd_key *k, const char *text, int *out, sentence *why)
-{
-    int64_t number = 0;
-    const bool ok = set_whole(k, text, &number, why);
-    *out = ok ? (int)number : 0;
-    return ok;
 }
 
 /* "8h", "30m", "90s", "90". */
@@ -74,16 +67,19 @@ bool cmd_key_set(const cmd_key *keys, int count, void *to, const char *typed, se
         char *const key = strndup(typed, (size_t)(text - 1 - typed));
         assert(count <= CMD_KEYS_MAX);
         for (int i = 0; i < count; i++) known[i] = keys[i].key;
-        sentence_set(why, "unknown key %.200s; the nearest is %s", key,
-                     deck_nearest(key, known, (size_t)count));
+        cmd_unknown("key", key, known, count, why);
         free(key);
         return false;
     }
     void *const at = (char *)to + k->at;
+    int64_t whole = 0;
     switch (k->kind) {
     case CMD_KEY_WORD: return set_word(k, text, at, why);
     case CMD_KEY_WHOLE: return set_whole(k, text, at, why);
-    case CMD_KEY_INT: return set_int(k, text, at, why);
+    case CMD_KEY_INT:
+        if (!set_whole(k, text, &whole, why)) return false;
+        *(int *)at = (int)whole;
+        return true;
     case CMD_KEY_SECONDS: return set_seconds(k, text, at, why);
     case CMD_KEY_FOLDER: return set_folder(k, text, at, why);
     case CMD_KEY_TEXT: *(const char **)at = text; return true;

@@ -1,10 +1,13 @@
-/* The head of every record, and the machine that it was made on. */
+/* The version of this binary, the head of every record, and the machine that it was made on. */
 #pragma once
 
 #include <jansson.h>
 
 #include "device/device.h"
 #include "topology/topology.h"
+
+extern const char version_number[]; /* "1.0.0" */
+extern const char version_git[];    /* "a1b2c3d", "a1b2c3d-dirty"; "unknown" outside checkouts and archives */
 
 /* {schema, program, version, git, command, started}; takes a reference of its own to started. */
 json_t *machine_record(const char *command, json_t *started);

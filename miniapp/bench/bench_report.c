@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/machine.h"
 #include "bench/bench_measure.h"
 #include "files/figure.h"
 #include "output/record.h"

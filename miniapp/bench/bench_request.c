@@ -10,7 +10,8 @@
 #include "base/terminal.h"
 #include "ranks/check.h"
 
-const ladder_family *const *bench_families(void)
+/* Of all devices of this build; NULL ends them. */
+static const ladder_family *const *bench_families(void)
 {
     enum { FAMILIES_MAX = 64 };
     static const ladder_family *const together[] = { &bench_halo_host, &bench_alltoall_host, &bench_io_host,

@@ -31,11 +31,10 @@ static int verify_file(int rank, const char *path)
     state_status status = state_open(ranks_world(), path, &s, &why);
     if (status == STATE_OK) status = state_verify(ranks_world(), &s, &r, &why);
     if (status == STATE_OK && rank == 0) say_whole(&s);
-    else if (r.damaged > 1)
-        code = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s is damaged: %s; and %" PRId64 " more", path, r.first.text,
-                       r.damaged - 1);
-    else if (r.damaged) code = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s is damaged: %s", path, r.first.text);
-    else if (status != STATE_OK) code = cmd_say(state_exit(status), "%s", why.text);
+    else if (r.damaged) {
+        if (r.damaged > 1) sentence_add(&r.first, "; and %" PRId64 " more", r.damaged - 1);
+        code = cmd_say(CHECK_EXIT_ENVIRONMENT, "%s is damaged: %s", path, r.first.text);
+    } else if (status != STATE_OK) code = cmd_say(state_exit(status), "%s", why.text);
     state_close(&s);
     return code;
 }
@@ -98,22 +97,11 @@ static double number_of(state_place p)
 
 static void print_difference(const char *field, const state_difference *d)
 {
-    if (d->cells == 0) {
-        printf("%s: same bits\n", field);
-        return;
-    }
-    printf("%s: %" PRId64 " cells differ", field, d->cells);
-    printf(", by at most %.3e at (x %" PRId64 ", y %" PRId64 ")", number_of(d->abs), d->abs.x, d->abs.y);
-    printf("; relative %.3e at (x %" PRId64 ", y %" PRId64 ")\n", number_of(d->rel), d->rel.x, d->rel.y);
-}
-
-static int say_unlike(const state_info s[2])
-{
-    return cmd_say(CHECK_EXIT_FAILED,
-                   "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
-                   ") differ in kind, type or grid",
-                   s[0].path, s[0].kind, dtype_name(s[0].type), s[0].field[0].nx, s[0].field[0].ny, s[1].path,
-                   s[1].kind, dtype_name(s[1].type), s[1].field[0].nx, s[1].field[0].ny);
+    if (d->cells == 0) printf("%s: same bits\n", field);
+    else
+        printf("%s: %" PRId64 " cells differ, by at most %.3e at (x %" PRId64 ", y %" PRId64
+               "); relative %.3e at (x %" PRId64 ", y %" PRId64 ")\n",
+               field, d->cells, number_of(d->abs), d->abs.x, d->abs.y, number_of(d->rel), d->rel.x, d->rel.y);
 }
 
 static int diff_states(int rank, const state_info s[2])
@@ -121,7 +109,12 @@ static int diff_states(int rank, const state_info s[2])
     sentence why;
     state_difference diff[STATE_FIELDS_MAX];
     int code = 0;
-    if (!state_is_alike(&s[0], &s[1])) return say_unlike(s);
+    if (!state_is_alike(&s[0], &s[1]))
+        return cmd_say(CHECK_EXIT_FAILED,
+                       "%s (%s, %s, %" PRId64 " x %" PRId64 ") and %s (%s, %s, %" PRId64 " x %" PRId64
+                       ") differ in kind, type or grid",
+                       s[0].path, s[0].kind, dtype_name(s[0].type), s[0].field[0].nx, s[0].field[0].ny,
+                       s[1].path, s[1].kind, dtype_name(s[1].type), s[1].field[0].nx, s[1].field[0].ny);
     const state_status status = state_diff(ranks_world(), &s[0], &s[1], diff, &why);
     if (status != STATE_OK) return cmd_say(state_exit(status), "%s", why.text);
     if (rank == 0 && s[0].step != s[1].step)
@@ -145,48 +138,31 @@ static int diff_files(int rank, const char *const path[2])
     return code;
 }
 
-static bool holds(const int64_t *steps, size_t count, int64_t step)
-{
-    for (size_t i = 0; i < count; i++)
-        if (steps[i] == step) return true;
-    return false;
-}
-
-/* Steps that one folder has and the other has not are a difference. */
-static int name_other_steps(int rank, const char *const dir[2], int64_t *const steps[2],
-                            const size_t count[2])
-{
-    int code = 0;
-    for (int side = 0; side < 2; side++)
-        for (size_t i = count[side]; i-- > 0;) {
-            if (holds(steps[!side], count[!side], steps[side][i])) continue;
-            if (rank == 0)
-                printf("step %" PRId64 ": only in %s\n", steps[side][i], printable_text(dir[side]));
-            code = CHECK_EXIT_FAILED;
-        }
-    return code;
-}
-
-/* Two runs: the checkpoints of each step that both folders have, from the first on (a list has the newest
- * first), then the steps of one folder. */
+/* Two runs, step by step from the first on (a list has the newest first); a step that only one folder has is
+ * a difference. */
 static int diff_folders(int rank, const char *const dir[2])
 {
     int64_t *steps[2] = { NULL, NULL };
-    size_t count[2] = { 0, 0 };
+    size_t left[2] = { 0, 0 };
     int worst = 0;
     for (int side = 0; side < 2 && worst == 0; side++)
-        worst = list_folder(dir[side], &steps[side], &count[side]);
-    for (size_t i = count[0]; i-- > 0 && worst < CHECK_EXIT_USAGE;) {
-        char path[2][4224];
-        const char *const pair[2] = { path[0], path[1] };
-        if (!holds(steps[1], count[1], steps[0][i])) continue;
-        for (int side = 0; side < 2; side++)
-            state_path(path[side], sizeof path[side], dir[side], steps[0][i]);
-        if (rank == 0) printf("step %" PRId64 "\n", steps[0][i]);
-        const int code = diff_files(rank, pair);
+        worst = list_folder(dir[side], &steps[side], &left[side]);
+    while (left[0] + left[1] > 0 && worst < CHECK_EXIT_USAGE) {
+        const int64_t a = left[0] > 0 ? steps[0][left[0] - 1] : INT64_MAX,
+                      b = left[1] > 0 ? steps[1][left[1] - 1] : INT64_MAX;
+        int code = CHECK_EXIT_FAILED;
+        if (a == b) {
+            char path[2][4224];
+            for (int side = 0; side < 2; side++) state_path(path[side], sizeof path[side], dir[side], a);
+            if (rank == 0) printf("step %" PRId64 "\n", a);
+            code = diff_files(rank, (const char *const[]){ path[0], path[1] });
+        } else if (rank == 0) {
+            printf("step %" PRId64 ": only in %s\n", a < b ? a : b, printable_text(dir[b < a]));
+        }
         if (code > worst) worst = code;
+        left[0] -= a <= b;
+        left[1] -= b <= a;
     }
-    if (worst < CHECK_EXIT_USAGE && name_other_steps(rank, dir, steps, count) != 0) worst = CHECK_EXIT_FAILED;
     for (int side = 0; side < 2; side++) free(steps[side]);
     return worst;
 }

@@ -9,7 +9,6 @@
 #include "base/cmd.h"
 #include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -22,17 +21,6 @@ const cmd_option cmd_info_options[CMD_OPTIONS_MAX] = {
 };
 
 /* ---- the object ---- */
-
-static const char *thread_level_name(int level)
-{
-    switch (level) {
-    case MPI_THREAD_SINGLE: return "single";
-    case MPI_THREAD_FUNNELED: return "funneled";
-    case MPI_THREAD_SERIALIZED: return "serialized";
-    case MPI_THREAD_MULTIPLE: return "multiple";
-    default: return NULL; /* not started */
-    }
-}
 
 static json_t *rank_json(const topology *t, device *d)
 {
@@ -56,39 +44,39 @@ static json_t *rank_json(const topology *t, device *d)
                      "wrong", record_text_or_null(t->wrong.text));
 }
 
-static json_t *built_json(void)
-{
-    bool debug = false;
 #ifdef WEFT_DEBUG
-    debug = true;
+static const bool debug = true;
+#else
+static const bool debug = false;
 #endif
-    return json_pack("{s:b, s:b, s:b, s:i, s:s}", "cuda", device_cuda_built(), "nccl", transport_nccl_built,
-                     "debug", debug, "openmp", _OPENMP, "compiler", __VERSION__);
-}
+#ifdef H5_HAVE_PARALLEL
+static const bool hdf5_parallel = true;
+#else
+static const bool hdf5_parallel = false;
+#endif
 
-/* works: did device buffers arrive, where that was tried? */
-static json_t *mpi_json(const topology *t, const device *d, bool works, const char *why)
+/* What rank 0 says of build and libraries; takes: did device buffers arrive, where that was tried? */
+static json_t *build_json(const topology *t, const device *d, bool takes, const char *why_not)
 {
+    static const char *const level[] = { [MPI_THREAD_SINGLE] = "single",
+                                         [MPI_THREAD_FUNNELED] = "funneled",
+                                         [MPI_THREAD_SERIALIZED] = "serialized",
+                                         [MPI_THREAD_MULTIPLE] = "multiple" };
     int version = 0, subversion = 0;
     char standard[32];
     MPI_CHECK(MPI_Get_version(&version, &subversion));
     snprintf(standard, sizeof standard, "%d.%d", version, subversion);
     const bool tried = d->kind == DEVICE_CUDA && t->mpi_claims_cuda;
-    return json_pack("{s:o, s:s, s:o, s:b, s:o, s:o}", "version", record_text(t->mpi_version), "standard",
-                     standard, "thread_level", record_text_or_null(thread_level_name(t->thread_level)),
-                     "claims_cuda", t->mpi_claims_cuda, "takes_device_buffers",
-                     tried ? json_boolean(works) : json_null(), "why_not",
-                     works ? json_null() : record_text_or_null(why));
-}
-
-static json_t *hdf5_json(void)
-{
-#ifdef H5_HAVE_PARALLEL
-    const bool parallel = true;
-#else
-    const bool parallel = false;
-#endif
-    return json_pack("{s:s, s:b}", "version", machine_hdf5_version(), "parallel", parallel);
+    return json_pack(
+        "{s:s, s:s, s:s, s:{s:b, s:b, s:b, s:i, s:s}, s:{s:o, s:s, s:s?, s:b, s:o, s:o}, "
+        "s:{s:s, s:b}, s:o, s:i}",
+        "program", "weft", "version", version_number, "git", version_git, "built", "cuda",
+        device_cuda_built(), "nccl", transport_nccl_built, "debug", debug, "openmp", _OPENMP, "compiler",
+        __VERSION__, "mpi", "version", record_text(t->mpi_version), "standard", standard, "thread_level",
+        t->thread_level < 0 ? NULL : level[t->thread_level], "claims_cuda", t->mpi_claims_cuda,
+        "takes_device_buffers", tried ? json_boolean(takes) : json_null(), "why_not",
+        takes ? json_null() : record_text_or_null(why_not), "hdf5", "version", machine_hdf5_version(),
+        "parallel", hdf5_parallel, "driver", record_text_or_null(d->driver), "hosts", t->hosts);
 }
 
 /* ---- the table ---- */
@@ -109,35 +97,18 @@ static const char *yes_or_no(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key)) ? "yes" : "no";
 }
 
-typedef struct host_table {
-    const json_t *ranks;
-    const hosts *where;
-    int *like; /* [host]: the first host that is like it, perhaps itself */
-} host_table;
-
-static json_t *rank_at(const host_table *t, int host, int place)
-{
-    return json_array_get(t->ranks, (size_t)t->where->rank[t->where->begin[host] + place]);
-}
-
-static int ranks_on(const host_table *t, int host)
-{
-    return t->where->begin[host + 1] - t->where->begin[host];
-}
-
-/* Compares all but what names a rank or a GPU, and what changes from second to second. */
-static bool are_alike(const host_table *t, int a, int b)
+/* What a host is compared by: its ranks, without what names a rank or a GPU or changes from second to second.
+ */
+static json_t *likeness(const json_t *ranks, const hosts *where, int host)
 {
     static const char *const own[] = { "rank", "host", "uuid", "free_bytes" };
-    bool alike = ranks_on(t, a) == ranks_on(t, b);
-    for (int place = 0; place < ranks_on(t, a) && alike; place++) {
-        json_t *of_a = json_copy(rank_at(t, a, place));
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            json_object_set(of_a, own[i], json_object_get(rank_at(t, b, place), own[i]));
-        alike = json_equal(of_a, rank_at(t, b, place));
-        json_decref(of_a);
+    json_t *all = json_array();
+    for (int i = where->begin[host]; i < where->begin[host + 1]; i++) {
+        json_t *of_rank = json_copy(json_array_get(ranks, (size_t)where->rank[i]));
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++) json_object_del(of_rank, own[k]);
+        json_array_append_new(all, of_rank);
     }
-    return alike;
+    return all;
 }
 
 /* The columns of a rank's row, each a member of its object. */
@@ -149,13 +120,6 @@ static const struct {
     { "may use", "cpus", 12 },    { "node", "numa_nodes", 4 },    { "near NICs", "nics", 10 },
 };
 enum { COLUMNS = sizeof column / sizeof *column };
-
-static void print_headings(FILE *to)
-{
-    fprintf(to, "         %-14s", "GPU");
-    for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
-    fprintf(to, " free GB\n");
-}
 
 static void print_rank(FILE *to, const json_t *r)
 {
@@ -178,75 +142,67 @@ static void print_rank(FILE *to, const json_t *r)
     if (json_is_string(json_object_get(r, "wrong"))) fprintf(to, "         WRONG: %s\n", text_of(r, "wrong"));
 }
 
-static void print_host(FILE *to, const host_table *t, int host)
+/* like: of each host the first one that is like it, perhaps itself. */
+static void print_host(FILE *to, const json_t *ranks, const hosts *where, const int *like, int host)
 {
     enum { NAMED = 3 };
     int alike = 0;
-    const json_t *first = rank_at(t, host, 0);
+    const int begin = where->begin[host], count = where->begin[host + 1] - begin;
+    const json_t *first = json_array_get(ranks, (size_t)where->rank[begin]);
     fprintf(to, "host     %s", text_of(first, "host"));
-    for (int h = host + 1; h < t->where->count; h++)
-        if (t->like[h] == host && alike++ < NAMED)
-            fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ", text_of(rank_at(t, h, 0), "host"));
+    for (int h = host + 1; h < where->count; h++)
+        if (like[h] == host && alike++ < NAMED)
+            fprintf(to, "%s%s", alike == 1 ? " and, alike, " : ", ",
+                    text_of(json_array_get(ranks, (size_t)where->rank[where->begin[h]]), "host"));
     if (alike > NAMED) fprintf(to, " and %d more", alike - NAMED);
-    fprintf(to, ": %d rank%s, %s", ranks_on(t, host), ranks_on(t, host) == 1 ? "" : "s",
-            text_of(first, "name"));
+    fprintf(to, ": %d rank%s, %s", count, count == 1 ? "" : "s", text_of(first, "name"));
     if (int_of(first, "threads") > 0) fprintf(to, ", threads: %d", int_of(first, "threads"));
     fputc('\n', to);
-    for (int place = 0; place < ranks_on(t, host); place++) print_rank(to, rank_at(t, host, place));
+    for (int i = 0; i < count; i++) print_rank(to, json_array_get(ranks, (size_t)where->rank[begin + i]));
 }
 
 /* Hosts that are alike are one block, or a thousand ranks would fill pages. */
 static void print_hosts(FILE *to, const json_t *ranks, const hosts *where)
 {
-    const host_table t = { ranks, where, CHECK_ALLOC(malloc((size_t)where->count * sizeof *t.like)) };
-    print_headings(to);
+    json_t *all = json_array();
+    int *like = CHECK_CALLOC(where->count, sizeof *like);
+    fprintf(to, "         %-14s", "GPU");
+    for (int i = 0; i < COLUMNS; i++) fprintf(to, " %-*s", column[i].width, column[i].heading);
+    fprintf(to, " free GB\n");
     for (int h = 0; h < where->count; h++) {
-        t.like[h] = 0;
-        while (t.like[h] < h && !are_alike(&t, t.like[h], h)) t.like[h]++;
+        json_array_append_new(all, likeness(ranks, where, h));
+        while (!json_equal(json_array_get(all, (size_t)like[h]), json_array_get(all, (size_t)h))) like[h]++;
     }
     for (int h = 0; h < where->count; h++)
-        if (t.like[h] == h) print_host(to, &t, h);
-    free(t.like);
+        if (like[h] == h) print_host(to, ranks, where, like, h);
+    json_decref(all);
+    free(like);
 }
 
 static void print_table(FILE *to, const json_t *o, const hosts *where)
 {
     const json_t *built = json_object_get(o, "built"), *mpi = json_object_get(o, "mpi"),
-                 *hdf5 = json_object_get(o, "hdf5");
-    const json_t *takes = json_object_get(mpi, "takes_device_buffers"),
-                 *gpus = json_object_get(o, "gpus_visible");
+                 *hdf5 = json_object_get(o, "hdf5"), *takes = json_object_get(mpi, "takes_device_buffers");
+    const bool started = json_is_string(json_object_get(mpi, "thread_level")), passed = json_is_true(takes);
     fprintf(to, "weft     %s (%s)\n", text_of(o, "version"), text_of(o, "git"));
-    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %" JSON_INTEGER_FORMAT ", compiler %s\n",
-            yes_or_no(built, "cuda"), yes_or_no(built, "nccl"), yes_or_no(built, "debug"),
-            json_integer_value(json_object_get(built, "openmp")), text_of(built, "compiler"));
-    const bool started = json_is_string(json_object_get(mpi, "thread_level"));
+    fprintf(to, "built    CUDA: %s, NCCL: %s, debug: %s, OpenMP %d, compiler %s\n", yes_or_no(built, "cuda"),
+            yes_or_no(built, "nccl"), yes_or_no(built, "debug"), int_of(built, "openmp"),
+            text_of(built, "compiler"));
     fprintf(to, "mpi      %s; MPI %s, %s%s\n", text_of(mpi, "version"), text_of(mpi, "standard"),
             started ? "threads: " : "not started: no launcher and no GPU here",
             started ? text_of(mpi, "thread_level") : "");
-    fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s%s\n", yes_or_no(mpi, "claims_cuda"),
-            json_is_null(takes)   ? "not run"
-            : json_is_true(takes) ? "passed"
-                                  : "failed",
-            json_is_true(takes) ? "" : ", ", json_is_true(takes) ? "" : text_of(mpi, "why_not"));
+    fprintf(to, "mpi+cuda claims to take device buffers: %s; test: %s%s\n", yes_or_no(mpi, "claims_cuda"),
+            passed                ? "passed"
+            : json_is_null(takes) ? "not run, "
+                                  : "failed, ",
+            passed ? "" : text_of(mpi, "why_not"));
     fprintf(to, "hdf5     %s, parallel: %s\n", text_of(hdf5, "version"), yes_or_no(hdf5, "parallel"));
-    if (json_integer_value(gpus) > 0)
-        fprintf(to, "gpus     %" JSON_INTEGER_FORMAT " visible to rank 0, driver %s\n",
-                json_integer_value(gpus), text_of(o, "driver"));
+    if (int_of(o, "gpus_visible") > 0)
+        fprintf(to, "gpus     %d visible to rank 0, driver %s\n", int_of(o, "gpus_visible"),
+                text_of(o, "driver"));
     else fprintf(to, "gpus     none: %s\n", text_of(o, "no_gpu"));
     print_hosts(to, json_object_get(o, "ranks"), where);
     if (json_is_string(json_object_get(o, "note"))) fprintf(to, "note     %s\n", text_of(o, "note"));
-}
-
-static void print_object(const json_t *o, const hosts *where, bool as_json)
-{
-    terminal_text text;
-    if (as_json) {
-        (void)json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-        putchar('\n');
-        return;
-    }
-    print_table(terminal_text_begin(&text), o, where);
-    terminal_text_end(&text, 9);
 }
 
 /* ---- the command ---- */
@@ -255,20 +211,25 @@ static void inform(const topology *t, device *d, bool as_json, const char *notes
 {
     sentence why = { "" };
     const char *no_gpu = NULL;
+    terminal_text text;
     const bool takes = topology_probe_aware(t, d, TOPOLOGY_SELF_EXE, &why);
-    json_t *mpi = mpi_json(t, d, takes, why.text);
     json_t *ranks = machine_gather(t, rank_json(t, d));
-    if (t->rank == 0) {
-        const int gpus = device_cuda_count(&no_gpu);
-        json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:O, s:o, s:o, s:i, s:o, s:i, s:o, s:o}", "program",
-                              "weft", "version", version_number, "git", version_git, "built", built_json(),
-                              "mpi", mpi, "hdf5", hdf5_json(), "driver", record_text_or_null(d->driver),
-                              "gpus_visible", gpus, "no_gpu", record_text_or_null(no_gpu), "hosts", t->hosts,
-                              "ranks", ranks, "note", record_text_or_null(notes));
-        print_object(o, t->where, as_json);
-        json_decref(o);
+    if (t->rank != 0) return;
+    json_t *o = build_json(t, d, takes, why.text);
+    json_object_set_new(o, "gpus_visible", json_integer(device_cuda_count(&no_gpu)));
+    json_object_set_new(o, "no_gpu", record_text_or_null(no_gpu));
+    json_object_set_new(o, "ranks", ranks);
+    json_object_set_new(o, "note", record_text_or_null(notes));
+    FILE *const to = terminal_text_begin(&text);
+    if (as_json) {
+        (void)json_dumpf(o, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        puts(terminal_text_take(&text));
+        free(text.text);
+    } else {
+        print_table(to, o, t->where);
+        terminal_text_end(&text, 9);
     }
-    json_decref(mpi);
+    json_decref(o);
 }
 
 int cmd_info(int argc, char **argv)

@@ -1,22 +1,10 @@
-/* The manual page and the completion for bash, from what `weft help COMMAND` prints: an option or a key
- * begins a line there, two columns in. */
-#include <ctype.h>
+/* The manual page and the completion for bash, from what `weft help COMMAND` prints. */
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
-#include "bench/bench_request.h"
 #include "cli/cmd_table.h"
-#include "config/config.h"
-
-/* Owned by the caller. */
-static char *help_of(const cmd_row *c)
-{
-    terminal_text text;
-    cmd_table_print(terminal_text_begin(&text), c->name);
-    return terminal_text_take(&text);
-}
 
 /* Text as it is: roff takes a leading dot or quote for a request, a backslash for an escape, and a bare - for
  * a hyphen. */
@@ -44,7 +32,9 @@ int cmd_manual_page(FILE *to)
             ".PP\nAll take\n.BR \\-\\-help ;\n.B weft \\-\\-version\nis version and commit.\n.SH COMMANDS\n",
             version_number);
     for (size_t i = 0; i < cmd_table_count; i++) {
-        char *help = help_of(&cmd_table[i]);
+        terminal_text text;
+        cmd_table_print(terminal_text_begin(&text), cmd_table[i].name);
+        char *const help = terminal_text_take(&text);
         fprintf(to, ".SS \"weft %s\"\n.nf\n", cmd_table[i].name);
         roff(to, help);
         fputs(".fi\n", to);
@@ -58,62 +48,42 @@ int cmd_manual_page(FILE *to)
     return 0;
 }
 
-/* Options, or keys with their '='. */
-static void print_words(FILE *to, const char *help, bool options)
-{
-    for (const char *line = help; *line;) {
-        const size_t length = strcspn(line, "\n");
-        const char *const word = length > 2 && strncmp(line, "  ", 2) == 0 ? line + 2 : "";
-        if (options ? strncmp(word, "--", 2) == 0 : islower((unsigned char)*word))
-            fprintf(to, " %.*s%s", (int)strcspn(word, " \n"), word, options ? "" : "=");
-        line += length + (line[length] == '\n');
-    }
-}
-
-static void completion_of_command(FILE *to, const cmd_row *c)
-{
-    char *help = help_of(c);
-    fprintf(to, "    %s)\n        options='--help --version", c->name);
-    print_words(to, help, true);
-    fputs("'\n        words='", to);
-    print_words(to, help, false);
-    for (int i = 0; strstr(c->operands, "FAMILY") && bench_families()[i]; i++)
-        fprintf(to, " %s", bench_families()[i]->name);
-    const char *files = strstr(c->operands, "DECK") ? "ini" : c->print_keys || !c->operands[0] ? "" : "h5";
-    fprintf(to, "'\n        files='%s'\n        ;;\n", files);
-    free(help);
-}
-
-/* readline parts words at '=', weft does not; a key as the name of a file would get a backslash before it. */
+/* The completion asks the program itself: an option or a key begins a line of its help, two columns in, and a
+ * key's values stand behind it, single words with commas between them. readline parts words at '=', weft does
+ * not; a key as the name of a file would get a backslash before it. */
 int cmd_manual_completion(FILE *to)
 {
-    fprintf(to, "# bash completion for weft %s\n_weft_values() { # key\n    case $1 in\n", version_number);
-    config_print_choices(to);
-    fputs("    esac\n}\n\n_weft() {\n"
-          "    local line=${COMP_LINE:0:COMP_POINT} current before options='--help --version' words= files=\n"
+    fprintf(to, "# bash completion for weft %s\n", version_number);
+    fputs("_weft_files() { compgen -f -X \"!*.$1\" -- \"$2\"; compgen -d -- \"$2\"; }\n"
+          "_weft() {\n"
+          "    local line=${COMP_LINE:0:COMP_POINT} current before help words=\n"
           "    local -a typed; read -ra typed <<<\"$line\"\n"
           "    [[ $line == *' ' ]] && typed+=('')\n"
           "    current=${typed[-1]} before=${typed[-2]} COMPREPLY=(); ((${#typed[@]} > 2)) || typed[1]=\n"
-          "    case ${typed[1]} in\n    '') options='",
-          to);
-    for (size_t i = 0; i < cmd_table_count; i++) fprintf(to, "%s ", cmd_table[i].name);
-    fputs("--help --version' words=$options ;;\n", to);
-    for (size_t i = 0; i < cmd_table_count; i++) completion_of_command(to, &cmd_table[i]);
-    fputs("    *) return ;;\n    esac\n"
-          "    if [[ $before == --restart* ]]; then\n"
-          "        compopt -o filenames 2>/dev/null\n"
-          "        COMPREPLY=($(compgen -f -X '!*.h5' -- \"$current\") $(compgen -d -- \"$current\"))\n"
+          "    help=$(\"${typed[0]}\" help ${typed[1]} 2>/dev/null) || return\n"
+          "    if [[ $before == --restart* ]]; then COMPREPLY=($(_weft_files h5 \"$current\"))\n"
           "    elif [[ $current == -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n"
+          "        words=\"--help --version $(sed -n 's/^  \\(--[a-z-]*\\).*/\\1/p' <<<\"$help\")\"\n"
           "    elif [[ $current == *=* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$(_weft_values \"${current%%=*}\")\" -- \"${current#*=}\"))\n"
+          "        words=$(sed -n \"s/^  ${current%%=*}  *\\([a-z][^ ,]*\\(,\\| or\\) .*\\) (.*/\\1/p\" \\\n"
+          "            <<<\"$help\" |\n"
+          "            grep -oE '[a-z0-9]+( V|,| or|$)' | cut -d , -f 1 | cut -d ' ' -f 1)\n"
+          "        current=${current#*=}\n"
           "    else\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\" | sort -u)) # families of two devices\n"
-          "        ((${#COMPREPLY[@]} > 0)) || compopt -o filenames 2>/dev/null\n"
-          "        [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null\n"
-          "        [[ -z $files ]] || COMPREPLY+=($(compgen -f -X \"!*.$files\" -- \"$current\") $(compgen "
-          "-d -- \"$current\"))\n"
-          "    fi\n}\ncomplete -F _weft weft\n",
+          "        words=$(sed -n 's/^  \\([a-z][a-z_.]*\\) .*/\\1=/p' <<<\"$help\")\n"
+          "        case ${typed[1]} in\n"
+          "            '') words=\"${words//=/} --help --version\" ;;\n"
+          "            bench)\n"
+          "                words+=\" $(\"${typed[0]}\" bench --list |\n"
+          "                    sed -n 's/^\\([a-z_]*\\): .*/\\1/p')\" ;;\n"
+          "            run) COMPREPLY=($(_weft_files ini \"$current\")) ;;\n"
+          "            verify | diff) COMPREPLY=($(_weft_files h5 \"$current\")) ;;\n"
+          "        esac\n"
+          "    fi\n"
+          "    COMPREPLY+=($(compgen -W \"$words\" -- \"$current\" | sort -u)) # families of two devices\n"
+          "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null ||\n"
+          "        compopt -o filenames 2>/dev/null\n"
+          "}\ncomplete -F _weft weft\n",
           to);
     return 0;
 }

@@ -115,21 +115,16 @@ static void add_phase(run *r, timer_gather *g, int depth, const char *name, doub
     timer_gather_add(g, seconds, &p->seconds);
 }
 
-/* The rank whose mean step is longest speaks for the run. */
+/* Step times are those of the slowest rank, whose mean is longest. */
 static void take_steps(run *r, int slowest)
 {
     report *out = &r->report;
-    struct {
-        timer_percentiles step_s;
-        timer_histogram histogram;
-        char host[sizeof out->slowest_host];
-    } all = { .step_s = out->step_s, .histogram = out->step_histogram };
-    snprintf(all.host, sizeof all.host, "%s", r->sim.top.host);
-    MPI_CHECK(ranks_bcast(&all, sizeof all, MPI_BYTE, slowest, r->sim.top.comm));
+    MPI_Comm comm = r->sim.top.comm;
     out->slowest_rank = slowest;
-    out->step_s = all.step_s;
-    out->step_histogram = all.histogram;
-    memcpy(out->slowest_host, all.host, sizeof all.host);
+    snprintf(out->slowest_host, sizeof out->slowest_host, "%s", r->sim.top.host);
+    MPI_CHECK(ranks_bcast(&out->step_s, sizeof out->step_s, MPI_BYTE, slowest, comm));
+    MPI_CHECK(ranks_bcast(&out->step_histogram, sizeof out->step_histogram, MPI_BYTE, slowest, comm));
+    MPI_CHECK(ranks_bcast(out->slowest_host, sizeof out->slowest_host, MPI_CHAR, slowest, comm));
 }
 
 static void own_steps(run *r)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/cmd.h"
+#include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "bench/bench_request.h"
 #include "check/check.h"
 #include "config/config.h"

@@ -9,7 +9,6 @@
 
 #include "base/cmd.h"
 #include "base/machine.h"
-#include "base/version.h"
 #include "cli/cmd_table.h"
 #include "core/fp.h"
 #include "ranks/check.h"

@@ -132,11 +132,6 @@ static bool check_alpha(const checking *k)
                   c->problem.order, config_two_d(c) ? 2 : 1, stable[row->alpha], limit);
 }
 
-static bool fits_type(const config *c, double v)
-{
-    return c->problem.type == DTYPE_F64 || isfinite((float)v);
-}
-
 static bool check_weights(const checking *k)
 {
     static const char key[] = "problem.weights";
@@ -158,7 +153,7 @@ static bool check_weights(const checking *k)
                       row, most, STENCIL_RADIUS_MAX);
     c->problem.radius = row / 2;
     for (int i = 0; i < count; i++)
-        if (!fits_type(c, c->problem.weights[i]))
+        if (c->problem.type == DTYPE_F32 && !isfinite((float)c->problem.weights[i]))
             return refuse(k, key, "%g is not finite in f32", c->problem.weights[i]);
     return true;
 }
@@ -238,9 +233,9 @@ static bool check_grid(const checking *k)
 
 /* Periodic and neumann axes have modes 0 .. n-1, those with a dirichlet side 1 .. n. */
 static bool check_mode(const checking *k, const char *key, config_use use, int64_t *mode,
-                       const boundary_side *low, const boundary_side *high, int64_t n)
+                       const boundary_side side[2], int64_t n)
 {
-    const int64_t first = low->kind == BOUNDARY_DIRICHLET || high->kind == BOUNDARY_DIRICHLET ? 1 : 0;
+    const int64_t first = side[0].kind == BOUNDARY_DIRICHLET || side[1].kind == BOUNDARY_DIRICHLET ? 1 : 0;
     const int64_t last = n - 1 + first;
     if (!given(k, key) || !config_uses(k->c, use)) *mode = last < 1 ? 0 : 1;
     if (!config_uses(k->c, use) || (*mode >= first && *mode <= last)) return true;
@@ -252,10 +247,9 @@ static bool check_modes(const checking *k)
 {
     config *c = k->c;
     const boundary *b = &c->grid.sides;
-    return check_mode(k, "problem.mode_x", CONFIG_USE_MODE, &c->problem.mode_x, &b->x_low, &b->x_high,
-                      c->grid.nx) &&
-           check_mode(k, "problem.mode_y", CONFIG_USE_MODE_2D, &c->problem.mode_y, &b->y_low, &b->y_high,
-                      c->grid.ny);
+    const boundary_side x[2] = { b->x_low, b->x_high }, y[2] = { b->y_low, b->y_high };
+    return check_mode(k, "problem.mode_x", CONFIG_USE_MODE, &c->problem.mode_x, x, c->grid.nx) &&
+           check_mode(k, "problem.mode_y", CONFIG_USE_MODE_2D, &c->problem.mode_y, y, c->grid.ny);
 }
 
 static bool check_time(const checking *k)
@@ -274,14 +268,6 @@ double config_state_bytes(const config *c)
 {
     return (double)c->grid.nx * (double)c->grid.ny * (double)dtype_bytes(c->problem.type) *
            kind_fields(config_kind_of(c));
-}
-
-static bool choose_verify(const checking *k)
-{
-    if (!given(k, "checkpoint.verify"))
-        k->c->checkpoint.verify =
-            config_state_bytes(k->c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE : STATE_VERIFY_FULL;
-    return true;
 }
 
 static bool check_output(const checking *k)
@@ -303,11 +289,14 @@ static bool check_output(const checking *k)
     return true;
 }
 
-/* A simulated rank has no threads: they have no simulated clock. Nor is its device's time known better by
- * trying. */
-static bool leave_out_threads(const checking *k)
+/* What follows from the rest. A simulated rank has no threads, which have no simulated clock; trying tells
+ * nothing of its device's time. */
+static bool settle(const checking *k)
 {
     config *c = k->c;
+    if (!given(k, "checkpoint.verify"))
+        c->checkpoint.verify =
+            config_state_bytes(c) > FULLY_VERIFIED_BYTES ? STATE_VERIFY_SAMPLE : STATE_VERIFY_FULL;
     if (!WEFT_SIM) return true;
     c->run.threads = 1;
     c->run.feed = CONFIG_FEED_SERIAL;
@@ -322,6 +311,6 @@ bool config_from_deck(config *c, const deck *d, sentence *why)
     const checking k = { c, d, why };
     memset(c, 0, sizeof *c);
     return all_known(&k) && read_all(&k) && check_order(&k) && clear_unused(&k) && check_weights(&k) &&
-           check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) &&
-           choose_verify(&k) && check_output(&k) && leave_out_threads(&k);
+           check_grid(&k) && check_alpha(&k) && check_modes(&k) && check_time(&k) && check_output(&k) &&
+           settle(&k);
 }

@@ -2,6 +2,7 @@
  * this struct, prints --help's list of keys and the resolved deck. Const after validation. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,6 +104,8 @@ void config_ignored_keys(const config *c, const deck *d, char *keys, size_t keys
 /* The resolved deck as text: every key with its value, sections in order; config_from_deck of it gives the
  * same config. The caller frees. */
 char *config_to_text(const config *c);
+/* Adds the resolved values of the keys with this prefix ("run.") to o, named without their section. */
+void config_add_json(json_t *o, const config *c, const char *prefix);
 /* The size of the fields in a state file. */
 double config_state_bytes(const config *c);
 /* The first key of [problem] or [grid] in which two configs differ, or NULL: a restart must agree there. */
@@ -110,12 +113,7 @@ const char *config_first_difference(const config *a, const config *b);
 
 extern const char *const config_sides[]; /* from BOUNDARY_PERIODIC on; NULL ends them */
 const char *config_feed_name(config_feed f);
-const char *config_tune_name(config_tune t);
-const char *config_device_name(config_device d);
-const char *config_memory_name(config_memory m);
 const char *config_initial_name(config_initial i);
 
 /* The table of all keys, for --help. */
 void config_print_keys(void *file);
-/* "    KEY) echo VALUE ... ;;" a line, of the keys whose values are words: for the completion. */
-void config_print_choices(void *file);

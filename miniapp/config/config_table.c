@@ -89,8 +89,7 @@ const config_row config_table[] = {
       .high = (int64_t)1 << 50, .allowed = "0 .. 2^50",
       .help = "of the device's memory that a rank may fill; 0: what is free" },
     { "run.transport", CONFIG_TYPE_CHOICE, AT(run.transport), .preset = "auto", .low = TRANSPORT_AUTO,
-      .choices = transport_kind_words,
-      .help = "how halos are exchanged; the host device has staged only" },
+      .choices = transport_kind_words, .help = "how halos are exchanged; the host device has staged only" },
     { "run.feed", CONFIG_TYPE_CHOICE, AT(run.feed), .preset = "auto", .choices = feeds,
       .help = "who enqueues the steps: one thread per lane, one thread, or a captured graph of many steps" },
     { "run.lanes", CONFIG_TYPE_INT, AT(run.streams), .preset = "0", .unit = "streams", .high = 64,
@@ -183,9 +182,6 @@ const char *config_table_nearest(const char *key)
 }
 
 const char *config_feed_name(config_feed f) { return feeds[f]; }
-const char *config_tune_name(config_tune t) { return tunes[t]; }
-const char *config_device_name(config_device d) { return devices[d]; }
-const char *config_memory_name(config_memory m) { return memories[m]; }
 const char *config_initial_name(config_initial i) { return i == CONFIG_INITIAL_FILE ? "file" : initials[i]; }
 
 void config_table_allowed(const config_row *row, char *to, size_t to_bytes)
@@ -280,31 +276,25 @@ static bool read_initial(config *c, const char *text, sentence *why)
  * knows whether the grid is 1D, checks the number. False, and why empty: there are too many. */
 static bool read_weights(config *c, const char *text, sentence *why)
 {
-    int count = 0, rows = 0, in_row = 0, first_row = 0;
+    static char copy[64 * STENCIL_WEIGHTS_MAX];
+    char *rows_left = copy, *words_left;
+    int count = 0, rows = 0, first_row = 0;
     memset(c->problem.weights, 0, sizeof c->problem.weights);
     c->problem.weights_count = 0;
-    for (;; text++) {
-        text += strspn(text, " \t");
-        if (*text == '|' || *text == '\0') {
-            if (rows == 0) first_row = in_row;
-            rows++;
-            if (in_row != first_row || in_row == 0)
-                return sentence_refuse(why, "row %d has %d numbers, the first has %d", rows, in_row,
-                                       first_row);
-            in_row = 0;
-            if (*text == '\0') break;
-            continue;
+    if ((size_t)snprintf(copy, sizeof copy, "%s", text) >= sizeof copy) return false;
+    for (char *row; (row = strsep(&rows_left, "|"));) {
+        int in_row = 0;
+        for (char *word = strtok_r(row, " \t", &words_left); word;
+             word = strtok_r(NULL, " \t", &words_left)) {
+            if (count == STENCIL_WEIGHTS_MAX) return false;
+            if (!read_number(word, &c->problem.weights[count]))
+                return sentence_refuse(why, "\"%.63s\" is not a finite number", word);
+            count++;
+            in_row++;
         }
-        char word[64];
-        const size_t length = strcspn(text, " \t|");
-        if (length >= sizeof word || count == STENCIL_WEIGHTS_MAX) return false;
-        memcpy(word, text, length);
-        word[length] = '\0';
-        if (!read_number(word, &c->problem.weights[count]))
-            return sentence_refuse(why, "\"%s\" is not a finite number", word);
-        count++;
-        in_row++;
-        text += length - 1;
+        if (rows++ == 0) first_row = in_row;
+        if (in_row != first_row || in_row == 0)
+            return sentence_refuse(why, "row %d has %d numbers, the first has %d", rows, in_row, first_row);
     }
     c->problem.weights_count = count;
     return rows == 1 || rows == first_row ||
@@ -333,8 +323,7 @@ bool config_table_read(config *c, const config_row *row, const char *text, sente
         return choice >= 0;
     case CONFIG_TYPE_PATH:
         if (!read_path(text, to, sizeof c->output.record, why)) return false;
-        if (strcmp(text, "none") == 0 && strstr(row->allowed, "none"))
-            memset(to, 0, sizeof c->output.record);
+        if (strcmp(text, "none") == 0 && strstr(row->allowed, "none")) memset(to, 0, sizeof c->output.record);
         return true;
     case CONFIG_TYPE_SIDE: return read_side(text, (boundary_side *)(void *)to);
     case CONFIG_TYPE_SIDES:

@@ -16,8 +16,8 @@ typedef enum config_type {
     CONFIG_TYPE_CHOICE,  /* an enum or an int; choices in the enum's order */
     CONFIG_TYPE_PATH,    /* char[4096]; "none" is the empty string where optional */
     CONFIG_TYPE_SIDE,    /* a boundary_side */
-    CONFIG_TYPE_SIDES,   /* grid.boundary: all four sides at once */
     CONFIG_TYPE_INITIAL, /* problem.initial with problem.file and problem.dataset */
+    CONFIG_TYPE_SIDES,   /* grid.boundary: all four sides at once; from here on in no record */
     CONFIG_TYPE_WEIGHTS  /* problem.weights; the count is checked in config.c */
 } config_type;
 

@@ -1,4 +1,4 @@
-/* The resolved deck, --help's list of keys and the completion's values. Invariant: what is written here reads
+/* The resolved deck, as text and in records, and --help's list of keys. Invariant: what is written here reads
  * back to the same config; a number has as many digits as it takes to read back the same. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "config/config.h"
 #include "config/config_table.h"
+#include "output/record.h"
 
 static void write_number(FILE *to, double x)
 {
@@ -18,12 +19,11 @@ static void write_number(FILE *to, double x)
 }
 
 /* Rows of 2r+1 numbers, each on its line; in 1D there is one. */
-static void write_rows(FILE *to, const config *c, const double *numbers, int count)
+static void write_weights(FILE *to, const config *c)
 {
-    const int row = 2 * c->problem.radius + 1;
-    for (int i = 0; i < count; i++) {
-        if (i > 0) fputs(i % row == 0 ? " |\n    " : " ", to);
-        write_number(to, numbers[i]);
+    for (int i = 0; i < c->problem.weights_count; i++) {
+        if (i > 0) fputs(i % (2 * c->problem.radius + 1) == 0 ? " |\n    " : " ", to);
+        write_number(to, c->problem.weights[i]);
     }
 }
 
@@ -51,7 +51,7 @@ static void write_value(FILE *to, const config *c, const config_row *row)
             fprintf(to, "%s:%s", c->problem.file, c->problem.dataset);
         else fputs(config_initial_name(c->problem.initial), to);
         break;
-    case CONFIG_TYPE_WEIGHTS: write_rows(to, c, c->problem.weights, c->problem.weights_count); break;
+    case CONFIG_TYPE_WEIGHTS: write_weights(to, c); break;
     case CONFIG_TYPE_SIDES: break;
     }
 }
@@ -84,24 +84,38 @@ char *config_to_text(const config *c)
     return terminal_text_take(&text);
 }
 
-/* A restart goes on with the same problem on the same grid. */
-static bool must_agree(const config_row *row)
+void config_add_json(json_t *o, const config *c, const char *prefix)
 {
-    return strncmp(row->key, "problem.", strlen("problem.")) == 0 ||
-           strncmp(row->key, "grid.", strlen("grid.")) == 0;
+    for (size_t i = 0; i < config_table_count; i++) {
+        const config_row *const row = &config_table[i];
+        const void *const from = (const char *)c + row->offset;
+        json_t *v = NULL;
+        if (strncmp(row->key, prefix, strlen(prefix)) != 0 || row->type >= CONFIG_TYPE_SIDES) continue;
+        if (row->type == CONFIG_TYPE_INT64) v = json_integer((json_int_t)*(const int64_t *)from);
+        else if (row->type == CONFIG_TYPE_INT) v = json_integer(*(const int *)from);
+        else if (row->type == CONFIG_TYPE_NUMBER) v = json_real(*(const double *)from);
+        else {
+            char *const text = value_of(c, row);
+            v = record_text(text);
+            free(text);
+        }
+        json_object_set_new(o, strchr(row->key, '.') + 1, v);
+    }
 }
 
 const char *config_first_difference(const config *a, const config *b)
 {
-    for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *const row = &config_table[i];
-        char *const of_a = value_of(a, row), *const of_b = value_of(b, row);
-        const bool same = strcmp(of_a, of_b) == 0;
+    const char *differs = NULL;
+    for (size_t i = 0; i < config_table_count && !differs; i++) {
+        const char *const key = config_table[i].key;
+        if (strncmp(key, "problem.", strlen("problem.")) != 0 && strncmp(key, "grid.", strlen("grid.")) != 0)
+            continue;
+        char *const of_a = value_of(a, &config_table[i]), *const of_b = value_of(b, &config_table[i]);
+        if (strcmp(of_a, of_b) != 0) differs = key;
         free(of_a);
         free(of_b);
-        if (!same && must_agree(row)) return row->key;
     }
-    return NULL;
+    return differs;
 }
 
 /* A value that is the default is no request: a resolved deck has every key. */
@@ -135,17 +149,4 @@ void config_print_keys(void *file)
         "  A whole number may end in k, M or G, units of 1024, or in an exponent: 4k is 4096, 1e3 is 1000.\n"
         "  A long value may go on in indented lines, which are joined by a space.",
         2);
-}
-
-void config_print_choices(void *file)
-{
-    for (size_t i = 0; i < config_table_count; i++) {
-        const config_row *row = &config_table[i];
-        const bool side = row->type == CONFIG_TYPE_SIDE || row->type == CONFIG_TYPE_SIDES;
-        const char *const *word = side ? config_sides : row->choices;
-        if (!word) continue;
-        fprintf(file, "    %s) echo", row->key);
-        for (; *word; word++) fprintf(file, " %s", *word);
-        fputs(" ;;\n", file);
-    }
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "output/picture.h"
+#include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
@@ -113,9 +114,10 @@ static int check_length(const place *p, sentence *why)
     char folder[PATH_BYTES], name[PATH_BYTES];
     split(p->path, folder, name);
     const long limit = pathconf(folder, _PC_NAME_MAX);
-    const size_t tmp_bytes = p->use == PLACE_APPENDED ? 0 : TMP_BYTES, in_it = LONGEST_IN_FOLDER_BYTES - 1;
-    const size_t name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - (p->use == PLACE_FOLDER ? 0 : tmp_bytes);
-    const size_t path_max = PATH_MAX - 1 - tmp_bytes - (p->use == PLACE_FOLDER ? in_it : 0);
+    const size_t behind = p->use == PLACE_REPLACED ? TMP_BYTES : 0,
+                 below = p->use == PLACE_FOLDER ? LONGEST_IN_FOLDER_BYTES - 1 + TMP_BYTES : 0,
+                 name_max = (limit > 0 ? (size_t)limit : NAME_MAX) - behind,
+                 path_max = PATH_MAX - 1 - behind - below;
     const bool long_name = strlen(name) > name_max;
     if (!long_name && strlen(p->path) <= path_max) return 0;
     sentence_set(why, "%s = %.300s...: the %s has %zu bytes; allowed are %zu, which leave room for a suffix",
@@ -124,22 +126,12 @@ static int check_length(const place *p, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-/* 0 or errno: why it cannot be made, or written where it is there. */
-static int cannot_write(const place *p)
-{
-    char folder[PATH_BYTES], name[PATH_BYTES];
-    /* it is made before the first step */
-    if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
-    if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
-    split(p->path, folder, name);
-    return access(folder, W_OK | X_OK) != 0 ? errno : 0;
-}
-
+/* A folder is made before the first step. */
 static int check_rights(const place *p, sentence *why)
 {
-    const int code = cannot_write(p);
-    if (!code) return 0;
-    sentence_set(why, "%s = %.700s cannot be written: %s", p->key, p->path, strerror(code));
+    if (p->use != PLACE_FOLDER) return record_may_write(p->key, p->path, why) ? 0 : CHECK_EXIT_ENVIRONMENT;
+    if (!p->there || S_ISDIR(p->info.st_mode)) return 0;
+    sentence_set(why, "%s = %.700s: %s", p->key, p->path, strerror(ENOTDIR));
     return CHECK_EXIT_ENVIRONMENT;
 }
 

@@ -89,12 +89,6 @@ static inline double_double_complex double_double_complex_of(double_double re)
     return (double_double_complex){ re, double_double_of(0.0) };
 }
 
-static inline double_double_complex double_double_complex_add(double_double_complex a,
-                                                              double_double_complex b)
-{
-    return (double_double_complex){ double_double_add(a.re, b.re), double_double_add(a.im, b.im) };
-}
-
 static inline double_double_complex double_double_complex_mul(double_double_complex a,
                                                               double_double_complex b)
 {

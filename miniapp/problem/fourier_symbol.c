@@ -10,19 +10,6 @@
 
 enum { ENUMERATE_MODES_MAX = 1 << 14 };
 
-static double_double_complex shift_factor(const mode_axis *axis, int k)
-{
-    double_double_complex f;
-    mode_axis_shift_factor(axis, k, &f.re, &f.im);
-    return f;
-}
-
-static double_double_complex weighted(double weight, double_double_complex z)
-{
-    const double_double w = double_double_of(weight);
-    return (double_double_complex){ double_double_mul(w, z.re), double_double_mul(w, z.im) };
-}
-
 double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, const mode_axis *y)
 {
     const int r = op->radius;
@@ -31,9 +18,11 @@ double_double_complex fourier_symbol_of(const stencil *op, const mode_axis *x, c
         for (int dx = -r; dx <= r; dx++) {
             const int at = stencil_weight_index(op->form, r, dx, dy);
             if (at < 0) continue;
-            const double_double_complex both =
-                double_double_complex_mul(shift_factor(x, dx), shift_factor(y, dy));
-            g = double_double_complex_add(g, weighted(op->weight[at], both));
+            const double_double_complex both = double_double_complex_mul(mode_axis_shift_factor(x, dx),
+                                                                         mode_axis_shift_factor(y, dy));
+            const double_double w = double_double_of(op->weight[at]);
+            g.re = double_double_add(g.re, double_double_mul(w, both.re));
+            g.im = double_double_add(g.im, double_double_mul(w, both.im));
         }
     return g;
 }

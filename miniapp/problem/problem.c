@@ -128,24 +128,21 @@ static void set_operator(stencil *op, const config *c)
 
 static bool periodic(boundary_side s) { return s.kind == BOUNDARY_PERIODIC; }
 
-/* Collects the dirichlet values as the field's type has them; V = 0 without any. False: they differ. */
-static bool dirichlet_value(const config *c, double *v, bool *any)
+/* How many sides are dirichlet; v: their value as the field's type has it, 0 without any, NaN where they
+ * differ. */
+static int dirichlet_sides(const config *c, double *v)
 {
     const boundary *b = &c->grid.sides;
     const boundary_side side[4] = { b->x_low, b->x_high, b->y_low, b->y_high };
+    int count = 0;
     *v = 0.0;
-    *any = false;
     for (int i = 0; i < (config_two_d(c) ? 4 : 2); i++) {
         if (side[i].kind != BOUNDARY_DIRICHLET) continue;
         const double here = rounded(c->problem.type, side[i].value);
-        if (*any && here != *v) {
-            *v = 0.0;
-            return false;
-        }
-        *v = here;
-        *any = true;
+        *v = count == 0 || here == *v ? here : NAN;
+        count++;
     }
-    return true;
+    return count;
 }
 
 /* Whether the update, beta included, keeps a constant constant. Only weights of the deck's own can miss 1 by
@@ -188,8 +185,8 @@ static const char *why_not_exact(problem *p, const config *c)
     const boundary *b = &c->grid.sides;
     const bool x_periodic = periodic(b->x_low), y_periodic = !config_two_d(c) || periodic(b->y_low);
     double v;
-    bool any;
-    if (!dirichlet_value(c, &v, &any)) return "the dirichlet sides have different values";
+    (void)dirichlet_sides(c, &v);
+    if (isnan(v)) return "the dirichlet sides have different values";
     if (v != 0.0 && !sums_to_one(&p->op, c))
         return "the weights do not sum to 1, which a dirichlet value other than 0 needs";
     p->shift = v;
@@ -212,31 +209,25 @@ void problem_axes(const config *c, int64_t mode_x, int64_t mode_y, mode_axis *x,
                          : mode_axis_absent();
 }
 
-/* cos w of the wave's mode: the update is next = L cur - prev with L = 2 cos w. */
-static double_double wave_cosine(const stencil *op, const mode_axis *x, const mode_axis *y)
-{
-    return double_double_half(fourier_symbol_of(op, x, y).re);
-}
-
-/* The factor of one axis after the other. */
-static double_double by_lines(const stencil *op, const mode_axis *x, const mode_axis *y)
+/* The symbol of a mode; where one axis follows the other the product of theirs. */
+static double_double_complex symbol_of(const stencil *op, const config *c, const mode_axis *x,
+                                       const mode_axis *y)
 {
     const mode_axis none = mode_axis_absent();
-    return double_double_mul(fourier_symbol_of(op, x, &none).re, fourier_symbol_of(op, y, &none).re);
+    if (!config_kind_of(c)->by_lines) return fourier_symbol_of(op, x, y);
+    return double_double_complex_of(
+        double_double_mul(fourier_symbol_of(op, x, &none).re, fourier_symbol_of(op, y, &none).re));
 }
 
 static void set_growth(problem *p, const config *c)
 {
     mode_axis x, y;
     problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
-    const kind_row *kind = config_kind_of(c);
-    switch (kind->modes) {
-    case KIND_MODES_POWER:
-        if (kind->by_lines) p->growth.re = by_lines(&p->op, &x, &y);
-        else p->growth = fourier_symbol_of(&p->op, &x, &y);
-        break;
-    case KIND_MODES_COSINE: {
-        const double_double cosine = wave_cosine(&p->op, &x, &y),
+    const double_double_complex symbol = symbol_of(&p->op, c, &x, &y);
+    switch (config_kind_of(c)->modes) {
+    case KIND_MODES_POWER: p->growth = symbol; break;
+    case KIND_MODES_COSINE: { /* next = 2 cos w cur - prev */
+        const double_double cosine = double_double_half(symbol.re),
                             square = double_double_one_minus_square(cosine);
         p->growth = (double_double_complex){
             cosine, double_double_sqrt(square.hi < 0.0 ? double_double_negate(square) : square)
@@ -244,8 +235,7 @@ static void set_growth(problem *p, const config *c)
         break;
     }
     case KIND_MODES_ROTATION: { /* the symbol is -2 i sin p, and g - 1/g = -2 i sin p has the root e^(-i p) */
-        const double_double sine =
-            double_double_negate(double_double_half(fourier_symbol_of(&p->op, &x, &y).im));
+        const double_double sine = double_double_negate(double_double_half(symbol.im));
         p->growth.re = double_double_sqrt(double_double_one_minus_square(sine));
         p->growth.im = double_double_negate(sine);
         break;
@@ -254,49 +244,30 @@ static void set_growth(problem *p, const config *c)
     }
 }
 
-/* The axes of the lowest mode, or of the one whose theta is nearest to pi, for each axis by itself. */
-static void extreme_axes(const config *c, bool high_x, bool high_y, mode_axis *x, mode_axis *y)
+/* The axis of the lowest mode, or of the one whose theta is nearest to pi. */
+static mode_axis end_of(int64_t n, boundary_kind low, boundary_kind high, bool highest)
 {
+    const int64_t last = low == BOUNDARY_PERIODIC ? n / 2 : mode_axis_last(n, low, high);
+    return mode_axis_make(n, low, high, highest ? last : mode_axis_first(low, high));
+}
+
+/* Each axis' part of a symbol is monotone in theta, so that its extremes are at the ends. Wave: s, the
+ * smallest sine of w; else the largest |g|. */
+static double slowest_of(const stencil *op, const config *c)
+{
+    const bool wave = config_kind_of(c)->modes == KIND_MODES_COSINE;
     const boundary *b = &c->grid.sides;
-    int64_t mx = mode_axis_first(b->x_low.kind, b->x_high.kind),
-            my = mode_axis_first(b->y_low.kind, b->y_high.kind);
-    if (high_x)
-        mx = periodic(b->x_low) ? c->grid.nx / 2 : mode_axis_last(c->grid.nx, b->x_low.kind, b->x_high.kind);
-    if (high_y)
-        my = periodic(b->y_low) ? c->grid.ny / 2 : mode_axis_last(c->grid.ny, b->y_low.kind, b->y_high.kind);
-    problem_axes(c, mx, my, x, y);
-}
-
-/* s of the wave's bound: the smaller sine of w of the lowest and the highest mode; 0 without a dirichlet
- * side. */
-static double wave_slowest(const stencil *op, const config *c)
-{
-    double v;
-    bool any;
-    (void)dirichlet_value(c, &v, &any);
-    if (!any) return 0.0;
-    double s = 1.0;
-    for (int high = 0; high <= 1; high++) {
-        mode_axis x, y;
-        extreme_axes(c, high, high, &x, &y);
-        s = fmin(s, double_double_sqrt(double_double_one_minus_square(wave_cosine(op, &x, &y))).hi);
-    }
-    return s;
-}
-
-/* The largest |g| of heat, laplace and sweep: each axis' part is monotone in theta, so an end of it is the
- * largest. */
-static double largest_growth(const stencil *op, const config *c)
-{
-    double largest = 0.0;
+    double found = wave ? 1.0 : 0.0;
     for (int corner = 0; corner < 4; corner++) {
-        mode_axis x, y;
-        extreme_axes(c, corner & 1, corner & 2, &x, &y);
-        const double_double g =
-            config_kind_of(c)->by_lines ? by_lines(op, &x, &y) : fourier_symbol_of(op, &x, &y).re;
-        largest = fmax(largest, fabs(g.hi));
+        const mode_axis x = end_of(c->grid.nx, b->x_low.kind, b->x_high.kind, corner & 1),
+                        y = config_two_d(c) ? end_of(c->grid.ny, b->y_low.kind, b->y_high.kind, corner & 2)
+                                            : mode_axis_absent();
+        const double_double g = symbol_of(op, c, &x, &y).re;
+        found =
+            wave ? fmin(found, double_double_sqrt(double_double_one_minus_square(double_double_half(g))).hi)
+                 : fmax(found, fabs(g.hi));
     }
-    return largest;
+    return found;
 }
 
 /* Sum over the chain of the prefix sums of |c|; the fma with prev, whose result is the next level itself,
@@ -316,6 +287,7 @@ void problem_make(problem *p, const config *c)
     memset(p, 0, sizeof *p);
     (void)fp_default();
     const kind_row *kind = config_kind_of(c);
+    double v;
     if (kind->stencil) set_operator(&p->op, c);
     p->two_levels = p->op.has_prev;
     p->limit = kind_alpha_limit(c->problem.kind, c->problem.order, config_two_d(c));
@@ -327,9 +299,10 @@ void problem_make(problem *p, const config *c)
     p->prefix_sum = prefix_sum(&p->op) * (kind->by_lines ? 2.0 : 1.0);
     if (p->exact) set_growth(p, c);
     p->slow = 1.0;
-    if (kind->modes == KIND_MODES_COSINE) p->slow = wave_slowest(&p->op, c);
-    else if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
-    else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = largest_growth(&p->op, c);
+    if (kind->stencil == KIND_STENCIL_WEIGHTS && p->exact) p->slow = fourier_symbol_largest(&p->op, c);
+    else if (kind->modes == KIND_MODES_COSINE)
+        p->slow = dirichlet_sides(c, &v) > 0 ? slowest_of(&p->op, c) : 0.0;
+    else if (kind->modes == KIND_MODES_POWER && p->shift != 0.0) p->slow = slowest_of(&p->op, c);
     if (kind->modes == KIND_MODES_COSINE && c->problem.type == DTYPE_F32 && p->slow == 0.0 &&
         c->time.steps > 4000)
         snprintf(p->warning, sizeof p->warning,

@@ -69,12 +69,9 @@ static bool in_range(const problem *p, const config *c, int64_t level)
 /* The last level before the end of the run whose cells are in the type's range. */
 static int64_t last_in_range(const problem *p, const config *c)
 {
-    int64_t inside = 0, beyond = c->time.steps;
-    while (beyond - inside > 1) {
-        const int64_t middle = inside + (beyond - inside) / 2;
-        if (in_range(p, c, middle)) inside = middle;
-        else beyond = middle;
-    }
+    int64_t inside = 0;
+    for (int64_t jump = (int64_t)1 << 33; jump > 0; jump /= 2)
+        if (inside + jump < c->time.steps && in_range(p, c, inside + jump)) inside += jump;
     return inside;
 }
 

@@ -7,52 +7,47 @@
 
 #include "problem/problem.h"
 
-static void make_axes(mode_axis_tables *x, mode_axis_tables *y, const config *c, box own)
-{
-    mode_axis ax, ay;
-    switch (c->problem.initial) {
-    case CONFIG_INITIAL_MODE:
-        problem_axes(c, c->problem.mode_x, c->problem.mode_y, &ax, &ay);
-        mode_axis_tables_mode(x, &ax, own.x0, own.x1);
-        mode_axis_tables_mode(y, &ay, own.y0, own.y1);
-        break;
-    case CONFIG_INITIAL_GAUSSIAN:
-        mode_axis_tables_gaussian(x, c->grid.nx, own.x0, own.x1);
-        if (config_two_d(c)) mode_axis_tables_gaussian(y, c->grid.ny, own.y0, own.y1);
-        else mode_axis_tables_one(y, own.y0, own.y1);
-        break;
-    case CONFIG_INITIAL_ZERO:
-        mode_axis_tables_one(x, own.x0, own.x1);
-        mode_axis_tables_one(y, own.y0, own.y1);
-        break;
-    case CONFIG_INITIAL_RANDOM:
-    case CONFIG_INITIAL_FILE: break;
-    }
-}
-
 bool problem_tables_make(problem_tables *t, const problem *p, const config *c, box own)
 {
-    memset(t, 0, sizeof *t);
+    static double count[VALUE_COUNT_TABLE];
     value *v = &t->base;
-    *v = (value){ .kind = VALUE_MODE, .nx_global = c->grid.nx, .ny_global = c->grid.ny, .x_first = own.x0,
-                  .y_first = own.y0, .factor_re = 1.0, .seed = (uint64_t)c->problem.seed };
-    if (c->problem.initial == CONFIG_INITIAL_FILE) return false;
-    if (c->problem.initial == CONFIG_INITIAL_RANDOM) {
-        v->kind = VALUE_RANDOM;
-        return true;
+    mode_axis x, y;
+    memset(t, 0, sizeof *t);
+    *v = (value){ .kind = VALUE_MODE,
+                  .nx_global = c->grid.nx,
+                  .ny_global = c->grid.ny,
+                  .x_first = own.x0,
+                  .y_first = own.y0,
+                  .factor_re = 1.0,
+                  .seed = (uint64_t)c->problem.seed };
+    switch (c->problem.initial) {
+    case CONFIG_INITIAL_FILE: return false;
+    case CONFIG_INITIAL_RANDOM: v->kind = VALUE_RANDOM; return true;
+    case CONFIG_INITIAL_MODE:
+        if (!config_kind_of(c)->stencil) {
+            for (int i = 0; i < VALUE_COUNT_TABLE; i++) count[i] = i;
+            v->kind = VALUE_COUNT;
+            v->table = count;
+            return true;
+        }
+        problem_axes(c, c->problem.mode_x, c->problem.mode_y, &x, &y);
+        mode_axis_tables_mode(&t->x, &x, own.x0, own.x1);
+        mode_axis_tables_mode(&t->y, &y, own.y0, own.y1);
+        v->shift = p->shift;
+        break;
+    case CONFIG_INITIAL_GAUSSIAN:
+        mode_axis_tables_gaussian(&t->x, c->grid.nx, own.x0, own.x1);
+        if (config_two_d(c)) mode_axis_tables_gaussian(&t->y, c->grid.ny, own.y0, own.y1);
+        else mode_axis_tables_one(&t->y, own.y0, own.y1);
+        break;
+    case CONFIG_INITIAL_ZERO:
+        mode_axis_tables_one(&t->x, own.x0, own.x1);
+        mode_axis_tables_one(&t->y, own.y0, own.y1);
+        v->factor_re = 0.0;
+        break;
     }
-    if (!config_kind_of(c)->stencil && c->problem.initial == CONFIG_INITIAL_MODE) {
-        static double count[VALUE_COUNT_TABLE];
-        for (int i = 0; i < VALUE_COUNT_TABLE; i++) count[i] = i;
-        v->kind = VALUE_COUNT;
-        v->table = count;
-        return true;
-    }
-    make_axes(&t->x, &t->y, c, own);
     v->x = t->x.view;
     v->y = t->y.view;
-    if (c->problem.initial == CONFIG_INITIAL_MODE) v->shift = p->shift;
-    if (c->problem.initial == CONFIG_INITIAL_ZERO) v->factor_re = 0.0;
     return true;
 }
 
@@ -134,16 +129,9 @@ static double rounded(dtype t, double v) { return t == DTYPE_F32 ? (double)(floa
 
 void problem_count_tables(dtype t, int64_t steps, double *a_table, double *b_table)
 {
-    int64_t closed = steps;
-    if (!count_is_exact(t, steps)) { /* the last exact level, by bisection: the condition is monotone */
-        int64_t high = steps;
-        closed = 0;
-        while (high - closed > 1) {
-            const int64_t middle = closed + (high - closed) / 2;
-            if (count_is_exact(t, middle)) closed = middle;
-            else high = middle;
-        }
-    }
+    int64_t closed = 0; /* the last exact level: the condition is monotone */
+    for (int64_t jump = (int64_t)1 << 33; jump > 0; jump /= 2)
+        if (closed + jump <= steps && count_is_exact(t, closed + jump)) closed += jump;
     const double n = (double)closed;
     for (int f = 0; f < VALUE_COUNT_TABLE; f++) {
         a_table[f] = f + n;

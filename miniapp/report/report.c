@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "base/terminal.h"
-#include "base/version.h"
 #include "files/figure.h"
 #include "ranks/printable.h"
 
@@ -99,22 +99,6 @@ void report_print_start(const sim *s, report *r)
 
 /* ---- where the time went: means over ranks, so that rows add up to the row above them ---- */
 
-static const double shown_from = 0.001; /* of the run */
-
-/* The seconds of phase i that the phases in it do not account for; 0 where there is none in it. */
-static double rest_of(const report *r, int i)
-{
-    const int depth = r->phase[i].depth + 1;
-    double parts_s = 0;
-    int parts = 0;
-    for (int k = i + 1; k < r->phases && r->phase[k].depth >= depth; k++) {
-        if (r->phase[k].depth > depth) continue;
-        parts_s += r->phase[k].seconds.mean;
-        parts++;
-    }
-    return parts > 0 && depth < REPORT_DEPTH_OF_STEP ? r->phase[i].seconds.mean - parts_s : 0;
-}
-
 static void print_row(FILE *to, int depth, const char *name, double part, const timer_spread *t)
 {
     char percent[16] = "";
@@ -125,25 +109,24 @@ static void print_row(FILE *to, int depth, const char *name, double part, const 
     fputc('\n', to);
 }
 
-/* The rows in phase i, and what is left of it. Returns the next phase that is not in it. */
+/* The rows in phase i, and what they do not account for; rows of less than a thousandth of the run are left
+ * out. Returns the next phase that is not in it. */
 static int print_phase(FILE *to, const report *r, int i)
 {
     const report_phase *p = &r->phase[i];
-    const double run_s = r->phase[0].seconds.mean, rest_s = rest_of(r, i);
-    if (p->seconds.mean >= shown_from * run_s)
-        print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
+    const double run_s = r->phase[0].seconds.mean, shown_from_s = 0.001 * run_s;
+    double rest_s = p->seconds.mean;
     int next = i + 1;
-    while (next < r->phases && r->phase[next].depth > p->depth) next = print_phase(to, r, next);
-    if (rest_s >= shown_from * run_s)
+    if (p->seconds.mean >= shown_from_s)
+        print_row(to, p->depth, p->name, p->seconds.mean / run_s, &p->seconds);
+    while (next < r->phases && r->phase[next].depth > p->depth) {
+        rest_s -= r->phase[next].seconds.mean;
+        next = print_phase(to, r, next);
+    }
+    if (next > i + 1 && p->depth + 1 < REPORT_DEPTH_OF_STEP && rest_s >= shown_from_s)
         print_row(to, p->depth + 1, "other", rest_s / run_s,
                   &(timer_spread){ .min = NAN, .mean = rest_s, .max = NAN });
     return next;
-}
-
-static void print_phases(FILE *to, const report *r)
-{
-    fprintf(to, "\n%-17s %6s %12s %12s %12s   over ranks\n", "phase", "%", "mean", "min", "max");
-    (void)print_phase(to, r, 0);
 }
 
 /* ---- rates and results ---- */
@@ -252,7 +235,8 @@ void report_print(const sim *s, const report *r)
     FILE *const to = terminal_text_begin(&text);
     if (s->level != s->cfg->time.steps) fprintf(to, "ended        at step %" PRId64 "\n", s->level);
     print_notes(to, s, r->notes_printed);
-    print_phases(to, r);
+    fprintf(to, "\n%-17s %6s %12s %12s %12s   over ranks\n", "phase", "%", "mean", "min", "max");
+    (void)print_phase(to, r, 0);
     print_rates(to, s, r);
     power_print(to, &r->power);
     if (!isnan(r->last_change))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/machine.h"
 #include "ranks/check.h"
 #include "ranks/fault.h"
 #include "ranks/ranks.h"

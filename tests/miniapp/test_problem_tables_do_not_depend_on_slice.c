@@ -1,14 +1,6 @@
 /* A cell's initial value has the same bits whatever slice of the grid is asked for, and two levels agree with
  * one to 2 ulp of 1. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/cell.h"
 #include "problem/mode_axis.h"

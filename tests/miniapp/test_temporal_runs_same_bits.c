@@ -79,11 +79,12 @@ static void expect_same(const config *c, const result *single)
                  "%s: %016llx, %016llx at "
                  "level %lld, not %016llx, %016llx at level %lld",
                  kind_name(c->problem.kind), c->problem.radius, r.block_steps, c->run.fuse,
-                 step_form_name[form], c->run.ranks_x, c->run.ranks_y, config_device_name(c->run.device),
-                 config_feed_name(c->run.feed), c->run.streams, transport_kind_name(c->run.transport),
-                 (unsigned long long)r.fingerprint[0], (unsigned long long)r.fingerprint[1],
-                 (long long)r.level, (unsigned long long)single->fingerprint[0],
-                 (unsigned long long)single->fingerprint[1], (long long)single->level);
+                 step_form_name[form], c->run.ranks_x, c->run.ranks_y,
+                 c->run.device == CONFIG_DEVICE_CUDA ? "cuda" : "host", config_feed_name(c->run.feed),
+                 c->run.streams, transport_kind_name(c->run.transport), (unsigned long long)r.fingerprint[0],
+                 (unsigned long long)r.fingerprint[1], (long long)r.level,
+                 (unsigned long long)single->fingerprint[0], (unsigned long long)single->fingerprint[1],
+                 (long long)single->level);
     if (c->time.norm_every > 0)
         assert_memory_equal(&r.last_change, &single->last_change, sizeof r.last_change);
 }

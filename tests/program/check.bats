@@ -31,7 +31,7 @@ likes() { jq -s -r '[.[].check.figures[].like] | unique | join(" ")' check.jsonl
     for case in "level=fast|level = fast; allowed: quick, full, soak" "time=soon|time = soon; allowed: 1 s to 30 days" \
         "device=gpu|device = gpu; allowed: auto, host, cuda" "budget=0|budget = 0; allowed: 0.01 s" \
         "stall_limit=x|stall_limit = x; allowed" "dir=/nowhere|dir = /nowhere: No such file or directory; allowed: a folder" \
-        "lvel=full|unknown key lvel; the nearest is level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
+        "lvel=full|unknown key 'lvel', did you mean level" "soak|unknown word 'soak'; allowed: fs, or key=value"; do
         run "$weft" check "${case%%|*}"
         expect "status of ${case%%|*}" 2 "$status"
         [[ "$output" == "weft: ${case#*|}"* && "${#lines[@]}" = 1 ]] || { echo "$output"; return 1; }

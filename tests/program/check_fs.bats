@@ -102,7 +102,7 @@ lying() { # what... : preloaded, in what is started here
     run "$weft" check fs file
     refused 2 "file: Not a directory; allowed: a folder in which files can be made"
     run "$weft" check fs . byte=3
-    refused 2 "unknown key byte; the nearest is bytes"
+    refused 2 "unknown key 'byte', did you mean bytes"
     run "$weft" check fs . seconds=0
     refused 2 "seconds = 0; allowed: a whole number from 1 to 3600"
 }

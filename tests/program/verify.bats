@@ -131,7 +131,7 @@ differ() { # text, command...: the files differ, and the text says where
     expect "two runs that differ: status and steps" "1 2" "$status $(grep -c '^step' <<<"$output")"
     rm same/step_0000000001.h5
     run "$weft" diff a same
-    expect "a run that lacks a step" "1 step 2 u: same bits step 1: only in a" "$status $(echo $output)"
+    expect "a run that lacks a step" "1 step 1: only in a step 2 u: same bits" "$status $(echo $output)"
     rm b/step_0000000002.h5
     run "$weft" diff b same
     expect "runs without a common step" "1 step 1: only in b step 2: only in same" "$status $(echo $output)"

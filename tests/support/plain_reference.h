@@ -159,11 +159,11 @@ static inline double plain_box(const plain *p, const double *u, int x, int y)
 
 static inline bool plain_is_box(const plain *p)
 {
-    bool box = false;
+    bool is_box = false;
     for (int dy = -p->radius; dy <= p->radius; dy++)
         for (int dx = -p->radius; dx <= p->radius; dx++)
-            box = box || (dx != 0 && dy != 0 && p->weight[p->radius + dy][p->radius + dx] != 0.0);
-    return p->kind == PLAIN_CUSTOM && p->two_d && box;
+            is_box = is_box || (dx != 0 && dy != 0 && p->weight[p->radius + dy][p->radius + dx] != 0.0);
+    return p->kind == PLAIN_CUSTOM && p->two_d && is_box;
 }
 
 /* ---- steps: ny * nx cells each ---- */
@@ -172,7 +172,7 @@ static inline bool plain_is_box(const plain *p)
 static inline void plain_step(const plain *p, double *next, const double *u, const double *prev,
                               double *between)
 {
-    const bool box = plain_is_box(p), two_levels = p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT;
+    const bool is_box = plain_is_box(p), two_levels = p->kind == PLAIN_WAVE || p->kind == PLAIN_ADVECT;
     const double beta = p->kind == PLAIN_WAVE ? -1.0 : 1.0;
     if (p->kind == PLAIN_SWEEP) {
         for (int y = 0; y < p->ny; y++)
@@ -184,7 +184,7 @@ static inline void plain_step(const plain *p, double *next, const double *u, con
     for (int y = 0; y < p->ny; y++)
         for (int x = 0; x < p->nx; x++) {
             const int i = y * p->nx + x;
-            next[i] = box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
+            next[i] = is_box ? plain_box(p, u, x, y) : plain_star(p, u, x, y, true, p->two_d);
             if (two_levels) next[i] = plain_fma(p, beta, prev[i], next[i]);
         }
 }
