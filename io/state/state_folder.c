@@ -185,16 +185,17 @@ static bool is_ours(const char *name)
 static bool is_needed(const char *dir, const char *name)
 {
     char path[STATE_PATH_BYTES];
-    state_trailer t;
+    state_info s;
     sentence why;
-    const int stem = (int)strlen(name) - DIGITS - 1;
-    const uint32_t token = (uint32_t)strtoul(name + stem + 1, NULL, 16);
-    for (int i = 0; i < 2; i++) { /* output.final may have any name */
-        snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, stem, name, i == 0 ? ".h5" : "");
-        const state_status status = state_trailer_check(path, &t, &why);
-        if (status == STATE_OK ? t.token == token : status != STATE_MISSING) return true;
+    bool needed = false;
+    for (int i = 0; i < 2 && !needed; i++) { /* output.final may have any name */
+        snprintf(path, sizeof path, "%.3900s/%.*s%s", dir, (int)strlen(name) - DIGITS - 1, name,
+                 i == 0 ? ".h5" : "");
+        const state_status status = state_index_read(path, &s, &why);
+        needed = status == STATE_OK ? strcmp(s.folder, name) == 0 : status != STATE_MISSING;
+        state_close(&s);
     }
-    return false;
+    return needed;
 }
 
 static bool is_attempt(const char *name)
@@ -224,36 +225,40 @@ bool state_attempt_remove(const char *dir, const char *name)
 
 bool state_remove(lock *l, const char *dir, const char *path)
 {
-    char name[STATE_NAME_BYTES];
-    state_trailer t;
+    state_info s;
     sentence why;
-    const bool has_parts = state_trailer_check(path, &t, &why) == STATE_OK && t.token != 0;
-    if (has_parts && (!state_attempt_name(name, path, t.token) || (l && lock_note(l, name) != 0)))
-        return false;
+    const bool has_parts = state_index_read(path, &s, &why) == STATE_OK && s.folder[0];
+    state_close(&s);
+    if (has_parts && l && lock_note(l, s.folder) != 0) return false;
     if (unlink(path) != 0) return false;
     /* an index whose parts are gone is no state: its name goes first on disk, too */
-    return !has_parts || (state_sync_folder(dir) == 0 && state_attempt_remove(dir, name));
+    return !has_parts || (state_sync_folder(dir) == 0 && state_attempt_remove(dir, s.folder));
 }
 
-bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
-                      int64_t verified)
+static bool is_of_another_problem(const char *path, const state_info *mine)
+{
+    state_info s;
+    sentence why;
+    const bool other = state_index_read(path, &s, &why) != STATE_OK || !state_is_alike(&s, mine);
+    state_close(&s);
+    return other;
+}
+
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, const state_info *last, int64_t verified)
 {
     int64_t *steps = NULL;
     size_t count = 0;
     bool all = true;
     int newest = 0;
-    state_trailer t;
-    sentence why;
     char path[STATE_PATH_BYTES];
     if (keep.newest == 0 || list_here(dir, &steps, &count) != STATE_OK) return true;
     for (size_t i = 0; i < count; i++) { /* newest first */
         /* milestones by steps: neither restarts nor the states that signals asked for change them */
         const bool milestone = keep.milestone_steps > 0 && steps[i] % keep.milestone_steps == 0,
                    stays = steps[i] == verified || milestone;
-        if (steps[i] > last || (stays && newest >= keep.newest)) continue;
+        if (steps[i] > last->step || (stays && newest >= keep.newest)) continue;
         state_path(path, sizeof path, dir, steps[i]);
-        const bool other = state_trailer_check(path, &t, &why) != STATE_OK || t.problem != problem;
-        if (other || newest++ < keep.newest || stays) continue;
+        if (is_of_another_problem(path, last) || newest++ < keep.newest || stays) continue;
         all = state_remove(l, dir, path) && all;
     }
     free(steps);

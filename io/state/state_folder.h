@@ -72,9 +72,8 @@ typedef struct state_keep {  /* which states of a folder stay */
     int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
 } state_keep;
 enum { STATE_NONE_VERIFIED = -1 };
-/* Deletes the states in dir up to step `last`, the one just written, that are not kept, but never that of
- * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps,
- * of another problem, and what is no state are not this run's: they neither count nor go. False: some stays
- * that should have gone. */
-bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
-                      int64_t verified);
+/* Deletes the states in dir up to `last`, the one just written, that are not kept, but never that of step
+ * `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps, of another
+ * problem (kind, type, grid), and what is no state are not this run's: they neither count nor go. False: some
+ * stays that should have gone. */
+bool state_keep_apply(lock *l, const char *dir, state_keep keep, const state_info *last, int64_t verified);

@@ -63,8 +63,7 @@ struct state_writer {
     state_level level;
     bool has_level; /* the snapshot is there */
     state_info s;
-    int number;     /* of this rank's part; -1: it writes none */
-    uint32_t token; /* of the attempt */
+    int number; /* of this rank's part; -1: it writes none */
     char attempt[STATE_NAME_BYTES];
     collect *collected; /* NULL: each rank writes its own cells */
     const collect_window *window;
@@ -121,7 +120,7 @@ static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    const uint32_t token = (uint32_t)replace_token() | 1; /* 0 is that of one file */
+    const uint32_t token = (uint32_t)replace_token();
     w->mine[TOKEN] = token;
     if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
@@ -193,7 +192,7 @@ static int flush(state_writer *w)
 {
     uint32_t crc = 0;
     int code = fsync(w->fd) != 0 ? errno : 0;
-    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &crc);
+    if (!code) code = state_structure_crc(&w->s, w->number, w->fd, w->s.part[w->number].bytes, &crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
     w->s.part[w->number].structure_crc = crc;
@@ -249,12 +248,12 @@ static state_status make_index(state_writer *w)
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
     index_path(w, path);
-    if (is_one_file(w)) { /* which says itself how long it is, and has a trailer over its structure */
+    if (is_one_file(w)) { /* whose trailer has the checksum of its structure */
         w->s.folder[0] = '\0';
         w->s.part[0].bytes = 0;
         w->s.part[0].structure_crc = 0;
     }
-    return state_index_write(path, &w->s, &w->why);
+    return state_index_create(path, &w->s, &w->why);
 }
 
 /* From here on the state has its name; what fails costs it nothing. */
@@ -264,24 +263,17 @@ static void make_way(state_writer *w, const char *older)
     if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
     if (older[0]) all = state_attempt_remove(w->dir, older) && all;
     if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder)
-        all =
-            state_keep_apply(w->lock, w->dir, w->o.keep, state_problem(&w->s), w->s.step, w->verified) && all;
+    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, &w->s, w->verified) && all;
     w->untidy = w->untidy || !all; /* what stays stays noted */
     if (!w->untidy) lock_settle(w->lock);
 }
 
-/* On disk under its name in the attempt's folder: the index with its trailer. 0 or errno. */
-static int complete(const state_writer *w, const char *index)
+/* On disk under its name in the attempt's folder: the index with its table. 0 or errno. */
+static int complete(state_writer *w, const char *index)
 {
     char folder[STATE_PATH_BYTES];
-    state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
-    for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
-        t.at_bytes[i] = (uint64_t)w->s.part[0].of[i].at_bytes;
-        t.cells_bytes[i] = (uint64_t)state_cells_bytes(&w->s, 0, i);
-    }
     attempt_path(w, "", folder);
-    int code = state_trailer_append(index, &t);
+    int code = state_index_end(index, &w->s);
     if (!code) code = state_sync_folder(folder);
     return code ? code : state_sync_folder(w->dir);
 }
@@ -289,11 +281,12 @@ static int complete(const state_writer *w, const char *index)
 /* The attempt of the state that has the name, if it has parts, is in the lock file before they lose it. */
 static int note_older(const state_writer *w, char older[STATE_NAME_BYTES])
 {
-    state_trailer t;
+    state_info s;
     sentence unused;
-    older[0] = '\0';
-    if (state_trailer_check(w->s.path, &t, &unused) != STATE_OK || t.token == 0) return 0;
-    return state_attempt_name(older, w->s.path, t.token) ? lock_note(w->lock, older) : ENAMETOOLONG;
+    const bool whole = state_index_read(w->s.path, &s, &unused) == STATE_OK;
+    snprintf(older, STATE_NAME_BYTES, "%s", whole ? s.folder : "");
+    state_close(&s);
+    return older[0] ? lock_note(w->lock, older) : 0;
 }
 
 static state_status publish(state_writer *w)
@@ -435,8 +428,7 @@ static bool agreed(state_writer *w)
 
 static void learn_attempt(state_writer *w)
 {
-    w->token = (uint32_t)w->all[TOKEN];
-    (void)state_attempt_name(w->attempt, w->s.path, w->token);
+    (void)state_attempt_name(w->attempt, w->s.path, (uint32_t)w->all[TOKEN]);
     snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
 }
 

@@ -10,7 +10,12 @@ from weftlab import files, text
 
 BLOCK_BYTES = 4 << 20
 COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
-TRAILER = b"weft state trailer 2 folder=00000000 problem=%08x cells=%016x+%016x,%016x+%016x crc32c="
+FIELD = [("name", "S16"), ("nx", "<i8"), ("ny", "<i8"), ("fingerprint", "<u8")]
+HEAD = [  # of the table (docs/contract.md, State file)
+    *(("kind", "S16"), ("version", "S64"), ("folder", "S304"), ("f64", "<i4"), ("fields", "<i4")),
+    *(("main_field", "<i4"), ("parts", "<i4"), ("step", "<i8"), ("blocks", "<i8"), ("field", FIELD, 2)),
+]
+TRAILER = b"weft state trailer 3 table=%016x crc32c=%08x structure=%08x\n"
 
 
 def image(columns, values):
@@ -66,24 +71,28 @@ def copy(old, new, sums):
 
 
 def write(old, path):
-    names, row, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [0, 0], [], []
-    problem = b"%s f%d" % (old.attrs["kind"], 8 * old["fields"][names[0]].dtype.itemsize)
+    names, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [], []
+    head, part = np.zeros(1, HEAD), np.zeros(14, "<i8")
     with h5py.File(path, "w", libver=("v108", "v110")) as new:
-        for name in names:
+        for i, name in enumerate(names):
             field = copy(old["fields"][name], new, sums)
             runs.append((field.id.get_offset(), field.nbytes))
-            row += [0, field.shape[-1], 0, (1, *field.shape)[-2], runs[-1][0]]
-            problem += b" %s %d %d" % (name.encode(), *row[-4::2])
-        new.create_dataset("parts", data=[row]).attrs["fields"] = np.bytes_(" ".join(names))
-        new.create_dataset("blocks", data=np.array(sums, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
-        new.attrs.update({name: old.attrs[name] for name in COPIED})
-        new.attrs.update(schema_version=2, folder=np.array(b"", "S1"))
-    numbers = sum((runs + [(0, 0)])[:2], (crc32c(np.frombuffer(problem, "u1")),))
-    line, raw, runs = TRAILER % numbers, np.memmap(path, "u1", "r"), sorted(runs)
+            ny, nx = (1, *field.shape)[-2:]
+            part[2 + 5 * i : 7 + 5 * i] = 0, nx, 0, ny, runs[i][0]
+            part[13] = part[13] or len(sums)  # where the second field's blocks begin
+            head["field"][0, i] = name, nx, ny, int(field.attrs["fingerprint"], 16)
+        new.attrs.update({name: old.attrs[name] for name in COPIED}, schema_version=3)
+        for name in ("kind", "version", "step"):
+            head[name] = old.attrs[name]
+        main = [field["fingerprint"] for field in head["field"][0]].index(int(old.attrs["fingerprint"], 16))
+        head["f64"], head["fields"], head["main_field"] = field.dtype.itemsize == 8, len(names), main
+        head["parts"], head["blocks"], deck = 1, len(sums), old.attrs["deck"]
+    table = b"".join([head.tobytes(), part.tobytes(), np.array(sums, "<u4").tobytes(), deck])
+    raw, runs = np.memmap(path, "u1", "r"), sorted(runs)
     ends = zip([0] + [at + size for at, size in runs], [at for at, _ in runs] + [raw.size])
-    crc = crc32c(np.r_[(*(raw[begin:end] for begin, end in ends), np.frombuffer(line, "u1"))])
+    structure = crc32c(np.concatenate([raw[begin:end] for begin, end in ends]))
     with open(path, "ab") as file:
-        file.write(b"%s%08x\n" % (line, crc))
+        file.write(table + TRAILER % (raw.size, crc32c(np.frombuffer(table, "u1")), structure))
 
 
 def main():

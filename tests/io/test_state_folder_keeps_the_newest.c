@@ -21,7 +21,15 @@ struct dirent *readdir(DIR *d)
     return NULL;
 }
 
-static uint32_t problem = 7; /* whose states are made; 0: what is none */
+static int64_t problem = 7; /* of how many columns the states are that are made; 0: what is none */
+
+static state_info one_part(void)
+{
+    static state_part part;
+    state_info s = { .kind = "heat", .fields = 1, .parts = 1, .field = { { "u", problem, 1, 0 } } };
+    s.part = &part;
+    return s;
+}
 
 static void touch(const char *dir, const char *name)
 {
@@ -31,7 +39,8 @@ static void touch(const char *dir, const char *name)
         FILE *f = fopen(path, "w");
         fputs("not a checkpoint", f);
         fclose(f);
-        if (problem) must(state_trailer_append(path, &(state_trailer){ .problem = problem }) == 0, path);
+        state_info s = one_part();
+        if (problem) must(state_index_end(path, &s) == 0, path);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -47,7 +56,9 @@ static bool is_there(const char *dir, const char *name)
 
 static void apply(const char *dir, state_keep rule, int64_t last, int64_t verified)
 {
-    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, 7, last, verified);
+    state_info s = one_part();
+    s.step = last;
+    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, &s, verified);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -191,7 +202,7 @@ static void milestones_and_the_last_verified(void **unused)
 static void of_others(void **unused)
 {
     const int64_t steps[] = { 5, 10, 20, 30, 40, 50 };
-    const uint32_t whose[] = { 8, 7, 7, 8, 0, 7 };
+    const int64_t whose[] = { 8, 7, 7, 8, 0, 7 };
     char dir[FIXTURE_PATH_BYTES + 32], name[64];
     snprintf(dir, sizeof dir, "%s/others", folder);
     assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
