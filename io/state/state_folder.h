@@ -56,8 +56,6 @@ bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);
 /* ---- attempts: folders NAME.<8 hex digits> beside NAME.h5, with a state's parts, also while it is written.
  * By one rank, in any thread. ---- */
 
-#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-
 /* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5: out has STATE_NAME_BYTES. False: too long. */
 bool state_attempt_name(char *out, const char *path, uint32_t token);
 /* Deletes the attempt's folder in dir, unless the index of its name says that it has its parts there, or

@@ -69,8 +69,10 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
 {
     const char *const slash = strrchr(s->path, '/');
     const int beside = slash ? (int)(slash + 1 - s->path) : 0;
-    if (s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
-    else snprintf(out, STATE_PATH_BYTES, "%s", s->path);
+    if (!s->folder[0]) snprintf(out, STATE_PATH_BYTES, "%s", s->path);
+    else if (s->parts == 1)
+        snprintf(out, STATE_PATH_BYTES, "%.*s%s/" STATE_INDEX_NAME, beside, s->path, s->folder);
+    else snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
 }
 
 int64_t state_cells_bytes(const state_info *s, int k, int i)

@@ -18,7 +18,8 @@ void state_number_blocks(state_info *s);
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
 /* Bytes of field i's cells in part k. */
 int64_t state_cells_bytes(const state_info *s, int k, int i);
-/* The file of part k: FOLDER/K.h5 beside the index, or the index. */
+#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
+/* The file of part k: FOLDER/K.h5 beside the index, or the index, which may be in its attempt's folder. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
 /* ---- the table ---- */

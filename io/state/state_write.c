@@ -105,8 +105,7 @@ static uint64_t cells_bytes(const state_level *l)
 
 static state_status failed(state_writer *w, const char *what, int code)
 {
-    sentence_set(&w->why, "cannot %s %s: %s", what, w->s.path, strerror(code));
-    return STATE_IO;
+    return state_file_failed(what, w->s.path, code, &w->why);
 }
 
 static void attempt_path(const state_writer *w, const char *name, char out[STATE_PATH_BYTES])
@@ -238,16 +237,11 @@ static state_status finish_part(state_writer *w)
 
 static bool is_one_file(const state_writer *w) { return w->s.parts == 1; }
 
-static void index_path(const state_writer *w, char out[STATE_PATH_BYTES])
-{
-    attempt_path(w, is_one_file(w) ? "0.h5" : STATE_INDEX_NAME, out);
-}
-
 static state_status make_index(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    index_path(w, path);
+    attempt_path(w, STATE_INDEX_NAME, path);
     if (is_one_file(w)) { /* whose trailer has the checksum of its structure */
         w->s.folder[0] = '\0';
         w->s.part[0].bytes = 0;
@@ -293,7 +287,7 @@ static state_status publish(state_writer *w)
 {
     char index[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
     if (w->rank != 0) return STATE_OK;
-    index_path(w, index);
+    attempt_path(w, STATE_INDEX_NAME, index);
     int code = complete(w, index);
     if (!code) code = note_older(w, older);
     if (code) return failed(w, "write", code);
