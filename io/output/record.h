@@ -29,6 +29,6 @@ json_t *record_now(void);
 /* Appends object and a newline to path in one write under a lock, so that runs at the same time never mix
  * lines; makes no directories. False with one sentence in why. Does not take the reference. */
 bool record_append(const char *path, const json_t *object, sentence *why);
-/* Might a file be written at path, so that minutes of measuring do not end in one that cannot be? Else one
- * sentence, "output = PATH: why not", with the key. Makes no file. */
-bool record_may_write(const char *key, const char *path, sentence *why);
+/* Might a file be written at path, so that minutes of measuring do not end in one that cannot be? 0, or the
+ * errno that says why not. Makes no file. */
+int record_may_write(const char *path);

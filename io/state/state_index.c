@@ -185,7 +185,7 @@ static state_status read_index(int fd, state_info *s, sentence *why)
             "one of an older version's file, or of one that another program changed)",
             s->path);
     if (!code) code = at > (uint64_t)end ? EBADMSG : read_table(fd, (int64_t)at, end, s, &crc);
-    if (!code && crc != table) code = EBADMSG;
+    if (!code && (crc != table || strchr(s->folder, '/'))) code = EBADMSG;
     if (!code) code = state_structure_crc(s, cells_in_index(s), fd, (int64_t)at, &of_rest);
     if (code && code != EBADMSG) return state_file_failed("read", s->path, code, why);
     if (!code && of_rest == structure) return STATE_OK;

@@ -46,14 +46,14 @@ typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 
 /* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
-enum { WORST, JOB_S, VERIFY_S, TOKEN, AGREED };
+enum { WORST, JOB_S, VERIFY_S, AGREED };
 struct state_writer {
     MPI_Comm comm; /* owned */
     int rank, ranks;
     state_writer_options o;
     char dir[STATE_PATH_BYTES];
     lock *lock;
-    bool untidy; /* some of what dead runs had left stays: it stays noted */
+    uint32_t token; /* of the next attempt; the same on all ranks */
     int64_t verified;
     state_stats stats;
     /* ---- the write under way; a job's while it runs ---- */
@@ -119,13 +119,9 @@ static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    const uint32_t token = (uint32_t)replace_token();
-    w->mine[TOKEN] = token;
-    if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
-    const int code = lock_note(w->lock, w->attempt);
-    if (code) return failed(w, "note in the lock file an attempt of", code);
-    return mkdir(path, 0777) == 0 ? STATE_OK : state_file_failed("make the folder", path, errno, &w->why);
+    const int code = mkdir(path, 0777) != 0 ? errno : state_attempt_mark(w->dir, w->attempt);
+    return code ? state_file_failed("make the folder", path, code, &w->why) : STATE_OK;
 }
 
 /* ---- write: a part's file, then its cells in the order of the file ---- */
@@ -253,13 +249,10 @@ static state_status make_index(state_writer *w)
 /* From here on the state has its name; what fails costs it nothing. */
 static void make_way(state_writer *w, const char *older)
 {
-    bool all = true;
-    if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
-    if (older[0]) all = state_attempt_remove(w->dir, older) && all;
+    state_attempt_remove(w->dir, w->attempt); /* of parts, its mark */
+    if (older[0]) state_attempt_remove(w->dir, older);
     if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder) all = state_keep_apply(w->lock, w->dir, w->o.keep, &w->s, w->verified) && all;
-    w->untidy = w->untidy || !all; /* what stays stays noted */
-    if (!w->untidy) lock_settle(w->lock);
+    if (w->o.folder) state_keep_apply(w->dir, w->o.keep, &w->s, w->verified);
 }
 
 /* On disk under its name in the attempt's folder: the index with its table. 0 or errno. */
@@ -268,19 +261,19 @@ static int complete(state_writer *w, const char *index)
     char folder[STATE_PATH_BYTES];
     attempt_path(w, "", folder);
     int code = state_index_end(index, &w->s);
-    if (!code) code = state_sync_folder(folder);
-    return code ? code : state_sync_folder(w->dir);
+    if (!code) code = replace_sync_folder(folder);
+    return code ? code : replace_sync_folder(w->dir);
 }
 
-/* The attempt of the state that has the name, if it has parts, is in the lock file before they lose it. */
-static int note_older(const state_writer *w, char older[STATE_NAME_BYTES])
+/* The attempt of the state that has the name, if it has parts, has a mark before they lose it. */
+static int mark_older(const state_writer *w, char older[STATE_NAME_BYTES])
 {
     state_info s;
     sentence unused;
     const bool whole = state_index_read(w->s.path, &s, &unused) == STATE_OK;
     snprintf(older, STATE_NAME_BYTES, "%s", whole ? s.folder : "");
     state_close(&s);
-    return older[0] ? lock_note(w->lock, older) : 0;
+    return older[0] ? state_attempt_mark(w->dir, older) : 0;
 }
 
 static state_status publish(state_writer *w)
@@ -289,13 +282,13 @@ static state_status publish(state_writer *w)
     if (w->rank != 0) return STATE_OK;
     attempt_path(w, STATE_INDEX_NAME, index);
     int code = complete(w, index);
-    if (!code) code = note_older(w, older);
+    if (!code) code = mark_older(w, older);
     if (code) return failed(w, "write", code);
     if (!lock_is_held(w->lock))
         return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
                           w->s.path);
     if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
-    code = state_sync_folder(w->dir);
+    code = replace_sync_folder(w->dir);
     if (code) return state_file_failed("fsync", w->dir, code, &w->why);
     make_way(w, older);
     return STATE_OK;
@@ -420,12 +413,6 @@ static bool agreed(state_writer *w)
 
 /* ---- what all ranks know once they have agreed ---- */
 
-static void learn_attempt(state_writer *w)
-{
-    (void)state_attempt_name(w->attempt, w->s.path, (uint32_t)w->all[TOKEN]);
-    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
-}
-
 /* Compares the fingerprints of the cells that were read back with those of the device. */
 static state_status learn_fingerprints(state_writer *w)
 {
@@ -464,8 +451,7 @@ static void give_up(state_writer *w, state_status status, int speaker)
     w->agreeing = true;
     if (w->fd >= 0) (void)close(w->fd);
     w->fd = -1;
-    if (w->rank == 0 && w->attempt[0] && !state_attempt_remove(w->dir, w->attempt)) w->untidy = true;
-    if (w->rank == 0 && !w->untidy) lock_settle(w->lock);
+    if (w->rank == 0) state_attempt_remove(w->dir, w->attempt);
     MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, speaker, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Ibarrier(w->comm, next_pending(w)));
 }
@@ -484,7 +470,6 @@ static void go_on(state_writer *w)
     if (status != STATE_OK) {
         give_up(w, status, w->ranks - 1 - worst % w->ranks);
     } else if (w->phase == BEGIN) {
-        learn_attempt(w);
         begin_phase(w, WRITE);
     } else if (w->phase == WRITE) {
         begin_phase(w, PUBLISH);
@@ -560,7 +545,6 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     w->has_level = false;
     w->heard = true;
     w->ended = STATE_OK;
-    w->attempt[0] = '\0';
     w->fd = -1;
     w->window = NULL;
     w->in_block = 0;
@@ -568,6 +552,8 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     memset(w->cells, 0, sizeof w->cells);
     memset(w->block, 0, sizeof w->block);
     describe(w, &w->level);
+    state_attempt_name(w->attempt, w->s.path, w->token++);
+    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
     make_parts(w);
     begin_phase(w, BEGIN);
     advance(w);
@@ -608,15 +594,6 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-/* Deletes what dead runs left half written. By rank 0, under the lock. */
-static void tidy(state_writer *w)
-{
-    char name[STATE_NAME_BYTES];
-    while (lock_next_noted(w->lock, name))
-        if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-    if (!w->untidy) lock_settle(w->lock);
-}
-
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
                                   sentence *note, sentence *why)
 {
@@ -638,7 +615,9 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     MPI_CHECK(ranks_dup(comm, &w->comm));
     w->rank = ranks_mine(comm);
     w->ranks = ranks_count(comm);
-    if (w->rank == 0) tidy(w);
+    if (w->rank == 0) state_attempts_tidy(w->dir, o->file); /* under the lock, and before any rank goes on */
+    w->token = (uint32_t)replace_token();
+    MPI_CHECK(ranks_bcast(&w->token, 1, MPI_UINT32_T, 0, comm));
     w->stats.async = o->async;
     return w;
 }

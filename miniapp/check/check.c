@@ -169,7 +169,8 @@ static void check_close(check *c)
 static bool may_begin(const check *c, check_reference *r, sentence *why)
 {
     const check_request *ask = c->ask;
-    if (ask->output[0] && !record_may_write("output", ask->output, why)) return false;
+    const int code = ask->output[0] ? record_may_write(ask->output) : 0;
+    if (code) return sentence_refuse(why, "output = %.900s: %s", ask->output, strerror(code));
     if (!ask->reference[0]) return true;
     if (!check_reference_read(ask->reference, r, why)) return false;
     if (strcmp(r->gpu, c->d->name) == 0) return true;

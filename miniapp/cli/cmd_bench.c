@@ -112,8 +112,9 @@ static int climb_all(benching *g, topology *top, const char *command)
     sentence notes;
     int status = 0;
     /* minutes of measuring must not end in a path that cannot be written */
-    const bool can = top->rank > 0 || !ask->output[0] || record_may_write("output", ask->output, &g->why);
-    if (!agree_or_say(can, &g->why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
+    const int code = top->rank == 0 && ask->output[0] ? record_may_write(ask->output) : 0;
+    if (code) sentence_set(&g->why, "output = %.900s: %s", ask->output, strerror(code));
+    if (!agree_or_say(!code, &g->why, top->comm)) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);
     device *d = topology_device(top, ask->kind == DEVICE_CUDA ? TOPOLOGY_CUDA : TOPOLOGY_HOST,
                                 topology_threads(top, ask->threads), &g->why, &notes);
     if (!d) return cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", g->why.text);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "output/picture.h"
+#include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
 
@@ -127,12 +128,8 @@ static int check_length(const place *p, sentence *why)
 /* 0 or errno: why it cannot be made, or written where it is there. */
 static int cannot_write(const place *p)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES];
-    /* it is made before the first step */
-    if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
-    if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
-    split(p->path, folder, name);
-    return access(folder, W_OK | X_OK) != 0 ? errno : 0;
+    if (p->use != PLACE_FOLDER) return record_may_write(p->path);
+    return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0; /* it is made before the first step */
 }
 
 static int check_rights(const place *p, sentence *why)

@@ -66,7 +66,7 @@ teardown() { # what a failed test left
     unset WEFT_FAULT run
     test -s checkpoints/.weft.lock
     mkdir checkpoints/step_0000000007.0123abcd
-    touch checkpoints/step_0000000007.0123abcd/0.h5 # the lock file does not name it
+    touch checkpoints/step_0000000007.0123abcd/0.h5 # it has no mark
     run --separate-stderr weft_run 2 d.ini time.steps=3 checkpoint.every=1
     expect status 0 "$status"
     expect "notes" 1 "$(grep -c '^weft: ' <<<"$stderr")"
