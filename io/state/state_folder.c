@@ -234,8 +234,7 @@ static bool is_attempt(const char *name)
 
 void state_attempt_remove(const char *dir, const char *name)
 {
-    if (!is_attempt(name)) return;
-    if (!is_needed(dir, name)) remove_folder(dir, name);
+    if (is_attempt(name) && !is_needed(dir, name)) remove_folder(dir, name);
 }
 
 /* Is the attempt one of the state `file`, or, NULL, of a step? */
@@ -255,11 +254,9 @@ void state_attempts_tidy(const char *dir, const char *file)
     DIR *const d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
         if (!is_attempt(e->d_name) || !is_of(e->d_name, file)) continue;
+        (void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR); /* empty: killed before the mark */
         mark_path(mark, dir, e->d_name);
         if (access(mark, F_OK) == 0) state_attempt_remove(dir, e->d_name);
-        else
-            (void)unlinkat(dirfd(d), e->d_name,
-                           AT_REMOVEDIR); /* killed before it had its mark: it is empty */
     }
     if (d) closedir(d);
 }

@@ -75,11 +75,6 @@ void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES])
     else snprintf(out, STATE_PATH_BYTES, "%.*s%s/%d.h5", beside, s->path, s->folder, k);
 }
 
-int64_t state_cells_bytes(const state_info *s, int k, int i)
-{
-    return box_cells(s->part[k].of[i].cells) * (int64_t)dtype_bytes(s->type);
-}
-
 void state_path(char *out, size_t out_bytes, const char *dir, int64_t step)
 {
     snprintf(out, out_bytes, "%s/step_%0*" PRId64 ".h5", dir, STEP_DIGITS, step);
@@ -117,7 +112,7 @@ int state_structure_crc(const state_info *s, int k, int fd, int64_t bytes, uint3
     for (int i = 0; i < s->fields && k >= 0 && !code; i++) {
         if (box_empty(s->part[k].of[i].cells)) continue;
         code = crc_of_run(fd, at, s->part[k].of[i].at_bytes, crc);
-        at = s->part[k].of[i].at_bytes + state_cells_bytes(s, k, i);
+        at = s->part[k].of[i].at_bytes + box_cells(s->part[k].of[i].cells) * (int64_t)dtype_bytes(s->type);
     }
     return code ? code : crc_of_run(fd, at, bytes, crc);
 }

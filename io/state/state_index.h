@@ -16,8 +16,6 @@ void state_number_blocks(state_info *s);
 /* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
  * piece of one; empty past the last. */
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
-/* Bytes of field i's cells in part k. */
-int64_t state_cells_bytes(const state_info *s, int k, int i);
 #define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
 /* The file of part k: FOLDER/K.h5 beside the index, or the index, which may be in its attempt's folder. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);

@@ -216,11 +216,14 @@ static void whole_numbers(void **state)
                  { "1G", 1 << 30 }, { "1e3", 1000 },     { "-2E2", -200 },
                  { "0e99", 0 },    { "9223372036854775807", INT64_MAX },
                  { "8796093022207m", 8796093022207 << 20 } };
-    static const char *const bad[] = { "", " 1", "1 ", "k", "4kk", "4 k", "4kb", "1.5", "1.5e3", "1e", "1e+3", "e3",
-                                       "1e19", "8796093022208m", "9223372036854775808", "0x10", "1e300" };
+    static const char *const bad[] = {
+        "", " 1", "1 ", "k", "4kk", "4 k", "4kb", "1.5", "1.5e3", "1e", "1e+3", "e3", "1e19",
+        "8796093022208m", "9223372036854775808", "0x10", "1e300"
+    };
     int64_t n;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        if (!deck_whole(good[i].text, &n) || n != good[i].value) fail_msg("%s: %lld", good[i].text, (long long)n);
+        if (!deck_whole(good[i].text, &n) || n != good[i].value)
+            fail_msg("%s: %lld", good[i].text, (long long)n);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (deck_whole(bad[i], &n)) fail_msg("%s is taken for %lld", bad[i], (long long)n);
 }

@@ -1,6 +1,6 @@
-/* No file is opened for writing by two ranks, and none under a name that one had before, but for lock and mark; a
- * reader opens none for writing. What another host sees late is waited for: a new folder that a rank does not
- * know for its first looks. ranks: 2 4 */
+/* No file is opened for writing by two ranks, and none under a name that one had before, but for lock and
+ * mark; a reader opens none for writing. What another host sees late is waited for: a new folder that a rank
+ * does not know for its first looks. ranks: 2 4 */
 #include "support/disk_calls.h"
 
 enum { NAMES_MAX = 400 };

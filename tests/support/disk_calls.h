@@ -1,6 +1,6 @@
-/* What this process does to files in the test's folder: libc's calls are taken over by functions of their names
- * here, also for libraries that call them. Each asks disk_before, which may have it fail, and tells disk_after
- * when it is done; the test defines both. Include in one source, behind state_tests.h. */
+/* What this process does to files in the test's folder: libc's calls are taken over by functions of their
+ * names here, also for libraries that call them. Each asks disk_before, which may have it fail, and tells
+ * disk_after when it is done; the test defines both. Include in one source. */
 #pragma once
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ enum { DISK_NAME_BYTES = 200 };
 typedef enum disk_what {
     DISK_OPEN, DISK_WRITE, DISK_TRUNCATE, DISK_FSYNC, DISK_RENAME, DISK_UNLINK, DISK_MKDIR, DISK_LOOK
 } disk_what;
-typedef enum disk_verdict { DISK_AS_EVER, DISK_FAILS, DISK_LIES } disk_verdict; /* lies: says that it is done */
+typedef enum disk_verdict { DISK_AS_EVER, DISK_FAILS, DISK_LIES /* says that it is done */ } disk_verdict;
 
 typedef struct disk_call {
     disk_what what;
@@ -40,7 +40,8 @@ static bool disk_below(const char *path, char name[DISK_NAME_BYTES])
     if (!atomic_load(&disk_watched) || strncmp(path, folder, length) != 0 ||
         (path[length] && path[length] != '/'))
         return false;
-    must(snprintf(name, DISK_NAME_BYTES, "%s", path + length + (path[length] == '/')) < DISK_NAME_BYTES, path);
+    const char *const rest = path + length + (path[length] == '/');
+    must(snprintf(name, DISK_NAME_BYTES, "%s", rest) < DISK_NAME_BYTES, path);
     return true;
 }
 
@@ -59,25 +60,25 @@ static bool disk_of(int fd, const char *below, char name[DISK_NAME_BYTES])
 #define DISK_LIBC(NAME) ((__typeof__(&NAME))dlsym(RTLD_NEXT, #NAME))
 
 /* OURS: is it a file of the folder, with its name in c; behind it what else c has. */
-#define DISK_BODY(TYPE, NAME, ARGUMENTS, OURS, ...)                                                          \
-    {                                                                                                        \
-        disk_call c = { .call = #NAME, .what = __VA_ARGS__ };                                                  \
-        const bool ours = OURS;                                                                              \
-        const disk_verdict verdict = ours ? disk_before(&c) : DISK_AS_EVER;                                  \
-        if (verdict != DISK_AS_EVER) return verdict == DISK_LIES ? (TYPE)c.bytes : -1;                       \
-        const TYPE result = DISK_LIBC(NAME) ARGUMENTS;                                                       \
-        if (ours && result >= 0) disk_after(&c);                                                             \
-        return result;                                                                                       \
+#define DISK_BODY(TYPE, NAME, ARGUMENTS, OURS, ...)                                                         \
+    {                                                                                                       \
+        disk_call c = { .call = #NAME, .what = __VA_ARGS__ };                                               \
+        const bool ours = OURS;                                                                             \
+        const disk_verdict verdict = ours ? disk_before(&c) : DISK_AS_EVER;                                 \
+        if (verdict != DISK_AS_EVER) return verdict == DISK_LIES ? (TYPE)c.bytes : -1;                      \
+        const TYPE result = DISK_LIBC(NAME) ARGUMENTS;                                                      \
+        if (ours && result >= 0) disk_after(&c);                                                            \
+        return result;                                                                                      \
     }
 
-#define DISK_OPEN_AS(NAME)                                                                                   \
-    int NAME(const char *path, int flags, ...)                                                               \
-    {                                                                                                        \
-        va_list args;                                                                                        \
-        va_start(args, flags);                                                                               \
-        const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;                                      \
-        va_end(args);                                                                                        \
-        DISK_BODY(int, NAME, (path, flags, mode), disk_below(path, c.name), DISK_OPEN, .flags = flags)       \
+#define DISK_OPEN_AS(NAME)                                                                                  \
+    int NAME(const char *path, int flags, ...)                                                              \
+    {                                                                                                       \
+        va_list args;                                                                                       \
+        va_start(args, flags);                                                                              \
+        const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;                                     \
+        va_end(args);                                                                                       \
+        DISK_BODY(int, NAME, (path, flags, mode), disk_below(path, c.name), DISK_OPEN, .flags = flags)      \
     }
 DISK_OPEN_AS(open)
 DISK_OPEN_AS(open64)
@@ -85,15 +86,15 @@ DISK_OPEN_AS(open64)
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags) { return open(path, flags); }
 
-#define DISK_PWRITE_AS(NAME)                                                                                 \
-    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)                                           \
-        DISK_BODY(ssize_t, NAME, (fd, data, bytes, at), disk_of(fd, "", c.name), DISK_WRITE, .data = data,   \
+#define DISK_PWRITE_AS(NAME)                                                                                \
+    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)                                          \
+        DISK_BODY(ssize_t, NAME, (fd, data, bytes, at), disk_of(fd, "", c.name), DISK_WRITE, .data = data,  \
                   .bytes = (int64_t)bytes, .at = at)
 DISK_PWRITE_AS(pwrite)
 DISK_PWRITE_AS(pwrite64)
 
-#define DISK_FTRUNCATE_AS(NAME)                                                                              \
-    int NAME(int fd, off_t bytes)                                                                            \
+#define DISK_FTRUNCATE_AS(NAME)                                                                             \
+    int NAME(int fd, off_t bytes)                                                                           \
         DISK_BODY(int, NAME, (fd, bytes), disk_of(fd, "", c.name), DISK_TRUNCATE, .bytes = bytes)
 DISK_FTRUNCATE_AS(ftruncate)
 DISK_FTRUNCATE_AS(ftruncate64)
@@ -106,6 +107,7 @@ int unlinkat(int fd, const char *name, int flags)
     DISK_BODY(int, unlinkat, (fd, name, flags), disk_of(fd, name, c.name), DISK_UNLINK)
 int mkdir(const char *path, mode_t mode)
     DISK_BODY(int, mkdir, (path, mode), disk_below(path, c.name), DISK_MKDIR)
-int access(const char *path, int how) DISK_BODY(int, access, (path, how), disk_below(path, c.name), DISK_LOOK)
+int access(const char *path, int how)
+    DISK_BODY(int, access, (path, how), disk_below(path, c.name), DISK_LOOK)
 int rename(const char *path, const char *to)
     DISK_BODY(int, rename, (path, to), disk_below(path, c.name) && disk_below(to, c.to), DISK_RENAME)
