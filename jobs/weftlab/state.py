@@ -4,17 +4,12 @@ or another program wrote. Its cells are read back and have the fingerprints that
 """
 
 import os
+import struct
 import sys
 
 from weftlab import files, text
 
 BLOCK_BYTES = 4 << 20
-COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
-FIELD = [("name", "S16"), ("nx", "<i8"), ("ny", "<i8"), ("fingerprint", "<u8")]
-HEAD = [  # of the table (docs/contract.md, State file)
-    *(("kind", "S16"), ("version", "S64"), ("folder", "S304"), ("f64", "<i4"), ("fields", "<i4")),
-    *(("main_field", "<i4"), ("parts", "<i4"), ("step", "<i8"), ("blocks", "<i8"), ("field", FIELD, 2)),
-]
 TRAILER = b"weft state trailer 3 table=%016x crc32c=%08x structure=%08x\n"
 
 
@@ -71,28 +66,24 @@ def copy(old, new, sums):
 
 
 def write(old, path):
-    names, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [], []
-    head, part = np.zeros(1, HEAD), np.zeros(14, "<i8")
+    names, runs, sums, first, row, fields = list(old["fields"]), [], [], [], [0, 0], b""
     with h5py.File(path, "w", libver=("v108", "v110")) as new:
-        for i, name in enumerate(names):
+        for name in names:
+            first.append(len(sums))  # number of the field's first block
             field = copy(old["fields"][name], new, sums)
             runs.append((field.id.get_offset(), field.nbytes))
-            ny, nx = (1, *field.shape)[-2:]
-            part[2 + 5 * i : 7 + 5 * i] = 0, nx, 0, ny, runs[i][0]
-            part[13] = part[13] or len(sums)  # where the second field's blocks begin
-            head["field"][0, i] = name, nx, ny, int(field.attrs["fingerprint"], 16)
-        new.attrs.update({name: old.attrs[name] for name in COPIED}, schema_version=3)
-        for name in ("kind", "version", "step"):
-            head[name] = old.attrs[name]
-        main = [field["fingerprint"] for field in head["field"][0]].index(int(old.attrs["fingerprint"], 16))
-        head["f64"], head["fields"], head["main_field"] = field.dtype.itemsize == 8, len(names), main
-        head["parts"], head["blocks"], deck = 1, len(sums), old.attrs["deck"]
-    table = b"".join([head.tobytes(), part.tobytes(), np.array(sums, "<u4").tobytes(), deck])
+            row += [0, field.shape[-1], 0, (1, *field.shape)[-2], runs[-1][0]]
+            fields += struct.pack("<16sqqQ", name.encode(), *row[-4::2], int(field.attrs["fingerprint"], 16))
+        new.attrs.update(old.attrs, schema_version=3)
+        numbers = field.dtype.itemsize // 8, len(names), "b" in names, 1, old.attrs["step"], len(sums)
+    table = struct.pack("<16s64s304x4i2q", old.attrs["kind"], old.attrs["version"], *numbers)
+    table += fields.ljust(80, b"\0") + struct.pack("<14q", *(row + 5 * [0])[:12], *(first + [0])[:2])
+    table += np.array(sums, "<u4").tobytes() + old.attrs["deck"]
     raw, runs = np.memmap(path, "u1", "r"), sorted(runs)
     ends = zip([0] + [at + size for at, size in runs], [at for at, _ in runs] + [raw.size])
-    structure = crc32c(np.concatenate([raw[begin:end] for begin, end in ends]))
+    crcs = [crc32c(c) for c in (np.frombuffer(table, "u1"), np.concatenate([raw[a:b] for a, b in ends]))]
     with open(path, "ab") as file:
-        file.write(table + TRAILER % (raw.size, crc32c(np.frombuffer(table, "u1")), structure))
+        file.write(table + TRAILER % (raw.size, *crcs))
 
 
 def main():
