@@ -260,7 +260,7 @@ unprivileged() {
     three_checkpoints
     local f=checkpoints/step_0000000030.h5
     h5dump -H "$f" >header
-    for a in schema_version kind step fingerprint deck folder; do grep -q "ATTRIBUTE \"$a\"" header; done
+    for a in schema_version kind step fingerprint deck; do grep -q "ATTRIBUTE \"$a\"" header; done
     h5dump -d /fields/u -H "$f" | grep -q 'SIMPLE { ( 41, 53 )'
     h5dump -a /fingerprint "$f" | grep -q "$reference"
     h5dump -a /fields/u/fingerprint "$f" | grep -q "$reference"
