@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { DECK_FILE_BYTES_MAX = 1 << 20 }; /* weights of radius 8 take 8 KB; more than this is some other file */
+enum { WORD_BYTES_MAX = 200 };          /* that is compared with known keys */
 
 /* Passes on what an allocation returned, or ends the process where that is NULL. */
 static void *had(void *p)
@@ -44,14 +45,12 @@ static char *copy_trimmed(const char *from, size_t bytes)
 
 /* ---- entries ---- */
 
-static deck_entry *find(const deck *d, const char *key)
+const deck_entry *deck_find(const deck *d, const char *key)
 {
     for (size_t i = 0; i < d->count; i++)
         if (strcmp(d->entry[i].key, key) == 0) return &d->entry[i];
     return NULL;
 }
-
-const deck_entry *deck_find(const deck *d, const char *key) { return find(d, key); }
 
 /* Takes the three strings. */
 static void append(deck *d, char *key, char *value, char *where)
@@ -60,26 +59,22 @@ static void append(deck *d, char *key, char *value, char *where)
     d->entry[d->count++] = (deck_entry){ key, value, where };
 }
 
-static void free_entry(deck_entry *e)
+void deck_remove(deck *d, const char *key)
 {
+    const deck_entry *const found = deck_find(d, key);
+    if (!found) return;
+    deck_entry *const e = &d->entry[found - d->entry];
     free(e->key);
     free(e->value);
     free(e->where);
+    *e = d->entry[--d->count]; /* the order of entries means nothing */
 }
 
 void deck_free(deck *d)
 {
-    for (size_t i = 0; i < d->count; i++) free_entry(&d->entry[i]);
+    while (d->count > 0) deck_remove(d, d->entry[0].key);
     free(d->entry);
-    *d = (deck){ NULL, 0 };
-}
-
-void deck_remove(deck *d, const char *key)
-{
-    deck_entry *e = find(d, key);
-    if (!e) return;
-    free_entry(e);
-    *e = d->entry[--d->count]; /* the order of entries means nothing */
+    d->entry = NULL;
 }
 
 /* ---- a text ---- */
@@ -137,7 +132,7 @@ static bool take(reading *r, const char *text)
 
     char *const name = copy_trimmed(text, (size_t)(equals - text)), *key = text_of("%s.%s", r->section, name);
     free(name);
-    const deck_entry *old = find(r->to, key);
+    const deck_entry *old = deck_find(r->to, key);
     if (old) {
         sentence_set(r->why, "%s:%d: %.200s was already given at %s", r->name, r->line, key, old->where);
         free(key);
@@ -285,27 +280,22 @@ bool deck_whole(const char *text, int64_t *to)
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Damerau-Levenshtein distance, optimal string alignment: to insert, delete, replace or swap neighbours is 1.
- */
+ * A long word is like none. */
 static size_t distance(const char *a, const char *b)
 {
-    const size_t n = strlen(a), m = strlen(b), width = m + 1;
-    size_t *row = had(malloc(3 * width * sizeof *row));
-    size_t *before = row, *last = row + width, *now = row + 2 * width;
-    for (size_t j = 0; j <= m; j++) last[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        now[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            now[j] = least(least(last[j] + 1, now[j - 1] + 1), last[j - 1] + (a[i - 1] != b[j - 1]));
+    const size_t n = strlen(a), m = strlen(b);
+    if (n > WORD_BYTES_MAX) return n;
+    size_t(*const d)[m + 1] = had(malloc((n + 1) * sizeof *d)); /* of the first i and j letters */
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            d[i][j] = i + j;
+            if (i == 0 || j == 0) continue;
+            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], before[j - 2] + 1);
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
         }
-        size_t *const free_row = before;
-        before = last;
-        last = now;
-        now = free_row;
-    }
-    const size_t result = last[m];
-    free(row);
+    const size_t result = d[n][m];
+    free(d);
     return result;
 }
 

@@ -34,6 +34,12 @@ int replace_sync_path(const char *path)
     return code;
 }
 
+int replace_sync_folder(const char *path)
+{
+    const int code = replace_sync_path(path);
+    return code == EINVAL || code == EACCES ? 0 : code;
+}
+
 void replace_directory_of(char *out, size_t out_bytes, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -73,9 +79,7 @@ int replace_end(replace *r, bool keep)
         return keep ? code : 0;
     }
     replace_directory_of(folder, sizeof folder, r->path);
-    code = replace_sync_path(folder);
-    /* no fsync of folders here, or one that may be entered but not read */
-    return code == EINVAL || code == EACCES ? 0 : code;
+    return replace_sync_folder(folder);
 }
 
 static int move_all(int fd, char *data, size_t bytes, uint64_t at_bytes, bool writes)

@@ -27,6 +27,9 @@ bool replace_temporary(char *out, size_t out_bytes, const char *path, uint64_t t
 /* A descriptor of a new, empty file; a link under that name is not followed. -1: errno. */
 int replace_create_new(const char *path);
 int replace_sync_path(const char *path); /* fsync of a file or directory; 0 or errno */
+/* fsync of a folder, where that is to be had: not on all file systems, nor of one that may be entered but not
+ * read. 0 or errno. */
+int replace_sync_folder(const char *path);
 void replace_directory_of(char *out, size_t out_bytes, const char *path); /* "." where path has none */
 
 /* All of [0, bytes) of a file at an offset, in as many calls as it takes. 0 or errno; EIO where the file ends

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,22 +133,19 @@ static void on_error(png_structp png, png_const_charp text)
     png_longjmp(png, 1);
 }
 
-static void put_text(png_structp png, png_infop info, const char *key, const char *format, ...)
-{
-    char name[16], text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    snprintf(name, sizeof name, "%s", key);
-    const png_text one = { .compression = PNG_TEXT_COMPRESSION_NONE, .key = name, .text = text };
-    png_set_text(png, info, &one, 1);
-}
-
 /* libpng leaves by longjmp: all that it may lose is made before setjmp, or the caller's. */
 static bool encode(FILE *out, const raster *r, const double *pixels, picture_scale s, const char *title,
                    png_byte *line)
 {
+    char name[1024], low[32], high[32];
+    const png_text words[] = {
+        { .compression = PNG_TEXT_COMPRESSION_NONE, .key = (char[]){ "Title" }, .text = name },
+        { .compression = PNG_TEXT_COMPRESSION_NONE, .key = (char[]){ "min" }, .text = low },
+        { .compression = PNG_TEXT_COMPRESSION_NONE, .key = (char[]){ "max" }, .text = high },
+    };
+    snprintf(name, sizeof name, "%s", title);
+    snprintf(low, sizeof low, "%.9g", s.low);
+    snprintf(high, sizeof high, "%.9g", s.high);
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     if (!info || setjmp(png_jmpbuf(png))) {
@@ -163,9 +159,7 @@ static bool encode(FILE *out, const raster *r, const double *pixels, picture_sca
                  PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     png_set_PLTE(png, info, palette, COLOURS + 1);
-    put_text(png, info, "Title", "%s", title);
-    put_text(png, info, "min", "%.9g", s.low);
-    put_text(png, info, "max", "%.9g", s.high);
+    png_set_text(png, info, words, 3);
     png_write_info(png, info);
     for (int y = 0; y < r->height; y++) {
         for (int x = 0; x < r->width * r->zoom_x; x++)

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "files/replace.h"
 
 json_t *record_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
@@ -102,14 +104,13 @@ bool record_append(const char *path, const json_t *object, sentence *why)
 bool record_may_write(const char *key, const char *path, sentence *why)
 {
     struct stat there;
-    int code = 0;
+    char folder[PATH_MAX];
+    int code;
     if (stat(path, &there) == 0) {
         code = S_ISDIR(there.st_mode) ? EISDIR : access(path, W_OK) != 0 ? errno : 0;
     } else {
-        char *const copy = strdup(path);
-        code = !copy ? ENOMEM : access(dirname(copy), W_OK | X_OK) != 0 ? errno : 0;
-        free(copy);
+        replace_directory_of(folder, sizeof folder, path);
+        code = access(folder, W_OK | X_OK) != 0 ? errno : 0;
     }
-    if (code) sentence_set(why, "%s = %.900s: %s", key, path, strerror(code));
-    return code == 0;
+    return !code || sentence_refuse(why, "%s = %.900s: %s", key, path, strerror(code));
 }

@@ -11,7 +11,7 @@
 #include "ranks/ranks.h"
 #include "ranks/timer.h"
 
-enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_HEAD = 2, TAG_SPANS = 3, PROCESS_BYTES = 256 };
+enum { PING_ROUNDS = 64, TAG_PING = 1, TAG_EVENTS = 2, CLOCK = 3 /* numbers about a clock */ };
 
 /* ---- one clock ---- */
 
@@ -50,12 +50,6 @@ trace_offset trace_measure_offset(MPI_Comm comm)
 
 /* ---- the file ---- */
 
-typedef struct rank_head { /* what a rank sends before its spans */
-    int spans;
-    double offset_s, error_s, device_error_s;
-    char process[PROCESS_BYTES];
-} rank_head;
-
 static void put_text(FILE *f, const char *text)
 {
     json_t *quoted = record_text(text);
@@ -80,8 +74,9 @@ static void put_label(FILE *f, const char *what, int rank, int track, const char
 /* In whole nanoseconds: spans that meet do so in the file too. */
 static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_span *s, double zero_s)
 {
-    const long long begin_ns = llround(1e9 * (s->begin_s - zero_s)),
-                    end_ns = llround(1e9 * (s->end_s - zero_s));
+    const double shift_s = t->clock.offset_s - zero_s;
+    const long long begin_ns = llround(1e9 * (s->begin_s + shift_s)),
+                    end_ns = llround(1e9 * (s->end_s + shift_s));
     const long long length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
     fputs("{\"ph\":\"X\",\"name\":", f);
     put_text(f, t->name[s->name]);
@@ -90,75 +85,70 @@ static void put_span(FILE *f, const trace_timeline *t, int rank, const trace_spa
             (long long)s->step);
 }
 
-static void put_rank(FILE *f, const trace_timeline *t, int rank, const rank_head *head,
-                     const trace_span *span, double zero_s)
+/* This rank's events; the text is the caller's. */
+static char *text_of(const trace_timeline *t, int rank, double zero_s, size_t *bytes)
 {
-    put_label(f, "process", rank, 0, head->process, rank);
+    char *text;
+    FILE *f = CHECK_ALLOC(open_memstream(&text, bytes));
+    put_label(f, "process", rank, 0, t->process, rank);
     for (int i = 0; i < t->tracks; i++) put_label(f, "thread", rank, i, t->track[i], i);
-    for (int i = 0; i < head->spans; i++) put_span(f, t, rank, &span[i], zero_s);
+    for (int i = 0; i < t->spans; i++) put_span(f, t, rank, &t->span[i], zero_s);
+    CHECK_ALLOC(fclose(f) == 0 ? text : NULL);
+    return text;
 }
 
-static void put_clocks(FILE *f, const rank_head *head, int ranks)
+/* Rank 0: the events of one rank after another, so that those of one rank are in memory at a time. */
+static void put_all(FILE *f, MPI_Comm comm, int ranks, const char *mine, const double (*clock_s)[CLOCK])
 {
-    fputs("\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank by ping, device_error of its "
-          "device's clock, us\","
-          "\"ranks\":[",
-          f);
-    for (int r = 0; r < ranks; r++)
-        fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "",
-                1e6 * head[r].offset_s, 1e6 * head[r].error_s, 1e6 * head[r].device_error_s);
-    fputs("]}", f);
-}
-
-/* Rank 0: all ranks in turn, so that the spans of one rank are in memory at a time. */
-static void put_all(FILE *f, MPI_Comm comm, int ranks, const trace_timeline *t, const rank_head *mine,
-                    double zero_s)
-{
-    rank_head *head = CHECK_ALLOC(malloc((size_t)ranks * sizeof *head));
-    head[0] = *mine;
     fputs("{\"traceEvents\":[\n", f);
-    put_rank(f, t, 0, mine, t->span, zero_s);
+    fputs(mine, f);
     for (int r = 1; r < ranks; r++) {
-        MPI_CHECK(MPI_Recv(&head[r], sizeof head[r], MPI_BYTE, r, TAG_HEAD, comm, MPI_STATUS_IGNORE));
-        trace_span *theirs = CHECK_ALLOC(malloc(((size_t)head[r].spans + 1) * sizeof *theirs));
-        MPI_CHECK(MPI_Recv(theirs, head[r].spans * (int)sizeof *theirs, MPI_BYTE, r, TAG_SPANS, comm,
-                           MPI_STATUS_IGNORE));
-        put_rank(f, t, r, &head[r], theirs, zero_s);
+        MPI_Status status;
+        int bytes;
+        MPI_CHECK(MPI_Probe(r, TAG_EVENTS, comm, &status));
+        MPI_CHECK(MPI_Get_count(&status, MPI_CHAR, &bytes));
+        char *const theirs = CHECK_ALLOC(malloc((size_t)bytes));
+        MPI_CHECK(MPI_Recv(theirs, bytes, MPI_CHAR, r, TAG_EVENTS, comm, MPI_STATUS_IGNORE));
+        fwrite(theirs, 1, (size_t)bytes, f);
         free(theirs);
     }
     /* JSON has no comma after the last element: a label closes the list. */
     fputs("{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"tid\":0,\"args\":{\"labels\":\"weft\"}}\n],"
-          "\"displayTimeUnit\":\"ms\",\n",
+          "\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"clock\":\"rank 0's; offset and error of each rank "
+          "by ping, "
+          "device_error of its device's clock, us\",\"ranks\":[",
           f);
-    put_clocks(f, head, ranks);
-    fputs("}\n", f);
-    free(head);
+    for (int r = 0; r < ranks; r++)
+        fprintf(f, "%s{\"offset_us\":%.3f,\"error_us\":%.3f,\"device_error_us\":%.3f}", r ? "," : "",
+                1e6 * clock_s[r][0], 1e6 * clock_s[r][1], 1e6 * clock_s[r][2]);
+    fputs("]}}\n", f);
+}
+
+/* Collective. Of rank 0 replace_end's code. */
+static int put_file(replace *file, MPI_Comm comm, const trace_timeline *t)
+{
+    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
+    const double clock_s[CLOCK] = { t->clock.offset_s, t->clock.error_s, t->device_error_s };
+    double(*const all_s)[CLOCK] = CHECK_ALLOC(malloc((size_t)ranks * sizeof *all_s)), zero_s = INFINITY;
+    size_t bytes;
+    for (int i = 0; i < t->spans; i++) zero_s = fmin(zero_s, t->span[i].begin_s + t->clock.offset_s);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
+    MPI_CHECK(MPI_Gather(clock_s, CLOCK, MPI_DOUBLE, all_s, CLOCK, MPI_DOUBLE, 0, comm));
+    char *const text = text_of(t, rank, zero_s, &bytes);
+    if (rank == 0) put_all(file->to, comm, ranks, text, (const double(*)[CLOCK])all_s);
+    else MPI_CHECK(MPI_Send(text, (int)bytes, MPI_CHAR, 0, TAG_EVENTS, comm));
+    free(text);
+    free(all_s);
+    return rank == 0 ? replace_end(file, true) : 0;
 }
 
 bool trace_write(MPI_Comm comm, const char *path, const trace_timeline *t, sentence *why)
 {
     replace file;
-    const int rank = ranks_mine(comm), ranks = ranks_count(comm);
-    int code = rank == 0 ? replace_begin(&file, path) : 0;
+    int code = ranks_mine(comm) == 0 ? replace_begin(&file, path) : 0;
     MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
-
     if (!code) {
-        rank_head mine = { t->spans, t->clock.offset_s, t->clock.error_s, t->device_error_s, "" };
-        snprintf(mine.process, sizeof mine.process, "%s", t->process);
-        double zero_s = INFINITY;
-        for (int i = 0; i < t->spans; i++) {
-            t->span[i].begin_s += t->clock.offset_s;
-            t->span[i].end_s += t->clock.offset_s;
-            zero_s = fmin(zero_s, t->span[i].begin_s);
-        }
-        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &zero_s, 1, MPI_DOUBLE, MPI_MIN, comm));
-        if (rank == 0) {
-            put_all(file.to, comm, ranks, t, &mine, zero_s);
-            code = replace_end(&file, true);
-        } else {
-            MPI_CHECK(MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, TAG_HEAD, comm));
-            MPI_CHECK(MPI_Send(t->span, t->spans * (int)sizeof *t->span, MPI_BYTE, 0, TAG_SPANS, comm));
-        }
+        code = put_file(&file, comm, t);
         MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, 0, comm));
     }
     if (code) sentence_set(why, "output.trace = %.700s cannot be written: %s", path, strerror(code));

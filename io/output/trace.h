@@ -34,8 +34,7 @@ typedef struct trace_timeline { /* of this rank; nothing is owned */
     int tracks;
     const char *const *name; /* of spans; the same on all ranks */
     int names;
-    trace_span *span; /* spans of one track do not overlap; trace_write puts them on the common
-                       * clock */
+    const trace_span *span; /* spans of one track do not overlap */
     int spans;
     trace_offset clock;
     double device_error_s; /* of the spans' device clock against this rank's, at most */

@@ -1,9 +1,9 @@
-/* The first line is of rank 0's process,
+/* It holds one line, of rank 0's process,
  *
  *   host=HOST pid=PID job=JOB restarts=N
  *
- * JOB is Slurm's ("-": none); each line behind it is the name of an attempt. The process holds flock on the
- * file as long as it runs. A lock is another's to take over where
+ * JOB is Slurm's ("-": none). The process holds flock on the file as long as it runs. A lock is another's to
+ * take over where
  * - no process holds the flock, and the line is this host's or there is none: flock may be each host's own;
  * - this is a later start of the same Slurm job, which Slurm requeues only when the earlier one has ended.
  * All else is refused, and the sentence says which file to delete, and when. Where there is no flock the line
@@ -28,7 +28,6 @@
 enum {
     WORD_BYTES = 64,
     LINE_BYTES = 256,
-    TEXT_BYTES = 64 << 10,
     TRIES = 20 /* 50 ms each: for a run that is just leaving */
 };
 
@@ -42,8 +41,7 @@ struct lock {
     char path[STATE_PATH_BYTES]; /* "" on all ranks but 0 */
     int fd;                      /* holds flock, where there is one; -1: not taken yet */
     char line[LINE_BYTES];       /* this run's */
-    char found[TEXT_BYTES];      /* what a dead run had left: its line, and names */
-    const char *noted;           /* in found: the next name */
+    bool replaces;               /* the file of a dead run, which had its name */
 };
 
 static owner read_owner(const char *text)
@@ -74,13 +72,9 @@ static bool has_the_name(const char *path, int fd)
            held.st_dev == named.st_dev;
 }
 
-/* Names that a dead run had noted stay noted until they are gone. 0 or errno. */
 static int fill(lock *l)
 {
-    const char *const names = strchr(l->found, '\n');
-    l->noted = names ? names + 1 : "";
     int code = ftruncate(l->fd, 0) != 0 ? errno : replace_pwrite(l->fd, l->line, strlen(l->line), 0);
-    if (!code) code = replace_pwrite(l->fd, l->noted, strlen(l->noted), strlen(l->line));
     if (!code && fsync(l->fd) != 0) code = errno;
     if (code) unlink(l->path);
     return code;
@@ -90,21 +84,20 @@ static int fill(lock *l)
 static int try(lock *l, owner *other)
 {
     struct stat info;
-    char text[TEXT_BYTES] = "";
+    char text[LINE_BYTES] = "";
     const owner self = read_owner(l->line);
     l->fd = open(l->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (l->fd < 0) return errno;
     if (fstat(l->fd, &info) != 0 || !S_ISREG(info.st_mode)) return EEXIST;
     const bool locked = flock(l->fd, LOCK_EX | LOCK_NB) == 0, others = !locked && errno == EWOULDBLOCK;
     if (pread(l->fd, text, sizeof text - 1, 0) < 0) return errno;
-    if (text[0]) memcpy(l->found, text, sizeof text); /* else what stood in one that it replaces */
-    *other = read_owner(l->found);
+    if (text[0] || !l->replaces) *other = read_owner(text);
     const bool same_host = strcmp(other->host, self.host) == 0,
                later = *other->host && strcmp(self.job, "-") != 0 && strcmp(other->job, self.job) == 0 &&
                        other->restarts < self.restarts;
     const bool named = has_the_name(l->path, l->fd), dead = others && later && !same_host;
-    if (named && dead) unlink(l->path); /* a server may hold a dead host's lock for a while */
-    else if (!named || others) l->found[0] = '\0';
+    l->replaces = named && dead;
+    if (l->replaces) unlink(l->path); /* a server may hold a dead host's lock for a while */
     if (!named || others) return EAGAIN;
     return !*other->host || (locked && same_host) || later ? fill(l) : EBUSY;
 }
@@ -159,27 +152,6 @@ bool lock_is_held(const lock *l)
     char found[LINE_BYTES] = "";
     const ssize_t bytes = pread(l->fd, found, strlen(l->line), 0);
     return has_the_name(l->path, l->fd) && bytes == (ssize_t)strlen(l->line) && strcmp(found, l->line) == 0;
-}
-
-int lock_note(lock *l, const char *name)
-{
-    struct stat info;
-    char line[STATE_NAME_BYTES + 2];
-    snprintf(line, sizeof line, "%s\n", name);
-    if (fstat(l->fd, &info) != 0) return errno;
-    const int code = replace_pwrite(l->fd, line, strlen(line), (uint64_t)info.st_size);
-    return code ? code : fdatasync(l->fd) != 0 ? errno : 0;
-}
-
-void lock_settle(lock *l) { (void)!ftruncate(l->fd, (off_t)strlen(l->line)); }
-
-bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES])
-{
-    const char *const end = strchr(l->noted, '\n');
-    if (!end) return false; /* or half a line: nothing was made after it */
-    snprintf(name, STATE_NAME_BYTES, "%.*s", (int)(end - l->noted), l->noted);
-    l->noted = end + 1;
-    return true;
 }
 
 void lock_release(lock **l)

@@ -49,9 +49,11 @@ state_status state_file_open(const char *path, int *fd, sentence *why);
 
 /* ---- a state ---- */
 
-enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 2, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 300 };
+enum { STATE_FIELDS_MAX = 2, STATE_SCHEMA_VERSION = 3, STATE_PATH_BYTES = 4400, STATE_NAME_BYTES = 304 };
 enum { STATE_BLOCK_BYTES = 4 << 20, STATE_DECK_BYTES = 64 << 10 };
 
+/* The table of an index has field, part and info as they are in memory; docs/contract.md names their columns.
+ */
 typedef struct state_field {
     char name[16];        /* "u", "u_prev", "a", "b" */
     int64_t nx, ny;       /* ny is 1 in 1D */
@@ -62,25 +64,24 @@ typedef struct state_part {
     int64_t bytes;         /* of its file; of a state in one file: unused */
     int64_t structure_crc; /* of all its bytes that are no cells; the same */
     struct {
-        box cells;                   /* empty: it has none of that field */
-        int64_t at_bytes;            /* where they begin in its file */
-    } of[STATE_FIELDS_MAX];          /* up to here a row of /parts */
+        box cells;        /* empty: it has none of that field */
+        int64_t at_bytes; /* where they begin in its file */
+    } of[STATE_FIELDS_MAX];
     int64_t block[STATE_FIELDS_MAX]; /* the number of their first block among all of the state */
 } state_part;
 
 /* An index's contents. Owned by the caller: state_close. The same on every rank. */
 typedef struct state_info {
-    char path[STATE_PATH_BYTES];   /* of the index */
-    char folder[STATE_NAME_BYTES]; /* of the parts, a name beside the index; "": one file */
     char kind[16], version[64];
+    char folder[STATE_NAME_BYTES]; /* of the parts, a name beside the index; "": one file */
     dtype type;
-    int64_t step;
-    char deck[STATE_DECK_BYTES]; /* resolved, as text */
-    int fields, main_field;      /* main_field's fingerprint stands for the whole state */
-    state_field field[STATE_FIELDS_MAX];
+    int fields, main_field; /* main_field's fingerprint stands for the whole state */
     int parts;
+    int64_t step, blocks;
+    state_field field[STATE_FIELDS_MAX];
+    char path[STATE_PATH_BYTES]; /* of the index; up to here the head of the table */
+    char deck[STATE_DECK_BYTES]; /* resolved, as text */
     state_part *part;
-    int64_t blocks;
     uint32_t *crc; /* [blocks]: CRC-32C of each, part by part, in a part field by field */
 } state_info;
 
@@ -89,7 +90,7 @@ void state_path(char *out, size_t out_bytes, const char *dir, int64_t step);
 /* The step of "DIR/step_NNNNNNNNNN.h5", -1 for any other name. */
 int64_t state_step_of(const char *path);
 
-/* Reads an index; the trailer is checked before HDF5 sees the file. MISSING: no such file; DAMAGED: not a
+/* Reads an index, by its table alone. MISSING: no such file; DAMAGED: not a
  * whole state, or one of another step than its name says; IO. s is to be closed in any case. Collective. */
 state_status state_open(MPI_Comm comm, const char *path, state_info *s, sentence *why);
 void state_close(state_info *s);

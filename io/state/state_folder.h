@@ -11,9 +11,6 @@
 state_status state_make_folder(MPI_Comm comm, const char *dir, sentence *why);
 /* dir, or the nearest folder above it that is there. 0 or errno. */
 int state_nearest_folder(char out[STATE_PATH_BYTES], const char *path);
-/* fsync of a folder, where that is to be had: not on all file systems, nor of one that may be entered but not
- * read. 0 or errno. */
-int state_sync_folder(const char *path);
 /* Do all ranks see the same folder there, and may they write in it? Rank 0 makes a file in the nearest folder
  * that is there, which all look for, and deletes it. OK too where rank 0 cannot write there. IO: why names a
  * rank and its host. Collective. */
@@ -28,8 +25,7 @@ bool state_look_again(int code, int *tries);
 /* Looks for it in this way. 0 or errno. */
 int state_look_for(const char *path);
 
-/* ---- One run a name: a lock file says which run writes there, and which attempts may be left half written.
- * ---- */
+/* ---- One run a name: a lock file says which run writes there ---- */
 
 #define LOCK_NAME ".weft.lock" /* of a folder, in it; of one file NAME it is NAME.lock */
 
@@ -42,39 +38,32 @@ lock *lock_take(MPI_Comm comm, const char *path, state_status *status, sentence 
 /* Deletes the file if it is still this run's. When no rank writes any more; accepts NULL. */
 void lock_release(lock **l);
 
-/* On rank 0, by one thread at a time: */
-
-/* Is it still this run's? */
+/* Is it still this run's? On rank 0. */
 bool lock_is_held(const lock *l);
-/* Adds the name of an attempt, on disk before it returns. 0 or errno. */
-int lock_note(lock *l, const char *name);
-/* Whatever was noted is whole or gone. */
-void lock_settle(lock *l);
-/* The next name that a dead run had noted; false: no more. */
-bool lock_next_noted(lock *l, char name[STATE_NAME_BYTES]);
 
 /* ---- attempts: folders NAME.<8 hex digits> beside NAME.h5, with a state's parts, also while it is written.
- * By one rank, in any thread. ---- */
+ * As long as no index names one, it has a mark, which is on disk before any part: a run that is killed leaves
+ * nothing that the next one does not find. By one rank, in any thread. ---- */
 
-#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
-
-/* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5: out has STATE_NAME_BYTES. False: too long. */
-bool state_attempt_name(char *out, const char *path, uint32_t token);
+/* NAME.6f2c9a01 of the state PATH = DIR/NAME.h5. */
+void state_attempt_name(char out[STATE_NAME_BYTES], const char *path, uint32_t token);
+/* Makes the mark in the attempt's folder. 0 or errno. */
+int state_attempt_mark(const char *dir, const char *name);
 /* Deletes the attempt's folder in dir, unless the index of its name says that it has its parts there, or
- * cannot be read. Nothing else than parts and what is to be an index is deleted. False: some of it stays. */
-bool state_attempt_remove(const char *dir, const char *name);
-/* Deletes the state `path`, its index first; its attempt's name is in the lock file before. False: some of it
- * stays. */
-bool state_remove(lock *l, const char *dir, const char *path);
+ * cannot be read; in the first case the mark goes. Nothing else than parts, mark and what is to be an index
+ * is deleted. */
+void state_attempt_remove(const char *dir, const char *name);
+/* The same of all attempts in dir with a mark: those of the state `file`, or, NULL, of a folder's steps. */
+void state_attempts_tidy(const char *dir, const char *file);
+/* Deletes the state `path`, its index first. */
+void state_remove(const char *dir, const char *path);
 
 typedef struct state_keep {  /* which states of a folder stay */
     int newest;              /* how many of the newest; 0: all */
     int64_t milestone_steps; /* those of multiples of it stay besides; 0: none do */
 } state_keep;
 enum { STATE_NONE_VERIFIED = -1 };
-/* Deletes the states in dir up to step `last`, the one just written, that are not kept, but never that of
- * step `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps,
- * of another problem, and what is no state are not this run's: they neither count nor go. False: some stays
- * that should have gone. */
-bool state_keep_apply(lock *l, const char *dir, state_keep keep, uint32_t problem, int64_t last,
-                      int64_t verified);
+/* Deletes the states in dir up to `last`, the one just written, that are not kept, but never that of step
+ * `verified`, the last one known to be whole (or STATE_NONE_VERIFIED). Those of later steps, of another
+ * problem (kind, type, grid), and what is no state are not this run's: they neither count nor go. */
+void state_keep_apply(const char *dir, state_keep keep, const state_info *last, int64_t verified);

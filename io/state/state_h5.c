@@ -1,10 +1,17 @@
+/* HDF5 by one rank alone, in the main thread: the files of a state as other programs read them, and the
+ * opening of other programs' files. */
 #include "state/state_h5.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "state/state.h"
+#include "state/state_index.h"
 
 enum { ALIGNMENT_BYTES = 4096 }; /* of datasets: a page */
 
@@ -15,7 +22,7 @@ void state_before_mpi_init(void)
     H5open();
 }
 
-void state_h5_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+static void be_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
 static herr_t take_innermost(unsigned n, const H5E_error2_t *e, void *text)
 {
@@ -33,8 +40,10 @@ const char *state_h5_reason(void)
     return text.text;
 }
 
-/* The 1.8 format has checksums over everything but the raw data; virtual datasets came with 1.10. */
-hid_t state_h5_access(void)
+/* Files are opened without locks, which parallel file systems often lack, unless the user's
+ * HDF5_USE_FILE_LOCKING asks for them; all that is open of a file goes with it. The 1.8 format has checksums
+ * over everything but the raw data; virtual datasets came with 1.10. */
+static hid_t file_access(void)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     (void)setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0); /* read whenever a file is opened */
@@ -46,62 +55,221 @@ hid_t state_h5_access(void)
 
 state_status state_h5_open(const char *path, hid_t *file, sentence *why)
 {
-    state_h5_quiet();
+    be_quiet();
     int fd;
     *file = H5I_INVALID_HID;
     const state_status status = state_file_open(path, &fd, why);
     if (status != STATE_OK) return status;
     close(fd);
-    STATE_H5_SCOPED const hid_t access = state_h5_access();
+    STATE_H5_SCOPED const hid_t access = file_access();
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return STATE_OK;
     return state_fail(STATE_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path,
                       state_h5_reason());
 }
 
-hid_t state_h5_file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
+/* What is written: little-endian IEEE. */
+static hid_t file_type(dtype t) { return t == DTYPE_F32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE; }
 
-hid_t state_h5_create_group(hid_t root, const char *name)
+/* No times in it: a file depends on the state alone. */
+static hid_t create_group(hid_t root, const char *name)
 {
     STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_GROUP_CREATE);
     H5Pset_obj_track_times(how, false);
     return H5Gcreate2(root, name, H5P_DEFAULT, how, H5P_DEFAULT);
 }
 
-bool state_h5_put(hid_t object, const char *name, hid_t file_type, hid_t memory_type, hsize_t count,
-                  const void *values)
+/* An attribute of `count` values, 0: a scalar; in the file as they are in memory. */
+static bool put(hid_t object, const char *name, hid_t type, hsize_t count, const void *values)
 {
     STATE_H5_SCOPED const hid_t space = count ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
-    STATE_H5_SCOPED const hid_t attribute =
-        H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
-    return attribute >= 0 && H5Awrite(attribute, memory_type, values) >= 0;
+    STATE_H5_SCOPED const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    return attribute >= 0 && H5Awrite(attribute, type, values) >= 0;
 }
 
-bool state_h5_put_text(hid_t object, const char *name, const char *text)
+static bool put_text(hid_t object, const char *name, const char *text)
 {
     STATE_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, strlen(text) + 1);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    return state_h5_put(object, name, type, type, 0, text);
+    return put(object, name, type, 0, text);
 }
 
-bool state_h5_put_integer(hid_t object, const char *name, int64_t number)
+static bool put_integer(hid_t object, const char *name, int64_t number)
 {
-    return state_h5_put(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, 0, &number);
+    return put(object, name, H5T_STD_I64LE, 0, &number);
 }
 
-bool state_h5_get_integer(hid_t object, const char *name, int64_t *out)
+/* ---- parts ---- */
+
+static hid_t new_file(const char *path)
 {
-    if (H5Aexists(object, name) <= 0) return false;
-    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    return H5Aread(attribute, H5T_NATIVE_INT64, out) >= 0;
+    STATE_H5_SCOPED const hid_t access = file_access(), how = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_obj_track_times(how, false);
+    return H5Fcreate(path, H5F_ACC_EXCL, how, access);
 }
 
-bool state_h5_get_text(hid_t object, const char *name, char *out, size_t out_bytes)
+static state_status h5_failed(const char *path, const char *what, sentence *why)
 {
-    memset(out, 0, out_bytes); /* other programs write no end mark */
-    if (H5Aexists(object, name) <= 0) return false;
-    STATE_H5_SCOPED const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT), type = H5Aget_type(attribute);
-    return !H5Tis_variable_str(type) && H5Tget_size(type) <= out_bytes &&
-           H5Aread(attribute, type, out) >= 0 && out[out_bytes - 1] == '\0';
+    return state_fail(STATE_IO, why, "cannot write %s: %s: %s", path, what, state_h5_reason());
+}
+
+/* The cells of one part. Every byte is written by its owner: HDF5 need not fill it first. */
+static bool put_cells(hid_t group, state_info *s, int k, int i)
+{
+    const box b = s->part[k].of[i].cells;
+    const hsize_t shape[2] = { (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const int skip = s->field[i].ny == 1 ? 1 : 0;
+    STATE_H5_SCOPED const hid_t space = H5Screate_simple(2 - skip, shape + skip, NULL),
+                                layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER);
+    H5Pset_obj_track_times(layout, false);
+    STATE_H5_SCOPED const hid_t set =
+        H5Dcreate2(group, s->field[i].name, file_type(s->type), space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    s->part[k].of[i].at_bytes = set < 0 ? -1 : (int64_t)H5Dget_offset(set);
+    return s->part[k].of[i].at_bytes != -1; /* HADDR_UNDEF too */
+}
+
+state_status state_part_create(state_info *s, int k, sentence *why)
+{
+    char path[STATE_PATH_BYTES];
+    struct stat info;
+    state_part *const p = &s->part[k];
+    state_part_path(s, k, path);
+    be_quiet();
+    const hid_t file = new_file(path);
+    if (file < 0) return h5_failed(path, "H5Fcreate", why);
+    const hid_t group = s->parts == 1 ? create_group(file, "fields") : file;
+    bool ok = group >= 0;
+    if (ok && s->parts > 1) ok = put_text(file, "state", s->folder) && put_integer(file, "part", k);
+    for (int i = 0; i < s->fields && ok; i++)
+        if (!box_empty(p->of[i].cells)) ok = put_cells(group, s, k, i);
+    state_status status = ok ? STATE_OK : h5_failed(path, "datasets", why);
+    if (group != file) state_h5_close(&group);
+    if (H5Fclose(file) < 0 && ok) status = h5_failed(path, "H5Fclose", why);
+    if (status == STATE_OK && stat(path, &info) != 0) return state_file_failed("write", path, errno, why);
+    p->bytes = status == STATE_OK ? info.st_size : 0;
+    return status;
+}
+
+/* ---- views: virtual datasets over the parts ---- */
+
+/* The fields as VTK's own readers know them are an image with a value at each cell's centre. Readers differ
+ * in what they take for a flat image. VTK 9.1 (Debian 12, Ubuntu 24.04) wants three axes and overruns its
+ * memory where one has a single point; later ones take two axes, and then three no more. What all of them
+ * take has two points or more along every axis: so z shows the cells twice, as a plate one cell thick, and a
+ * field of one row or column has no image. */
+enum { AXES = 3, IMAGE_LAYERS = 2 }; /* z, y, x, as HDF5 counts them */
+
+/* Part k of field i in layer z of a view with `dims` axes. */
+static bool map_part(hid_t how, hid_t view, int dims, hsize_t z, const state_info *s, int k, int i)
+{
+    char file[STATE_NAME_BYTES + 16] = ".", set[64];
+    const box b = s->part[k].of[i].cells;
+    const hsize_t at[AXES] = { z, (hsize_t)b.y0, (hsize_t)b.x0 },
+                  count[AXES] = { 1, (hsize_t)box_height(b), (hsize_t)box_width(b) };
+    const int of_set = s->field[i].ny == 1 ? 1 : 2, skip = AXES - dims;
+    STATE_H5_SCOPED const hid_t source = H5Screate_simple(of_set, count + AXES - of_set, NULL);
+    if (s->folder[0]) snprintf(file, sizeof file, "%s/%d.h5", s->folder, k);
+    snprintf(set, sizeof set, s->folder[0] ? "/%s" : "/fields/%s", s->field[i].name);
+    return H5Sselect_hyperslab(view, H5S_SELECT_SET, at + skip, NULL, count + skip, NULL) >= 0 &&
+           H5Pset_virtual(how, view, file, set, source) >= 0;
+}
+
+/* Field i, or with AXES dims the image of it, as a virtual dataset. Without a source cells are NaN, not
+ * zeros. */
+static hid_t create_view(hid_t group, const state_info *s, int i, int dims)
+{
+    static const double nan = NAN;
+    const hsize_t layers = dims == AXES ? IMAGE_LAYERS : 1;
+    const hsize_t shape[AXES] = { layers, (hsize_t)s->field[i].ny, (hsize_t)s->field[i].nx };
+    STATE_H5_SCOPED const hid_t how = H5Pcreate(H5P_DATASET_CREATE),
+                                view = H5Screate_simple(dims, shape + AXES - dims, NULL);
+    H5Pset_obj_track_times(how, false);
+    bool ok = H5Pset_fill_value(how, H5T_NATIVE_DOUBLE, &nan) >= 0;
+    for (int k = 0; k < s->parts; k++)
+        for (hsize_t z = 0; z < layers && ok && !box_empty(s->part[k].of[i].cells); z++)
+            ok = map_part(how, view, dims, z, s, k, i);
+    H5Sselect_all(view);
+    if (!ok) return H5I_INVALID_HID;
+    return H5Dcreate2(group, s->field[i].name, file_type(s->type), view, H5P_DEFAULT, how, H5P_DEFAULT);
+}
+
+static bool put_fingerprint(hid_t object, uint64_t fingerprint)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, fingerprint);
+    return put_text(object, "fingerprint", digits);
+}
+
+static bool put_fields(hid_t root, const state_info *s)
+{
+    STATE_H5_SCOPED const hid_t group =
+        s->folder[0] ? create_group(root, "fields") : H5Gopen2(root, "fields", H5P_DEFAULT);
+    bool ok = group >= 0;
+    for (int i = 0; i < s->fields && ok; i++) {
+        STATE_H5_SCOPED const hid_t set = s->folder[0] ? create_view(group, s, i, s->field[i].ny == 1 ? 1 : 2)
+                                                       : H5Dopen2(group, s->field[i].name, H5P_DEFAULT);
+        ok = set >= 0 && put_fingerprint(set, s->field[i].fingerprint);
+    }
+    return ok;
+}
+
+/* ---- /VTKHDF ---- */
+
+static bool put_image(hid_t group, const state_field *f)
+{
+    static const char type_text[] = "ImageData"; /* of a fixed length and without an end mark */
+    STATE_H5_SCOPED const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, sizeof type_text - 1);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    const int64_t version[] = { 1, 0 }, extent[] = { 0, f->nx - 1, 0, f->ny - 1, 0, IMAGE_LAYERS - 1 };
+    const double origin[] = { 0.5, 0.5, 0 }, spacing[] = { 1, 1, 1 },
+                 direction[] = { 1, 0, 0, 0, 1, 0, 0, 0, 1 };
+    return put(group, "Type", type, 0, type_text) && put(group, "Version", H5T_STD_I64LE, 2, version) &&
+           put(group, "WholeExtent", H5T_STD_I64LE, 6, extent) &&
+           put(group, "Origin", H5T_IEEE_F64LE, 3, origin) &&
+           put(group, "Spacing", H5T_IEEE_F64LE, 3, spacing) &&
+           put(group, "Direction", H5T_IEEE_F64LE, 9, direction);
+}
+
+/* An image has one shape: of a transpose that is not square, b alone. */
+static bool put_vtk(hid_t root, const state_info *s)
+{
+    const state_field *f = &s->field[s->main_field];
+    if (f->nx == 1 || f->ny == 1) return true;
+    STATE_H5_SCOPED const hid_t group = create_group(root, "VTKHDF");
+    STATE_H5_SCOPED const hid_t data = create_group(group, "PointData");
+    bool ok = data >= 0 && put_image(group, f);
+    for (int i = 0; i < s->fields && ok; i++) {
+        if (s->field[i].nx != f->nx || s->field[i].ny != f->ny) continue;
+        STATE_H5_SCOPED const hid_t set = create_view(data, s, i, AXES);
+        ok = set >= 0;
+    }
+    return ok;
+}
+
+/* ---- an index ---- */
+
+static const char *describe(hid_t root, const state_info *s)
+{
+    if (!put_integer(root, "schema_version", STATE_SCHEMA_VERSION) || !put_text(root, "program", "weft") ||
+        !put_text(root, "version", s->version) || !put_text(root, "kind", s->kind) ||
+        !put_integer(root, "step", s->step) || !put_text(root, "deck", s->deck) ||
+        !put_fingerprint(root, s->field[s->main_field].fingerprint))
+        return "attributes";
+    if (!put_fields(root, s)) return "/fields";
+    return put_vtk(root, s) ? NULL : "/VTKHDF";
+}
+
+state_status state_index_create(const char *path, const state_info *s, sentence *why)
+{
+    STATE_H5_SCOPED const hid_t access = file_access();
+    be_quiet();
+    const hid_t file = s->folder[0] ? new_file(path) : H5Fopen(path, H5F_ACC_RDWR, access);
+    const char *const failed = file < 0 ? "H5Fcreate" : describe(file, s);
+    if (failed) (void)h5_failed(path, failed, why);
+    if (file >= 0 && H5Fclose(file) < 0 && !failed) return h5_failed(path, "H5Fclose", why);
+    return failed ? STATE_IO : STATE_OK;
 }

@@ -1,5 +1,5 @@
-/* The index of a state as a file, and its parts as files: what HDF5 makes and reads, and the trailer.
- * Functions that take hid_t or say HDF5 are the main thread's; the others call neither MPI nor HDF5. */
+/* The index of a state as a file, and its parts as files: what HDF5 makes, and the table behind it. Functions
+ * that say HDF5 are the main thread's; the others call neither MPI nor HDF5. */
 #pragma once
 
 #include <stddef.h>
@@ -11,41 +11,33 @@
 /* Block n of field i in part k, counted in its rectangle: its cells lie together in the file. */
 box state_block(const state_info *s, int k, int i, int64_t n);
 int64_t state_blocks(box cells, dtype t);
-/* The same of states of one kind, type and grid: CRC-32C of "KIND TYPE" and of " NAME NX NY" of each field.
- */
-uint32_t state_problem(const state_info *s);
 /* Numbers the blocks of all parts by their cells: part[].block and s->blocks. */
 void state_number_blocks(state_info *s);
 /* Piece n of a rectangle, of about `bytes` (one cell at least), in the order of its rows: whole rows, or a
  * piece of one; empty past the last. */
 box state_piece(box cells, dtype t, size_t bytes, int64_t n);
-/* Bytes of field i's cells in part k. */
-int64_t state_cells_bytes(const state_info *s, int k, int i);
-/* The file of part k: FOLDER/K.h5 beside the index, or the index. */
+#define STATE_INDEX_NAME "index.h5" /* in an attempt's folder, before it is published */
+/* The file of part k: FOLDER/K.h5 beside the index, or the index, which may be in its attempt's folder. */
 void state_part_path(const state_info *s, int k, char out[STATE_PATH_BYTES]);
 
-/* ---- bytes of a file that are no cells ---- */
+/* ---- the table ---- */
 
-/* CRC-32C of part k's open file without its cells. 0 or errno. */
-int state_part_crc(const state_info *s, int k, int fd, uint32_t *crc);
-
-typedef struct state_trailer {
-    uint32_t token;   /* the digits of the parts' folder; 0: one file */
-    uint32_t problem; /* state_problem */
-    uint64_t at_bytes[STATE_FIELDS_MAX], cells_bytes[STATE_FIELDS_MAX]; /* of cells in this file */
-} state_trailer;
-/* Compares the trailer with the file. MISSING: no such file; DAMAGED: no trailer, or another checksum; IO. */
-state_status state_trailer_check(const char *path, state_trailer *t, sentence *why);
-/* Appends it, with the checksum of what is there, fsyncs the file and reads it back. 0 or errno. */
-int state_trailer_append(const char *path, const state_trailer *t);
+/* CRC-32C of the first bytes of an open file without the cells of part k; k = -1: it has none. 0 or errno. */
+int state_structure_crc(const state_info *s, int k, int fd, int64_t bytes, uint32_t *crc);
+/* Reads an index. MISSING: no such file; DAMAGED: no table at its end, or another checksum; IO. s is to be
+ * closed in any case. */
+state_status state_index_read(const char *path, state_info *s, sentence *why);
+/* Appends the table to the file that state_index_create made, with the checksum of what is there, fsyncs it
+ * and reads it back. 0 or errno. */
+int state_index_end(const char *path, state_info *s);
 
 /* ---- HDF5, by one rank ---- */
 
 /* Makes part k's file with its datasets allocated and nothing in them: fills part[k].at_bytes and .bytes. */
 state_status state_part_create(state_info *s, int k, sentence *why);
-/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: all but the trailer;
- * reads it back. */
-state_status state_index_write(const char *path, const state_info *s, sentence *why);
+/* Makes `path`, or, of one file (s->folder is ""), adds to that of state_part_create: what other programs
+ * read of an index. */
+state_status state_index_create(const char *path, const state_info *s, sentence *why);
 
 /* ---- blocks of parts, compared with their checksums: below state_read and state_verify, and after a write
  * ---- */

@@ -37,7 +37,7 @@ static const char *find_fault(const state_info *s, int k, int fd)
     if (!s->folder[0]) return NULL;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "is no file";
     if (info.st_size != p->bytes) return "has another length than was written";
-    if (state_part_crc(s, k, fd, &crc) != 0) return "cannot be read";
+    if (state_structure_crc(s, k, fd, p->bytes, &crc) != 0) return "cannot be read";
     return crc == p->structure_crc ? NULL : "is another part, or its structure is damaged";
 }
 

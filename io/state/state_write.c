@@ -46,14 +46,14 @@ typedef enum phase { IDLE, BEGIN, WRITE, PUBLISH, TELL } phase;
 
 /* Numbers of which all ranks learn the largest. WORST: status * ranks, and more for lower ranks, of which the
  * lowest speaks. */
-enum { WORST, JOB_S, VERIFY_S, TOKEN, AGREED };
+enum { WORST, JOB_S, VERIFY_S, AGREED };
 struct state_writer {
     MPI_Comm comm; /* owned */
     int rank, ranks;
     state_writer_options o;
     char dir[STATE_PATH_BYTES];
     lock *lock;
-    bool untidy; /* some of what dead runs had left stays: it stays noted */
+    uint32_t token; /* of the next attempt; the same on all ranks */
     int64_t verified;
     state_stats stats;
     /* ---- the write under way; a job's while it runs ---- */
@@ -63,8 +63,7 @@ struct state_writer {
     state_level level;
     bool has_level; /* the snapshot is there */
     state_info s;
-    int number;     /* of this rank's part; -1: it writes none */
-    uint32_t token; /* of the attempt */
+    int number; /* of this rank's part; -1: it writes none */
     char attempt[STATE_NAME_BYTES];
     collect *collected; /* NULL: each rank writes its own cells */
     const collect_window *window;
@@ -106,8 +105,7 @@ static uint64_t cells_bytes(const state_level *l)
 
 static state_status failed(state_writer *w, const char *what, int code)
 {
-    sentence_set(&w->why, "cannot %s %s: %s", what, w->s.path, strerror(code));
-    return STATE_IO;
+    return state_file_failed(what, w->s.path, code, &w->why);
 }
 
 static void attempt_path(const state_writer *w, const char *name, char out[STATE_PATH_BYTES])
@@ -121,13 +119,9 @@ static state_status make_attempt(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    const uint32_t token = (uint32_t)replace_token() | 1; /* 0 is that of one file */
-    w->mine[TOKEN] = token;
-    if (!state_attempt_name(w->attempt, w->s.path, token)) return failed(w, "write", ENAMETOOLONG);
     attempt_path(w, "", path);
-    const int code = lock_note(w->lock, w->attempt);
-    if (code) return failed(w, "note in the lock file an attempt of", code);
-    return mkdir(path, 0777) == 0 ? STATE_OK : state_file_failed("make the folder", path, errno, &w->why);
+    const int code = mkdir(path, 0777) != 0 ? errno : state_attempt_mark(w->dir, w->attempt);
+    return code ? state_file_failed("make the folder", path, code, &w->why) : STATE_OK;
 }
 
 /* ---- write: a part's file, then its cells in the order of the file ---- */
@@ -193,7 +187,7 @@ static int flush(state_writer *w)
 {
     uint32_t crc = 0;
     int code = fsync(w->fd) != 0 ? errno : 0;
-    if (!code) code = state_part_crc(&w->s, w->number, w->fd, &crc);
+    if (!code) code = state_structure_crc(&w->s, w->number, w->fd, w->s.part[w->number].bytes, &crc);
     if (close(w->fd) != 0 && !code) code = errno;
     w->fd = -1;
     w->s.part[w->number].structure_crc = crc;
@@ -239,76 +233,62 @@ static state_status finish_part(state_writer *w)
 
 static bool is_one_file(const state_writer *w) { return w->s.parts == 1; }
 
-static void index_path(const state_writer *w, char out[STATE_PATH_BYTES])
-{
-    attempt_path(w, is_one_file(w) ? "0.h5" : STATE_INDEX_NAME, out);
-}
-
 static state_status make_index(state_writer *w)
 {
     char path[STATE_PATH_BYTES];
     if (w->rank != 0) return STATE_OK;
-    index_path(w, path);
-    if (is_one_file(w)) { /* which says itself how long it is, and has a trailer over its structure */
+    attempt_path(w, STATE_INDEX_NAME, path);
+    if (is_one_file(w)) { /* whose trailer has the checksum of its structure */
         w->s.folder[0] = '\0';
         w->s.part[0].bytes = 0;
         w->s.part[0].structure_crc = 0;
     }
-    return state_index_write(path, &w->s, &w->why);
+    return state_index_create(path, &w->s, &w->why);
 }
 
 /* From here on the state has its name; what fails costs it nothing. */
 static void make_way(state_writer *w, const char *older)
 {
-    bool all = true;
-    if (is_one_file(w)) all = state_attempt_remove(w->dir, w->attempt);
-    if (older[0]) all = state_attempt_remove(w->dir, older) && all;
+    state_attempt_remove(w->dir, w->attempt); /* of parts, its mark */
+    if (older[0]) state_attempt_remove(w->dir, older);
     if (w->o.verify != STATE_VERIFY_OFF) w->verified = w->s.step; /* read back before it got its name */
-    if (w->o.folder)
-        all =
-            state_keep_apply(w->lock, w->dir, w->o.keep, state_problem(&w->s), w->s.step, w->verified) && all;
-    w->untidy = w->untidy || !all; /* what stays stays noted */
-    if (!w->untidy) lock_settle(w->lock);
+    if (w->o.folder) state_keep_apply(w->dir, w->o.keep, &w->s, w->verified);
 }
 
-/* On disk under its name in the attempt's folder: the index with its trailer. 0 or errno. */
-static int complete(const state_writer *w, const char *index)
+/* On disk under its name in the attempt's folder: the index with its table. 0 or errno. */
+static int complete(state_writer *w, const char *index)
 {
     char folder[STATE_PATH_BYTES];
-    state_trailer t = { .token = is_one_file(w) ? 0 : w->token, .problem = state_problem(&w->s) };
-    for (int i = 0; i < w->s.fields && is_one_file(w); i++) {
-        t.at_bytes[i] = (uint64_t)w->s.part[0].of[i].at_bytes;
-        t.cells_bytes[i] = (uint64_t)state_cells_bytes(&w->s, 0, i);
-    }
     attempt_path(w, "", folder);
-    int code = state_trailer_append(index, &t);
-    if (!code) code = state_sync_folder(folder);
-    return code ? code : state_sync_folder(w->dir);
+    int code = state_index_end(index, &w->s);
+    if (!code) code = replace_sync_folder(folder);
+    return code ? code : replace_sync_folder(w->dir);
 }
 
-/* The attempt of the state that has the name, if it has parts, is in the lock file before they lose it. */
-static int note_older(const state_writer *w, char older[STATE_NAME_BYTES])
+/* The attempt of the state that has the name, if it has parts, has a mark before they lose it. */
+static int mark_older(const state_writer *w, char older[STATE_NAME_BYTES])
 {
-    state_trailer t;
+    state_info s;
     sentence unused;
-    older[0] = '\0';
-    if (state_trailer_check(w->s.path, &t, &unused) != STATE_OK || t.token == 0) return 0;
-    return state_attempt_name(older, w->s.path, t.token) ? lock_note(w->lock, older) : ENAMETOOLONG;
+    const bool whole = state_index_read(w->s.path, &s, &unused) == STATE_OK;
+    snprintf(older, STATE_NAME_BYTES, "%s", whole ? s.folder : "");
+    state_close(&s);
+    return older[0] ? state_attempt_mark(w->dir, older) : 0;
 }
 
 static state_status publish(state_writer *w)
 {
     char index[STATE_PATH_BYTES], older[STATE_NAME_BYTES];
     if (w->rank != 0) return STATE_OK;
-    index_path(w, index);
+    attempt_path(w, STATE_INDEX_NAME, index);
     int code = complete(w, index);
-    if (!code) code = note_older(w, older);
+    if (!code) code = mark_older(w, older);
     if (code) return failed(w, "write", code);
     if (!lock_is_held(w->lock))
         return state_fail(STATE_IO, &w->why, "cannot write %s: another run has taken its place over",
                           w->s.path);
     if (rename(index, w->s.path) != 0) return failed(w, "rename to", errno);
-    code = state_sync_folder(w->dir);
+    code = replace_sync_folder(w->dir);
     if (code) return state_file_failed("fsync", w->dir, code, &w->why);
     make_way(w, older);
     return STATE_OK;
@@ -433,13 +413,6 @@ static bool agreed(state_writer *w)
 
 /* ---- what all ranks know once they have agreed ---- */
 
-static void learn_attempt(state_writer *w)
-{
-    w->token = (uint32_t)w->all[TOKEN];
-    (void)state_attempt_name(w->attempt, w->s.path, w->token);
-    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
-}
-
 /* Compares the fingerprints of the cells that were read back with those of the device. */
 static state_status learn_fingerprints(state_writer *w)
 {
@@ -478,8 +451,7 @@ static void give_up(state_writer *w, state_status status, int speaker)
     w->agreeing = true;
     if (w->fd >= 0) (void)close(w->fd);
     w->fd = -1;
-    if (w->rank == 0 && w->attempt[0] && !state_attempt_remove(w->dir, w->attempt)) w->untidy = true;
-    if (w->rank == 0 && !w->untidy) lock_settle(w->lock);
+    if (w->rank == 0) state_attempt_remove(w->dir, w->attempt);
     MPI_CHECK(MPI_Ibcast(w->why.text, SENTENCE_BYTES, MPI_BYTE, speaker, w->comm, next_pending(w)));
     MPI_CHECK(MPI_Ibarrier(w->comm, next_pending(w)));
 }
@@ -498,7 +470,6 @@ static void go_on(state_writer *w)
     if (status != STATE_OK) {
         give_up(w, status, w->ranks - 1 - worst % w->ranks);
     } else if (w->phase == BEGIN) {
-        learn_attempt(w);
         begin_phase(w, WRITE);
     } else if (w->phase == WRITE) {
         begin_phase(w, PUBLISH);
@@ -574,7 +545,6 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     w->has_level = false;
     w->heard = true;
     w->ended = STATE_OK;
-    w->attempt[0] = '\0';
     w->fd = -1;
     w->window = NULL;
     w->in_block = 0;
@@ -582,6 +552,8 @@ state_status state_writer_begin(state_writer *w, const state_request *r, sentenc
     memset(w->cells, 0, sizeof w->cells);
     memset(w->block, 0, sizeof w->block);
     describe(w, &w->level);
+    state_attempt_name(w->attempt, w->s.path, w->token++);
+    snprintf(w->s.folder, sizeof w->s.folder, "%s", w->attempt);
     make_parts(w);
     begin_phase(w, BEGIN);
     advance(w);
@@ -622,15 +594,6 @@ void state_writer_trust(state_writer *w, int64_t step) { w->verified = step; }
 
 /* ---- create and destroy ---- */
 
-/* Deletes what dead runs left half written. By rank 0, under the lock. */
-static void tidy(state_writer *w)
-{
-    char name[STATE_NAME_BYTES];
-    while (lock_next_noted(w->lock, name))
-        if (!state_attempt_remove(w->dir, name)) w->untidy = true;
-    if (!w->untidy) lock_settle(w->lock);
-}
-
 state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, state_status *status,
                                   sentence *note, sentence *why)
 {
@@ -652,7 +615,9 @@ state_writer *state_writer_create(MPI_Comm comm, const state_writer_options *o, 
     MPI_CHECK(ranks_dup(comm, &w->comm));
     w->rank = ranks_mine(comm);
     w->ranks = ranks_count(comm);
-    if (w->rank == 0) tidy(w);
+    if (w->rank == 0) state_attempts_tidy(w->dir, o->file); /* under the lock, and before any rank goes on */
+    w->token = (uint32_t)replace_token();
+    MPI_CHECK(ranks_bcast(&w->token, 1, MPI_UINT32_T, 0, comm));
     w->stats.async = o->async;
     return w;
 }

@@ -4,13 +4,13 @@ or another program wrote. Its cells are read back and have the fingerprints that
 """
 
 import os
+import struct
 import sys
 
 from weftlab import files, text
 
 BLOCK_BYTES = 4 << 20
-COPIED = ("step", "program", "version", "kind", "fingerprint", "deck")
-TRAILER = b"weft state trailer 2 folder=00000000 problem=%08x cells=%016x+%016x,%016x+%016x crc32c="
+TRAILER = b"weft state trailer 3 table=%016x crc32c=%08x structure=%08x\n"
 
 
 def image(columns, values):
@@ -66,24 +66,24 @@ def copy(old, new, sums):
 
 
 def write(old, path):
-    names, row, runs, sums = [n for n in ("u", "u_prev", "a", "b") if n in old["fields"]], [0, 0], [], []
-    problem = b"%s f%d" % (old.attrs["kind"], 8 * old["fields"][names[0]].dtype.itemsize)
+    names, runs, sums, first, row, fields = list(old["fields"]), [], [], [], [0, 0], b""
     with h5py.File(path, "w", libver=("v108", "v110")) as new:
         for name in names:
+            first.append(len(sums))  # number of the field's first block
             field = copy(old["fields"][name], new, sums)
             runs.append((field.id.get_offset(), field.nbytes))
             row += [0, field.shape[-1], 0, (1, *field.shape)[-2], runs[-1][0]]
-            problem += b" %s %d %d" % (name.encode(), *row[-4::2])
-        new.create_dataset("parts", data=[row]).attrs["fields"] = np.bytes_(" ".join(names))
-        new.create_dataset("blocks", data=np.array(sums, "<u4")).attrs["block_bytes"] = BLOCK_BYTES
-        new.attrs.update({name: old.attrs[name] for name in COPIED})
-        new.attrs.update(schema_version=2, folder=np.array(b"", "S1"))
-    numbers = sum((runs + [(0, 0)])[:2], (crc32c(np.frombuffer(problem, "u1")),))
-    line, raw, runs = TRAILER % numbers, np.memmap(path, "u1", "r"), sorted(runs)
+            fields += struct.pack("<16sqqQ", name.encode(), *row[-4::2], int(field.attrs["fingerprint"], 16))
+        new.attrs.update(old.attrs, schema_version=3)
+        numbers = field.dtype.itemsize // 8, len(names), "b" in names, 1, old.attrs["step"], len(sums)
+    table = struct.pack("<16s64s304x4i2q", old.attrs["kind"], old.attrs["version"], *numbers)
+    table += fields.ljust(80, b"\0") + struct.pack("<14q", *(row + 5 * [0])[:12], *(first + [0])[:2])
+    table += np.array(sums, "<u4").tobytes() + old.attrs["deck"]
+    raw, runs = np.memmap(path, "u1", "r"), sorted(runs)
     ends = zip([0] + [at + size for at, size in runs], [at for at, _ in runs] + [raw.size])
-    crc = crc32c(np.r_[(*(raw[begin:end] for begin, end in ends), np.frombuffer(line, "u1"))])
+    crcs = [crc32c(c) for c in (np.frombuffer(table, "u1"), np.concatenate([raw[a:b] for a, b in ends]))]
     with open(path, "ab") as file:
-        file.write(b"%s%08x\n" % (line, crc))
+        file.write(table + TRAILER % (raw.size, *crcs))
 
 
 def main():

@@ -1,7 +1,6 @@
 #include "core/kind.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* docs/numerics.md, "Stability limits on alpha"; a wave's are twice those of heat. */
 static const double heat_1d[KIND_ORDERS] = { .5, .375, .330882, .307617, .292968, .282767, .275186, .269290 };
@@ -82,10 +81,3 @@ double kind_alpha_limit(kind_id id, int order, bool two_d)
 }
 
 const char *kind_name(kind_id id) { return kind_names[id]; }
-
-const kind_row *kind_find(const char *name)
-{
-    for (int i = 0; i < KIND_ROWS; i++)
-        if (strcmp(kind_names[i], name) == 0) return &row[i];
-    return NULL;
-}

@@ -59,6 +59,4 @@ const kind_row *kind_of(kind_id id);
 double kind_alpha_limit(kind_id id, int order, bool two_d);
 const char *kind_name(kind_id id);
 extern const char *const kind_names[KIND_ROWS + 1]; /* in decks, records and state files; NULL at the end */
-/* NULL: no such name. */
-const kind_row *kind_find(const char *name);
 static inline int kind_fields(const kind_row *k) { return k->field[1] ? 2 : 1; }

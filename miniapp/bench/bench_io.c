@@ -148,7 +148,7 @@ static void raw_turn(ladder_case *c, filing *f)
 /* A new name; the file before is deleted. */
 static void next_shared(const ladder_case *c, filing *f)
 {
-    if (f->shared[0] && bench_world_of(c)->top->rank == 0) (void)state_remove(NULL, folder, f->shared);
+    if (f->shared[0] && bench_world_of(c)->top->rank == 0) state_remove(folder, f->shared);
     new_name(f->shared, -1);
 }
 

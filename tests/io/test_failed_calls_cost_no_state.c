@@ -5,15 +5,7 @@
  * libc's calls are taken over here, also for the libraries that call them: of those that could ask for more
  * blocks in the folder, one rank's n-th fails; and then it and all that follow; for every n until there are
  * no more. And its n-th write says that it is done and is not: what is read back differs. ranks: 1 2 */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "support/state_tests.h"
-#include "support/libc_call.h"
+#include "support/disk_calls.h"
 
 enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
 
@@ -22,72 +14,22 @@ enum { PATH_BYTES = FIXTURE_STEP_BYTES, CALLS_MAX = 2000 };
 static atomic_int calls_left = -1; /* that are as ever; -1: all */
 static enum { ALONE, AND_ALL_AFTER, A_LIE } how;
 static _Atomic(const char *) failed_call;
-static bool in_folder(const char *path) { return strncmp(path, folder, strlen(folder)) == 0; }
 
-static bool fails(const char *call, const char *path)
+static void disk_after(const disk_call *c) {}
+static disk_verdict disk_before(const disk_call *c)
 {
-    if (!in_folder(path) || (how == A_LIE && (strncmp(call, "pwrite", 6) != 0 || !strstr(path, ".h5"))))
-        return false;
-    if (atomic_load(&calls_left) < 0) return false;
+    const bool asks_for_blocks =
+        c->what != DISK_LOOK && c->what != DISK_UNLINK && (c->what != DISK_OPEN || c->flags & O_CREAT);
+    if (!asks_for_blocks || atomic_load(&calls_left) < 0) return DISK_AS_EVER;
+    if (how == A_LIE && (c->what != DISK_WRITE || !strstr(c->name, ".h5"))) return DISK_AS_EVER;
     if (atomic_load(&calls_left) > 0) {
         atomic_fetch_sub(&calls_left, 1);
-        return false;
+        return DISK_AS_EVER;
     }
-    if (!atomic_load(&failed_call)) {
-        atomic_store(&failed_call, call);
-    } else if (how != AND_ALL_AFTER) {
-        return false;
-    }
+    if (!atomic_load(&failed_call)) atomic_store(&failed_call, c->call);
+    else if (how != AND_ALL_AFTER) return DISK_AS_EVER;
     errno = EDQUOT;
-    return true;
-}
-
-static bool fd_fails(const char *call, int fd)
-{
-    char link[64], path[PATH_BYTES + 64] = "";
-    const int before = errno;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (atomic_load(&calls_left) >= 0 && readlink(link, path, sizeof path - 1) < 0) path[0] = '\0';
-    errno = before;
-    return fails(call, path);
-}
-
-#define OPEN_AS(NAME)                                           \
-    int NAME(const char *path, int flags, ...)                  \
-    {                                                           \
-        LIBC_OPEN_MODE(mode, flags)                             \
-        if ((flags & O_CREAT) && fails(#NAME, path)) return -1; \
-        return LIBC_CALL(NAME)(path, flags, mode);              \
-    }
-OPEN_AS(open)
-OPEN_AS(open64)
-
-#define PWRITE_AS(NAME)                                                        \
-    ssize_t NAME(int fd, const void *data, size_t bytes, off_t at)             \
-    {                                                                          \
-        if (!fd_fails(#NAME, fd)) return LIBC_CALL(NAME)(fd, data, bytes, at); \
-        return how == A_LIE ? (ssize_t)bytes : -1;                             \
-    }
-PWRITE_AS(pwrite)
-PWRITE_AS(pwrite64)
-
-ssize_t write(int fd, const void *data, size_t bytes)
-{
-    return fd_fails("write", fd) ? -1 : LIBC_CALL(write)(fd, data, bytes);
-}
-
-int fsync(int fd) { return fd_fails("fsync", fd) ? -1 : LIBC_CALL(fsync)(fd); }
-int fdatasync(int fd) { return fd_fails("fdatasync", fd) ? -1 : LIBC_CALL(fdatasync)(fd); }
-int mkdir(const char *path, mode_t mode) { return fails("mkdir", path) ? -1 : LIBC_CALL(mkdir)(path, mode); }
-
-#define FTRUNCATE_AS(NAME) \
-    int NAME(int fd, off_t bytes) { return fd_fails(#NAME, fd) ? -1 : LIBC_CALL(NAME)(fd, bytes); }
-FTRUNCATE_AS(ftruncate)
-FTRUNCATE_AS(ftruncate64)
-
-int rename(const char *from, const char *to)
-{
-    return fails("rename", to) ? -1 : LIBC_CALL(rename)(from, to);
+    return how == A_LIE ? DISK_LIES : DISK_FAILS;
 }
 
 /* ---- what must hold ---- */
@@ -157,6 +99,7 @@ static void every_call(bool async, int writers, int as, const char *name)
     assert_int_equal(state_writer_stats(w).async, async);
     assert_int_equal(write_step(w, 1), STATE_OK);
     how = as;
+    atomic_store(&disk_watched, true);
     for (int victim = 0; victim < ranks; victim++) {
         int n = 0;
         while (n < CALLS_MAX && with_a_failure(w, name, victim, n)) n++;

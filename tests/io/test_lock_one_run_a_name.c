@@ -1,5 +1,5 @@
 /* A name is one run's: a lock of a run that may be alive is refused, one of a run that is known to be gone is
- * taken over, with the names of what it may have left. ranks: 3 */
+ * taken over. ranks: 3 */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,15 +108,6 @@ static void of_the_dead(void **unused)
     }
 }
 
-/* By rank 0: all that are noted, each with a blank behind it. */
-static bool notes(lock *l, const char *wanted)
-{
-    char list[400] = "", name[STATE_NAME_BYTES];
-    if (fixture_rank(MPI_COMM_WORLD) != 0) return true;
-    while (lock_next_noted(l, name)) snprintf(list + strlen(list), 100, "%.90s ", name);
-    return strcmp(list, wanted) == 0;
-}
-
 static void of_another_host(void **unused)
 {
     int fd = -1;
@@ -126,14 +117,13 @@ static void of_another_host(void **unused)
     expect_busy("job 77"); /* another step of this job may be alive */
     setenv("SLURM_RESTART_COUNT", "1", 1);
     expect_taken("host elsewhere"); /* requeued: the first start has ended */
-    put("host=elsewhere pid=1 job=77 restarts=0\none.00000001\n");
+    put_lock("elsewhere", "77", 0);
     if (fixture_rank(MPI_COMM_WORLD) == 0) fd = open(path, O_RDWR);
     if (fd >= 0 && flock(fd, LOCK_EX) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
     state_status status; /* by a new file: a server may hold a dead host's lock for a while */
     lock *l = take(&status);
     assert_int_equal(status, STATE_OK);
     assert_true(on_all(MPI_COMM_WORLD, fd < 0 || strstr(note.text, "host elsewhere")));
-    assert_true(on_all(MPI_COMM_WORLD, notes(l, "one.00000001 ")));
     lock_release(&l);
     MPI_Barrier(MPI_COMM_WORLD);
     if (fd >= 0) close(fd);
@@ -159,23 +149,11 @@ static void without_flock(void **unused)
     remove_it();
 }
 
-static void names_outlive_a_run(void **unused)
+static void of_a_run_that_lost_it(void **unused)
 {
     state_status status;
-    char text[300], own[64] = "";
-    gethostname(own, sizeof own - 1);
-    snprintf(text, sizeof text, "host=%s pid=1 job=- restarts=0\none.00000001\ntwo.00000002\nhalf", own);
-    put(text);
     lock *l = take(&status);
-    bool ok = status == STATE_OK && notes(l, "one.00000001 two.00000002 ");
-    if (ok && fixture_rank(MPI_COMM_WORLD) == 0) {
-        struct stat with, without;
-        ok = lock_note(l, "three.00000003") == 0 && stat(path, &with) == 0;
-        lock_settle(l);
-        ok = ok && stat(path, &without) == 0 && lock_is_held(l) && with.st_size > 60 && /* all were there */
-             without.st_size < with.st_size - 40;
-    }
-    assert_true(on_all(MPI_COMM_WORLD, ok));
+    assert_int_equal(status, STATE_OK);
     put_lock("elsewhere", "-", 0); /* somebody deleted ours, and another run came */
     assert_true(on_all(MPI_COMM_WORLD, fixture_rank(MPI_COMM_WORLD) != 0 || !lock_is_held(l)));
     lock_release(&l);
@@ -204,5 +182,6 @@ static void what_cannot_be_a_lock(void **unused)
 
 STATE_TESTS(NULL, cmocka_unit_test_setup(the_second_is_refused, begin),
             cmocka_unit_test_setup(of_the_dead, begin), cmocka_unit_test_setup(of_another_host, begin),
-            cmocka_unit_test_setup(without_flock, begin), cmocka_unit_test_setup(names_outlive_a_run, begin),
+            cmocka_unit_test_setup(without_flock, begin),
+            cmocka_unit_test_setup(of_a_run_that_lost_it, begin),
             cmocka_unit_test_setup(what_cannot_be_a_lock, begin))

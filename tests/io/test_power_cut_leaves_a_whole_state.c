@@ -7,29 +7,67 @@
  * name is there for certain only once its folder was fsynced. The same replay with one kind of fsync left out
  * has to find damage, else it would see nothing at all. WEFT_SOAK_DISKS=N makes up N disks by chance for each
  * cut instead of 30. ranks: 1 2 */
-#include <limits.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 
 #include "files/replace.h"
-#include "support/state_tests.h"
-#include "support/recorded_disk.h"
+#include "support/disk_calls.h"
 
-enum {
-    NX = 251,
-    NY = 11,
-    STEPS = 2,
-    FILES = 160,
-    HANDLES = 1024,
-    ENTRIES = 8192,
-    SECTOR_BYTES = 512,
-    VERDICTS = 4096
-};
-enum { FILE_BYTES_MAX = 1 << 17 };
+enum { NX = 251, NY = 11, STEPS = 2 };
+enum { FILES = 160, NOTES = 8192, SECTOR_BYTES = 512, VERDICTS = 4096 };
+enum { FILE_BYTES_MAX = 1 << 17, DATA_BYTES_MAX = 64 << 20 };
+static char found[FIXTURE_PATH_BYTES];
 typedef enum omit { OMIT_NOTHING, OMIT_FILES, OMIT_FOLDER, OMIT_PARENT, OMIT_ATTEMPT } omit;
 
-static char found[FIXTURE_PATH_BYTES];
+/* ---- what is recorded: by all ranks in one order, in memory that they share ---- */
 
-/* ---- the run that is recorded ---- */
+typedef struct note { /* of a call; a promise, that step `bytes` is on disk whatever happens now, is a look */
+    disk_call call;   /* its data are at data_at */
+    int rank;
+    int64_t data_at;
+} note;
+
+static struct disk {
+    atomic_int notes;
+    _Atomic int64_t data_bytes;
+    note note[NOTES];
+    char data[DATA_BYTES_MAX];
+} * disk;
+
+static void take_note(const disk_call *c)
+{
+    const bool has_data = c->what == DISK_WRITE;
+    const int64_t at = has_data ? atomic_fetch_add(&disk->data_bytes, c->bytes) : 0;
+    must(at + c->bytes <= DATA_BYTES_MAX, "too many bytes");
+    if (has_data) memcpy(disk->data + at, c->data, (size_t)c->bytes);
+    const int n = atomic_fetch_add(&disk->notes, 1);
+    must(n < NOTES, "too many calls");
+    disk->note[n] = (note){ *c, fixture_rank(MPI_COMM_WORLD), at };
+}
+
+/* An fsync is noted when it begins, all else when it is done: it promises what was done by then, and no more.
+ */
+static disk_verdict disk_before(const disk_call *c)
+{
+    if (c->what == DISK_FSYNC) take_note(c);
+    return DISK_AS_EVER;
+}
+
+static void disk_after(const disk_call *c)
+{
+    if (c->what != DISK_FSYNC && c->what != DISK_LOOK && (c->what != DISK_OPEN || c->flags & O_CREAT))
+        take_note(c);
+}
+
+static void record(bool on)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (on && fixture_rank(MPI_COMM_WORLD) == 0) {
+        atomic_store(&disk->notes, 0);
+        atomic_store(&disk->data_bytes, 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    atomic_store(&disk_watched, on);
+}
 
 /* Cut into rows or into columns. */
 static state_level state_of(int64_t step, bool rows)
@@ -49,79 +87,43 @@ static void record_run(bool async)
 {
     char dir[FIXTURE_PATH_BYTES + 16];
     state_status status;
-    sentence note;
+    sentence said;
     snprintf(dir, sizeof dir, "%s/%s/run", folder, async ? "back" : "fore");
-    disk_record(folder, fixture_rank(MPI_COMM_WORLD));
+    record(true);
     const state_writer_options o = {
         .folder = dir, .keep = { 1, 0 }, .async = async, .writers = async ? fixture_ranks(MPI_COMM_WORLD) : 1
     };
-    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &note, &why);
+    state_writer *w = state_writer_create(MPI_COMM_WORLD, &o, &status, &said, &why);
     assert_int_equal(status, STATE_OK);
     for (int64_t i = 1; i <= STEPS + 1; i++) {
         state_level s = state_of(i <= STEPS ? i : STEPS, async);
         const state_request request = { &s, NULL, NULL, NULL };
         assert_int_equal(state_writer_begin(w, &request, &why), STATE_OK);
         assert_int_equal(state_writer_wait(w, &why), STATE_OK);
-        disk_promise(s.step);
+        take_note(&(disk_call){ .what = DISK_LOOK, .bytes = s.step });
         free(s.field[0].data);
     }
     state_writer_destroy(&w);
-    disk.records = false;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const disk_note *const x = a, *const y = b;
-    return x->at_s < y->at_s ? -1 : x->at_s > y->at_s;
-}
-
-/* All ranks' notes in one order, on rank 0. */
-static void gather_notes(void)
-{
-    const int ranks = fixture_ranks(MPI_COMM_WORLD), rank = fixture_rank(MPI_COMM_WORLD);
-    for (int r = 1; r < ranks; r++) {
-        int64_t sizes[2] = { disk.notes, disk.data_bytes };
-        if (rank == r) {
-            MPI_Send(sizes, 2, MPI_INT64_T, 0, 0, MPI_COMM_WORLD);
-            MPI_Send(disk.note, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-            MPI_Send(disk.data, (int)sizes[1], MPI_BYTE, 0, 2, MPI_COMM_WORLD);
-        } else if (rank == 0) {
-            MPI_Recv(sizes, 2, MPI_INT64_T, r, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            const size_t notes = (size_t)disk.notes + (size_t)sizes[0];
-            disk.note = realloc(disk.note, notes * sizeof *disk.note);
-            disk.data = realloc(disk.data, (size_t)(disk.data_bytes + sizes[1]));
-            disk_note *const theirs = disk.note + disk.notes;
-            MPI_Recv(theirs, (int)(sizes[0] * (int64_t)sizeof *disk.note), MPI_BYTE, r, 1, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
-            MPI_Recv(disk.data + disk.data_bytes, (int)sizes[1], MPI_BYTE, r, 2, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
-            for (int64_t i = 0; i < sizes[0]; i++) theirs[i].data_at += disk.data_bytes;
-            disk.notes = disk.notes_room = (int)notes;
-            disk.data_bytes += sizes[1];
-        }
-    }
-    if (rank == 0) qsort(disk.note, (size_t)disk.notes, sizeof *disk.note, by_time);
+    record(false);
 }
 
 /* ---- the disk as a model ---- */
 
 typedef struct entry { /* of the journal: a change that is on disk for certain, or only perhaps */
-    disk_what what;
-    const disk_note *note;
+    const note *note;
     int file;          /* whose name or bytes */
     bool safe, chosen; /* chosen: of the perhaps, in the disk that is being made up */
     int torn;          /* how: 0 whole, 1 without its first sectors, 2 without its last */
 } entry;
 
 typedef struct model {
-    entry entry[ENTRIES];
+    entry entry[NOTES];
     int entries;
     struct {
         char name[DISK_NAME_BYTES]; /* as the program sees it now; "" : none */
         bool is_folder;
     } file[FILES];
     int files;
-    int handle_file[2][HANDLES]; /* [rank][handle]; -1: none of these */
     int64_t promised;
 } model;
 
@@ -140,13 +142,6 @@ static int new_file(model *m, const char *name, bool is_folder)
     return m->files++;
 }
 
-static entry *add(model *m, disk_what what, const disk_note *n, int file)
-{
-    must(m->entries < ENTRIES, "too many changes");
-    m->entry[m->entries] = (entry){ .what = what, .note = n, .file = file };
-    return &m->entry[m->entries++];
-}
-
 static bool lies_in(const char *name, const char *in)
 {
     const char *slash = strrchr(name, '/');
@@ -154,7 +149,12 @@ static bool lies_in(const char *name, const char *in)
     return strlen(in) == length && strncmp(name, in, length) == 0;
 }
 
-static void fsync_of(model *m, const disk_note *n, int file, omit without)
+static bool has_bytes(const entry *e)
+{
+    return e->note->call.what == DISK_WRITE || e->note->call.what == DISK_TRUNCATE;
+}
+
+static void fsync_of(model *m, const note *n, int file, omit without)
 {
     const bool folder_itself = m->file[file].is_folder,
                attempt = strstr(m->file[file].name, "/run/step_") != NULL,
@@ -165,52 +165,29 @@ static void fsync_of(model *m, const disk_note *n, int file, omit without)
         return;
     for (int i = 0; i < m->entries; i++) {
         entry *e = &m->entry[i];
-        if (e->what == DISK_WRITE || e->what == DISK_TRUNCATE)
-            e->safe = e->safe || (e->file == file && e->note->rank == n->rank);
-        else if (folder_itself &&
-                 lies_in(e->what == DISK_RENAME ? e->note->to : e->note->name, m->file[file].name))
+        const disk_call *c = &e->note->call;
+        if (has_bytes(e)) e->safe = e->safe || (e->file == file && e->note->rank == n->rank);
+        else if (folder_itself && lies_in(c->what == DISK_RENAME ? c->to : c->name, m->file[file].name))
             e->safe = true;
     }
 }
 
-static void open_of(model *m, const disk_note *n)
+static void take(model *m, const note *n, omit without)
 {
-    int file = file_of(m, n->name);
-    must(n->handle < HANDLES, "too many handles");
-    m->handle_file[n->rank][n->handle] = -1;
-    if (file < 0) {
-        must(n->creates, n->name);
-        file = new_file(m, n->name, false);
-        add(m, DISK_OPEN, n, file);
-    } else if (n->empties) {
-        add(m, DISK_TRUNCATE, n, file);
+    const disk_call *c = &n->call;
+    int file = file_of(m, c->name);
+    if (c->what == DISK_LOOK) m->promised = c->bytes;
+    if (c->what == DISK_LOOK || (c->what == DISK_OPEN && file >= 0)) return;
+    if (c->what == DISK_OPEN || c->what == DISK_MKDIR) file = new_file(m, c->name, c->what == DISK_MKDIR);
+    must(file >= 0, c->name);
+    if (c->what == DISK_FSYNC) {
+        fsync_of(m, n, file, without);
+        return;
     }
-    m->handle_file[n->rank][n->handle] = file;
-}
-
-static void take(model *m, const disk_note *n, omit without)
-{
-    const int file =
-        n->handle && n->what != DISK_OPEN ? m->handle_file[n->rank][n->handle] : file_of(m, n->name);
-    const int other = file_of(m, n->to);
-    must(file >= 0 || n->what == DISK_OPEN || n->what == DISK_MKDIR || n->what == DISK_PROMISE, n->name);
-    switch (n->what) {
-    case DISK_OPEN: open_of(m, n); break;
-    case DISK_WRITE:
-    case DISK_TRUNCATE: add(m, n->what, n, file); break;
-    case DISK_FSYNC: fsync_of(m, n, file, without); break;
-    case DISK_MKDIR: add(m, DISK_MKDIR, n, new_file(m, n->name, true)); break;
-    case DISK_RENAME:
-        add(m, DISK_RENAME, n, file);
-        if (other >= 0) m->file[other].name[0] = '\0';
-        strcpy(m->file[file].name, n->to);
-        break;
-    case DISK_UNLINK:
-        add(m, DISK_UNLINK, n, file);
-        m->file[file].name[0] = '\0';
-        break;
-    case DISK_PROMISE: m->promised = n->offset; break;
-    }
+    m->entry[m->entries++] = (entry){ .note = n, .file = file };
+    const int other = file_of(m, c->to);
+    if (c->what == DISK_RENAME && other >= 0) m->file[other].name[0] = '\0';
+    if (c->what == DISK_RENAME || c->what == DISK_UNLINK) strcpy(m->file[file].name, c->to);
 }
 
 /* ---- a disk made up of it ---- */
@@ -221,14 +198,11 @@ static void names_found(const model *m, char name[FILES][DISK_NAME_BYTES])
     memset(name, 0, FILES * DISK_NAME_BYTES);
     for (int i = 0; i < m->entries; i++) {
         const entry *e = &m->entry[i];
-        if (!e->safe && !e->chosen) continue;
-        if (e->what == DISK_OPEN || e->what == DISK_MKDIR) strcpy(name[e->file], e->note->name);
-        if (e->what == DISK_UNLINK) name[e->file][0] = '\0';
-        if (e->what == DISK_RENAME) {
-            for (int f = 0; f < m->files; f++)
-                if (strcmp(name[f], e->note->to) == 0) name[f][0] = '\0';
-            strcpy(name[e->file], e->note->to);
-        }
+        const disk_call *c = &e->note->call;
+        if ((!e->safe && !e->chosen) || has_bytes(e)) continue;
+        for (int f = 0; f < m->files && c->what == DISK_RENAME; f++)
+            if (strcmp(name[f], c->to) == 0) name[f][0] = '\0';
+        strcpy(name[e->file], c->what == DISK_OPEN || c->what == DISK_MKDIR ? c->name : c->to);
     }
     for (int f = 0; f < m->files; f++) /* nor is anything in a folder that is not there */
         for (int d = 1; d < m->files && name[f][0]; d++)
@@ -243,21 +217,20 @@ static int64_t bytes_found(const model *m, int file, char *bytes)
     memset(bytes, 0, FILE_BYTES_MAX);
     for (int i = 0; i < m->entries; i++) {
         const entry *e = &m->entry[i];
-        const disk_note *n = e->note;
-        if (e->file != file || (!e->safe && !e->chosen)) continue;
-        if (e->what == DISK_TRUNCATE) {
-            must(n->bytes <= FILE_BYTES_MAX, "too long a file");
-            if (n->bytes < length) memset(bytes + n->bytes, 0, (size_t)(length - n->bytes));
-            length = n->bytes;
-        }
-        if (e->what != DISK_WRITE) continue;
-        int64_t first = n->offset, last = n->offset + n->bytes;
+        const disk_call *c = &e->note->call;
+        if (e->file != file || (!e->safe && !e->chosen) || !has_bytes(e)) continue;
+        const bool writes = c->what == DISK_WRITE;
+        int64_t first = c->at, last = c->at + c->bytes; /* of a truncate at is 0 */
         must(last <= FILE_BYTES_MAX, "too long a file");
-        const int64_t middle = (first + last) / 2 / SECTOR_BYTES * SECTOR_BYTES;
-        if (!e->safe && e->torn == 1 && middle > first) first = middle;
-        if (!e->safe && e->torn == 2 && middle > first) last = middle;
-        memcpy(bytes + first, disk.data + n->data_at + (first - n->offset), (size_t)(last - first));
-        if (last > length) length = last;
+        if (writes) {
+            const int64_t middle = (first + last) / 2 / SECTOR_BYTES * SECTOR_BYTES;
+            if (!e->safe && e->torn == 1 && middle > first) first = middle;
+            if (!e->safe && e->torn == 2 && middle > first) last = middle;
+            memcpy(bytes + first, disk->data + e->note->data_at + (first - c->at), (size_t)(last - first));
+        } else if (last < length) {
+            memset(bytes + last, 0, (size_t)(length - last));
+        }
+        if (!writes || last > length) length = last;
     }
     return length;
 }
@@ -354,7 +327,7 @@ typedef struct tally {
 /* Nothing of what is not safe, all of it, each without the others, the others without it, and chance. */
 static void make_up(model *m, tally *t, int by_chance, uint64_t *seed, char *bytes)
 {
-    int open_at[ENTRIES], count = 0;
+    int open_at[NOTES], count = 0;
     for (int i = 0; i < m->entries; i++)
         if (!m->entry[i].safe) open_at[count++] = i;
     const int disks = count == 0 ? 1 : 2 + 2 * count + by_chance;
@@ -386,8 +359,8 @@ static tally replay(omit without)
     model *m = calloc(1, sizeof *m);
     (void)new_file(m, "", true);
     m->file[0].name[0] = '\0';
-    for (int i = 0; i < disk.notes && t.bad < (without == OMIT_NOTHING ? 50 : 1); i++) {
-        take(m, &disk.note[i], without);
+    for (int i = 0; i < disk->notes && t.bad < (without == OMIT_NOTHING ? 50 : 1); i++) {
+        take(m, &disk->note[i], without);
         make_up(m, &t, by_chance, &seed, bytes);
     }
     free(m);
@@ -400,7 +373,6 @@ static void cut_anywhere(bool async)
     static const char *const of[] = { "nothing", "those of files", "those of the checkpoints' folder",
                                       "those of the folders above", "those of attempts" };
     record_run(async);
-    gather_notes();
     long wrong = 0;
     const omit last =
         async && fixture_ranks(MPI_COMM_WORLD) > 1 ? OMIT_ATTEMPT : OMIT_PARENT; /* one file needs none */
@@ -416,20 +388,21 @@ static void cut_anywhere(bool async)
 /* Pictures and traces: stdio writes them, so that of their bytes the order of the calls must do. */
 static void what_is_replaced_is_on_disk_before_it_is_named(void **unused)
 {
-    static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_OPEN, DISK_FSYNC };
+    static const disk_what wanted[] = { DISK_OPEN, DISK_FSYNC, DISK_RENAME, DISK_FSYNC };
     char path[FIXTURE_PATH_BYTES + 16];
     replace r;
     if (fixture_rank(MPI_COMM_WORLD) > 0) return;
     snprintf(path, sizeof path, "%s/picture.png", folder);
-    disk_record(folder, 0);
+    atomic_store(&disk->notes, 0);
+    atomic_store(&disk_watched, true);
     assert_int_equal(replace_begin(&r, path), 0);
     fputs("a picture", r.to);
     assert_int_equal(replace_end(&r, true), 0);
-    disk.records = false;
-    assert_int_equal(disk.notes, sizeof wanted / sizeof *wanted);
-    for (int i = 0; i < disk.notes; i++) assert_int_equal(disk.note[i].what, wanted[i]);
-    assert_string_equal(disk.note[2].to, "picture.png");
-    assert_string_equal(disk.note[3].name, ""); /* the folder */
+    atomic_store(&disk_watched, false);
+    assert_int_equal(disk->notes, sizeof wanted / sizeof *wanted);
+    for (int i = 0; i < disk->notes; i++) assert_int_equal(disk->note[i].call.what, wanted[i]);
+    assert_string_equal(disk->note[2].call.to, "picture.png");
+    assert_string_equal(disk->note[3].call.name, ""); /* the folder */
 }
 
 static void cut_at_any_call(void **unused)
@@ -440,6 +413,13 @@ static void cut_at_any_call(void **unused)
 
 static int set_up(void **unused)
 {
+    char path[FIXTURE_PATH_BYTES + 16];
+    snprintf(path, sizeof path, "%s/notes", folder);
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    must(fd >= 0 && ftruncate(fd, sizeof *disk) == 0, path); /* all ranks the same length */
+    disk = mmap(NULL, sizeof *disk, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    must(disk != MAP_FAILED, path);
+    close(fd);
     snprintf(found, sizeof found, "%.290s/found", folder);
     return fixture_rank(MPI_COMM_WORLD) == 0 ? mkdir(found, 0700) : 0;
 }

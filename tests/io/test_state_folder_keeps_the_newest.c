@@ -21,7 +21,15 @@ struct dirent *readdir(DIR *d)
     return NULL;
 }
 
-static uint32_t problem = 7; /* whose states are made; 0: what is none */
+static int64_t problem = 7; /* of how many columns the states are that are made; 0: what is none */
+
+static state_info one_part(void)
+{
+    static state_part part;
+    state_info s = { .kind = "heat", .fields = 1, .parts = 1, .field = { { "u", problem, 1, 0 } } };
+    s.part = &part;
+    return s;
+}
 
 static void touch(const char *dir, const char *name)
 {
@@ -31,7 +39,8 @@ static void touch(const char *dir, const char *name)
         FILE *f = fopen(path, "w");
         fputs("not a checkpoint", f);
         fclose(f);
-        if (problem) must(state_trailer_append(path, &(state_trailer){ .problem = problem }) == 0, path);
+        state_info s = one_part();
+        if (problem) must(state_index_end(path, &s) == 0, path);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -47,7 +56,9 @@ static bool is_there(const char *dir, const char *name)
 
 static void apply(const char *dir, state_keep rule, int64_t last, int64_t verified)
 {
-    if (fixture_rank(MPI_COMM_WORLD) == 0) (void)state_keep_apply(NULL, dir, rule, 7, last, verified);
+    state_info s = one_part();
+    s.step = last;
+    if (fixture_rank(MPI_COMM_WORLD) == 0) state_keep_apply(dir, rule, &s, verified);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -191,7 +202,7 @@ static void milestones_and_the_last_verified(void **unused)
 static void of_others(void **unused)
 {
     const int64_t steps[] = { 5, 10, 20, 30, 40, 50 };
-    const uint32_t whose[] = { 8, 7, 7, 8, 0, 7 };
+    const int64_t whose[] = { 8, 7, 7, 8, 0, 7 };
     char dir[FIXTURE_PATH_BYTES + 32], name[64];
     snprintf(dir, sizeof dir, "%s/others", folder);
     assert_int_equal(state_make_folder(MPI_COMM_WORLD, dir, &why), STATE_OK);
@@ -234,12 +245,13 @@ static state_writer *take_folder(const char *dir, sentence *note)
     return w;
 }
 
-/* Attempts that the lock file names and no index does go; that of an index stays, and so does a folder of
- * like name. */
+/* Attempts with a mark that no index names go; that of an index stays, and so does a folder of like name. */
 static void leftovers_of_a_dead_run(void **unused)
 {
+    static const char *const gone[] = { "step_0000000030.00000001", "step_0000000040.00000002" };
+    static const char *const stays[] = { "step_0000000050.00000003", "other.00000004", "step_30.00000005" };
     char dir[FIXTURE_PATH_BYTES + 32], path[FIXTURE_PATH_BYTES + 64], attempt[STATE_NAME_BYTES] = "",
-                                                                      host[64] = "";
+                                                                      mark[400];
     sentence note;
     snprintf(dir, sizeof dir, "%s/leftovers", folder);
     if (fixture_ranks(MPI_COMM_WORLD) == 1) return; /* a state of one part leaves no folder */
@@ -249,55 +261,31 @@ static void leftovers_of_a_dead_run(void **unused)
     state_writer_destroy(&w);
     free(s.field[0].data);
     one_attempt(dir, attempt);
-    copy_attempt(dir, attempt, "step_0000000030.00000001"); /* the same step once more */
-    copy_attempt(dir, attempt, "step_0000000040.00000002"); /* before its index */
-    copy_attempt(dir, attempt, "step_0000000050.00000003"); /* the lock file does not name it */
-    touch(dir, "step_0000000040.00000002/notes");           /* somebody's */
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        snprintf(path, sizeof path, "%s/" LOCK_NAME, dir);
-        FILE *f = fopen(path, "w");
-        gethostname(host, sizeof host - 1);
-        fprintf(f,
-                "host=%s pid=1 job=- "
-                "restarts=0\n%s\nstep_0000000030.00000001\n../leftovers\nstep_0000000040.00000002\n"
-                "step_00000000",
-                host, attempt);
-        fclose(f);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(mark, sizeof mark, "%s/unfinished", attempt);
+    assert_false(is_there(dir, mark));
+    for (int i = 0; i < 2; i++) copy_attempt(dir, attempt, gone[i]);
+    for (int i = 0; i < 3; i++) copy_attempt(dir, attempt, stays[i]);
+    problem = 0;
+    touch(dir, mark); /* killed between the index's name and the end of the mark */
+    touch(dir, "step_0000000030.00000001/unfinished"); /* the same step once more */
+    touch(dir, "step_0000000040.00000002/unfinished"); /* before its index */
+    touch(dir, "step_0000000040.00000002/notes");      /* somebody's */
+    touch(dir, "other.00000004/unfinished");           /* another run's output.final */
+    touch(dir, "step_30.00000005/unfinished");
+    problem = 7;
     w = take_folder(dir, &note);
     state_writer_destroy(&w);
-    assert_true(is_there(dir, attempt));
-    assert_false(is_there(dir, "step_0000000030.00000001"));
+    assert_false(is_there(dir, gone[0]));
     assert_false(is_there(dir, "step_0000000040.00000002/0.h5"));
     assert_true(is_there(dir, "step_0000000040.00000002/notes"));
-    assert_true(is_there(dir, "step_0000000050.00000003"));
+    for (int i = 0; i < 3; i++) assert_true(is_there(dir, stays[i]));
+    assert_true(is_there(dir, attempt));
+    assert_false(is_there(dir, mark));
     state_report r;
     state_path(path, sizeof path, dir, 30);
     assert_int_equal(fixture_verify(MPI_COMM_WORLD, path, &r, &why), STATE_OK);
 }
 
-/* The same step once more: the parts before stay until the new index has its name, then they go. */
-static void the_same_step_again(void **unused)
-{
-    char dir[FIXTURE_PATH_BYTES + 32], first[STATE_NAME_BYTES] = "", second[STATE_NAME_BYTES] = "";
-    sentence note;
-    snprintf(dir, sizeof dir, "%s/again", folder);
-    state_writer *w = take_folder(dir, &note);
-    for (int i = 0; i < 2; i++) {
-        state_level s = fixture_state(MPI_COMM_WORLD, 20, 10, DTYPE_F32, 30);
-        assert_int_equal(state_writer_begin(w, &(state_request){ .level = &s }, &why), STATE_OK);
-        MPI_Barrier(MPI_COMM_WORLD);
-        one_attempt(dir, i == 0 ? first : second);
-        MPI_Barrier(MPI_COMM_WORLD);
-        free(s.field[0].data);
-    }
-    state_writer_destroy(&w);
-    assert_int_equal(fixture_left(dir), 0);
-    if (fixture_ranks(MPI_COMM_WORLD) > 1) assert_string_not_equal(first, second);
-}
-
 STATE_TESTS(NULL, cmocka_unit_test(lists), cmocka_unit_test(half_a_list_is_none),
             cmocka_unit_test(writes_as_it_goes), cmocka_unit_test(milestones_and_the_last_verified),
-            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run),
-            cmocka_unit_test(the_same_step_again))
+            cmocka_unit_test(of_others), cmocka_unit_test(leftovers_of_a_dead_run))

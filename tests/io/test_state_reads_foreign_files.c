@@ -105,33 +105,20 @@ static void types_and_layouts(void **unused)
     H5Tclose(f16);
 }
 
-/* A file with one dataset, whose only number is *number (NULL: nobody wrote its numbers). False on all ranks:
- * this HDF5 makes none. */
-static bool write_alone(const char *name, hid_t type, int dims, const hsize_t *shape, hid_t layout,
-                        const double *number)
-{
-    bool made = true;
-    if (fixture_rank(MPI_COMM_WORLD) == 0) {
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                    space = H5Screate_simple(dims, shape, NULL),
-                    dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-        made = dataset >= 0;
-        if (number) H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, number);
-        if (made) H5Dclose(dataset);
-        H5Sclose(space);
-        H5Fclose(file);
-    }
-    return on_all(MPI_COMM_WORLD, made);
-}
-
-static const hsize_t one_number = 1;
-
 static void rounds_once(void **unused)
 {
     const double one_third = 1.0 / 3.0;
+    const hsize_t one = 1;
     float f = 0;
     double d = 0;
-    assert_true(write_alone("v", H5T_IEEE_F64BE, 1, &one_number, H5P_DEFAULT, &one_third));
+    write_on_rank_0(H5T_IEEE_F64BE, "/v", 1, &one, NULL, false);
+    if (fixture_rank(MPI_COMM_WORLD) == 0) {
+        const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), set = H5Dopen2(file, "/v", H5P_DEFAULT);
+        must(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one_third) >= 0, path);
+        H5Dclose(set);
+        H5Fclose(file);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
     state_foreign v = { path, "/v", DTYPE_F32, 1, 1, box_make(0, 1, 0, 1) };
     assert_int_equal(state_read_foreign(MPI_COMM_WORLD, &v, &f, NULL, NULL, &why), STATE_OK);
     v.type = DTYPE_F64;
@@ -197,11 +184,12 @@ static void what_does_not_fit(void **unused)
 
 static const hsize_t plane_shape[2] = { NY, NX };
 
-static hid_t plane_space(void) { return H5Screate_simple(2, plane_shape, NULL); }
-
-static void empty_dataset(hid_t file, hid_t layout)
+/* A file with a dataset /map whose values are in raw.bin, or a view of /map of another file. */
+static void elsewhere(hid_t file, bool viewed)
 {
-    const hid_t space = plane_space();
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, plane_shape, NULL);
+    if (viewed) H5Pset_virtual(layout, space, "beside.h5", "/map", space);
+    else H5Pset_external(layout, "raw.bin", 16, CELLS * sizeof(double));
     const hid_t dataset = H5Dcreate2(file, "map", H5T_IEEE_F64LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     must(dataset >= 0, "no dataset");
     H5Dclose(dataset);
@@ -209,20 +197,8 @@ static void empty_dataset(hid_t file, hid_t layout)
     H5Pclose(layout);
 }
 
-/* A file with a dataset /map whose values are in raw.bin, or a view of /map of another file. */
-static void raw(hid_t f)
-{
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_external(layout, "raw.bin", 16, CELLS * sizeof(double));
-    empty_dataset(f, layout);
-}
-static void view(hid_t f)
-{
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE), cells = plane_space();
-    H5Pset_virtual(layout, cells, "beside.h5", "/map", cells);
-    empty_dataset(f, layout);
-    H5Sclose(cells);
-}
+static void raw(hid_t f) { elsewhere(f, false); }
+static void view(hid_t f) { elsewhere(f, true); }
 static void link_to(hid_t f) { H5Lcreate_external("beside.h5", "/map", f, "map", H5P_DEFAULT, H5P_DEFAULT); }
 static void link_behind_a_link(hid_t f)
 {

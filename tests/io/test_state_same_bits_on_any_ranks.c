@@ -134,25 +134,6 @@ static void any_rectangle(void **unused)
     free(data);
 }
 
-/* Pieces follow one another in the order of the rectangle's rows and have all of it. */
-static void pieces_tile_a_rectangle(void **unused)
-{
-    const box of[] = { { 3, 10, 5, 9 }, { 0, 1, 0, 1 }, { 7, 7, 0, 4 }, { 0, 100, 2, 3 }, { 2, 5, 0, 1000 } };
-    for (size_t n = 0; n < sizeof of / sizeof of[0]; n++)
-        for (size_t bytes = 1; bytes < 4000; bytes = bytes * 3 + 1) {
-            int64_t next = 0;
-            for (int64_t i = 0;; i++) {
-                const box b = state_piece(of[n], DTYPE_F64, bytes, i);
-                if (box_empty(b)) break;
-                assert_int_equal((b.y0 - of[n].y0) * box_width(of[n]) + b.x0 - of[n].x0, next);
-                assert_true(box_height(b) == 1 || box_width(b) == box_width(of[n]));
-                assert_true(box_cells(b) == 1 || (size_t)box_cells(b) * 8 <= bytes);
-                next += box_cells(b);
-            }
-            assert_int_equal(next, box_cells(of[n]));
-        }
-}
-
 static void how_many_write(void **unused)
 {
     const uint64_t mib = 1 << 20;
@@ -167,5 +148,5 @@ static void how_many_write(void **unused)
     assert_int_equal(state_writers((1 << 30) + mib, 8, 0, STATE_ONE_FILE_BYTES), 8);
 }
 
-STATE_TESTS(NULL, cmocka_unit_test(pieces_tile_a_rectangle), cmocka_unit_test(how_many_write),
-            cmocka_unit_test(any_layout), cmocka_unit_test(any_rectangle))
+STATE_TESTS(NULL, cmocka_unit_test(how_many_write), cmocka_unit_test(any_layout),
+            cmocka_unit_test(any_rectangle))

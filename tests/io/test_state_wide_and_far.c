@@ -46,14 +46,14 @@ static void make(state_info *s)
         const int fd = open(path, O_RDWR);
         must(replace_pwrite(fd, f.data, (size_t)bytes, (uint64_t)s->part[k].of[0].at_bytes) == 0, path);
         uint32_t crc = 0;
-        must(state_part_crc(s, k, fd, &crc) == 0, path);
+        must(state_structure_crc(s, k, fd, s->part[k].bytes, &crc) == 0, path);
         s->part[k].structure_crc = crc;
         close(fd);
         free(f.data);
     }
     s->field[0].fingerprint = fingerprint;
-    must(state_index_write(s->path, s, &why) == STATE_OK, why.text);
-    must(state_trailer_append(s->path, &(state_trailer){ .token = 0x0badcafe }) == 0, s->path);
+    must(state_index_create(s->path, s, &why) == STATE_OK, why.text);
+    must(state_index_end(s->path, s) == 0, s->path);
     free(s->part);
     free(s->crc);
 }

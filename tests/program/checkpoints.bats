@@ -142,7 +142,7 @@ endless() { begin "$1" d.ini time.steps=1000000000 "${@:2}"; } # ranks key=value
     ends
     test -s checkpoints/.weft.lock
     mkdir checkpoints/step_0000000007.0123abcd
-    touch checkpoints/step_0000000007.0123abcd/0.h5 # the lock file does not name it
+    touch checkpoints/step_0000000007.0123abcd/0.h5 # it has no mark
     run --separate-stderr weft_run 2 d.ini time.steps=3 checkpoint.every=1
     expect "status, notes" "0 1" "$status $(grep -c '^weft: ' <<<"$stderr")"
     [[ $stderr == *"took over checkpoints/.weft.lock"* ]]

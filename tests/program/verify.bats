@@ -67,7 +67,7 @@ plate() {
     plate
     weft_alone d.ini
     h5dump -H good.h5 >header
-    for a in schema_version kind step fingerprint deck folder; do grep -q "ATTRIBUTE \"$a\"" header; done
+    for a in schema_version kind step fingerprint deck; do grep -q "ATTRIBUTE \"$a\"" header; done
     h5dump -d /fields/u -H good.h5 | grep -q 'SIMPLE { ( 1400, 1024 )'
     for a in /fingerprint /fields/u/fingerprint; do h5dump -a $a good.h5 | grep -q "$(fingerprint)"; done
     h5dump -a /deck good.h5 >resolved

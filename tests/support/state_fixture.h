@@ -80,15 +80,15 @@ static inline int fixture_left(const char *folder)
     if (!d) return -1;
     for (const struct dirent *e; (e = readdir(d));) {
         const size_t length = strlen(e->d_name);
-        state_trailer trailer;
+        state_info s;
         sentence why;
         left += strstr(e->d_name, ".tmp") != NULL;
         if (length < 10 || e->d_name[length - 9] != '.' ||
             strspn(e->d_name + length - 8, "0123456789abcdef") != 8)
             continue;
         snprintf(path, sizeof path, "%s/%.*s.h5", folder, (int)length - 9, e->d_name);
-        left += state_trailer_check(path, &trailer, &why) != STATE_OK ||
-                trailer.token != (uint32_t)strtoul(e->d_name + length - 8, NULL, 16);
+        left += state_index_read(path, &s, &why) != STATE_OK || strcmp(s.folder, e->d_name) != 0;
+        state_close(&s);
     }
     closedir(d);
     return left;
