@@ -15,6 +15,7 @@
 #include "output/picture.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
+#include "state/state_folder.h"
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { TMP_BYTES = 21 };
@@ -88,7 +89,7 @@ static void gather(places *all, const request *q)
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
     if (c->checkpoint.every > 0) add(all, "checkpoint.dir", PLACE_FOLDER, c->checkpoint.dir);
     add(all, "the deck", PLACE_INPUT, q->deck);
-    if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, c->problem.file);
+    if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
 }
 
@@ -127,11 +128,15 @@ static int check_length(const place *p, sentence *why)
 /* 0 or errno: why it cannot be made, or written where it is there. */
 static int cannot_write(const place *p)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES];
+    char folder[PATH_BYTES], name[PATH_BYTES], above[STATE_PATH_BYTES];
     /* it is made before the first step */
     if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
     if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
     split(p->path, folder, name);
+    if (p->use == PLACE_APPENDED) { /* the folder is made, too */
+        const int code = state_nearest_folder(above, folder);
+        return code ? code : access(above, W_OK | X_OK) != 0 ? errno : 0;
+    }
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
 
@@ -166,6 +171,13 @@ static int check_pair(const place *a, const place *b, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
+static int make_record_folder(const char *record, sentence *why)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES];
+    split(record, folder, name);
+    return record[0] ? state_exit(state_make_folder(MPI_COMM_NULL, folder, why)) : 0;
+}
+
 /* The user's mistakes before what the machine refuses. */
 static int check_all(const places *all, sentence *why)
 {
@@ -189,6 +201,7 @@ int request_check_outputs(const request *q, sentence *why)
         gather(all, q);
         status = check_all(all, why);
         free(all);
+        if (status == 0 && !q->dry_run) status = make_record_folder(q->cfg.output.record, why);
     }
     MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
     return status;

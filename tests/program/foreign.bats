@@ -32,6 +32,12 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     expect float32 "$reference" "$(fingerprint)"
     weft_run 4 a.ini problem.initial=d.h5
     expect "float64 under the default name" "$reference" "$(fingerprint)"
+    mkdir sub && cp d.h5 sub/beside.h5
+    deck sub/a.ini "${heat[@]}" problem.initial=beside.h5 checkpoint.every=5
+    weft_run 2 sub/a.ini # not here, but beside the deck; a restart from that folder is of the same problem
+    expect "a file beside the deck" "$reference" "$(fingerprint)"
+    (cd sub && weft_alone a.ini --restart ../checkpoints output.record=../results.jsonl)
+    expect "restarted there" "$reference" "$(fingerprint)"
     weft_run 2 a.ini problem.initial=d.h5 time.steps=0
     [ "$(fingerprint)" != "$reference" ]
     expect verdict unchecked "$(record .verdict)"
