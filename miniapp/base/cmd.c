@@ -92,14 +92,15 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     if (catch_signals) catch_signals();
     signals_hold(false);
     rank = ranks_mine(ranks_world());
-    sentence apart;
-    if (need == CMD_MPI && ranks_apart(&apart)) exit(cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", apart.text)));
     char version[128], *const versions[] = { version };
     snprintf(version, sizeof version, "%s (%s)", version_number, version_git);
     same_on_all_ranks("is weft", version, hash(1, versions));
     char *words = cmd_text(argc, argv);
     same_on_all_ranks("was started as", words, hash(argc, argv));
     free(words);
+    sentence apart;
+    if (need == CMD_MPI && ranks_apart(&apart))
+        exit(cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", apart.text)));
     return rank;
 }
 

@@ -128,15 +128,11 @@ static int check_length(const place *p, sentence *why)
 /* 0 or errno: why it cannot be made, or written where it is there. */
 static int cannot_write(const place *p)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES], above[STATE_PATH_BYTES];
+    char folder[PATH_BYTES], name[PATH_BYTES];
     /* it is made before the first step */
     if (p->use == PLACE_FOLDER) return p->there && !S_ISDIR(p->info.st_mode) ? ENOTDIR : 0;
     if (p->there) return S_ISDIR(p->info.st_mode) ? EISDIR : access(p->path, W_OK) != 0 ? errno : 0;
     split(p->path, folder, name);
-    if (p->use == PLACE_APPENDED) { /* the folder is made, too */
-        const int code = state_nearest_folder(above, folder);
-        return code ? code : access(above, W_OK | X_OK) != 0 ? errno : 0;
-    }
     return access(folder, W_OK | X_OK) != 0 ? errno : 0;
 }
 
@@ -171,11 +167,20 @@ static int check_pair(const place *a, const place *b, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
-static int make_record_folder(const char *record, sentence *why)
+/* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
+static int make_record_folder(const request *q, sentence *why)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES];
+    char folder[PATH_BYTES], name[PATH_BYTES], above[STATE_PATH_BYTES];
+    const char *const record = q->cfg.output.record;
+    sentence reason;
     split(record, folder, name);
-    return record[0] ? state_exit(state_make_folder(MPI_COMM_NULL, folder, why)) : 0;
+    if (!record[0] || access(record, F_OK) == 0) return 0;
+    int code = q->dry_run ? state_nearest_folder(above, folder) : 0;
+    if (q->dry_run && !code && access(above, W_OK | X_OK) != 0) code = errno;
+    if (code) sentence_set(&reason, "%s", strerror(code));
+    else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
+    sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
+    return CHECK_EXIT_ENVIRONMENT;
 }
 
 /* The user's mistakes before what the machine refuses. */
@@ -188,8 +193,11 @@ static int check_all(const places *all, sentence *why)
         if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why);
         for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why);
     }
-    for (int i = 0; i < all->count && status == 0; i++)
-        if (all->of[i].use != PLACE_INPUT) status = check_rights(&all->of[i], why);
+    for (int i = 0; i < all->count && status == 0; i++) {
+        const place *p = &all->of[i];
+        const bool made = p->use == PLACE_APPENDED && !p->there; /* its folder is */
+        if (p->use != PLACE_INPUT && !made) status = check_rights(p, why);
+    }
     return status;
 }
 
@@ -201,7 +209,7 @@ int request_check_outputs(const request *q, sentence *why)
         gather(all, q);
         status = check_all(all, why);
         free(all);
-        if (status == 0 && !q->dry_run) status = make_record_folder(q->cfg.output.record, why);
+        if (status == 0) status = make_record_folder(q, why);
     }
     MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
     return status;

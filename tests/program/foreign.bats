@@ -98,9 +98,14 @@ b.attrs.update(a.attrs)'
     /usr/bin/python3 "$top/jobs/state" changed.h5 again.h5
     "$weft" verify again.h5
     "$weft" diff p.h5 again.h5
+    /usr/bin/python3 -c 'import h5py, numpy; a = h5py.File("changed.h5", "a").attrs
+a["deck"] = numpy.bytes_(a["deck"] + b"[later]\nkey = 1\n")'
+    /usr/bin/python3 "$top/jobs/state" changed.h5 later.h5
+    run weft_alone p.ini --restart later.h5
+    refused 3 "later.h5: the deck stored in it cannot be read: " "later"
     rm p.????????/1.h5
     run /usr/bin/python3 "$top/jobs/state" p.h5 two.h5
     expect status 1 "$status"
     [[ $output == "state: p.h5 is damaged: "*"/1.h5'" ]] || { echo "$output"; return 1; }
-    expect "left" "again.h5 changed.h5 one.h5 p.h5" "$(echo *.h5*)"
+    expect "left" "again.h5 changed.h5 later.h5 one.h5 p.h5" "$(echo *.h5*)"
 }
