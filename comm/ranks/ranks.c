@@ -33,9 +33,9 @@ bool ranks_apart(sentence *why)
     const long started = text ? strtol(text, NULL, 10) : 1;
     if (WEFT_SIM || started <= 1 || ranks_count(ranks_world()) > 1) return false;
     sentence_set(why,
-                 "%s = %ld, but MPI sees one rank: each of %ld processes would run the whole alone; start them "
-                 "by the launcher of the MPI that weft was built with (weft --version), under Slurm by srun "
-                 "--mpi=pmix",
+                 "%s = %ld, but MPI sees one rank: each of %ld processes would run the whole alone; start "
+                 "them by the launcher of the MPI that weft was built with (weft --version), under Slurm by "
+                 "srun --mpi=pmix",
                  counts[i], started, started);
     return true;
 }

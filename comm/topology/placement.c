@@ -155,8 +155,8 @@ bool placement_crowded(const placement_seat *all, int ranks, int me, sentence *w
     const int cpus = CPU_COUNT(&together);
     if (threads <= cpus || cpus >= all[me].allowed) return false;
     sentence_set(words,
-                 "%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them there "
-                 "(mpirun --bind-to none, srun --cpus-per-task give a rank more)",
+                 "%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them "
+                 "there (mpirun --bind-to none, srun --cpus-per-task give a rank more)",
                  threads, sharing, sharing == 1 ? "" : "s", cpus, all[me].allowed);
     return true;
 }

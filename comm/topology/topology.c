@@ -188,7 +188,8 @@ static void note_crowd(topology *t, const device *d, sentence *notes)
     free(all);
     if (crowded) sentence_add(&t->wrong, "%s%s", t->wrong.text[0] ? "; " : "", words.text);
     sentence_set(&words, "rank %d on %s: %s", t->rank, t->host, t->wrong.text);
-    if (!agree_or_say(!crowded, &words, t->comm)) sentence_add(notes, "%s%s", notes->text[0] ? "; " : "", words.text);
+    if (!agree_or_say(!crowded, &words, t->comm))
+        sentence_add(notes, "%s%s", notes->text[0] ? "; " : "", words.text);
 }
 
 static void place(topology *t, const device *d, sentence *notes)

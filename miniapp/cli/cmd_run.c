@@ -224,7 +224,8 @@ static void note_not_finite(sim *s, const loop_result *l)
         snprintf(since, sizeof since, "level %lld is the first checked one that has them",
                  (long long)l->infinite_level);
     if (count > 0)
-        plan_add_note(&s->plan, true, "%lld of %lld cells are NaN or infinite, the first at x = %lld, y = %lld; %s",
+        plan_add_note(&s->plan, true,
+                      "%lld of %lld cells are NaN or infinite, the first at x = %lld, y = %lld; %s",
                       (long long)count, (long long)(s->cfg->grid.nx * s->cfg->grid.ny), (long long)x,
                       (long long)y, since);
 }

@@ -145,18 +145,18 @@ static bool apply_assignments(const request *q, deck *d, int argc, char **argv, 
     return true;
 }
 
-/* A relative path of problem.initial that leads nowhere from here may lead somewhere from the deck's folder. */
+/* A relative path of problem.initial without a file here may have one in the deck's folder. */
 static void find_initial(request *q)
 {
     char folder[PATH_MAX], *const beside = q->cfg.problem.beside;
     const char *const file = q->cfg.problem.file;
-    const int bytes = sizeof q->cfg.problem.beside;
+    const size_t bytes = sizeof q->cfg.problem.beside;
     if (q->cfg.problem.initial != CONFIG_INITIAL_FILE || file[0] == '/') return;
     snprintf(folder, sizeof folder, "%s", q->deck);
     if (ranks_mine(ranks_world()) == 0 && access(file, F_OK) != 0 &&
-        (snprintf(beside, (size_t)bytes, "%s/%s", dirname(folder), file) >= bytes || access(beside, F_OK) != 0))
+        (snprintf(beside, bytes, "%s/%s", dirname(folder), file) >= (int)bytes || access(beside, F_OK) != 0))
         beside[0] = '\0';
-    MPI_CHECK(ranks_bcast(beside, bytes, MPI_CHAR, 0, ranks_world()));
+    MPI_CHECK(ranks_bcast(beside, (int)bytes, MPI_CHAR, 0, ranks_world()));
 }
 
 bool request_make(request *q, int argc, char **argv, sentence *why)

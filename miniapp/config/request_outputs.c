@@ -89,7 +89,8 @@ static void gather(places *all, const request *q)
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
     if (c->checkpoint.every > 0) add(all, "checkpoint.dir", PLACE_FOLDER, c->checkpoint.dir);
     add(all, "the deck", PLACE_INPUT, q->deck);
-    if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
+    if (c->problem.initial == CONFIG_INITIAL_FILE)
+        add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
 }
 
