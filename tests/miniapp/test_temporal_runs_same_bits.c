@@ -131,6 +131,7 @@ static void next_way(config *c)
     static const int numbers[] = { 8, 3, 12, 2, 10, 4, 64 };
     static int turn;
     const bool host = tested == CONFIG_DEVICE_HOST;
+    c->run.device = tested;
     c->run.fuse = numbers[turn % 7];
     c->run.feed = feeds[turn / 2 % (host ? 2 : 3)];
     /* more threads than cores: OpenMP's then do not spin */
@@ -141,40 +142,45 @@ static void next_way(config *c)
     turn++;
 }
 
-/* Single steps whose kernels exchange with the near ranks alone; the host's are support/host_inkernel.h's. */
-static void mixed_way(config *c)
+/* A deck on every process grid of these ranks. */
+static void every_way(const config *given)
 {
-    c->run.fuse = 1;
-    c->run.feed = c->run.ranks_x % 2 ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
-    c->run.streams = c->run.ranks_x;
-    c->run.transport = TRANSPORT_STAGED;
-    form = STEP_MIXED;
+    config c = *given;
+    const int ranks = rank_count();
+    const int each = ranks == 1 ? 7 : ranks > 2 && tested == CONFIG_DEVICE_CUDA ? 1 : 2;
+    c.run.fuse = 1;
+    form = STEP_OVERLAPPED;
+    const result single = run_of(&c);
+    assert_int_equal(single.block_steps, 1);
+    for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
+        c.run.ranks_y = ranks / c.run.ranks_x;
+        for (int i = 0;
+             i < each && c.run.ranks_x * c.run.ranks_y == ranks && (c.run.ranks_y == 1 || config_two_d(&c));
+             i++) {
+            next_way(&c);
+            expect_same(&c, &single);
+        }
+    }
 }
 
-/* A deck on every process grid of these ranks, `each` times, against the host's overlapped single steps. */
-static void on_every_grid(const config *given, int each, void (*way)(config *c))
+/* Single steps whose kernels exchange with the near ranks alone; the host's are support/host_inkernel.h's. */
+static void mixed_steps(const config *given)
 {
     config c = *given;
     const int ranks = rank_count();
     c.run.fuse = 1;
     form = STEP_OVERLAPPED;
     const result single = run_of(&c);
-    assert_int_equal(single.block_steps, 1);
-    c.run.device = tested;
     for (c.run.ranks_x = 1; c.run.ranks_x <= ranks; c.run.ranks_x++) {
         c.run.ranks_y = ranks / c.run.ranks_x;
-        if (c.run.ranks_x * c.run.ranks_y != ranks || (c.run.ranks_y > 1 && !config_two_d(&c))) continue;
-        for (int i = 0; i < each; i++) {
-            way(&c);
-            expect_same(&c, &single);
-        }
+        if (c.run.ranks_x * c.run.ranks_y != ranks) continue;
+        c.run.device = tested;
+        c.run.feed = c.run.ranks_x % 2 ? CONFIG_FEED_SERIAL : CONFIG_FEED_OPENMP;
+        c.run.streams = c.run.ranks_x;
+        c.run.transport = TRANSPORT_STAGED;
+        form = STEP_MIXED;
+        expect_same(&c, &single);
     }
-}
-
-static void every_way(const config *c)
-{
-    const int ranks = rank_count();
-    on_every_grid(c, ranks == 1 ? 7 : ranks > 2 && tested == CONFIG_DEVICE_CUDA ? 1 : 2, next_way);
 }
 
 static const char *const sides[] = {
@@ -317,10 +323,10 @@ static void single_steps_of_the_mixed_form(void **state)
     for (int i = 0; i < SIDES; i++)
         for (int p = i % 2; p < 4; p += 2) {
             deck_of(&c, problems[p], "steps = 9", i);
-            on_every_grid(&c, 1, mixed_way);
+            mixed_steps(&c);
         }
     deck_of(&c, "kind = laplace", "steps = 9\nnorm_every = 3", 3);
-    on_every_grid(&c, 1, mixed_way);
+    mixed_steps(&c);
 }
 
 static int run(void)
