@@ -264,26 +264,26 @@ static void report(const char *name, const tally *t)
     assert_true(t->cases > 0 && t->meaningful > t->cases / 4);
 }
 
-/* f32 and f64 in turn. */
 static void differences_on_all_sides(const char *kind, kind_id k, bool two_d)
 {
     tally t = { 0 };
-    int turn = 0;
     for (int order = 2; order <= 16; order *= 2)
         for (int px = 0; px < 5; px++)
             for (int py = 0; py < (two_d ? 5 : 1); py++)
-                for (int which = 0; which < 3; which++) {
-                    if (k == KIND_ADVECT && (px || py)) continue;
-                    if (k == KIND_LAPLACE && order > 2) continue;
-                    char lines[128];
-                    const double share = which == 0 ? 0.99 : which == 1 ? 0.6 : 0.25;
-                    const double alpha = share * kind_alpha_limit(k, order, two_d);
-                    snprintf(lines, sizeof lines, "kind = %s\norder = %d\nalpha = %.17g", kind, order, alpha);
-                    const bool shifted = (px + py + which) % 2 == 1;
-                    const int steps = order == 4 && which < 2 ? 1500 : 20;
-                    run(lines, turn++ % 2, 17 - px, two_d ? 11 + py : 1, px, py, which, shifted ? -30.0 : 0.0,
-                        two_d ? steps / 10 + 18 : steps, &t);
-                }
+                for (int which = 0; which < 3; which++)
+                    for (int single = 0; single < 2; single++) {
+                        if (k == KIND_ADVECT && (px || py)) continue;
+                        if (k == KIND_LAPLACE && order > 2) continue;
+                        char lines[128];
+                        const double share = which == 0 ? 0.99 : which == 1 ? 0.6 : 0.25;
+                        const double alpha = share * kind_alpha_limit(k, order, two_d);
+                        snprintf(lines, sizeof lines, "kind = %s\norder = %d\nalpha = %.17g", kind, order,
+                                 alpha);
+                        const bool shifted = (px + py + which) % 2 == 1;
+                        const int steps = order == 4 && which < 2 ? 1500 : 20;
+                        run(lines, single, 17 - px, two_d ? 11 + py : 1, px, py, which, shifted ? -30.0 : 0.0,
+                            two_d ? steps / 10 + 18 : steps, &t);
+                    }
     report(kind, &t);
 }
 
@@ -354,13 +354,14 @@ static void custom(void **state)
         for (int star = 0; star <= two_d; star++)
             for (size_t i = 0; i < 4; i++)
                 for (int px = 0; px < 5; px++)
-                    for (int py = 0; py < (two_d ? 5 : 1); py++) {
-                        const double size = seed % 3 == 2 ? 1.3 : 1.0; /* 1.3: some modes may grow */
-                        write_weights(lines, sizeof lines, radius[i], two_d, star, px != 0, py != 0, size,
-                                      ++seed);
-                        run(lines, seed % 2, 13, two_d ? 9 : 1, px, py, (int)(seed % 3), 0.0,
-                            radius[i] > 2 ? 4 : 8, &t);
-                    }
+                    for (int py = 0; py < (two_d ? 5 : 1); py++)
+                        for (int single = 0; single < 2; single++) {
+                            const double size = seed % 3 == 2 ? 1.3 : 1.0; /* 1.3: some modes may grow */
+                            write_weights(lines, sizeof lines, radius[i], two_d, star, px != 0, py != 0, size,
+                                          ++seed);
+                            run(lines, single, 13, two_d ? 9 : 1, px, py, (int)(seed % 3), 0.0,
+                                radius[i] > 2 ? 4 : 8, &t);
+                        }
     print_message("custom: %ld levels, %ld of them meaningful, worst error %.3f of the bound\n", t.cases,
                   t.meaningful, t.worst);
     assert_true(t.meaningful > t.cases / 8);

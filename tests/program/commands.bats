@@ -63,10 +63,6 @@ load ../support/helper
         run -99 env LD_PRELOAD="$no_mpi" $variable "$weft" verify a.h5
     done
     run -0 env LD_PRELOAD="$no_mpi" SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=1 "$weft" verify a.h5
-    for variable in PMI_SIZE=4 SLURM_STEP_NUM_TASKS=4; do # a launcher of another MPI: four worlds of one rank
-        run env "$variable" "$weft" run d.ini
-        refused 3 "${variable/=/ = }, but MPI sees one rank"
-    done
 }
 
 @test "the version is the Makefile's, the commit is the checkout's" {

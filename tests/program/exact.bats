@@ -86,17 +86,6 @@ orders=(2 4 8 16)
 }
 
 # bats test_tags=gpus:part
-@test "cells that become NaN or infinite are said: how many, where, since which checked level" {
-    deck d.ini problem.kind=custom "problem.weights=9 9 9" grid.nx=64 problem.dtype=f32 problem.initial=random time.norm_every=7 \
-        time.steps=60 run.fuse=1
-    weft_alone d.ini 2>said >&2
-    expect "sentences" 1 "$(grep -c '^weft: 64 of 64 cells are NaN or infinite, the first at x = 0, y = 0; level 28 is' said)"
-    expect "notes of the record" 1 "$(record '[.notes[] | select(contains("NaN or infinite"))] | length')"
-    weft_alone d.ini time.steps=25 2>said >&2
-    ! grep -q 'NaN or infinite' said || { cat said; return 1; }
-}
-
-# bats test_tags=gpus:part
 @test "a tolerance that was not reached is said" {
     deck d.ini problem.kind=laplace grid.nx=40 grid.ny=40 "grid.boundary=dirichlet 0" time.steps=9 time.tolerance=1e-9
     weft_alone d.ini 2>said >&2

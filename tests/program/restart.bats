@@ -132,8 +132,6 @@ unprivileged() {
     refused 3 checkpoints/below "Permission denied"
     run unprivileged verify checkpoints
     refused 3 "checkpoints: the directory cannot be read"
-    run unprivileged run d.ini checkpoint.dir=. --restart checkpoints
-    refused 3 "--restart checkpoints: the directory cannot be read"
     chmod 755 checkpoints
 }
 
