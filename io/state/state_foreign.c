@@ -89,8 +89,7 @@ static state_status read_dataset(hid_t file, hid_t access, const state_foreign *
     for (int64_t k = 0; k < cells && wide != data; k++) ((float *)data)[k] = (float)wide[k];
     if (wide != data) free(wide);
     if (ok) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why, "cannot read dataset %s of %s: %s", q->dataset, q->path,
-                      state_h5_reason());
+    return state_fail(STATE_DAMAGED, why, "%s: the values of dataset %s are damaged", q->path, q->dataset);
 }
 
 /* prev: NULL, or of /fields/u_prev, which need not be there. */
