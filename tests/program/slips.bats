@@ -28,6 +28,8 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     deck sub/d.ini "${heat[@]}" output.record=new/folder/r.jsonl
     weft_alone sub/d.ini --dry-run >dry
     [ ! -e new ]
+    run weft_alone sub/d.ini --dry-run problem.initial=nowhere.h5
+    refused 2 "problem.initial = nowhere.h5 cannot be read: No such file"
     weft_alone sub/d.ini output.final=sub/beside.h5
     weft_alone sub/d.ini problem.initial=sub/beside.h5
     expect records 2 "$(wc -l <new/folder/r.jsonl)"
@@ -36,8 +38,12 @@ heat=(problem.kind=heat problem.alpha=0.2 grid.nx=32 grid.ny=24 time.steps=7)
     expect fingerprints 1 "$(tail -q -n 2 new/folder/r.jsonl restarted | jq -r .fingerprint | sort -u | wc -l)"
 }
 
-@test "a frame that cannot be deleted, a folder of checkpoints that may not be read, the deck of a later version in a state" {
+@test "frames that cannot be made or deleted, a folder of checkpoints that may not be read, the deck of a later version in a state" {
     deck d.ini "${heat[@]}" checkpoint.every=7 checkpoint.keep=0
+    ln -s nowhere/frames p.frames
+    run weft_alone d.ini output.picture=p.png output.every=5
+    refused 3 "output.picture: cannot make the directory p.frames"
+    rm p.frames
     mkdir -p p.frames/0000000000.png
     run weft_alone d.ini output.picture=p.png output.every=5
     refused 3 "output.picture: an older run's frames in p.frames cannot be deleted"
