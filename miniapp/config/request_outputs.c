@@ -176,9 +176,8 @@ static int make_record_folder(const request *q, sentence *why)
     sentence reason;
     split(record, folder, name);
     if (!record[0] || access(record, F_OK) == 0) return 0;
-    int code = q->dry_run ? state_nearest_folder(above, folder) : 0;
-    if (q->dry_run && !code && access(above, W_OK | X_OK) != 0) code = errno;
-    if (code) sentence_set(&reason, "%s", strerror(code));
+    const int code = state_nearest_folder(above, folder);
+    if (code || access(above, W_OK | X_OK) != 0) sentence_set(&reason, "%s", strerror(code ? code : errno));
     else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
     sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
     return CHECK_EXIT_ENVIRONMENT;

@@ -28,12 +28,8 @@ typedef struct norms {
 static norms norms_begin(sim *s)
 {
     const config *c = s->cfg;
-    norms n = { .sim = s,
-                .every = c->time.norm_every,
-                .tolerance = c->time.tolerance,
-                .pending = -1,
-                .last = NAN,
-                .infinite = -1 };
+    norms n = { .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance,
+                .pending = -1, .last = NAN, .infinite = -1 };
     n.ride = n.every > 0 && sim_norms_ride(s);
     n.shown = n.ride && s->batch && n.every == 1 && n.tolerance == 0;
     return n;
