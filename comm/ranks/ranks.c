@@ -22,6 +22,24 @@ static bool launched(void)
     return tasks && getenv("SLURM_PROCID") && strtol(tasks, NULL, 10) > 1;
 }
 
+bool ranks_apart(sentence *why)
+{
+    /* the first that is there: that of the innermost launcher in most nests */
+    static const char *const counts[] = { "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE",
+                                          "SLURM_STEP_NUM_TASKS" };
+    size_t i = 0;
+    while (i + 1 < sizeof counts / sizeof *counts && !getenv(counts[i])) i++;
+    const char *const text = getenv(counts[i]);
+    const long started = text ? strtol(text, NULL, 10) : 1;
+    if (WEFT_SIM || started <= 1 || ranks_count(ranks_world()) > 1) return false;
+    sentence_set(why,
+                 "%s = %ld, but MPI sees one rank: each of %ld processes would run the whole alone; start "
+                 "them by the launcher of the MPI that weft was built with (weft --version), under Slurm by "
+                 "srun --mpi=pmix",
+                 counts[i], started, started);
+    return true;
+}
+
 void ranks_begin(bool needed)
 {
     int given = 0;

@@ -15,6 +15,9 @@
 /* Starts MPI where it is needed or a launcher is there: MPI_Init_thread with MPI_THREAD_FUNNELED (the main
  * thread calls MPI), and MPI_ERRORS_RETURN. */
 void ranks_begin(bool needed);
+/* Is MPI's world one rank although a launcher, by its environment, started several processes? It is another
+ * MPI's then, and each of them would do all of the work and write all files. why: the sentence. */
+bool ranks_apart(sentence *why);
 /* Returns on every rank after all have come here. Does nothing without MPI. */
 void ranks_end(void);
 /* MPI_COMM_WORLD while MPI runs, whoever started it; else MPI_COMM_NULL. */

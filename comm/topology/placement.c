@@ -141,6 +141,26 @@ placement_fault placement_judge(const placement *p, const placement_gpu *all, in
     return worst;
 }
 
+bool placement_crowded(const placement_seat *all, int ranks, int me, sentence *words)
+{
+    cpu_set_t together = all[me].cpus, common;
+    int sharing = 0, threads = 0;
+    for (int i = 0; i < ranks; i++) {
+        CPU_AND(&common, &all[i].cpus, &all[me].cpus);
+        if (CPU_COUNT(&common) == 0) continue;
+        CPU_OR(&together, &together, &all[i].cpus);
+        threads += all[i].threads;
+        sharing++;
+    }
+    const int cpus = CPU_COUNT(&together);
+    if (threads <= cpus || cpus >= all[me].allowed) return false;
+    sentence_set(words,
+                 "%d threads of %d rank%s share %d of %d CPUs: OMP_PROC_BIND or the launcher binds them "
+                 "there (mpirun --bind-to none, srun --cpus-per-task give a rank more)",
+                 threads, sharing, sharing == 1 ? "" : "s", cpus, all[me].allowed);
+    return true;
+}
+
 int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible)
 {
     int before = 0;
@@ -173,8 +193,9 @@ void gpu_rule_look(gpu_facts *f)
 
 gpu_rule gpu_rule_of(const gpu_facts *f, sentence *why)
 {
-    const char *seen = f->file[0] ? f->file : f->elsewhere ? "a GPU that another rank sees" : "";
-    const char *there = f->given[0] ? f->given : f->hidden ? "" : seen;
+    const char *seen = f->elsewhere ? "a GPU that another rank sees" : f->file;
+    /* hidden from all ranks they are not wished for; from one of them alone that is a slip */
+    const char *there = f->given[0] ? f->given : f->hidden && !f->elsewhere ? "" : seen;
     why->text[0] = '\0';
     if (f->visible > 0) return GPU_RULE_CUDA;
     if (!f->built && !there[0]) return GPU_RULE_HOST;

@@ -16,6 +16,7 @@
 #include <mpi-ext.h>
 #endif
 
+#include "core/fp.h"
 #include "device/sysfs.h"
 #include "ranks/check.h"
 #include "ranks/printable.h"
@@ -150,6 +151,47 @@ static void note_worst(topology *t, placement_fault fault, sentence *notes)
     *notes = t->worst;
 }
 
+/* CPUs that the cpuset leaves this thread, whatever a launcher bound it to. */
+static int cpus_allowed(void)
+{
+    cpu_set_t bound, all;
+    if (sched_getaffinity(0, sizeof bound, &bound) != 0) return 0;
+    memset(&all, 0xff, sizeof all);
+    (void)sched_setaffinity(0, sizeof all, &all);
+    const int allowed = sched_getaffinity(0, sizeof all, &all) == 0 ? CPU_COUNT(&all) : 0;
+    (void)sched_setaffinity(0, sizeof bound, &bound);
+    return allowed;
+}
+
+static placement_seat seat_of(const device *d)
+{
+    placement_seat mine = { .threads = d->kind == DEVICE_HOST ? d->threads : 1, .allowed = cpus_allowed() };
+#pragma omp parallel num_threads(mine.threads)
+    {
+        cpu_set_t cpus;
+        (void)fp_default();
+        if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+#pragma omp critical
+            CPU_OR(&mine.cpus, &mine.cpus, &cpus);
+    }
+    return mine;
+}
+
+/* Where more threads than CPUs are bound to the same CPUs, the first such rank becomes a note. */
+static void note_crowd(topology *t, const device *d, sentence *notes)
+{
+    const placement_seat mine = seat_of(d);
+    sentence words;
+    placement_seat *all = CHECK_CALLOC(t->local_ranks, sizeof *all);
+    MPI_CHECK(ranks_allgather(&mine, sizeof mine, all, t->where->mine));
+    const bool crowded = placement_crowded(all, t->local_ranks, t->local_rank, &words);
+    free(all);
+    if (crowded) sentence_add(&t->wrong, "%s%s", t->wrong.text[0] ? "; " : "", words.text);
+    sentence_set(&words, "rank %d on %s: %s", t->rank, t->host, t->wrong.text);
+    if (!agree_or_say(!crowded, &words, t->comm))
+        sentence_add(notes, "%s%s", notes->text[0] ? "; " : "", words.text);
+}
+
 static void place(topology *t, const device *d, sentence *notes)
 {
     cpu_set_t cpus;
@@ -223,5 +265,6 @@ device *topology_device(topology *t, topology_choice choice, int threads, senten
 {
     device *d = make_device(t, choice, threads, why, notes);
     if (d) place(t, d, notes);
+    if (d && !WEFT_SIM) note_crowd(t, d, notes);
     return d;
 }

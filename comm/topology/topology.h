@@ -125,6 +125,16 @@ typedef enum placement_fault {
 placement_fault placement_judge(const placement *p, const placement_gpu *all, int ranks, int me, int *sharers,
                                 sentence *words);
 
+typedef struct placement_seat { /* of a rank, for the others on its host; plain bytes */
+    cpu_set_t cpus; /* that its threads may use, as they are bound; */
+    int threads;    /* of a GPU's rank one */
+    int allowed;    /* CPUs that it could be given here */
+} placement_seat;
+
+/* Do more threads than there are CPUs in them share the CPUs of rank `me`, while others are left? words: how
+ * many, and what binds them. */
+bool placement_crowded(const placement_seat *all, int ranks, int me, sentence *words);
+
 /* Which of its `visible` GPUs a rank takes: ranks of a host whose first visible GPU is the same take theirs
  * in turns. first: [rank + 1], uuids. */
 int placement_turn(char (*first)[DEVICE_UUID_BYTES], int rank, int visible);

@@ -64,8 +64,8 @@ state_status state_h5_open(const char *path, hid_t *file, sentence *why)
     STATE_H5_SCOPED const hid_t access = file_access();
     *file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (*file >= 0) return STATE_OK;
-    return state_fail(STATE_DAMAGED, why, "%s is not an HDF5 file or is damaged: %s", path,
-                      state_h5_reason());
+    return state_fail(STATE_DAMAGED, why,
+                      H5Fis_hdf5(path) > 0 ? "%s is damaged or cut off" : "%s is not an HDF5 file", path);
 }
 
 /* What is written: little-endian IEEE. */

@@ -81,6 +81,9 @@ int cmd_begin(cmd_ranks need, void (*catch_signals)(void), int argc, char **argv
     same_on_all_ranks("is weft", version);
     same_on_all_ranks("was started as", words);
     free(words);
+    sentence apart;
+    if (need == CMD_MPI && ranks_apart(&apart))
+        exit(cmd_end(cmd_say(CHECK_EXIT_ENVIRONMENT, "%s", apart.text)));
     return rank;
 }
 

@@ -26,7 +26,8 @@ extern const cmd_option cmd_info_options[CMD_OPTIONS_MAX];
  * (ranks.h). */
 typedef enum cmd_ranks { CMD_MPI, CMD_ALONE } cmd_ranks;
 /* cmd_begin returns this rank's number, or ends the program with 2 and one sentence where ranks were started
- * with other words or are another build: they would wait for each other. catch_signals (NULL: the command has
+ * with other words or are another build: they would wait for each other; with 3 where a command that needs
+ * MPI was started by another MPI's launcher (ranks_apart). catch_signals (NULL: the command has
  * no handlers) calls signals_catch, before MPI_Init and again behind it; in between USR1 and TERM are held
  * back, since MPI may have handlers of its own, and INT is not, since MPI_Init may hang. No mask of a
  * launcher stays. cmd_end finalizes what cmd_begin began and passes status on. */

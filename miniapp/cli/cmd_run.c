@@ -210,6 +210,21 @@ static void note_not_converged(sim *s, const loop_result *l)
                       (long long)s->level, l->last_change, tolerance);
 }
 
+static void note_not_finite(sim *s, const loop_result *l)
+{
+    int64_t x, y;
+    char since[96] = "time.norm_every finds the step";
+    const int64_t count = sim_cells_not_finite(s, &x, &y);
+    if (l->infinite_level >= 0)
+        snprintf(since, sizeof since, "level %lld is the first checked one that has them",
+                 (long long)l->infinite_level);
+    if (count > 0)
+        plan_add_note(&s->plan, true,
+                      "%lld of %lld cells are NaN or infinite, the first at x = %lld, y = %lld; %s",
+                      (long long)count, (long long)(s->cfg->grid.nx * s->cfg->grid.ny), (long long)x,
+                      (long long)y, since);
+}
+
 /* From the end of the loop to the exit status. */
 static int finish(run *r, const loop_result *l, sentence *why)
 {
@@ -228,6 +243,7 @@ static int finish(run *r, const loop_result *l, sentence *why)
     gather_report(r, l);
     const int notes = s->plan.notes;
     note_not_converged(s, l);
+    note_not_finite(s, l);
     say_notes(s, notes);
     const bool recorded = report_record(s, &r->report, r->ask.deck_text, why);
     r->report.wrote_record = recorded && s->cfg->output.record[0];

@@ -50,6 +50,8 @@ typedef struct config {
         int weights_count;                    /* 2r+1 or (2r+1)^2 */
         config_initial initial;
         char file[4096], dataset[256];        /* CONFIG_INITIAL_FILE; dataset "/fields/u" unless named */
+        char beside[4096];                    /* file from the deck's folder, where it is there alone; else
+                                               * "" */
         int64_t mode_x, mode_y;
         int64_t seed;
     } problem;
@@ -114,6 +116,11 @@ const char *config_first_difference(const config *a, const config *b);
 extern const char *const config_sides[]; /* from BOUNDARY_PERIODIC on; NULL ends them */
 const char *config_feed_name(config_feed f);
 const char *config_initial_name(config_initial i);
+/* Where the file of problem.initial is: from here, or beside the deck. */
+static inline const char *config_initial_path(const config *c)
+{
+    return c->problem.beside[0] ? c->problem.beside : c->problem.file;
+}
 
 /* The table of all keys, for --help. */
 void config_print_keys(void *file);

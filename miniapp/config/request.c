@@ -145,6 +145,20 @@ static bool apply_assignments(const request *q, deck *d, int argc, char **argv, 
     return true;
 }
 
+/* A relative path of problem.initial without a file here may have one in the deck's folder. */
+static void find_initial(request *q)
+{
+    char folder[PATH_MAX], *const beside = q->cfg.problem.beside;
+    const char *const file = q->cfg.problem.file;
+    const size_t bytes = sizeof q->cfg.problem.beside;
+    if (q->cfg.problem.initial != CONFIG_INITIAL_FILE || file[0] == '/') return;
+    snprintf(folder, sizeof folder, "%s", q->deck);
+    if (ranks_mine(ranks_world()) == 0 && access(file, F_OK) != 0 &&
+        (snprintf(beside, bytes, "%s/%s", dirname(folder), file) >= (int)bytes || access(beside, F_OK) != 0))
+        beside[0] = '\0';
+    MPI_CHECK(ranks_bcast(beside, (int)bytes, MPI_CHAR, 0, ranks_world()));
+}
+
 bool request_make(request *q, int argc, char **argv, sentence *why)
 {
     deck d = { NULL, 0 };
@@ -152,6 +166,7 @@ bool request_make(request *q, int argc, char **argv, sentence *why)
     const bool ok = parse_options(q, argc, argv, why) && parse_own(q, argc, argv, why) &&
                     read_deck(&d, q->deck, why) && apply_assignments(q, &d, argc, argv, why) &&
                     config_from_deck(&q->cfg, &d, why);
+    if (ok) find_initial(q);
     if (ok) config_ignored_keys(&q->cfg, &d, q->ignored, sizeof q->ignored);
     deck_free(&d);
     if (q->quiet) q->cfg.output.progress = CONFIG_PROGRESS_OFF;

@@ -31,5 +31,7 @@ void request_free(request *q);
  * to, so it may be any of these. A folder is one, or new. No two outputs have one name, however it is spelt,
  * and none has that of an input (a folder may be gone on with). Names leave room for a suffix.
  *
+ * The folder of output.record is made, but by a dry run.
+ *
  * Rank 0 looks; collective, also without MPI. 0, or the exit status with one sentence in why. */
 int request_check_outputs(const request *q, sentence *why);

@@ -16,6 +16,7 @@
 #include "output/record.h"
 #include "ranks/check.h"
 #include "ranks/ranks.h"
+#include "state/state_folder.h"
 
 /* While a file is written it is called NAME.tmp.<16 hexadecimal digits>. */
 enum { TMP_BYTES = 21 };
@@ -89,7 +90,8 @@ static void gather(places *all, const request *q)
     if (c->output.every > 0) add(all, "output.series", PLACE_FOLDER, c->output.series);
     if (c->checkpoint.every > 0) add(all, "checkpoint.dir", PLACE_FOLDER, c->checkpoint.dir);
     add(all, "the deck", PLACE_INPUT, q->deck);
-    if (c->problem.initial == CONFIG_INITIAL_FILE) add(all, "problem.initial", PLACE_INPUT, c->problem.file);
+    if (c->problem.initial == CONFIG_INITIAL_FILE)
+        add(all, "problem.initial", PLACE_INPUT, config_initial_path(c));
     add(all, "--restart", PLACE_INPUT, q->restart);
 }
 
@@ -158,6 +160,21 @@ static int check_pair(const place *a, const place *b, sentence *why)
     return CHECK_EXIT_USAGE;
 }
 
+/* The folder of a record that is not there yet; a dry run only sees whether it could be made. */
+static int make_record_folder(const request *q, sentence *why)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES], above[STATE_PATH_BYTES];
+    const char *const record = q->cfg.output.record;
+    sentence reason;
+    split(record, folder, name);
+    if (!record[0] || access(record, F_OK) == 0) return 0;
+    const int code = state_nearest_folder(above, folder);
+    if (code || access(above, W_OK | X_OK) != 0) sentence_set(&reason, "%s", strerror(code ? code : errno));
+    else if (q->dry_run || state_make_folder(MPI_COMM_NULL, folder, &reason) == STATE_OK) return 0;
+    sentence_set(why, "output.record = %.700s: %.900s", record, reason.text);
+    return CHECK_EXIT_ENVIRONMENT;
+}
+
 /* The user's mistakes before what the machine refuses. */
 static int check_all(const places *all, sentence *why)
 {
@@ -168,8 +185,11 @@ static int check_all(const places *all, sentence *why)
         if (p->use != PLACE_INPUT && status == 0) status = check_length(p, why);
         for (int k = i + 1; k < all->count && status == 0; k++) status = check_pair(p, &all->of[k], why);
     }
-    for (int i = 0; i < all->count && status == 0; i++)
-        if (all->of[i].use != PLACE_INPUT) status = check_rights(&all->of[i], why);
+    for (int i = 0; i < all->count && status == 0; i++) {
+        const place *p = &all->of[i];
+        const bool made = p->use == PLACE_APPENDED && !p->there; /* its folder is */
+        if (p->use != PLACE_INPUT && !made) status = check_rights(p, why);
+    }
     return status;
 }
 
@@ -181,6 +201,7 @@ int request_check_outputs(const request *q, sentence *why)
         gather(all, q);
         status = check_all(all, why);
         free(all);
+        if (status == 0) status = make_record_folder(q, why);
     }
     MPI_CHECK(ranks_bcast(&status, 1, MPI_INT, 0, ranks_world()));
     return status;

@@ -161,8 +161,11 @@ static void print_rates(FILE *to, const sim *s, const report *r)
     fprintf(to, "\nstep         median %s, mean %s, p99 %s, max %s (slowest rank: %d)\n",
             figure_seconds(r->step_s.p50).text, figure_seconds(r->step_s.mean).text,
             figure_seconds(r->step_s.p99).text, figure_seconds(r->step_s.max).text, r->slowest_rank);
-    fprintf(to, "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy\n",
-            v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction);
+    fprintf(to,
+            "rate         %.4g GCells/s, %.4g GB/s at %d words per cell: %.3g x a copy; sustained %.4g "
+            "GCells/s\n",
+            v.cells_per_s * 1e-9, v.bytes_per_s * 1e-9, config_kind_of(s->cfg)->words, v.fraction,
+            report_rates_of(s, r, r->step_s.mean).cells_per_s * 1e-9);
     fprintf(to, "copy         %.4g GB/s, device copies on all ranks at once, in this run\n",
             r->calibration.ceiling_bytes_per_s * 1e-9);
     const calibrate_result *k = &r->calibration;

@@ -68,7 +68,7 @@ static int check_folder(const config *c, destination *d, sentence *why)
 static int check_initial(const sim *s, sentence *why)
 {
     const config *c = s->cfg;
-    if (c->problem.initial != CONFIG_INITIAL_FILE || access(c->problem.file, R_OK) == 0) return 0;
+    if (c->problem.initial != CONFIG_INITIAL_FILE || access(config_initial_path(c), R_OK) == 0) return 0;
     sentence_set(why, "problem.initial = %.700s cannot be read: %s", c->problem.file, strerror(errno));
     if (s->top.rank > 0) sentence_add(why, " (rank %d on %s)", s->top.rank, s->top.host);
     return CHECK_EXIT_USAGE;

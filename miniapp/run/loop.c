@@ -23,15 +23,15 @@ typedef struct norms {
                        * its last norm is shown */
     int64_t pending;  /* the level whose norm is still to be read; -1: none */
     double last;      /* max |next - u| of the last level whose norm was read; NaN: none was */
+    int64_t infinite; /* the first level whose norm was NaN or infinite; -1: none was */
     double seconds;   /* of this rank, spent on reading them */
 } norms;
 
 static norms norms_begin(sim *s)
 {
     const config *c = s->cfg;
-    norms n = {
-        .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance, .pending = -1, .last = NAN
-    };
+    norms n = { .sim = s, .every = c->time.norm_every, .tolerance = c->time.tolerance,
+                .pending = -1, .last = NAN, .infinite = -1 };
     n.ride = n.every > 0 && sim_norms_ride(s);
     n.shown = n.ride && s->batch && n.every == 1 && n.tolerance == 0;
     return n;
@@ -46,6 +46,7 @@ static int64_t norms_steps_to_go(const norms *n)
 static bool small_enough(norms *n, int64_t level)
 {
     n->last = sim_norm(n->sim, level);
+    if (n->infinite < 0 && !isfinite(n->last)) n->infinite = level;
     return n->tolerance > 0 && n->last <= n->tolerance;
 }
 
@@ -211,6 +212,7 @@ loop_result loop_run(sim *s, loop l)
     clock_flush(l.ticks);
     r.steps_run = s->level - first;
     r.last_change = changes.last;
+    r.infinite_level = changes.infinite;
     r.norm_s = changes.seconds;
     r.loop_s = timer_now_s() - begin_s;
     progress_end(&bar);

@@ -164,6 +164,7 @@ typedef struct loop_result {
     loop_end end;
     int64_t steps_run;
     double last_change; /* max |next - u| of the last checked level, NaN if none was */
+    int64_t infinite_level; /* the first checked level where it was NaN or infinite; -1: none */
     double norm_s, checkpoint_s, series_s, loop_s; /* this rank */
     sentence why;
 } loop_result;

@@ -137,7 +137,7 @@ static int initialise_from_file(sim *s, sentence *why)
     const config *c = s->cfg;
     bool has_prev = false;
     void *u = snapshot_buffer(s, 0), *prev = s->prob.two_levels ? snapshot_buffer(s, 1) : NULL;
-    const state_foreign wanted = { c->problem.file, c->problem.dataset, c->problem.type,
+    const state_foreign wanted = { config_initial_path(c), c->problem.dataset, c->problem.type,
                                    c->grid.nx,      c->grid.ny,         s->plan.grid.dec.own };
     sentence reason;
     const state_status status = state_read_foreign(s->top.comm, &wanted, u, prev, &has_prev, &reason);
@@ -256,6 +256,29 @@ double sim_max_error(sim *s, sim_field field, const value *v)
     const field_shape *f = &field.grid->shape;
     DEVICE_CALL(d, max_error, f, field.cells, v, field_own(f), s->result, main_stream(s));
     return sim_most(s->top.comm, sim_result(s));
+}
+
+int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y)
+{
+    device *d = s->dev;
+    const sim_field field = sim_main_field(s);
+    const field_shape *f = &field.grid->shape;
+    const decomp *dec = &field.grid->dec;
+    /* x - x is NaN for such a cell and 0 for all others */
+    DEVICE_CALL(d, max_change, f, field.cells, field.cells, field_own(f), s->result, main_stream(s));
+    if (sim_most(s->top.comm, sim_result(s)) == 0) return 0;
+    const void *const host = sim_host_copy(s, field, 0);
+    uint64_t count = 0, first = UINT64_MAX;
+    for (int64_t i = f->nx * f->ny - 1; i >= 0; i--) {
+        const double u = f->type == DTYPE_F32 ? ((const float *)host)[i] : ((const double *)host)[i];
+        if (isfinite(u)) continue;
+        first = (uint64_t)((dec->own.y0 + i / f->nx) * dec->nx + dec->own.x0 + i % f->nx);
+        count++;
+    }
+    first = over_ranks(s->top.comm, first, MPI_MIN);
+    *first_x = (int64_t)first % dec->nx;
+    *first_y = (int64_t)first / dec->nx;
+    return (int64_t)over_ranks(s->top.comm, count, MPI_SUM);
 }
 
 void sim_snapshot(sim *s, const char *deck_text, state_level *level)

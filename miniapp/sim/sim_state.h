@@ -35,6 +35,9 @@ double sim_most(MPI_Comm comm, uint64_t mine);
 uint64_t sim_fingerprint(sim *s);
 /* max |field - v| over all ranks; NaN if any cell is. */
 double sim_max_error(sim *s, sim_field field, const value *v);
+/* The cells of the main field that are NaN or infinite, over all ranks, and the first of them in file order.
+ * Takes as long as a norm, where there are some as a copy to the host. Collective. */
+int64_t sim_cells_not_finite(sim *s, int64_t *first_x, int64_t *first_y);
 /* Own cells in host memory, dense rows, in snapshot[slot] or in the memory of the next level; valid until the
  * slot's next use, or until the next step. */
 const void *sim_host_copy(sim *s, sim_field field, int slot);

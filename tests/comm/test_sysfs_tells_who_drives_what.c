@@ -106,6 +106,34 @@ static void what_is_wrong_is_told_in_words(void **state)
     judged(&right, "-8-8a1", PLACEMENT_RIGHT, "");
 }
 
+/* Of each rank the CPUs that it is bound to, and how many threads it has, on a host of 8. */
+static void threads_on_too_few_cpus_are_told(void **state)
+{
+    static const struct {
+        const char *cpus[3];
+        int threads[3];
+        const char *words; /* for rank 0; "" nothing */
+    } cases[] = {
+        { { "0" }, { 4 }, "4 threads of 1 rank share 1 of 8 CPUs: OMP_PROC_BIND or the launcher" },
+        { { "0", "0" }, { 1, 1 }, "2 threads of 2 ranks share 1 of 8 CPUs" },
+        { { "0-3", "2-5", "5" }, { 4, 4, 8 }, "8 threads of 2 ranks share 6 of 8 CPUs" },
+        { { "0-1", "2-3", "4-5" }, { 2, 2, 9 }, "" },
+        { { "0", "1-2" }, { 1, 9 }, "" },
+        { { "0-7", "0-7" }, { 8, 8 }, "" }, /* more than all: no binding's fault */
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        placement_seat all[3];
+        sentence said = { "" };
+        int ranks = 0;
+        for (; ranks < 3 && cases[c].cpus[ranks]; ranks++)
+            all[ranks] = (placement_seat){ sysfs_cpus(cases[c].cpus[ranks]), cases[c].threads[ranks], 8 };
+        if (placement_crowded(all, ranks, 0, &said) != (cases[c].words[0] != '\0') ||
+            !strstr(said.text, cases[c].words))
+            fail_msg("case %zu: '%s'", c, said.text);
+    }
+}
+
 /* Each rank's GPUs as letters, in the order in which it sees them, and what the ranks are to take; ? cannot
  * be told. */
 static void gpus_are_taken_in_turns(void **state)
@@ -151,6 +179,7 @@ int main(void)
         cmocka_unit_test(nics_behind_the_same_switch_are_near),
         cmocka_unit_test(of_other_roots_those_on_the_same_node_are_near),
         cmocka_unit_test(what_is_wrong_is_told_in_words),
+        cmocka_unit_test(threads_on_too_few_cpus_are_told),
         cmocka_unit_test(gpus_are_taken_in_turns),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -169,6 +169,10 @@ static void what_does_not_fit(void **unused)
     expect_sentence(path, "/fields/u", NX, NY, "(3, 7, 30)", "(grid.ny, grid.nx)");
     write_on_rank_0(H5T_C_S1, "/fields/u", 2, plane, NULL, false);
     expect_sentence(path, "/fields/u", NX, NY, "no integers or floats", "");
+    if (fixture_rank(MPI_COMM_WORLD) == 0) assert_int_equal(truncate(path, 1000), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect_sentence(path, "/fields/u", NX, NY, "ic.h5 is damaged or cut off", "");
+    assert_null(strstr(why.text, "eof")); /* HDF5's own words */
     if (fixture_rank(MPI_COMM_WORLD) == 0) {
         FILE *f = fopen(path, "w");
         fputs("1 2 3\n", f);
@@ -178,6 +182,27 @@ static void what_does_not_fit(void **unused)
     expect_sentence(path, "/fields/u", NX, NY, "not an HDF5 file", "");
     expect_sentence("/nonexistent/ic.h5", "/fields/u", NX, NY, "no such file", "");
     expect_sentence(folder, "/fields/u", NX, NY, "is a directory", "");
+}
+
+static size_t as_it_is(unsigned flags, size_t count, const unsigned *values, size_t bytes, size_t *size,
+                       void **buffer)
+{
+    return bytes;
+}
+
+static void a_missing_filter_is_named(void **unused)
+{
+    const H5Z_class2_t own = { H5Z_CLASS_T_VERS, 333, 1, 1, "squeeze", NULL, NULL, as_it_is };
+    const hsize_t plane[2] = { NY, NX }, chunk[2] = { 4, 7 };
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    const double cells[CELLS] = { 0 };
+    assert_true(H5Zregister(&own) >= 0);
+    H5Pset_chunk(layout, 2, chunk);
+    H5Pset_filter(layout, own.id, H5Z_FLAG_MANDATORY, 0, NULL);
+    assert_true(write_alone("u", H5T_IEEE_F32LE, 2, plane, layout, cells));
+    H5Pclose(layout);
+    H5Zunregister(own.id);
+    expect_sentence(path, "/u", NX, NY, "needs filter 333 (squeeze)", "HDF5_PLUGIN_PATH");
 }
 
 /* ---- values in other files ---- */
@@ -303,4 +328,5 @@ static int set_up(void **unused)
 
 STATE_TESTS(set_up, cmocka_unit_test(types_and_layouts), cmocka_unit_test(rounds_once),
             cmocka_unit_test(earlier_level), cmocka_unit_test(what_does_not_fit),
+            cmocka_unit_test(a_missing_filter_is_named),
             cmocka_unit_test(values_in_other_files), cmocka_unit_test(a_state_of_parts))

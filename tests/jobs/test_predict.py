@@ -328,6 +328,9 @@ def test_the_plan_in_json_is_what_ranks_that_are_here_choose():
             ):
                 assert re.search(f"^{line}$", dry, re.M), (words, n, line, dry)
     assert math.floor(plan["halo"]["bytes_along_y"]) == 64000  # to a neighbour, per block
+    far = ("--json", "ranks=4", "per_host=2", "answers={}", "run.device=cuda", "run.transport=peer")
+    plan = json.loads(weft("run", "p.ini", "--dry-run", "problem.kind=transpose", *far))["plan"]
+    assert plan["transposes"]["because"] == "run.transport = peer: it does not reach other hosts"
     for words in ("--json", "--dry-run --json ranks=0", "--dry-run --json answers=3", "--dry-run ranks=4"):
         done = process(WEFT, "run", "p.ini", *words.split())
         assert done.status == 2 and done.err.count("weft: ") == 1, (words, done)

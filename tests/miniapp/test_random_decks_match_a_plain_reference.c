@@ -5,7 +5,7 @@
  * A deck follows from WEFT_RANDOM_SEED (4629, whose first 20 have every kind) and its number;
  * WEFT_RANDOM_DECKS of them (20), from WEFT_RANDOM_FIRST (0) on, are run by BUILD/weft under mpirun. Where
  * cells differ, the deck and the first of them are printed.
- * release: three times as many decks */
+ * release: seven times as many decks */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -194,7 +194,7 @@ static void put_deck(FILE *f, const drawn *d)
             d->norm_every);
 }
 
-/* ---- files ---- */
+/* ---- files; H5close closes all that is open ---- */
 
 static void put_field(hid_t file, const char *name, const plain *p, const double *u)
 {
@@ -203,18 +203,15 @@ static void put_field(hid_t file, const char *name, const plain *p, const double
     const hid_t set = H5Dcreate2(file, name, p->f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE, space,
                                  H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, u) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
 }
 
 static void put_initial(const drawn *d, const double *u, const double *prev)
 {
     const hid_t file = H5Fcreate("initial.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t group = H5Gcreate2(file, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    (void)H5Gcreate2(file, "fields", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     put_field(file, "/fields/u", &d->p, u);
     if (d->has_prev) put_field(file, "/fields/u_prev", &d->p, prev);
-    H5Gclose(group);
-    assert_true(H5Fclose(file) >= 0);
+    assert_true(H5close() >= 0);
 }
 
 /* The cells of `wanted` that a field of final.h5 does not have, or -1 where it cannot be read as that many
@@ -223,39 +220,27 @@ static int differing(const char *name, const plain *p, const double *wanted, int
 {
     const int cells = p->nx * p->ny;
     double *found = calloc((size_t)cells, sizeof *found);
-    int count = -1;
-    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
-    const hid_t set = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
-    if (set >= 0) {
-        const hid_t space = H5Dget_space(set), type = H5Dget_type(set);
-        if (H5Sget_simple_extent_npoints(space) == cells && H5Tget_size(type) == (p->f32 ? 4u : 8u) &&
-            H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0)
-            count = 0;
-        H5Tclose(type);
-        H5Sclose(space);
-        H5Dclose(set);
-    }
-    if (file >= 0) H5Fclose(file);
-    for (int i = cells - 1; i >= 0 && count >= 0; i--)
+    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT),
+                set = file < 0 ? -1 : H5Dopen2(file, name, H5P_DEFAULT);
+    const bool read = set >= 0 && H5Sget_simple_extent_npoints(H5Dget_space(set)) == cells &&
+                      H5Tget_size(H5Dget_type(set)) == (p->f32 ? 4u : 8u) &&
+                      H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0;
+    int count = read ? 0 : -1;
+    for (int i = cells - 1; i >= 0 && read; i--)
         if (plain_bits(p, found[i]) != plain_bits(p, wanted[i])) {
             count++;
             *first = i;
         }
     free(found);
+    H5close();
     return count;
 }
 
 static bool has_fingerprint(uint64_t wanted)
 {
-    char found[64] = "", text[32];
-    const hid_t file = H5Fopen("final.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
-    const hid_t attribute = H5Aopen(file, "fingerprint", H5P_DEFAULT), type = H5Aget_type(attribute);
-    if (H5Tget_size(type) < sizeof found) (void)H5Aread(attribute, type, found);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    H5Fclose(file);
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)wanted);
-    return strcmp(found, text) == 0;
+    char command[80];
+    snprintf(command, sizeof command, "grep -q '^fingerprint  %016llx$' out", (unsigned long long)wanted);
+    return system(command) == 0;
 }
 
 /* ---- a run ---- */
@@ -317,14 +302,6 @@ static void refer(const drawn *d, double *u, double *prev)
     free(between);
 }
 
-static void show(const char *name)
-{
-    char line[4096];
-    FILE *f = fopen(name, "r");
-    while (f && fgets(line, sizeof line, f)) fputs(line, stderr);
-    if (f) fclose(f);
-}
-
 static bool same_bits(const drawn *d, const double *u, const double *prev, sentence *why)
 {
     const plain *p = &d->p;
@@ -365,9 +342,7 @@ static bool right(const char *weft, const drawn *d, uint64_t number)
     const bool good = status == 0 && same_bits(d, u, prev, &why);
     if (!good) {
         fprintf(stderr, "deck %llu: %s\n", (unsigned long long)number, why.text);
-        show("d.ini");
-        show("commands");
-        show("out");
+        (void)!system("cat d.ini commands out >&2");
     }
     free(u);
     free(prev);
@@ -381,7 +356,7 @@ static void test_random_decks(void **unused)
     const uint64_t seed = strtoull(setting("WEFT_RANDOM_SEED", "4629"), NULL, 10);
     const uint64_t first = strtoull(setting("WEFT_RANDOM_FIRST", "0"), NULL, 10);
     /* the sanitizers see the reference; the program is the release's */
-    const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", SANITIZED ? "6" : "20"), NULL, 10);
+    const uint64_t decks = strtoull(setting("WEFT_RANDOM_DECKS", SANITIZED ? "3" : "20"), NULL, 10);
     uint64_t wrong = 0, restarts = 0, ranks = 0, of_kind[PLAIN_KINDS] = { 0 };
     snprintf(path, sizeof path, "%s/weft", setting("BUILD", "build"));
     assert_non_null(realpath(path, weft));
