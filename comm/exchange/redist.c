@@ -140,7 +140,7 @@ redist *redist_create(const decomp *from, const decomp *to, device *d, const fie
     r->own = redist_plan_box(from, from->rank, to, to->rank);
     MPI_CHECK(ranks_dup(comm, &r->comm));
     if (t == TRANSPORT_PEER && to->ranks_x * to->ranks_y > 1) {
-        r->peer = redist_peer_create(&r->of, REDIST_PEER_RINGS_BYTES, r->comm, &r->refusal);
+        r->peer = redist_peer_create(&r->of, r->comm, &r->refusal);
         if (r->peer) return r;
     }
     if (t == TRANSPORT_PEER) t = TRANSPORT_STAGED;

@@ -103,16 +103,16 @@ transport *transport_peer_create(const transport_links *on, sentence *why)
     void *theirs[PACK_PIECES_MAX];
     int ranks[DECOMP_NEIGHBOURS] = { 0 };
     for (int i = 0; i < on->count; i++) ranks[i] = on->link[i].rank;
-    peer *const reach = peer_create(on->d, ranks, on->count, on->comm, why);
+    const size_t inbox_bytes = lay_out_inbox(on, mine);
+    peer *const reach = peer_create(on->d, ranks, on->count, inbox_bytes, theirs, on->comm, why);
     if (!reach) return NULL;
     transport_peer *p = CHECK_CALLOC(1, sizeof *p);
     p->base = (transport){ .begin = peer_begin, .destroy = peer_destroy_transport, .on = *on };
     p->reach = reach;
-    char *const inbox = peer_shared_block(reach, lay_out_inbox(on, mine), theirs);
     swap_slots(on, mine, slots);
     for (int i = 0; i < on->count; i++) {
         p->base.unpack[i] = (pack_piece){ on->link[i].receive, 0 };
-        p->link[i] = link_between(&on->link[i], inbox, theirs[i], &mine[i], &slots[i]);
+        p->link[i] = link_between(&on->link[i], peer_own(reach), theirs[i], &mine[i], &slots[i]);
     }
     return &p->base;
 }
