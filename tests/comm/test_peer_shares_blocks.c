@@ -1,7 +1,7 @@
 /* Every block that ranks share is seen whole by their neighbours, zeros at first whatever stood in that
  * memory: small and large ones, and a rank without any; a rank is its own neighbour by its own pointer. Where
- * any rank cannot map, or is on another host, all give the same reason. No descriptor stays open. ranks: 1 2 3
- * gpus: rank */
+ * any rank cannot map, or is on another host, all give the same reason. No descriptor stays open.
+ * ranks: 1 2 3 gpus: rank */
 #include "support/comm_harness.h"
 #include "support/file_memory.h"
 
@@ -104,7 +104,6 @@ static int open_or_refuse(device *d, const device_handle *h, void **out)
 static void refused(device *d, transport_kind t)
 {
     char no_map[256] = "";
-    sentence why;
     device_stream *s;
     (void)t;
     refused_code = d->kind == DEVICE_CUDA ? 800 : EPERM; /* cudaErrorNotPermitted */

@@ -80,8 +80,8 @@ static long transpose(device *d, transport_kind t, const transpose_case *c, cons
 
     redist *r = redist_create(from, to, d, &a, &b, t, harness.comm);
     for (int n = 0; n < c->rounds; n++) {
-        const struct timespec pause = { 0, c->rounds > 2 ? 300000L * ((harness.rank + n) % harness.ranks) : 0 };
-        nanosleep(&pause, NULL);
+        const struct timespec pause = { 0, 300000L * ((harness.rank + n) % harness.ranks) };
+        if (c->rounds > 2) nanosleep(&pause, NULL);
         redist_transpose(r, target, source, c->flags, s);
     }
     upload(d, mirror, source, a.bytes, s);
