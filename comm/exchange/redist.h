@@ -87,7 +87,7 @@ static inline void *redist_target_at(const redist_ends *e, void *target, box cel
 
 typedef struct redist_peer redist_peer;
 
-/* Bytes of a rank's rings, fewer where all parts are smaller: as much as links have under way, 48 MiB. 16384 x
+/* Bytes of a rank's rings, fewer where all parts are smaller: as much as links have under way. 16384 x
  * 16384 f64 and f32, A += 1, on four H200s: 1143 and 666 us with 32 MiB, 1153 and 597 with 48, 1173 and 616
  * with 96. The same on all ranks; tests change it before a redist is created. */
 extern int64_t redist_peer_rings_bytes;

@@ -55,17 +55,6 @@ static void every_sample_is_in_one_bin(void **state)
     assert_int_equal(h.bin[0], 2);
 }
 
-static void the_clock_never_goes_back(void **state)
-{
-    (void)state;
-    double last = timer_now_s();
-    for (int i = 0; i < 100000; i++) {
-        const double now = timer_now_s();
-        assert_true(now >= last);
-        last = now;
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,7 +62,6 @@ int main(void)
         cmocka_unit_test(few_samples),
         cmocka_unit_test(no_samples_are_nan),
         cmocka_unit_test(every_sample_is_in_one_bin),
-        cmocka_unit_test(the_clock_never_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
 }
