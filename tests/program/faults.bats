@@ -42,15 +42,15 @@ seen() { # fault ranks deck options...
 
 @test "a halo row that was not filled" {
     deck d.ini "${heat[@]}"
-    seen halo_row 2 d.ini run.ranks_y=2
+    seen halo:6 2 d.ini run.ranks_y=2
     expect "the ghosts were NaN, which is no number of JSON's" null \
         "$(jq -r 'select(.verdict == "failed") | .max_error' results.jsonl)"
-    seen halo_row 2 d.ini run.ranks_x=2
+    seen halo:4 2 d.ini run.ranks_x=2
 }
 
 @test "a corner that was not filled, box stencil on 2 x 2 ranks" {
     deck d.ini "${box[@]}"
-    seen halo_corner 4 d.ini run.ranks_x=2 run.ranks_y=2
+    seen halo:7 4 d.ini run.ranks_x=2 run.ranks_y=2
 }
 
 @test "one cell beside dirichlet sides whose value hides the mode is never exact" {

@@ -130,8 +130,8 @@ plate=(grid.nx=61 grid.ny=47 "grid.x_low=dirichlet 0" grid.x_high=neumann)
     weft=$weft_sanitize
     weft_run 2 d.ini run.fuse=4
     expect "verdict without the fault" exact "$(record .verdict)"
-    WEFT_FAULT=halo_row run weft_run 2 d.ini run.fuse=4
-    expect "status with halo_row" 1 "$status"
-    WEFT_FAULT=halo_corner run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
-    expect "status with halo_corner" 1 "$status"
+    WEFT_FAULT=halo:6 run weft_run 2 d.ini run.fuse=4
+    expect "status without a row" 1 "$status"
+    WEFT_FAULT=halo:7 run weft_run 4 d.ini run.fuse=4 run.ranks_x=2 run.ranks_y=2
+    expect "status without a corner" 1 "$status"
 }
