@@ -38,11 +38,6 @@ const char *redist_refusal(const redist *r); /* "", or why TRANSPORT_PEER is not
  * enough for one MPI call, and several, so that packing one overlaps sending another. Sender and receiver
  * make the same cut from the same box. */
 
-/* A part is meant to hold 8 MiB, or a 64th of its box where that is more, and never over one MPI call's
- * share. */
-#define REDIST_PLAN_PART_BYTES ((int64_t)8 << 20)
-enum { REDIST_PLAN_PARTS_MEANT = 64 };
-
 /* The cells that rank `from` of the source's decomposition sends to rank `to` of the target's; may be empty.
  */
 static inline box redist_plan_box(const decomp *source, int from, const decomp *target, int to)

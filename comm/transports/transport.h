@@ -89,8 +89,8 @@ struct transport {
     void (*end)(transport *t);      /* NULL: begin has enqueued it all */
     void (*destroy)(transport **t);
     transport_links on;
-    /* Which ghost box each received message fills, in the order of the links. A fault hook may change it
-     * before begin. */
+    /* Which ghost box each received message fills, in the order of the links. A fault hook changes
+     * it. */
     pack_piece unpack[PACK_PIECES_MAX];
 };
 
